@@ -1,0 +1,50 @@
+//! The entrance to the host backend.
+
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{Backend, BackendError, Platform};
+use oxisycl_types::BackendKind;
+
+use crate::device::{HostDevice, PoolHandle, Shared};
+use crate::info::{Processor, host_info};
+use crate::memory::HostMemory;
+use crate::platform::HostPlatform;
+use crate::pool::process_pool;
+use crate::topology::SysfsTopology;
+
+/// The host CPU as a backend: one platform with one device.
+///
+/// All objects of this type share the threads of the process. Their number is that of the processors that the program may use, or
+/// the value of `OXISYCL_HOST_THREADS`.
+#[derive(Default)]
+pub struct HostBackend {
+    platform: OnceLock<Result<Arc<dyn Platform>, BackendError>>,
+}
+
+impl HostBackend {
+    /// Makes the backend. The system is asked when `platforms` is first called; threads start with the first command.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Backend for HostBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Host
+    }
+
+    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+        let platform = self.platform.get_or_init(|| {
+            let processor = Processor::detect();
+            let pool = process_pool(&processor.name)?;
+            let shared = Shared {
+                pool: PoolHandle::OfTheProcess(pool),
+                memory: Arc::new(HostMemory::new(processor.name.clone())),
+                topology: Box::new(SysfsTopology::default()),
+            };
+            let info = host_info(&processor, pool.threads());
+            Ok(Arc::new(HostPlatform::new(Arc::new(HostDevice::root(Arc::new(shared), info)))))
+        });
+        platform.clone().map(|platform| vec![platform])
+    }
+}

@@ -1,0 +1,102 @@
+//! Runs kernel code, and turns a panic in it into a report.
+//!
+//! Owns the thread-local record of which kernel the thread is in. Invariant: the record points to a live frame on the thread's own
+//! stack while an entry function runs, and to the frame outside it (or to none) otherwise.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use oxisycl_backend::KernelCommand;
+use oxisycl_types::HostChunk;
+
+/// What is known of a panic in a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PanicReport {
+    pub(crate) message: String,
+    pub(crate) location: Option<String>,
+    pub(crate) item: Option<(u8, [usize; 3])>,
+}
+
+/// One kernel chunk that a thread is executing.
+pub(crate) struct Frame {
+    pub(crate) name: &'static str,
+    pub(crate) dimensions: u8,
+    pub(crate) chunk: *const HostChunk,
+    /// Written by the panic hook.
+    pub(crate) location: RefCell<Option<String>>,
+    outer: *const Frame,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Frame> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether the calling thread is executing kernel code. Costs one thread-local read.
+#[inline]
+pub fn in_kernel() -> bool {
+    CURRENT.with(|current| !current.get().is_null())
+}
+
+/// Calls `f` with the innermost kernel chunk that the calling thread executes, if there is one.
+pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
+    let frame = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
+    if !frame.is_null() {
+        // SAFETY: a non-null record points to the frame of a `run_chunk` further up this thread's stack, by the invariant above.
+        f(unsafe { &*frame });
+    }
+}
+
+/// Runs the work-items `begin..end` of a launch.
+///
+/// # Safety
+/// `end` is at most the launch's size, and the promises of `Queue::enqueue` hold for the command.
+#[inline]
+pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
+    let chunk = HostChunk::new(begin, end);
+    let outer = CURRENT.with(Cell::get);
+    let frame = Frame {
+        name: command.descriptor.name.unwrap_or(command.descriptor.type_name),
+        dimensions: command.range.dimensions,
+        chunk: &raw const chunk,
+        location: RefCell::new(None),
+        outer,
+    };
+    CURRENT.with(|current| current.set(&raw const frame));
+    let entry = command.descriptor.host_entry;
+    let arguments = command.arguments.as_ptr();
+    // SAFETY: the enqueuer promises that the argument block belongs to the entry and that its accessors are valid (contract of
+    // `Queue::enqueue`); the range is the launch's own.
+    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(arguments, &command.range, &chunk) }));
+    CURRENT.with(|current| current.set(frame.outer));
+    match ended {
+        Ok(()) => Ok(()),
+        Err(payload) => {
+            let report = PanicReport {
+                message: message_of(&*payload),
+                location: frame.location.take(),
+                item: Some((command.range.dimensions, chunk.item.get())),
+            };
+            discard(payload);
+            Err(report)
+        }
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&'static str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "panic payload of unknown type".to_owned()
+    }
+}
+
+/// Drops a panic's payload, also one whose destructor panics.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
+    }
+}

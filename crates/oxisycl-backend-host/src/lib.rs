@@ -1,0 +1,38 @@
+//! The host CPU and simulated discrete devices as OxiSYCL backends.
+//!
+//! Owns everything that executes commands with the program's own threads: the task and its event ([`mod@task`]), the thread pool
+//! of the process ([`mod@pool`]), the host device with its sub-devices ([`HostBackend`]), and any number of simulated devices with
+//! separate, poisoned memory ([`SimulatedBackend`]).
+//!
+//! Invariants:
+//! - A command is one allocation, which is both the task and its event; it completes exactly once.
+//! - No lock is held while kernel code or a [`Completion`](oxisycl_backend::Completion) runs.
+//! - A panic in a kernel ends that command with a failure, and nothing else.
+//!
+//! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
+
+mod backend;
+mod clock;
+mod device;
+mod event;
+mod info;
+mod kernel;
+mod links;
+mod memory;
+mod panic_hook;
+mod platform;
+mod pool;
+mod queue;
+mod simulated;
+mod sync;
+mod task;
+mod topology;
+mod transfer;
+
+#[cfg(all(test, not(loom)))]
+mod testing;
+
+pub use backend::HostBackend;
+pub use kernel::in_kernel;
+pub use simulated::{Direction, Fault, SimulatedBackend, SimulatedConfig, SimulatedControl, TransferCount};
+pub use topology::{SysfsTopology, Topology};

@@ -1,0 +1,89 @@
+//! What work-items of a kernel cost, as far as earlier launches showed.
+//!
+//! A launch that is done in a few microseconds is slower when it is shared. The number of work-items alone does not tell: a kernel
+//! with one heavy item per processor must be shared, one with a thousand light ones must not. So a small table remembers the time
+//! per item of each kernel that ran. It is a hint: entries may collide, and threads overwrite each other's.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::work::Work;
+
+const SLOTS: usize = 256;
+/// Launches that are expected to take less than this run on one thread.
+const SHARE_ABOVE_NS: f32 = 6_000.0;
+/// Transfers below this many bytes run on one thread.
+const SHARE_ABOVE_BYTES: usize = 1 << 20;
+/// What a chunk costs without its items.
+const CHUNK_OVERHEAD_NS: u64 = 60;
+
+pub(crate) struct CostTable {
+    /// Upper half: tag of the kernel; lower half: nanoseconds per item as `f32` bits. Zero is an empty slot.
+    slots: Box<[AtomicU64; SLOTS]>,
+}
+
+impl CostTable {
+    pub(crate) fn new() -> Self {
+        Self { slots: Box::new([const { AtomicU64::new(0) }; SLOTS]) }
+    }
+
+    /// Whether the work should run on one thread. A kernel that was never seen is shared.
+    #[inline]
+    pub(crate) fn is_light(&self, work: &Work<'_>, total: usize) -> bool {
+        match work {
+            _ if total <= 1 => true,
+            Work::Kernel(_) => self.look_up(work).is_some_and(|cost| cost * total as f32 <= SHARE_ABOVE_NS),
+            Work::Copy(_) => total < SHARE_ABOVE_BYTES,
+            Work::Fill(fill) => total * fill.pattern.len() < SHARE_ABOVE_BYTES,
+            Work::Nothing => true,
+        }
+    }
+
+    /// Nanoseconds per item of a kernel that ran before.
+    pub(crate) fn look_up(&self, work: &Work<'_>) -> Option<f32> {
+        let Work::Kernel(kernel) = work else { return None };
+        let (slot, tag) = self.slot(kernel.descriptor.host_entry as usize);
+        let value = slot.load(Ordering::Relaxed);
+        (value >> 32 == tag).then(|| f32::from_bits(value as u32))
+    }
+
+    /// Takes note that all `total` items of a launch took that long together.
+    #[inline]
+    pub(crate) fn note(&self, work: &Work<'_>, total: usize, nanoseconds: u64) {
+        let Work::Kernel(kernel) = work else { return };
+        let (slot, tag) = self.slot(kernel.descriptor.host_entry as usize);
+        let before = slot.load(Ordering::Relaxed);
+        let known = if before >> 32 == tag { f32::from_bits(before as u32) } else { -1.0 };
+        // Falls slowly, so that one light launch does not hide the heavy ones.
+        let cost = (nanoseconds as f32 / total.max(1) as f32).max(known * 0.5);
+        // Small changes are not worth a write to a line that all threads read.
+        if (cost - known).abs() > 0.25 * known.abs() {
+            slot.store(tag << 32 | u64::from(cost.to_bits()), Ordering::Relaxed);
+        }
+    }
+
+    fn slot(&self, entry: usize) -> (&AtomicU64, u64) {
+        let hash = (entry as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let tag = (hash >> 32) | 1;
+        (&self.slots[(hash >> 20) as usize % SLOTS], tag)
+    }
+}
+
+/// Measures a kernel's chunk; does nothing for other work.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch(Option<Instant>);
+
+impl Stopwatch {
+    /// A watch that runs if the work is a kernel of more than one item.
+    #[inline]
+    pub(crate) fn start(work: &Work<'_>, total: usize) -> Self {
+        Self((total > 1 && matches!(work, Work::Kernel(_))).then(Instant::now))
+    }
+
+    /// Nanoseconds that the items took; `None` if the watch did not run.
+    #[inline]
+    pub(crate) fn stop(self) -> Option<u64> {
+        let elapsed = self.0?.elapsed().as_nanos();
+        Some(u64::try_from(elapsed).unwrap_or(u64::MAX).saturating_sub(CHUNK_OVERHEAD_NS))
+    }
+}

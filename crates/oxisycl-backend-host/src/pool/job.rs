@@ -1,0 +1,126 @@
+//! One command that several threads execute together.
+//!
+//! A [`Job`] owns the position up to which the command's units (work-items, bytes, elements) were handed out, and the count of those
+//! that are done. Invariants: each unit belongs to exactly one chunk; the thread that finishes the last chunk completes the task, and
+//! nobody uses the command after that, since there is no chunk left to claim. After a panic the units not yet claimed are
+//! skipped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+use oxisycl_backend::ExecutionTimes;
+use parking_lot::Mutex;
+
+use super::cost::{CostTable, Stopwatch};
+use super::work::{Work, WorkShape};
+use crate::clock;
+use crate::kernel::PanicReport;
+use crate::task::{HostTask, Sink};
+
+pub(crate) struct Job {
+    task: Arc<HostTask>,
+    shape: WorkShape,
+    /// Threads that share the chunks, for their sizes.
+    threads: usize,
+    /// When it began, on queues with profiling.
+    start: Option<u64>,
+    next: CachePadded<AtomicUsize>,
+    done: CachePadded<AtomicUsize>,
+    /// Nanoseconds spent in chunks of a kernel.
+    spent: AtomicU64,
+    participants: AtomicU32,
+    panic: Mutex<Option<PanicReport>>,
+}
+
+/// Units that one thread has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) begin: usize,
+    pub(crate) end: usize,
+}
+
+impl Job {
+    /// A job whose maker takes part in it.
+    pub(crate) fn new(task: Arc<HostTask>, shape: WorkShape, threads: usize, start: Option<u64>) -> Self {
+        Self {
+            task,
+            shape,
+            threads,
+            start,
+            next: CachePadded::new(AtomicUsize::new(0)),
+            done: CachePadded::new(AtomicUsize::new(0)),
+            spent: AtomicU64::new(0),
+            participants: AtomicU32::new(1),
+            panic: Mutex::new(None),
+        }
+    }
+
+    /// Whether chunks are left to claim.
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.shape.total
+    }
+
+    /// Lets the calling thread take part, unless as many as the queue allows do already.
+    pub(crate) fn join(&self) -> bool {
+        let max = self.task.options().max_threads;
+        self.has_chunks()
+            && self
+                .participants
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < max).then_some(n + 1))
+                .is_ok()
+    }
+
+    /// The calling thread no longer takes part. Returns whether it left chunks behind.
+    pub(crate) fn leave(&self) -> bool {
+        self.participants.fetch_sub(1, Ordering::SeqCst);
+        self.has_chunks()
+    }
+
+    /// Claims the next chunk.
+    pub(crate) fn claim(&self) -> Option<Chunk> {
+        let total = self.shape.total;
+        let mut begin = self.next.load(Ordering::Relaxed);
+        while begin < total {
+            let end = begin + self.shape.chunk_length(begin, self.threads);
+            // Relaxed is enough: the chunk itself carries no data, and the job was shared through a lock.
+            match self.next.compare_exchange_weak(begin, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(Chunk { begin, end }),
+                Err(now) => begin = now,
+            }
+        }
+        None
+    }
+
+    /// Runs a claimed chunk, and completes the task if it was the last one.
+    ///
+    /// # Safety
+    /// `chunk` came from `claim` of this job and is run once.
+    pub(crate) unsafe fn run(&self, chunk: Chunk, costs: &CostTable, sink: &mut dyn Sink) {
+        let mut length = chunk.end - chunk.begin;
+        // SAFETY: the chunk is not done, so the task is not complete and its command is still there.
+        let work = Work::of(unsafe { self.task.command() });
+        let watch = Stopwatch::start(&work, self.shape.total);
+        // SAFETY: the chunk lies within the work's total, nobody else runs it, and the enqueuer keeps the memory valid until the task
+        // completes.
+        if let Err(report) = unsafe { work.run(chunk.begin, chunk.end) } {
+            self.panic.lock().get_or_insert(report);
+            // Claims everything that is left, so that it is skipped.
+            let rest = self.next.swap(self.shape.total, Ordering::Relaxed);
+            length += self.shape.total - rest.min(self.shape.total);
+        }
+        if let Some(nanoseconds) = watch.stop() {
+            self.spent.fetch_add(nanoseconds, Ordering::Relaxed);
+        }
+        // Release publishes this chunk's writes, acquire makes all of them visible to the last thread.
+        if self.done.fetch_add(length, Ordering::AcqRel) + length == self.shape.total {
+            costs.note(&work, self.shape.total, self.spent.load(Ordering::Relaxed));
+            let times = self.start.map(|start| ExecutionTimes { start, end: clock::now() });
+            let result = match self.panic.lock().take() {
+                None => Ok(()),
+                Some(report) => Err(self.task.panic_failure(report)),
+            };
+            Arc::clone(&self.task).complete(result, times, sink);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The thread pool of the host device.
+//!
+//! A [`Pool`] owns the ready tasks, the jobs that are open for more threads, and the threads. There is one per process, made when
+//! the host's platform is first asked for; its threads start with the first command. `README.md` beside this file describes the
+//! protocol.
+//!
+//! Invariants: a ready task is run by somebody without further calls from outside; no lock is held while a command runs or completes;
+//! a thread that finds nothing to do sleeps after less than 50 microseconds.
+
+mod cost;
+mod job;
+mod ready;
+mod sleep;
+mod start;
+mod work;
+mod worker;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+use crossbeam_utils::CachePadded;
+use oxisycl_backend::ExecutionTimes;
+use parking_lot::Mutex;
+
+pub(crate) use job::Job;
+pub(crate) use start::process_pool;
+pub(crate) use work::Work;
+
+use crate::clock;
+use crate::task::{Executor, HandOver, HostTask, Sink};
+use cost::{CostTable, Stopwatch};
+use ready::ReadyQueue;
+use sleep::Sleep;
+use start::Threads;
+
+/// Ended tasks kept for submitting threads at most.
+const MAX_RETIRED: usize = 1024;
+
+pub(crate) struct Pool {
+    threads: usize,
+    device_name: String,
+    ready: ReadyQueue,
+    /// Jobs with chunks left, oldest first, and their number.
+    jobs: Mutex<Vec<Arc<Job>>>,
+    open_jobs: CachePadded<AtomicUsize>,
+    /// The workers that run anything, and the one that steps back for helping threads.
+    sleep: Sleep,
+    reserve_sleep: Sleep,
+    helpers: CachePadded<AtomicUsize>,
+    costs: CostTable,
+    /// Ended tasks whose memory a submitting thread should free: an allocator pays dearly for memory that travels from the thread that
+    /// allocates to one that frees.
+    retired: ArrayQueue<Arc<HostTask>>,
+    started: Threads,
+    closing: AtomicBool,
+}
+
+/// Something to do.
+pub(crate) enum Found {
+    Task(Arc<HostTask>),
+    /// A job that the thread has joined.
+    Job(Arc<Job>),
+}
+
+/// Whether a thread stays with a job to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stay {
+    UntilTheEnd,
+    OneChunk,
+}
+
+impl Pool {
+    /// A pool of that many threads, none of which is started. It is never freed: tasks refer to it without counting.
+    pub(crate) fn leak(threads: usize, device_name: String) -> &'static Self {
+        Box::leak(Box::new(Self {
+            threads: threads.max(1),
+            device_name,
+            ready: ReadyQueue::new(),
+            jobs: Mutex::new(Vec::new()),
+            open_jobs: CachePadded::new(AtomicUsize::new(0)),
+            sleep: Sleep::new(),
+            reserve_sleep: Sleep::new(),
+            helpers: CachePadded::new(AtomicUsize::new(0)),
+            costs: CostTable::new(),
+            retired: ArrayQueue::new(MAX_RETIRED),
+            started: Threads::new(),
+            closing: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Finds something for a thread that runs anything.
+    #[inline]
+    fn find(&self) -> Option<Found> {
+        if let Some(task) = self.ready.pop_high() {
+            return Some(Found::Task(task));
+        }
+        if let Some(job) = self.find_job() {
+            return Some(Found::Job(job));
+        }
+        self.ready.pop_rest().map(Found::Task)
+    }
+
+    /// Joins the oldest job that takes another thread.
+    #[inline]
+    fn find_job(&self) -> Option<Arc<Job>> {
+        if self.open_jobs.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        let jobs = self.jobs.lock();
+        jobs.iter().find(|job| job.join()).cloned()
+    }
+
+    /// Whether there is something to find.
+    fn has_more(&self) -> bool {
+        !self.ready.is_empty() || self.open_jobs.load(Ordering::SeqCst) > 0
+    }
+
+    /// Runs one ready task or one chunk on the calling thread, which is not one of the pool's.
+    pub(crate) fn help(&'static self) -> bool {
+        if crate::in_kernel() || self.started.is_stale() {
+            return false;
+        }
+        let Some(found) = self.find() else { return false };
+        self.run(found, Stay::OneChunk, &mut HandOver);
+        true
+    }
+
+    /// Counts the calling thread as a helper until the guard is dropped.
+    pub(crate) fn begin_help(&'static self) -> Box<dyn Any> {
+        self.helpers.fetch_add(1, Ordering::SeqCst);
+        Box::new(HelpGuard(self))
+    }
+
+    fn has_helpers(&self) -> bool {
+        self.helpers.load(Ordering::SeqCst) > 0
+    }
+
+    fn run(&self, found: Found, stay: Stay, sink: &mut dyn Sink) {
+        match found {
+            Found::Task(task) => self.run_task(task, stay, sink),
+            Found::Job(job) => self.take_part(&job, stay, sink),
+        }
+    }
+
+    fn run_task(&self, task: Arc<HostTask>, stay: Stay, sink: &mut dyn Sink) {
+        task.links().begin();
+        let options = task.options();
+        let start = options.profiling.then(clock::now);
+        // SAFETY: a thread that takes a ready task owns it.
+        let work = Work::of(unsafe { task.command() });
+        let threads = self.threads.min(options.max_threads as usize);
+        let total = work.total();
+        if threads <= 1 || self.costs.is_light(&work, total) {
+            let watch = Stopwatch::start(&work, total);
+            // SAFETY: the units are all there are, this thread owns the task, and the enqueuer keeps the memory valid.
+            let result = unsafe { work.run(0, total) };
+            if let Some(nanoseconds) = watch.stop() {
+                self.costs.note(&work, total, nanoseconds);
+            }
+            let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
+            let result = result.map_err(|report| task.panic_failure(report));
+            task.complete(result, times, sink);
+        } else {
+            let shape = work.shape(threads, self.costs.look_up(&work));
+            let job = Arc::new(Job::new(task, shape, threads, start));
+            self.open(&job, threads);
+            self.take_part(&job, stay, sink);
+        }
+    }
+
+    /// Lets other threads join the job.
+    fn open(&self, job: &Arc<Job>, threads: usize) {
+        {
+            let mut jobs = self.jobs.lock();
+            jobs.push(Arc::clone(job));
+            self.open_jobs.store(jobs.len(), Ordering::SeqCst);
+        }
+        self.sleep.notify(threads - 1);
+        if threads == self.threads && !self.has_helpers() {
+            self.reserve_sleep.notify(1);
+        }
+    }
+
+    /// Runs chunks of a job that the calling thread has joined.
+    fn take_part(&self, job: &Arc<Job>, stay: Stay, sink: &mut dyn Sink) {
+        while let Some(chunk) = job.claim() {
+            if !job.has_chunks() {
+                self.close(job);
+            }
+            // SAFETY: the chunk was just claimed from this job.
+            unsafe { job.run(chunk, &self.costs, sink) };
+            if stay == Stay::OneChunk {
+                break;
+            }
+        }
+        if job.leave() {
+            // What is left must not wait for this thread to come back.
+            self.sleep.notify(1);
+        }
+    }
+
+    /// Takes a job without chunks off the list.
+    fn close(&self, job: &Arc<Job>) {
+        let mut jobs = self.jobs.lock();
+        jobs.retain(|other| !Arc::ptr_eq(other, job));
+        self.open_jobs.store(jobs.len(), Ordering::SeqCst);
+    }
+
+    /// Leaves an ended task to the next thread that submits one.
+    fn retire(&self, task: Arc<HostTask>) {
+        if let Err(task) = self.retired.push(task) {
+            drop(task);
+        }
+    }
+
+    /// A retired task, for its memory.
+    #[inline]
+    pub(crate) fn retired(&self) -> Option<Arc<HostTask>> {
+        self.retired.pop()
+    }
+
+    /// Lets the threads end once nothing is left to do.
+    pub(crate) fn close_when_idle(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.sleep.notify(usize::MAX);
+        self.reserve_sleep.notify(usize::MAX);
+    }
+}
+
+impl Executor for Pool {
+    #[inline]
+    fn accept(&self, task: Arc<HostTask>) {
+        self.ready.push(task);
+        self.sleep.notify(1);
+    }
+
+    fn device_name(&self) -> &str {
+        &self.device_name
+    }
+}
+
+/// Counts a helping thread.
+struct HelpGuard(&'static Pool);
+
+impl Drop for HelpGuard {
+    fn drop(&mut self) {
+        let pool = self.0;
+        if pool.helpers.fetch_sub(1, Ordering::SeqCst) == 1 && pool.open_jobs.load(Ordering::SeqCst) > 0 {
+            pool.reserve_sleep.notify(1);
+        }
+    }
+}

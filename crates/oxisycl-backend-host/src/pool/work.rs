@@ -1,0 +1,118 @@
+//! What a command amounts to: a number of units, how they may be cut, and how to run some of them.
+//!
+//! Owns the decision how large chunks are. Does not know who runs them.
+
+use oxisycl_backend::{Command, CopyCommand, FillCommand, KernelCommand};
+
+use crate::kernel::{self, PanicReport};
+use crate::transfer;
+
+/// A command as something to execute.
+#[derive(Clone, Copy)]
+pub(crate) enum Work<'a> {
+    Kernel(&'a KernelCommand),
+    Copy(&'a CopyCommand),
+    Fill(&'a FillCommand),
+    Nothing,
+}
+
+/// How the units of a command are cut into chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkShape {
+    /// Number of units.
+    pub(crate) total: usize,
+    /// Chunks do not get smaller than this.
+    pub(crate) grain: usize,
+    /// Lengths of chunks are multiples of this, the last one excepted.
+    pub(crate) quantum: usize,
+}
+
+/// Units per chunk that keep rows of vector code whole and threads out of each other's cache lines.
+const ITEM_QUANTUM: usize = 64;
+/// Bytes per chunk of a transfer, at least.
+const TRANSFER_GRAIN: usize = 256 << 10;
+/// Nanoseconds that a chunk should take at least.
+const CHUNK_NS: f32 = 2_000.0;
+const PAGE: usize = 4096;
+
+impl<'a> Work<'a> {
+    pub(crate) fn of(command: &'a Command) -> Self {
+        match command {
+            Command::Kernel(kernel) => Self::Kernel(kernel),
+            Command::Copy(copy) => Self::Copy(copy),
+            Command::Fill(fill) => Self::Fill(fill),
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Number of units; 0 also for one whose size overflows, which cannot refer to memory.
+    pub(crate) fn total(&self) -> usize {
+        match self {
+            Self::Kernel(kernel) => transfer::units(&kernel.range.extent).unwrap_or(0),
+            Self::Copy(copy) => transfer::units(&copy.extent).unwrap_or(0),
+            Self::Fill(fill) => {
+                transfer::units(&fill.extent).filter(|n| n.checked_mul(fill.pattern.len()).is_some()).unwrap_or(0)
+            }
+            Self::Nothing => 0,
+        }
+    }
+
+    /// How the work is cut for that many threads, if its items cost that many nanoseconds.
+    pub(crate) fn shape(&self, threads: usize, cost: Option<f32>) -> WorkShape {
+        let total = self.total();
+        match self {
+            Self::Kernel(kernel) => {
+                let worthwhile = cost.map_or(1, |cost| (CHUNK_NS / cost.max(0.01)) as usize);
+                let grain = (total / (threads * 64)).max(worthwhile).min(total / threads).max(1);
+                let row = kernel.range.extent[2];
+                let ideal = total / (threads * 4);
+                let quantum = if kernel.range.dimensions > 1 && row <= ideal {
+                    row
+                } else if grain >= ITEM_QUANTUM {
+                    ITEM_QUANTUM
+                } else {
+                    1
+                };
+                WorkShape { total, grain: grain.max(quantum), quantum }
+            }
+            Self::Copy(_) => WorkShape { total, grain: TRANSFER_GRAIN, quantum: PAGE },
+            Self::Fill(fill) => {
+                let width = fill.pattern.len().max(1);
+                WorkShape { total, grain: (TRANSFER_GRAIN / width).max(1), quantum: (PAGE / width).max(1) }
+            }
+            Self::Nothing => WorkShape { total, grain: 1, quantum: 1 },
+        }
+    }
+
+    /// Runs the units `begin..end`.
+    ///
+    /// # Safety
+    /// `end` is at most `total()`, the promises of `Queue::enqueue` hold, and no other thread runs these units.
+    #[inline]
+    pub(crate) unsafe fn run(&self, begin: usize, end: usize) -> Result<(), PanicReport> {
+        if begin >= end {
+            return Ok(());
+        }
+        match self {
+            // SAFETY: passed on from the caller.
+            Self::Kernel(kernel) => return unsafe { kernel::run_chunk(kernel, begin, end) },
+            // SAFETY: passed on from the caller.
+            Self::Copy(copy) => unsafe { transfer::copy_range(copy, begin, end) },
+            // SAFETY: passed on from the caller.
+            Self::Fill(fill) => unsafe { transfer::fill_range(fill, begin, end) },
+            Self::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+impl WorkShape {
+    /// Length of the chunk that begins at `begin < total`: a share of what is left, so that chunks are long at first and the threads
+    /// end together.
+    pub(crate) fn chunk_length(&self, begin: usize, threads: usize) -> usize {
+        let left = self.total - begin;
+        let wished = (left / (2 * threads)).max(self.grain);
+        let rounded = (wished / self.quantum).max(1).saturating_mul(self.quantum);
+        rounded.min(left)
+    }
+}

@@ -1,0 +1,135 @@
+//! What the pool's threads do all day: find, run, search for a while, sleep.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::sleep::Seat;
+use super::{Found, Pool, Stay};
+use crate::task::{HandOver, HostTask, Sink};
+
+/// How long a thread looks for work before it sleeps.
+const SEARCH_TIME: Duration = Duration::from_micros(40);
+/// Looks between two readings of the clock.
+const LOOKS_PER_ROUND: u32 = 16;
+/// Rounds after which the thread also offers its processor to others.
+const ROUNDS_WITHOUT_YIELD: u32 = 32;
+/// Tasks that a worker runs one after the other because each releases the next, before others get their turn.
+const MAX_STREAK: u32 = 64;
+
+impl Pool {
+    /// The life of a worker that runs anything.
+    pub(super) fn work(&'static self) {
+        let seat = Seat::new();
+        self.sleep.start_searching();
+        loop {
+            let found = match self.search(Self::find) {
+                Some(found) => found,
+                None => {
+                    self.sleep.prepare(&seat);
+                    if let Some(found) = self.find() {
+                        self.sleep.stay_awake(&seat);
+                        found
+                    } else if self.closing.load(Ordering::SeqCst) {
+                        return;
+                    } else {
+                        self.sleep.sleep(&seat);
+                        continue;
+                    }
+                }
+            };
+            if self.sleep.stop_searching() && self.has_more() {
+                self.sleep.notify(1);
+            }
+            self.run_streak(found);
+            while let Some(found) = self.find() {
+                self.run_streak(found);
+            }
+            self.sleep.start_searching();
+        }
+    }
+
+    /// The life of the worker that takes part in jobs while nobody helps.
+    pub(super) fn work_in_reserve(&'static self) {
+        let seat = Seat::new();
+        let find = |pool: &Self| if pool.has_helpers() { None } else { pool.find_job() };
+        self.reserve_sleep.start_searching();
+        loop {
+            let job = match self.search(find) {
+                Some(job) => job,
+                None => {
+                    self.reserve_sleep.prepare(&seat);
+                    if let Some(job) = find(self) {
+                        self.reserve_sleep.stay_awake(&seat);
+                        job
+                    } else if self.closing.load(Ordering::SeqCst) {
+                        return;
+                    } else {
+                        self.reserve_sleep.sleep(&seat);
+                        continue;
+                    }
+                }
+            };
+            let _ = self.reserve_sleep.stop_searching();
+            // One chunk at a time: a helper may come.
+            self.run(Found::Job(job), Stay::OneChunk, &mut HandOver);
+            self.reserve_sleep.start_searching();
+        }
+    }
+
+    /// Looks for work for a bounded time.
+    fn search<F>(&self, find: impl Fn(&Self) -> Option<F>) -> Option<F> {
+        let mut started = None;
+        let mut rounds = 0;
+        loop {
+            for _ in 0..LOOKS_PER_ROUND {
+                if let Some(found) = find(self) {
+                    return Some(found);
+                }
+                std::hint::spin_loop();
+            }
+            rounds += 1;
+            if rounds > ROUNDS_WITHOUT_YIELD {
+                std::thread::yield_now();
+            }
+            let started = *started.get_or_insert_with(Instant::now);
+            if started.elapsed() >= SEARCH_TIME || self.closing.load(Ordering::Relaxed) {
+                return None;
+            }
+        }
+    }
+
+    /// Runs what was found, and then, without the detour over the ready queue, the first task that it released, and so on.
+    fn run_streak(&'static self, mut found: Found) {
+        for streak in 1.. {
+            let keep = streak < MAX_STREAK && !self.ready.has_high();
+            let mut sink = WorkerSink { pool: self, keep, next: None };
+            self.run(found, Stay::UntilTheEnd, &mut sink);
+            match sink.next {
+                Some(task) => found = Found::Task(task),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Keeps the first task of the pool that becomes ready, and passes the others on.
+struct WorkerSink {
+    pool: &'static Pool,
+    keep: bool,
+    next: Option<Arc<HostTask>>,
+}
+
+impl Sink for WorkerSink {
+    fn ready(&mut self, task: Arc<HostTask>) {
+        if self.keep && self.next.is_none() && task.is_of_pool(std::ptr::from_ref(self.pool).cast()) {
+            self.next = Some(task);
+        } else {
+            task.hand_over();
+        }
+    }
+
+    fn retire(&mut self, task: Arc<HostTask>) {
+        self.pool.retire(task);
+    }
+}

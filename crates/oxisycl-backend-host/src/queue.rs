@@ -1,0 +1,57 @@
+//! Queues of the host device and its sub-devices.
+//!
+//! A queue owns nothing but its options: all queues feed the same pool. The order of an in-order queue arrives as dependencies, by
+//! the contract, so such a queue needs no state either. Dropping a queue leaves its commands alone.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Command, Completion, Dependency, Event, Queue, QueueOptions};
+
+use crate::device::Shared;
+use crate::pool::Pool;
+use crate::task::{Home, HostTask, TaskOptions};
+
+pub(crate) struct HostQueue {
+    pool: &'static Pool,
+    options: TaskOptions,
+    _shared: Arc<Shared>,
+}
+
+impl HostQueue {
+    pub(crate) fn new(shared: Arc<Shared>, max_threads: usize, options: &QueueOptions) -> Self {
+        let options = TaskOptions {
+            priority: options.priority,
+            profiling: options.profiling,
+            max_threads: u32::try_from(max_threads).unwrap_or(u32::MAX),
+            instant_hints: true,
+        };
+        Self { pool: shared.pool.get(), options, _shared: shared }
+    }
+}
+
+impl Queue for HostQueue {
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError> {
+        self.pool.start()?;
+        let old = self.pool.retired();
+        let task = HostTask::submit(old, command, dependencies, completion, Home::Pool(self.pool), self.options)?;
+        Ok(task)
+    }
+
+    fn flush(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn help(&self) -> bool {
+        self.pool.help()
+    }
+
+    fn begin_help(&self) -> Option<Box<dyn Any>> {
+        Some(self.pool.begin_help())
+    }
+}

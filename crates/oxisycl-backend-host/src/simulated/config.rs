@@ -1,0 +1,144 @@
+//! What simulated devices are like: by builder methods or by environment variables.
+
+use std::time::Duration;
+
+use oxisycl_backend::UsmKind;
+use oxisycl_types::DeviceType;
+
+use super::fault::Fault;
+
+const COUNT_VARIABLE: &str = "OXISYCL_SIMULATED";
+const LATENCY_VARIABLE: &str = "OXISYCL_SIMULATED_LATENCY_US";
+const MEMORY_VARIABLE: &str = "OXISYCL_SIMULATED_MEMORY";
+const FAULTS_VARIABLE: &str = "OXISYCL_SIMULATED_FAULTS";
+const MAX_DEVICES: usize = 64;
+const DEFAULT_MEMORY: u64 = 1 << 30;
+
+/// The properties of a set of simulated devices.
+#[derive(Clone, Debug)]
+pub struct SimulatedConfig {
+    pub(crate) count: usize,
+    pub(crate) device_type: DeviceType,
+    pub(crate) usm: Vec<UsmKind>,
+    pub(crate) latency: Duration,
+    pub(crate) memory: u64,
+    pub(crate) peer_copies: bool,
+    pub(crate) seed: Option<u64>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl SimulatedConfig {
+    /// That many devices (at least 1, at most 64) of type accelerator with 1 GiB of memory each, all kinds of USM, copies between them,
+    /// no latency and no faults, which run ready commands in the order of submission.
+    pub fn new(count: usize) -> Self {
+        Self {
+            count: count.clamp(1, MAX_DEVICES),
+            device_type: DeviceType::Accelerator,
+            usm: vec![UsmKind::Device, UsmKind::Host, UsmKind::Shared],
+            latency: Duration::ZERO,
+            memory: DEFAULT_MEMORY,
+            peer_copies: true,
+            seed: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// What kind of device they claim to be.
+    #[must_use]
+    pub fn device_type(mut self, device_type: DeviceType) -> Self {
+        self.device_type = device_type;
+        self
+    }
+
+    /// Which kinds of USM allocations they have. Device memory for buffers is always there.
+    #[must_use]
+    pub fn usm(mut self, kinds: &[UsmKind]) -> Self {
+        self.usm = kinds.to_vec();
+        self
+    }
+
+    /// How long each command takes, beside its work.
+    #[must_use]
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// Bytes of memory per device.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Whether one device can copy to another without a detour over the host.
+    #[must_use]
+    pub fn peer_copies(mut self, enabled: bool) -> Self {
+        self.peer_copies = enabled;
+        self
+    }
+
+    /// Runs ready commands in an order that the seed determines, instead of the order of submission.
+    #[must_use]
+    pub fn shuffled(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Adds a fault.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
+    /// Reads the environment. `None` if `OXISYCL_SIMULATED` is not set; the error text names the variable and what it may be.
+    pub fn from_env() -> Result<Option<Self>, String> {
+        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// As [`from_env`](Self::from_env), with the variables from elsewhere.
+    pub(crate) fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+        let Some(text) = get(COUNT_VARIABLE) else { return Ok(None) };
+        let count = text.trim().parse().ok().filter(|count| (1..=MAX_DEVICES).contains(count)).ok_or_else(|| {
+            format!("{COUNT_VARIABLE}=\"{text}\": expected a number of devices from 1 to {MAX_DEVICES}")
+        })?;
+        let mut config = Self::new(count);
+        if let Some(text) = get(LATENCY_VARIABLE) {
+            let microseconds = text
+                .trim()
+                .parse()
+                .map_err(|_| format!("{LATENCY_VARIABLE}=\"{text}\": expected a whole number of microseconds"))?;
+            config.latency = Duration::from_micros(microseconds);
+        }
+        if let Some(text) = get(MEMORY_VARIABLE) {
+            config.memory = parse_bytes(&text).ok_or_else(|| {
+                format!("{MEMORY_VARIABLE}=\"{text}\": expected bytes, or a number followed by k, M or G")
+            })?;
+        }
+        if let Some(text) = get(FAULTS_VARIABLE) {
+            for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+                let fault = Fault::parse(part).filter(|fault| fault.device.is_none_or(|device| device < count));
+                config.faults.push(fault.ok_or_else(|| {
+                    format!(
+                        "{FAULTS_VARIABLE}=\"{text}\": \"{part}\" is not operation:count or operation:count@device with an operation \
+                         of launch, copy, fill, allocate, other, a count from 1 and a device below {count}"
+                    )
+                })?);
+            }
+        }
+        Ok(Some(config))
+    }
+}
+
+/// Reads a number of bytes with an optional binary suffix.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}

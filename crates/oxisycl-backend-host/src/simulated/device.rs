@@ -1,0 +1,142 @@
+//! A simulated device and its queues.
+//!
+//! Both keep the device's engine open; when the last of them is gone, the engine ends once its commands have ended.
+
+use std::sync::Arc;
+
+use oxisycl_backend::{
+    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Partition, Queue,
+    QueueOptions, UsmKind,
+};
+use oxisycl_image::ImageTarget;
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
+
+use super::config::SimulatedConfig;
+use super::engine::Engine;
+use crate::clock;
+use crate::info::{Processor, host_info};
+use crate::task::{Home, HostTask, TaskOptions};
+
+/// An engine that ends when this is dropped.
+pub(crate) struct EngineHandle(pub(crate) Arc<Engine>);
+
+impl Drop for EngineHandle {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+pub(crate) struct SimulatedDevice {
+    pub(crate) engine: Arc<EngineHandle>,
+    pub(crate) memory: Arc<dyn Memory>,
+    pub(crate) info: DeviceInfo,
+    /// Memories that its queues can copy between.
+    pub(crate) reachable: Vec<MemoryId>,
+}
+
+/// What a device of that configuration says of itself.
+pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceInfo {
+    let mut aspects = vec![Aspect::Emulated, Aspect::Fp16, Aspect::Fp64, Aspect::Atomic64, Aspect::QueueProfiling];
+    aspects.push(match config.device_type {
+        DeviceType::Cpu => Aspect::Cpu,
+        DeviceType::Gpu => Aspect::Gpu,
+        DeviceType::Custom => Aspect::Custom,
+        _ => Aspect::Accelerator,
+    });
+    for kind in &config.usm {
+        aspects.push(match kind {
+            UsmKind::Device => Aspect::UsmDeviceAllocations,
+            UsmKind::Host => Aspect::UsmHostAllocations,
+            UsmKind::Shared => Aspect::UsmSharedAllocations,
+        });
+    }
+    DeviceInfo {
+        device_type: config.device_type,
+        name,
+        vendor: "OxiSYCL".to_owned(),
+        vendor_id: 0,
+        aspects,
+        max_mem_alloc_size: config.memory,
+        global_mem_size: config.memory,
+        global_mem_cache_type: oxisycl_backend::CacheType::None,
+        global_mem_cache_size: 0,
+        partition_max_sub_devices: 0,
+        ..host_info(&Processor::default(), 1)
+    }
+}
+
+impl Device for SimulatedDevice {
+    fn backend(&self) -> BackendKind {
+        BackendKind::Simulated
+    }
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+
+    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        let device = self.info.name.clone();
+        Err(BackendError::Unsupported { device, what: "sub-devices".to_owned() })
+    }
+
+    fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        let options = TaskOptions {
+            priority: options.priority,
+            profiling: options.profiling,
+            max_threads: 1,
+            instant_hints: false,
+        };
+        Ok(Arc::new(SimulatedQueue { engine: Arc::clone(&self.engine), options }))
+    }
+
+    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
+        let reaches = |memory| memory == MemoryId::HOST || self.reachable.contains(&memory);
+        reaches(source) && reaches(target)
+    }
+
+    fn timestamp(&self) -> u64 {
+        clock::now()
+    }
+
+    fn image_targets(&self) -> &[ImageTarget] {
+        &[]
+    }
+}
+
+struct SimulatedQueue {
+    engine: Arc<EngineHandle>,
+    options: TaskOptions,
+}
+
+impl Queue for SimulatedQueue {
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError> {
+        let engine = &self.engine.0;
+        engine.expect_command()?;
+        let home = Home::Device(engine.clone());
+        match HostTask::submit(None, command, dependencies, completion, home, self.options) {
+            Ok(task) => Ok(task),
+            Err(error) => {
+                engine.forget_command();
+                Err(error)
+            }
+        }
+    }
+
+    fn flush(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// Nothing to help with: the device works on its own, like a real one.
+    fn help(&self) -> bool {
+        false
+    }
+}

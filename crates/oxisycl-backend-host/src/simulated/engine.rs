@@ -1,0 +1,209 @@
+//! The thread of a simulated device, and the order in which it runs what is ready.
+//!
+//! An [`Engine`] owns the device's ready tasks and its thread, which starts with the first command and ends when nobody can enqueue
+//! any more and every accepted command has ended. Invariant: one command at a time; without a seed the oldest ready one, with a seed the
+//! one that the seed and its number put first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation};
+use parking_lot::{Condvar, Mutex};
+
+use super::check::Checker;
+use super::fault::Attempts;
+use crate::clock;
+use crate::pool::Work;
+use crate::task::{Executor, HandOver, HostTask};
+
+/// Sleeping is not exact; the last part of a latency is waited for actively.
+const ACTIVE_WAIT: Duration = Duration::from_micros(120);
+
+pub(crate) struct Engine {
+    device_name: String,
+    latency: Duration,
+    seed: Option<u64>,
+    checker: Checker,
+    attempts: Arc<Mutex<Attempts>>,
+    state: Mutex<State>,
+    changed: Condvar,
+    submitted: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    ready: Vec<Ready>,
+    /// Accepted and not yet ended.
+    live: usize,
+    started: bool,
+    paused: bool,
+    /// Nobody can enqueue any more.
+    closed: bool,
+}
+
+struct Ready {
+    /// Smallest first.
+    key: u64,
+    task: Arc<HostTask>,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        device_name: String,
+        latency: Duration,
+        seed: Option<u64>,
+        checker: Checker,
+        attempts: Arc<Mutex<Attempts>>,
+    ) -> Self {
+        Self {
+            device_name,
+            latency,
+            seed,
+            checker,
+            attempts,
+            state: Mutex::new(State::default()),
+            changed: Condvar::new(),
+            submitted: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a command that is about to be submitted, and makes sure that there is a thread to run it.
+    pub(crate) fn expect_command(self: &Arc<Self>) -> Result<(), BackendError> {
+        let mut state = self.state.lock();
+        if !state.started {
+            crate::panic_hook::install();
+            let engine = Arc::clone(self);
+            let name = self.device_name.replace(' ', "-");
+            std::thread::Builder::new().name(name).spawn(move || engine.run()).map_err(|error| {
+                BackendError::DeviceLost {
+                    device: self.device_name.clone(),
+                    reason: format!("no thread could be started: {error}"),
+                }
+            })?;
+            state.started = true;
+        }
+        state.live += 1;
+        Ok(())
+    }
+
+    /// Takes `expect_command` back, for a command that was refused.
+    pub(crate) fn forget_command(&self) {
+        self.ended();
+    }
+
+    /// Lets the thread end when all is done.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Holds back commands that have not begun, or lets them go.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.state.lock().paused = paused;
+        self.changed.notify_all();
+    }
+
+    fn run(&self) {
+        while let Some(task) = self.next() {
+            self.execute(task);
+        }
+    }
+
+    /// Waits for the next task to run; `None` if there will be none.
+    fn next(&self) -> Option<Arc<HostTask>> {
+        let mut state = self.state.lock();
+        loop {
+            if !state.paused || state.closed {
+                let first = state.ready.iter().enumerate().min_by_key(|(_, ready)| ready.key);
+                if let Some((index, _)) = first {
+                    return Some(state.ready.swap_remove(index).task);
+                }
+            }
+            if state.closed && state.live == 0 {
+                return None;
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    fn execute(&self, task: Arc<HostTask>) {
+        task.links().begin();
+        let start = task.options().profiling.then(clock::now);
+        let begun = Instant::now();
+        // SAFETY: the engine's thread owns the tasks that were handed over to it.
+        let command = unsafe { task.command() };
+        let operation = command.operation();
+        let injected = self.attempts.lock().attempt(operation);
+        wait_until(begun + self.latency);
+        let result = match injected {
+            Some(count) => Err(FailureKind::Device(self.injected(operation, count))),
+            None => self.carry_out(command),
+        };
+        let result = match result {
+            Ok(()) => Ok(()),
+            Err(kind) => Err(task.failure(kind)),
+        };
+        let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
+        task.complete(result, times, &mut HandOver);
+    }
+
+    fn carry_out(&self, command: &Command) -> Result<(), FailureKind> {
+        self.checker.check(command, &self.device_name).map_err(FailureKind::Device)?;
+        let work = Work::of(command);
+        // SAFETY: these are all units, and the enqueuer promises that the memory is valid until the task completes.
+        unsafe { work.run(0, work.total()) }.map_err(|report| FailureKind::Panic {
+            message: report.message,
+            location: report.location,
+            item: report.item,
+        })
+    }
+
+    fn injected(&self, operation: Operation, count: u64) -> BackendError {
+        BackendError::InjectedFault { device: self.device_name.clone(), operation, count }
+    }
+}
+
+impl Executor for Engine {
+    fn accept(&self, task: Arc<HostTask>) {
+        let number = self.submitted.fetch_add(1, Ordering::Relaxed);
+        let key = self.seed.map_or(number, |seed| scramble(seed ^ number));
+        self.state.lock().ready.push(Ready { key, task });
+        self.changed.notify_all();
+    }
+
+    fn ended(&self) {
+        let mut state = self.state.lock();
+        state.live -= 1;
+        if state.live == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn device_name(&self) -> &str {
+        &self.device_name
+    }
+}
+
+/// Waits until a moment, with a precision of well below a microsecond where the system lets the thread run.
+fn wait_until(moment: Instant) {
+    loop {
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        if left > ACTIVE_WAIT {
+            std::thread::sleep(left - ACTIVE_WAIT);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// A permutation of the 64-bit numbers without visible order (the finaliser of SplitMix64).
+fn scramble(number: u64) -> u64 {
+    let mut x = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}

@@ -1,0 +1,164 @@
+//! The separate memories of simulated devices.
+//!
+//! [`Registry`] owns the list of all live allocations of one backend's devices, so that each address has at most one owner and a
+//! command that uses a wrong one is found out. Fresh memory holds the byte `0xA5` unless zeroes were asked for, freed memory `0xDD`.
+//! Invariant: an allocation is on the list from before its address is returned until it is overwritten and released.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Memory, MemoryId, Operation, UsmKind};
+use parking_lot::Mutex;
+
+use super::fault::Attempts;
+use crate::memory::{allocate, free};
+
+const FRESH: u8 = 0xA5;
+const FREED: u8 = 0xDD;
+
+/// One live allocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocation {
+    size: usize,
+    /// Index of the device that made it.
+    device: usize,
+    kind: UsmKind,
+}
+
+/// The live allocations of a backend, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    allocations: Mutex<BTreeMap<usize, Allocation>>,
+}
+
+/// Where a range of addresses lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// In memory of the host.
+    Host,
+    /// In a host or shared allocation.
+    Usm,
+    /// In one device allocation of that device.
+    Device(usize),
+    /// Partly in a device allocation.
+    Torn,
+}
+
+impl Registry {
+    /// Where `size` bytes from `address` lie.
+    pub(crate) fn place(&self, address: usize, size: usize) -> Place {
+        let end = address.saturating_add(size);
+        let allocations = self.allocations.lock();
+        let before = allocations.range(..end).next_back();
+        let Some((start, allocation)) = before.filter(|(start, found)| **start + found.size > address) else {
+            return Place::Host;
+        };
+        if allocation.kind != UsmKind::Device {
+            Place::Usm
+        } else if *start <= address && end <= *start + allocation.size {
+            Place::Device(allocation.device)
+        } else {
+            Place::Torn
+        }
+    }
+
+    /// Number of live allocations of a device, and their bytes.
+    pub(crate) fn live(&self, device: usize) -> (usize, u64) {
+        let allocations = self.allocations.lock();
+        let of_device = allocations.values().filter(|allocation| allocation.device == device);
+        of_device.fold((0, 0), |(count, bytes), allocation| (count + 1, bytes + allocation.size as u64))
+    }
+}
+
+/// The memory of one simulated device.
+pub(crate) struct SimulatedMemory {
+    id: MemoryId,
+    device: usize,
+    device_name: String,
+    usm: Vec<UsmKind>,
+    limit: u64,
+    registry: Arc<Registry>,
+    attempts: Arc<Mutex<Attempts>>,
+    /// Bytes in device and shared allocations.
+    used: Mutex<u64>,
+}
+
+impl SimulatedMemory {
+    pub(crate) fn new(
+        device: usize,
+        device_name: String,
+        usm: Vec<UsmKind>,
+        limit: u64,
+        registry: Arc<Registry>,
+        attempts: Arc<Mutex<Attempts>>,
+    ) -> Self {
+        let used = Mutex::new(0);
+        Self { id: MemoryId::unique(), device, device_name, usm, limit, registry, attempts, used }
+    }
+
+    /// Takes `size` bytes from what the device has.
+    fn reserve(&self, size: usize) -> Result<(), BackendError> {
+        let mut used = self.used.lock();
+        let available = self.limit.saturating_sub(*used);
+        if size as u64 > available {
+            return Err(self.out_of_memory(size, usize::try_from(available).unwrap_or(usize::MAX)));
+        }
+        *used += size as u64;
+        Ok(())
+    }
+
+    fn out_of_memory(&self, requested: usize, available: usize) -> BackendError {
+        BackendError::OutOfMemory { device: self.device_name.clone(), requested, available: Some(available) }
+    }
+}
+
+impl Memory for SimulatedMemory {
+    fn id(&self) -> MemoryId {
+        self.id
+    }
+
+    fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
+        if let Some(count) = self.attempts.lock().attempt(Operation::Allocate) {
+            let (device, operation) = (self.device_name.clone(), Operation::Allocate);
+            return Err(BackendError::InjectedFault { device, operation, count });
+        }
+        // Buffers need device memory also where users cannot ask for it.
+        if kind != UsmKind::Device && !self.usm.contains(&kind) {
+            return Err(BackendError::UnsupportedUsm { device: self.device_name.clone(), kind });
+        }
+        let limited = kind != UsmKind::Host;
+        if limited {
+            self.reserve(layout.size())?;
+        }
+        let Some(pointer) = allocate(layout) else {
+            if limited {
+                *self.used.lock() -= layout.size() as u64;
+            }
+            return Err(self.out_of_memory(layout.size(), 0));
+        };
+        if !zeroed {
+            // SAFETY: just allocated with at least this size, and not yet known to anyone else.
+            unsafe { ptr::write_bytes(pointer.as_ptr(), FRESH, layout.size()) };
+        }
+        let allocation = Allocation { size: layout.size(), device: self.device, kind };
+        self.registry.allocations.lock().insert(pointer.as_ptr() as usize, allocation);
+        Ok(pointer)
+    }
+
+    unsafe fn free(&self, pointer: NonNull<u8>, kind: UsmKind, layout: Layout) {
+        // SAFETY: the caller promises that the allocation is live and no longer used by any command.
+        unsafe { ptr::write_bytes(pointer.as_ptr(), FREED, layout.size()) };
+        self.registry.allocations.lock().remove(&(pointer.as_ptr() as usize));
+        if kind != UsmKind::Host {
+            *self.used.lock() -= layout.size() as u64;
+        }
+        // SAFETY: as above; `allocate` used the same layout.
+        unsafe { free(pointer, layout) };
+    }
+
+    fn is_host_accessible(&self) -> bool {
+        false
+    }
+}

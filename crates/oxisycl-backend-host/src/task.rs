@@ -1,0 +1,302 @@
+//! One enqueued command, from the call of `enqueue` to its completion.
+//!
+//! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is decided by
+//! [`Links`]: nobody until the last dependency has arrived, then one owner, which is the executor.
+//! Invariants: the owner calls [`complete`](HostTask::complete) exactly once; afterwards the task holds no command, no completion and
+//! no other task, so events may be kept for as long as anyone likes. Nothing here recurses along dependencies.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use oxisycl_backend::{
+    BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, ExecutionTimes, FailureKind,
+    Outcome, Priority,
+};
+
+use crate::clock;
+use crate::event::task_of;
+use crate::kernel::PanicReport;
+use crate::links::{Follow, Links};
+
+/// Whoever runs tasks that are ready.
+pub(crate) trait Executor: Send + Sync {
+    /// Takes over a task whose dependencies have ended without failure. Does not run it on the calling thread.
+    fn accept(&self, task: Arc<HostTask>);
+
+    /// Told when a task of this executor has ended, before its completion is called.
+    fn ended(&self) {}
+
+    /// The device's name, for messages.
+    fn device_name(&self) -> &str;
+}
+
+/// Where a completed task leaves what is no longer its own business.
+pub(crate) trait Sink {
+    /// Takes a task that is ready.
+    fn ready(&mut self, task: Arc<HostTask>);
+
+    /// Takes an ended task that nobody else refers to, to free it.
+    fn retire(&mut self, task: Arc<HostTask>) {
+        drop(task);
+    }
+}
+
+/// Passes ready tasks to their executors.
+pub(crate) struct HandOver;
+
+impl Sink for HandOver {
+    fn ready(&mut self, task: Arc<HostTask>) {
+        task.hand_over();
+    }
+}
+
+/// The executor of a task. A pool lives as long as the process and is not counted: a counter that every submitting and every
+/// executing thread changes would cost more than the rest of an empty command.
+#[derive(Clone)]
+pub(crate) enum Home {
+    Pool(&'static dyn Executor),
+    Device(Arc<dyn Executor>),
+}
+
+impl Home {
+    fn executor(&self) -> &dyn Executor {
+        match self {
+            Self::Pool(pool) => *pool,
+            Self::Device(device) => &**device,
+        }
+    }
+}
+
+/// What a task keeps of its queue.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskOptions {
+    pub(crate) priority: Priority,
+    pub(crate) profiling: bool,
+    /// Threads that may take part in the command, at least one.
+    pub(crate) max_threads: u32,
+    /// Whether commands without work end without going through the executor.
+    pub(crate) instant_hints: bool,
+}
+
+/// A task that waits for another one.
+pub(crate) struct Follower {
+    task: Arc<HostTask>,
+    kind: DependencyKind,
+}
+
+pub(crate) struct HostTask {
+    links: Links<Follower>,
+    options: TaskOptions,
+    home: Home,
+    command: UnsafeCell<Option<Command>>,
+    completion: UnsafeCell<Option<Arc<dyn Completion>>>,
+}
+
+// SAFETY: the two cells are written before the task is shared, and afterwards used by the task's owner alone (see `Links`), or
+// read by threads that the owner lets take part in the command until it ends. Their contents are `Send + Sync`.
+unsafe impl Sync for HostTask {}
+// SAFETY: as above; every field is `Send`.
+unsafe impl Send for HostTask {}
+
+impl HostTask {
+    /// Makes a task and links it to its dependencies. It runs as soon as they have ended, perhaps before this returns. `old` is an ended
+    /// task whose memory may be used.
+    pub(crate) fn submit(
+        old: Option<Arc<Self>>,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+        home: Home,
+        options: TaskOptions,
+    ) -> Result<Arc<Self>, BackendError> {
+        if dependencies.iter().any(|dependency| task_of(&dependency.event).is_none()) {
+            return Err(BackendError::Unsupported {
+                device: home.executor().device_name().to_owned(),
+                what: "an event of another backend as a dependency".to_owned(),
+            });
+        }
+        let task = Self {
+            links: Links::new(dependencies.len()),
+            options,
+            home,
+            command: UnsafeCell::new(Some(command)),
+            completion: UnsafeCell::new(Some(completion)),
+        };
+        let task = place(old, task);
+        let mut arrived = 1;
+        for Dependency { event, kind } in dependencies {
+            let follower = || Follower { task: Arc::clone(&task), kind: *kind };
+            match task_of(event).map(|dependency| dependency.links.follow(follower)) {
+                Some(Follow::Listed) => {}
+                Some(Follow::Ended(failure)) => {
+                    arrived += 1;
+                    task.hear(failure.as_ref(), *kind);
+                }
+                None => arrived += 1,
+            }
+        }
+        if task.links.arrive(arrived) {
+            Arc::clone(&task).start(!dependencies.is_empty());
+        }
+        Ok(task)
+    }
+
+    /// Remembers how a dependency ended.
+    fn hear(&self, failure: Option<&CommandFailure>, kind: DependencyKind) {
+        if let (Some(cause), DependencyKind::Data) = (failure, kind) {
+            self.links.poison(cause.clone());
+        }
+    }
+
+    /// Called by the owner of a task whose last dependency has ended before it was submitted.
+    fn start(self: Arc<Self>, may_be_poisoned: bool) {
+        let cause = if may_be_poisoned { self.links.cause() } else { None };
+        if let Some(cause) = cause {
+            let failure = self.dependency_failure(&cause);
+            self.complete(Err(failure), None, &mut HandOver);
+        } else if self.is_instant() {
+            let times = self.instant_times();
+            self.complete(Ok(()), times, &mut HandOver);
+        } else {
+            self.hand_over();
+        }
+    }
+
+    /// Gives a ready task to its executor.
+    pub(crate) fn hand_over(self: Arc<Self>) {
+        match &self.home {
+            Home::Pool(pool) => pool.accept(self),
+            Home::Device(device) => {
+                let device = Arc::clone(device);
+                device.accept(self);
+            }
+        }
+    }
+
+    pub(crate) fn links(&self) -> &Links<Follower> {
+        &self.links
+    }
+
+    pub(crate) fn options(&self) -> TaskOptions {
+        self.options
+    }
+
+    /// Whether the pool at that address runs this task.
+    pub(crate) fn is_of_pool(&self, pool: *const ()) -> bool {
+        matches!(&self.home, Home::Pool(home) if std::ptr::from_ref(*home).cast::<()>() == pool)
+    }
+
+    /// The command.
+    ///
+    /// # Safety
+    /// The caller owns the task or takes part in its command with the owner's leave, and does not use the reference after
+    /// `complete` was called.
+    pub(crate) unsafe fn command(&self) -> &Command {
+        // SAFETY: nobody writes the cell between the construction of the task and `complete`, by the caller's promise.
+        match unsafe { &*self.command.get() } {
+            Some(command) => command,
+            None => &Command::Marker,
+        }
+    }
+
+    /// The failure of this task for a panic in its kernel. Called by the owner.
+    pub(crate) fn panic_failure(&self, report: PanicReport) -> CommandFailure {
+        let kind = FailureKind::Panic { message: report.message, location: report.location, item: report.item };
+        self.failure(kind)
+    }
+
+    /// A failure of this task. Called by the owner.
+    pub(crate) fn failure(&self, kind: FailureKind) -> CommandFailure {
+        // SAFETY: the caller owns the task and has not completed it.
+        CommandFailure::new(unsafe { self.command() }, self.home.executor().device_name(), kind)
+    }
+
+    fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
+        // SAFETY: as in `failure`.
+        CommandFailure::dependency(unsafe { self.command() }, self.home.executor().device_name(), cause)
+    }
+
+    fn is_instant(&self) -> bool {
+        // SAFETY: called by the owner before the task is completed.
+        let command = unsafe { self.command() };
+        self.options.instant_hints
+            && matches!(command, Command::Marker | Command::Prefetch { .. } | Command::Advise { .. })
+    }
+
+    fn instant_times(&self) -> Option<ExecutionTimes> {
+        self.options.profiling.then(|| {
+            let now = clock::now();
+            ExecutionTimes { start: now, end: now }
+        })
+    }
+
+    /// Ends the task: marks it, passes the tasks that are now ready to `sink`, tells the completion, and does the same for every
+    /// task that fails because of it. Called once, by the owner.
+    pub(crate) fn complete(
+        self: Arc<Self>,
+        result: Result<(), CommandFailure>,
+        times: Option<ExecutionTimes>,
+        sink: &mut dyn Sink,
+    ) {
+        // Tasks that end without running wait here, in the order in which they became ready.
+        let mut ending = VecDeque::new();
+        let mut current = (self, Outcome { result, times });
+        loop {
+            let (task, outcome) = current;
+            let failure = outcome.result.as_ref().err();
+            for Follower { task: follower, kind } in task.links.end(failure.cloned()) {
+                follower.hear(failure, kind);
+                if follower.links.arrive(1) {
+                    if let Some(cause) = follower.links.cause() {
+                        let outcome = Outcome { result: Err(follower.dependency_failure(&cause)), times: None };
+                        ending.push_back((follower, outcome));
+                    } else if follower.is_instant() {
+                        let outcome = Outcome { result: Ok(()), times: follower.instant_times() };
+                        ending.push_back((follower, outcome));
+                    } else {
+                        sink.ready(follower);
+                    }
+                }
+            }
+            task.tell(outcome);
+            // Relaxed is enough: if the count is one, this thread has the only reference, and nobody can make another.
+            if Arc::strong_count(&task) == 1 {
+                sink.retire(task);
+            } else {
+                drop(task);
+            }
+            match ending.pop_front() {
+                Some(next) => current = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Lets go of command and completion, and calls the latter.
+    fn tell(&self, outcome: Outcome) {
+        // SAFETY: the caller owns the task, and all who took part in its command have finished.
+        unsafe { *self.command.get() = None };
+        // SAFETY: as above.
+        let completion = unsafe { (*self.completion.get()).take() };
+        self.home.executor().ended();
+        if let Some(completion) = completion {
+            // A completion must not panic. If one does, the hook has printed it; the thread goes on for the sake of other work.
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| completion.complete(outcome))) {
+                crate::kernel::discard(payload);
+            }
+        }
+    }
+}
+
+/// Puts `task` where `old` was, if nobody else refers to that.
+fn place(old: Option<Arc<HostTask>>, task: HostTask) -> Arc<HostTask> {
+    if let Some(mut old) = old
+        && let Some(slot) = Arc::get_mut(&mut old)
+    {
+        *slot = task;
+        return old;
+    }
+    Arc::new(task)
+}

@@ -1,0 +1,151 @@
+//! What a queue can be asked to do.
+
+use std::fmt;
+
+use oxisycl_image::KernelDescriptor;
+use oxisycl_types::LaunchRange;
+use smallvec::SmallVec;
+
+use crate::{ArgumentBlock, MemoryId};
+
+/// One unit of work of a queue.
+///
+/// Whoever enqueues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Command {
+    /// Run a kernel.
+    Kernel(KernelCommand),
+    /// Copy bytes.
+    Copy(CopyCommand),
+    /// Fill memory with a repeated pattern.
+    Fill(FillCommand),
+    /// Do nothing: completes when its dependencies have completed.
+    Marker,
+    /// A hint that memory will be used on the queue's device.
+    Prefetch {
+        /// First byte.
+        pointer: *mut u8,
+        /// Number of bytes.
+        size: usize,
+    },
+    /// A hint on how memory is used.
+    Advise {
+        /// First byte.
+        pointer: *mut u8,
+        /// Number of bytes.
+        size: usize,
+        /// The hint.
+        advice: Advice,
+    },
+}
+
+// SAFETY: the pointers are addresses that the enqueuer keeps valid until completion; they are used by one executor at a time.
+unsafe impl Send for Command {}
+// SAFETY: a shared command only gives its addresses away.
+unsafe impl Sync for Command {}
+
+impl Command {
+    /// The counter and fault class of this command.
+    pub fn operation(&self) -> crate::Operation {
+        match self {
+            Self::Kernel(_) => crate::Operation::Launch,
+            Self::Copy(_) => crate::Operation::Copy,
+            Self::Fill(_) => crate::Operation::Fill,
+            Self::Marker | Self::Prefetch { .. } | Self::Advise { .. } => crate::Operation::Other,
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    /// What messages call this command: kind, name and, for a kernel, where it was launched.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(kernel) => {
+                write!(f, "kernel \"{}\" ({})", kernel.descriptor.display_name(), kernel.descriptor.location)
+            }
+            Self::Copy(copy) => write!(f, "copy of {} bytes", copy.bytes()),
+            Self::Fill(fill) => write!(f, "fill of {} bytes", fill.bytes()),
+            Self::Marker => f.write_str("marker"),
+            Self::Prefetch { size, .. } => write!(f, "prefetch of {size} bytes"),
+            Self::Advise { size, .. } => write!(f, "advice on {size} bytes"),
+        }
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Debug)]
+pub struct KernelCommand {
+    /// The kernel.
+    pub descriptor: KernelDescriptor,
+    /// Its argument bytes.
+    pub arguments: ArgumentBlock,
+    /// Its index space; never empty.
+    pub range: LaunchRange,
+}
+
+/// A pitched box of bytes in one memory, given by its first byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Rectangle {
+    /// The memory that holds it.
+    pub memory: MemoryId,
+    /// The first byte.
+    pub pointer: *mut u8,
+    /// Bytes from one row to the next.
+    pub row_pitch: usize,
+    /// Bytes from one slice to the next.
+    pub slice_pitch: usize,
+}
+
+/// A copy of a box of bytes. Source and target do not overlap.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyCommand {
+    /// Where the bytes come from.
+    pub source: Rectangle,
+    /// Where they go.
+    pub target: Rectangle,
+    /// Slices, rows per slice, bytes per row. One dimension is one row of one slice.
+    pub extent: [usize; 3],
+}
+
+impl CopyCommand {
+    /// Number of bytes moved.
+    pub fn bytes(&self) -> usize {
+        self.extent.iter().product()
+    }
+}
+
+/// The bytes a fill repeats.
+pub type FillPattern = SmallVec<[u8; 16]>;
+
+/// A fill of a box of elements.
+#[derive(Clone, Debug)]
+pub struct FillCommand {
+    /// Where to write.
+    pub target: Rectangle,
+    /// The bytes of one element, never empty.
+    pub pattern: FillPattern,
+    /// Slices, rows per slice, elements per row.
+    pub extent: [usize; 3],
+}
+
+impl FillCommand {
+    /// Number of bytes written.
+    pub fn bytes(&self) -> usize {
+        self.extent.iter().product::<usize>() * self.pattern.len()
+    }
+}
+
+/// Hints of `mem_advise`; [`Reset`](Advice::Reset) takes earlier ones back (SYCL 2020: value 0).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Advice {
+    /// Back to the default.
+    Reset,
+    /// The memory is mostly read.
+    ReadMostly,
+    /// The memory should stay on the device.
+    PreferDevice,
+    /// The memory should stay on the host.
+    PreferHost,
+}

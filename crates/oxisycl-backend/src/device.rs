@@ -1,0 +1,92 @@
+//! Backends, platforms and devices: what there is, before any work runs.
+
+use std::sync::Arc;
+
+use oxisycl_image::ImageTarget;
+use oxisycl_types::BackendKind;
+
+use crate::{BackendError, DeviceInfo, Memory, MemoryId, Queue, QueueOptions};
+
+/// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
+pub trait Backend: Send + Sync {
+    /// Which backend it is.
+    fn kind(&self) -> BackendKind;
+
+    /// Its platforms, the same ones in the same order at every call. A backend without a driver has none.
+    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError>;
+}
+
+/// What a platform says of itself (SYCL 2020 section 4.6.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlatformInfo {
+    /// Name.
+    pub name: String,
+    /// Vendor.
+    pub vendor: String,
+    /// Version of the software.
+    pub version: String,
+}
+
+/// A set of devices under one driver.
+pub trait Platform: Send + Sync {
+    /// Which backend it belongs to.
+    fn backend(&self) -> BackendKind;
+
+    /// What it says of itself.
+    fn info(&self) -> &PlatformInfo;
+
+    /// Its root devices, the same ones in the same order at every call.
+    fn devices(&self) -> Vec<Arc<dyn Device>>;
+}
+
+/// Memory or cache level that sub-devices of one part share (SYCL 2020 `partition_affinity_domain`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum AffinityDomain {
+    /// A NUMA node.
+    Numa,
+    /// A level-3 cache.
+    L3Cache,
+    /// A level-2 cache.
+    L2Cache,
+    /// The outermost of the above that splits the device.
+    NextPartitionable,
+}
+
+/// How to split a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Partition {
+    /// As many parts of the given number of compute units as fit; the rest is dropped.
+    Equally(usize),
+    /// One part per entry with that many compute units.
+    ByCounts(Vec<usize>),
+    /// One part per domain of the given kind.
+    ByAffinityDomain(AffinityDomain),
+}
+
+/// One device or sub-device.
+pub trait Device: Send + Sync {
+    /// Which backend it belongs to.
+    fn backend(&self) -> BackendKind;
+
+    /// Limits, names and aspects; constant for the life of the object.
+    fn info(&self) -> &DeviceInfo;
+
+    /// The memory its kernels work on. Devices that are the same hardware return the same memory (S-R13, S-R14).
+    fn memory(&self) -> &Arc<dyn Memory>;
+
+    /// Splits the device. Arguments were checked against `info` by the caller.
+    fn partition(&self, partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError>;
+
+    /// A new queue. Its commands may overlap unless `options.in_order` is set.
+    fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
+
+    /// Whether a queue of this device can copy between the two memories without a detour.
+    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool;
+
+    /// Nanoseconds on the clock that execution times use.
+    fn timestamp(&self) -> u64;
+
+    /// The kinds of device image it takes, best first; empty if it runs the program's own native code.
+    fn image_targets(&self) -> &[ImageTarget];
+}

@@ -1,0 +1,205 @@
+//! What can go wrong below the runtime.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::UsmKind;
+
+/// Classes of operations, for counters and injected faults.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operation {
+    /// A kernel launch.
+    Launch,
+    /// A copy.
+    Copy,
+    /// A fill.
+    Fill,
+    /// An allocation.
+    Allocate,
+    /// Anything else.
+    Other,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Launch => "launch",
+            Self::Copy => "copy",
+            Self::Fill => "fill",
+            Self::Allocate => "allocation",
+            Self::Other => "operation",
+        })
+    }
+}
+
+/// A call of a backend failed at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// No memory left.
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// Bytes asked for.
+        requested: usize,
+        /// Bytes that were available, where known.
+        available: Option<usize>,
+    },
+    /// The device has no allocations of that kind.
+    UnsupportedUsm {
+        /// The device.
+        device: String,
+        /// The kind.
+        kind: UsmKind,
+    },
+    /// The operation is not available on the device.
+    Unsupported {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        what: String,
+    },
+    /// A fault injected into a simulated device.
+    InjectedFault {
+        /// The device.
+        device: String,
+        /// The class that failed.
+        operation: Operation,
+        /// The how-manieth operation of that class, from 1.
+        count: u64,
+    },
+    /// The device is gone.
+    DeviceLost {
+        /// The device.
+        device: String,
+        /// What made it fail.
+        reason: String,
+    },
+    /// A driver call failed.
+    Driver {
+        /// The call.
+        call: &'static str,
+        /// The driver's code.
+        code: i64,
+        /// The driver's name for it.
+        name: String,
+    },
+}
+
+impl fmt::Display for BackendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfMemory { device, requested, available: Some(available) } => {
+                write!(f, "device \"{device}\": out of memory: requested {requested} bytes, {available} available")
+            }
+            Self::OutOfMemory { device, requested, available: None } => {
+                write!(f, "device \"{device}\": out of memory: requested {requested} bytes")
+            }
+            Self::UnsupportedUsm { device, kind } => write!(f, "device \"{device}\" has no usm {kind} allocations"),
+            Self::Unsupported { device, what } => write!(f, "device \"{device}\" does not support {what}"),
+            Self::InjectedFault { device, operation, count } => {
+                write!(f, "device \"{device}\": injected fault in {operation} number {count}")
+            }
+            Self::DeviceLost { device, reason } => write!(f, "device \"{device}\" is lost: {reason}"),
+            Self::Driver { call, code, name } => write!(f, "{call} failed with {name} ({code})"),
+        }
+    }
+}
+
+impl Error for BackendError {}
+
+/// Why a command failed after it was accepted. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CommandFailure(Arc<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    command: String,
+    device: String,
+    kind: FailureKind,
+}
+
+/// What happened to a failed command.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// A kernel panicked.
+    Panic {
+        /// The panic's message.
+        message: String,
+        /// File, line and column, where known.
+        location: Option<String>,
+        /// The id of the work-item and its number of dimensions (0 for a single task), where known.
+        item: Option<(u8, [usize; 3])>,
+    },
+    /// A command it depends on failed; it did not run.
+    Dependency(CommandFailure),
+    /// The device failed.
+    Device(BackendError),
+}
+
+impl CommandFailure {
+    /// A failure of `command` on `device`.
+    pub fn new(command: impl fmt::Display, device: impl Into<String>, kind: FailureKind) -> Self {
+        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind }))
+    }
+
+    /// `command` did not run because `cause` happened. Keeps only the root cause, so that long chains stay short.
+    pub fn dependency(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
+        Self::new(command, device, FailureKind::Dependency(cause.root().clone()))
+    }
+
+    /// The failure that started it: itself, or the one its dependency chain leads to.
+    pub fn root(&self) -> &CommandFailure {
+        match &self.0.kind {
+            FailureKind::Dependency(cause) => cause.root(),
+            _ => self,
+        }
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> &FailureKind {
+        &self.0.kind
+    }
+
+    /// The command, as messages name it.
+    pub fn command(&self) -> &str {
+        &self.0.command
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.0.device
+    }
+}
+
+impl fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on device \"{}\"", self.0.command, self.0.device)?;
+        match &self.0.kind {
+            FailureKind::Panic { message, location, item } => {
+                f.write_str(" panicked")?;
+                if let Some((dimensions @ 1..=3, id)) = item {
+                    write!(f, " in work-item {:?}", &id[3 - usize::from(*dimensions)..])?;
+                }
+                if let Some(location) = location {
+                    write!(f, " at {location}")?;
+                }
+                write!(f, ": {message}")
+            }
+            FailureKind::Dependency(_) => f.write_str(" did not run because a command it depends on failed"),
+            FailureKind::Device(error) => write!(f, " failed: {error}"),
+        }
+    }
+}
+
+impl Error for CommandFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0.kind {
+            FailureKind::Dependency(cause) => Some(cause),
+            FailureKind::Device(error) => Some(error),
+            FailureKind::Panic { .. } => None,
+        }
+    }
+}

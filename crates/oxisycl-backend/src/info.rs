@@ -1,0 +1,175 @@
+//! What a device says of itself (SYCL 2020 section 4.6.4.2), as plain values.
+
+use oxisycl_types::{Aspect, DeviceType};
+
+use crate::AffinityDomain;
+
+/// Floating-point capabilities (`info::fp_config`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum FpConfig {
+    /// Denormals.
+    Denorm,
+    /// Infinity and NaN.
+    InfNan,
+    /// Rounding to nearest even.
+    RoundToNearest,
+    /// Rounding to zero.
+    RoundToZero,
+    /// Rounding to infinity.
+    RoundToInf,
+    /// IEEE 754-2008 fused multiply-add.
+    Fma,
+    /// Correctly rounded division and square root.
+    CorrectlyRoundedDivideSqrt,
+    /// Emulated in software.
+    SoftFloat,
+}
+
+/// How global memory is cached.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CacheType {
+    /// Not cached.
+    None,
+    /// Read only.
+    ReadOnly,
+    /// Read and write.
+    ReadWrite,
+}
+
+/// What local memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LocalMemoryType {
+    /// There is none.
+    None,
+    /// Dedicated memory.
+    Local,
+    /// Part of global memory.
+    Global,
+}
+
+/// Memory orders of atomics and fences.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemoryOrder {
+    /// `relaxed`
+    Relaxed,
+    /// `acquire`
+    Acquire,
+    /// `release`
+    Release,
+    /// `acq_rel`
+    AcqRel,
+    /// `seq_cst`
+    SeqCst,
+}
+
+/// Memory scopes of atomics and fences, narrow to wide.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum MemoryScope {
+    /// One work-item.
+    WorkItem,
+    /// One sub-group.
+    SubGroup,
+    /// One work-group.
+    WorkGroup,
+    /// One device.
+    Device,
+    /// All devices and the host.
+    System,
+}
+
+/// Ways a device can be split.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PartitionProperty {
+    /// Into equal parts.
+    Equally,
+    /// Into parts of given sizes.
+    ByCounts,
+    /// By affinity domain.
+    ByAffinityDomain,
+}
+
+/// Vector widths in elements; 0 for a type that the device lacks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct VectorWidths {
+    /// 8-bit integers.
+    pub char: u32,
+    /// 16-bit integers.
+    pub short: u32,
+    /// 32-bit integers.
+    pub int: u32,
+    /// 64-bit integers.
+    pub long: u32,
+    /// 32-bit floats.
+    pub float: u32,
+    /// 64-bit floats.
+    pub double: u32,
+    /// 16-bit floats.
+    pub half: u32,
+}
+
+/// Limits, names and capabilities of one device. Field names are the specification's.
+#[derive(Clone, PartialEq, Debug)]
+#[expect(missing_docs, reason = "the fields are the specification's descriptors of the same name, section 4.6.4.2")]
+pub struct DeviceInfo {
+    pub device_type: DeviceType,
+    pub name: String,
+    pub vendor: String,
+    pub vendor_id: u32,
+    pub driver_version: String,
+    pub version: String,
+    pub backend_version: String,
+    pub is_available: bool,
+    pub aspects: Vec<Aspect>,
+    pub max_compute_units: u32,
+    pub max_work_item_dimensions: u32,
+    pub max_work_item_sizes: [usize; 3],
+    pub max_work_group_size: usize,
+    pub max_num_sub_groups: u32,
+    pub sub_group_sizes: Vec<usize>,
+    pub preferred_vector_width: VectorWidths,
+    pub native_vector_width: VectorWidths,
+    /// In MHz, 0 if unknown.
+    pub max_clock_frequency: u32,
+    pub address_bits: u32,
+    /// In bytes.
+    pub max_mem_alloc_size: u64,
+    /// In bytes.
+    pub max_parameter_size: usize,
+    /// In bits, as in the specification.
+    pub mem_base_addr_align: u32,
+    pub half_fp_config: Vec<FpConfig>,
+    pub single_fp_config: Vec<FpConfig>,
+    pub double_fp_config: Vec<FpConfig>,
+    pub global_mem_cache_type: CacheType,
+    /// In bytes.
+    pub global_mem_cache_line_size: u32,
+    /// In bytes.
+    pub global_mem_cache_size: u64,
+    /// In bytes.
+    pub global_mem_size: u64,
+    pub local_mem_type: LocalMemoryType,
+    /// In bytes.
+    pub local_mem_size: u64,
+    pub error_correction_support: bool,
+    pub atomic_memory_order_capabilities: Vec<MemoryOrder>,
+    pub atomic_fence_order_capabilities: Vec<MemoryOrder>,
+    pub atomic_memory_scope_capabilities: Vec<MemoryScope>,
+    pub atomic_fence_scope_capabilities: Vec<MemoryScope>,
+    /// In nanoseconds.
+    pub profiling_timer_resolution: u64,
+    pub partition_max_sub_devices: u32,
+    pub partition_properties: Vec<PartitionProperty>,
+    pub partition_affinity_domains: Vec<AffinityDomain>,
+    /// How a sub-device was made; `None` for a root device.
+    pub partition_type_property: Option<PartitionProperty>,
+    /// The domain a sub-device was made by, if it was.
+    pub partition_type_affinity_domain: Option<AffinityDomain>,
+}
+
+impl DeviceInfo {
+    /// Whether the device has `aspect`.
+    pub fn has(&self, aspect: Aspect) -> bool {
+        self.aspects.contains(&aspect)
+    }
+}

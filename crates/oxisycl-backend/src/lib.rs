@@ -1,0 +1,34 @@
+//! The contract between the runtime and its backends (the RFC's "interface layer", S-F2).
+//!
+//! A backend exposes platforms with devices ([`Backend`], [`Platform`], [`Device`]), memory ([`Memory`]) and queues
+//! ([`Queue`]) that execute [`Command`]s asynchronously, in an order given by [`Event`]s, and report the end of each one to its
+//! [`Completion`].
+//!
+//! Invariants that every backend keeps:
+//! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
+//! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
+//! - A command with a failed dependency of kind `Data` does not run; it completes with [`CommandFailure::dependency`].
+//! - No lock of the backend is held while `complete` runs.
+//!
+//! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
+//! accessors and no graph.
+
+mod arguments;
+mod command;
+mod device;
+mod error;
+mod info;
+mod memory;
+mod queue;
+
+pub use arguments::ArgumentBlock;
+pub use command::{Advice, Command, CopyCommand, FillCommand, FillPattern, KernelCommand, Rectangle};
+pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
+pub use error::{BackendError, CommandFailure, FailureKind, Operation};
+pub use info::{
+    CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty, VectorWidths,
+};
+pub use memory::{Memory, MemoryId, UsmKind};
+pub use queue::{
+    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, Outcome, Priority, Queue, QueueOptions,
+};

@@ -1,0 +1,117 @@
+//! Queues, events, and how the end of a command is told.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::{BackendError, Command, CommandFailure};
+
+/// Scheduling priority of a queue, a hint.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Priority {
+    /// After normal work.
+    Low,
+    /// The default.
+    #[default]
+    Normal,
+    /// Before normal work.
+    High,
+}
+
+/// How a queue behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct QueueOptions {
+    /// Each command starts after the one before it. The runtime also passes that order as a dependency.
+    pub in_order: bool,
+    /// Commands record when they start and end.
+    pub profiling: bool,
+    /// Scheduling priority.
+    pub priority: Priority,
+}
+
+/// Where a command stands (SYCL 2020 `info::event_command_status`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EventStatus {
+    /// Waiting for dependencies or for the device.
+    Submitted,
+    /// Executing.
+    Running,
+    /// Finished, also if it failed.
+    Complete,
+}
+
+/// A backend's handle of an enqueued command, used as a dependency of later ones of the same backend.
+pub trait Event: Any + Send + Sync {
+    /// Where the command stands.
+    fn status(&self) -> EventStatus;
+}
+
+/// What the failure of a dependency means for the command that waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DependencyKind {
+    /// The command uses what the dependency produced: if that failed, the command does not run and fails, too.
+    Data,
+    /// The command only has to come later: it runs also if the dependency failed.
+    Order,
+}
+
+/// An earlier command of the same backend that a command waits for.
+#[derive(Clone)]
+pub struct Dependency {
+    /// The earlier command.
+    pub event: Arc<dyn Event>,
+    /// What its failure means.
+    pub kind: DependencyKind,
+}
+
+/// When a command executed, in nanoseconds of the device's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExecutionTimes {
+    /// Execution began.
+    pub start: u64,
+    /// Execution ended.
+    pub end: u64,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Success, or what went wrong.
+    pub result: Result<(), CommandFailure>,
+    /// Present on queues with profiling, if the command ran.
+    pub times: Option<ExecutionTimes>,
+}
+
+/// Told once when a command has ended.
+pub trait Completion: Send + Sync {
+    /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
+    fn complete(self: Arc<Self>, outcome: Outcome);
+}
+
+/// Executes commands.
+pub trait Queue: Send + Sync {
+    /// Hands over a command. It may start as soon as all `dependencies` (of this backend) are complete, and does not run if one
+    /// of kind [`Data`](DependencyKind::Data) failed. The same event may stand in the list more than once. `completion` may be
+    /// called before this function returns; it is not called if it returns an error.
+    ///
+    /// # Safety
+    /// Until `completion` is called: all memory that the command refers to is valid, and nothing outside the order given by the
+    /// dependencies uses it in conflict with the command. A kernel's argument block belongs to its descriptor's entry.
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError>;
+
+    /// Makes sure that enqueued commands make progress without further calls. Does not block.
+    fn flush(&self) -> Result<(), BackendError>;
+
+    /// Runs one piece of ready work on the calling thread, if the device works that way. Returns whether it did.
+    fn help(&self) -> bool;
+
+    /// Tells the device that the calling thread is going to call [`help`](Self::help) until its wait is over, so that one of the
+    /// device's own threads can step back; the wait ends when the guard is dropped. `None` where helping does nothing.
+    fn begin_help(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+}

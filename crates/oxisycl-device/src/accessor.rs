@@ -1,0 +1,296 @@
+//! Accessors of kernels: a pointer into a buffer's allocation, and the range that may be used.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use oxisycl_types::{Id, Range};
+
+use crate::item::Brand;
+use crate::{Atomic, CellView, DeviceCopyable, InItem, Inside, Item, Loads, Mode, Read, Single, Stores, View};
+
+/// Access of one command group to a range of a buffer (SYCL 2020 section 4.7.6.9).
+///
+/// A plain `Copy` value, captured by the kernel. It gives no access by itself: every method takes the token of a work-item.
+/// Indices are relative to the accessor's offset.
+pub struct Accessor<'cg, T, const D: usize, M> {
+    pub(crate) first: *mut T,
+    pub(crate) range: [usize; D],
+    pub(crate) pitch: [usize; D],
+    offset: [usize; D],
+    brand: Brand<'cg>,
+    mode: PhantomData<fn() -> M>,
+}
+
+impl<T, const D: usize, M> Clone for Accessor<'_, T, D, M> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const D: usize, M> Copy for Accessor<'_, T, D, M> {}
+
+// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use
+// of the memory; within the kernel, work-items reach disjoint elements, read only, or use atomics.
+unsafe impl<T: DeviceCopyable, const D: usize, M> Send for Accessor<'_, T, D, M> {}
+// SAFETY: as above.
+unsafe impl<T: DeviceCopyable, const D: usize, M> Sync for Accessor<'_, T, D, M> {}
+
+/// What the runtime makes an accessor from.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessorParts<T, const D: usize> {
+    /// First element of the buffer (or sub-buffer) on the device; aligned for `T`, also if the range is empty.
+    pub pointer: *mut T,
+    /// Extent of the buffer.
+    pub buffer: Range<D>,
+    /// First element that may be used.
+    pub offset: Id<D>,
+    /// Extent that may be used; `offset + range` lies inside `buffer`.
+    pub range: Range<D>,
+}
+
+#[cold]
+#[inline(never)]
+fn outside(end: &[usize], range: &[usize]) -> ! {
+    panic!("the launch goes up to {end:?}, beyond the accessor's range {range:?}")
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn out_of_bounds(index: &[usize], range: &[usize]) -> ! {
+    panic!("index {index:?} is outside the accessor's range {range:?}")
+}
+
+/// Row-major position of `index` in memory whose extents are `pitch`.
+#[inline(always)]
+pub(crate) fn position<const D: usize>(index: [usize; D], pitch: [usize; D]) -> usize {
+    let mut position = index[0];
+    for d in 1..D {
+        position = position * pitch[d] + index[d];
+    }
+    position
+}
+
+#[inline(always)]
+pub(crate) fn checked_position<const D: usize>(index: [usize; D], range: [usize; D], pitch: [usize; D]) -> usize {
+    for d in 0..D {
+        if index[d] >= range[d] {
+            out_of_bounds(&index, &range)
+        }
+    }
+    position(index, pitch)
+}
+
+impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
+    /// # Safety
+    /// For every launch of the command group `'cg`: `parts` describes memory that is allocated, holds valid values of `T` in
+    /// the accessor's range, and is ordered with all other use of it according to `M`.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn from_parts(parts: AccessorParts<T, D>) -> Self {
+        let first = parts.pointer.wrapping_add(position(parts.offset.0, parts.buffer.0));
+        Self {
+            first,
+            range: parts.range.0,
+            pitch: parts.buffer.0,
+            offset: parts.offset.0,
+            brand: PhantomData,
+            mode: PhantomData,
+        }
+    }
+
+    /// The extent that may be used.
+    #[inline(always)]
+    pub fn range(self) -> Range<D> {
+        Range(self.range)
+    }
+
+    /// The first element of the buffer that may be used.
+    #[inline(always)]
+    pub fn offset(self) -> Id<D> {
+        Id(self.offset)
+    }
+
+    /// The extent of the whole buffer.
+    #[inline(always)]
+    pub fn buffer_range(self) -> Range<D> {
+        Range(self.pitch)
+    }
+
+    /// Number of elements that may be used.
+    #[inline(always)]
+    pub fn size(self) -> usize {
+        Range(self.range).size()
+    }
+
+    /// Whether no element may be used.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.size() == 0
+    }
+
+    /// The address of the *buffer's* first element on the device (SYCL 2020: `get_pointer` ignores the accessor's offset).
+    ///
+    /// Elements outside the accessor's range are allocated, too; reading them through this pointer does not fault, but their
+    /// values may be stale (S-R18).
+    #[inline(always)]
+    pub fn as_ptr(self) -> *mut T {
+        self.first.wrapping_sub(position(self.offset, self.pitch))
+    }
+
+    /// The address of the work-item's own element.
+    #[inline(always)]
+    fn own(self, item: Item<'_, D>) -> *mut T {
+        // The same for every work-item of the launch, so the test leaves the loop.
+        for d in 0..D {
+            if item.end[d] > self.range[d] {
+                outside(&item.end, &self.range)
+            }
+        }
+        // SAFETY: `item.id < item.end <= self.range` per dimension, and the range lies inside the allocation.
+        unsafe { self.first.add(position(item.id, self.pitch)) }
+    }
+
+    #[inline(always)]
+    fn element(self, index: [usize; D]) -> *mut T {
+        let position = checked_position(index, self.range, self.pitch);
+        // SAFETY: the index lies inside the range, which lies inside the allocation.
+        unsafe { self.first.add(position) }
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Loads> Accessor<'_, T, D, M> {
+    /// The work-item's own element.
+    ///
+    /// # Panics
+    /// If the launch goes beyond the accessor's range.
+    #[inline(always)]
+    pub fn get(self, item: Item<'_, D>) -> T {
+        // SAFETY: `own` gives a valid element that only this work-item may write.
+        unsafe { *self.own(item) }
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize> Accessor<'_, T, D, Read> {
+    /// All elements, for reading at any index.
+    #[inline(always)]
+    pub fn view<'k>(self, _inside: impl Inside<'k>) -> View<'k, T, D> {
+        // SAFETY: a read accessor's range is valid and not written while the kernel of the token runs.
+        unsafe { View::new(self.first, self.range, self.pitch) }
+    }
+
+    /// One element at any index.
+    ///
+    /// # Panics
+    /// If the index is outside the accessor's range.
+    #[inline(always)]
+    pub fn at<'k>(self, inside: impl Inside<'k>, index: impl Into<Id<D>>) -> &'k T {
+        self.view(inside).at(index)
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Stores> Accessor<'_, T, D, M> {
+    /// Stores to the work-item's own element.
+    ///
+    /// # Panics
+    /// If the launch goes beyond the accessor's range.
+    #[inline(always)]
+    pub fn set(self, item: Item<'_, D>, value: T) {
+        // SAFETY: `own` gives a valid element that no other work-item reaches.
+        unsafe { *self.own(item) = value }
+    }
+
+    /// Stores to any element.
+    ///
+    /// # Panics
+    /// If the index is outside the accessor's range.
+    ///
+    /// # Safety
+    /// No other work-item of this launch accesses the element, and this one holds no [`Cell`] borrow of it that it expects
+    /// unchanged.
+    #[inline(always)]
+    pub unsafe fn scatter<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>, value: T) {
+        // SAFETY: `element` checked the index; exclusiveness is the caller's promise.
+        unsafe { *self.element(index.into().0) = value }
+    }
+
+    /// Stores to any element from the only work-item of a single task.
+    ///
+    /// # Panics
+    /// If the index is outside the accessor's range.
+    #[inline(always)]
+    pub fn set_at(self, _single: Single<'_>, index: impl Into<Id<D>>, value: T) {
+        // SAFETY: `element` checked the index; a single task is the only work-item.
+        unsafe { *self.element(index.into().0) = value }
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M> {
+    /// The work-item's own element as a cell.
+    ///
+    /// # Panics
+    /// If the launch goes beyond the accessor's range.
+    #[inline(always)]
+    pub fn cell<'wi>(self, item: Item<'wi, D>) -> &'wi Cell<T> {
+        // SAFETY: `own` gives a valid element that no other work-item reaches; `Cell<T>` has the layout of `T`, and cells may
+        // alias each other within the work-item.
+        unsafe { &*self.own(item).cast_const().cast::<Cell<T>>() }
+    }
+
+    /// Replaces the work-item's own element by `f` of it.
+    ///
+    /// # Panics
+    /// If the launch goes beyond the accessor's range.
+    #[inline(always)]
+    pub fn update(self, item: Item<'_, D>, f: impl FnOnce(T) -> T) {
+        let cell = self.cell(item);
+        cell.set(f(cell.get()));
+    }
+
+    /// Loads any element.
+    ///
+    /// # Panics
+    /// If the index is outside the accessor's range.
+    ///
+    /// # Safety
+    /// No other work-item of this launch writes the element.
+    #[inline(always)]
+    pub unsafe fn gather<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>) -> T {
+        // SAFETY: `element` checked the index; the absence of a writer is the caller's promise.
+        unsafe { *self.element(index.into().0) }
+    }
+
+    /// All elements as cells, for the only work-item of a single task.
+    #[inline(always)]
+    pub fn cells<'wi>(self, _single: Single<'wi>) -> CellView<'wi, T, D> {
+        // SAFETY: the accessor's range is valid, and only this work-item uses it during the kernel.
+        unsafe { CellView::new(self.first, self.range, self.pitch) }
+    }
+
+    /// Loads any element from the only work-item of a single task.
+    ///
+    /// # Panics
+    /// If the index is outside the accessor's range.
+    #[inline(always)]
+    pub fn get_at(self, _single: Single<'_>, index: impl Into<Id<D>>) -> T {
+        // SAFETY: `element` checked the index; a single task is the only work-item.
+        unsafe { *self.element(index.into().0) }
+    }
+}
+
+impl<T: crate::AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
+    #[inline(always)]
+    pub(crate) fn atomic_element(self, index: impl Into<Id<D>>) -> *mut T {
+        self.element(index.into().0)
+    }
+}
+
+impl<T, const D: usize, M: Mode> fmt::Debug for Accessor<'_, T, D, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accessor")
+            .field("mode", &M::MODE)
+            .field("offset", &self.offset)
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,207 @@
+//! Accessors through which a work-item owns a block of elements instead of one.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use oxisycl_types::{Id, Range};
+
+use crate::accessor::{checked_position, position};
+use crate::{Accessor, DeviceCopyable, Item, Loads, Stores};
+
+/// Access of one command group to a range of a buffer in blocks: the work-item with id `i` owns the elements from
+/// `i * block` to `(i + 1) * block` per dimension, cut at the end of the range.
+///
+/// Blocks of different work-items never overlap, which is what makes writing to them safe.
+pub struct Chunked<'cg, T, const D: usize, M> {
+    accessor: Accessor<'cg, T, D, M>,
+    block: [usize; D],
+}
+
+impl<T, const D: usize, M> Clone for Chunked<'_, T, D, M> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const D: usize, M> Copy for Chunked<'_, T, D, M> {}
+
+impl<'cg, T: DeviceCopyable, const D: usize, M: Stores> Chunked<'cg, T, D, M> {
+    /// # Safety
+    /// No other copy of `accessor` gives access to elements in the command group: this type replaces it.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn from_accessor(accessor: Accessor<'cg, T, D, M>, block: Range<D>) -> Self {
+        Self { accessor, block: block.0 }
+    }
+
+    /// The extent that may be used.
+    #[inline(always)]
+    pub fn range(self) -> Range<D> {
+        self.accessor.range()
+    }
+
+    /// The extent of one block.
+    #[inline(always)]
+    pub fn block_range(self) -> Range<D> {
+        Range(self.block)
+    }
+
+    /// How many blocks there are per dimension: the range to launch over.
+    #[inline(always)]
+    pub fn n_blocks(self) -> Range<D> {
+        Range(core::array::from_fn(|d| self.accessor.range[d].div_ceil(self.block[d].max(1))))
+    }
+
+    /// The work-item's own block; empty if it lies beyond the range.
+    #[inline(always)]
+    pub fn block<'wi>(self, item: Item<'wi, D>) -> Block<'wi, T, D, M> {
+        let range = self.accessor.range;
+        // Saturating, so that a huge id cannot wrap around into a block of another work-item.
+        let begin: [usize; D] = core::array::from_fn(|d| item.id[d].saturating_mul(self.block[d]).min(range[d]));
+        let extent = core::array::from_fn(|d| self.block[d].min(range[d] - begin[d]));
+        // Wrapping: an empty block beyond the range may start outside the allocation; it is never dereferenced.
+        let first = self.accessor.first.wrapping_add(position(begin, self.accessor.pitch));
+        Block { first, begin, extent, pitch: self.accessor.pitch, lifetime: PhantomData, mode: PhantomData }
+    }
+}
+
+/// The elements that one work-item owns. Indices are relative to the block.
+pub struct Block<'wi, T, const D: usize, M> {
+    first: *mut T,
+    begin: [usize; D],
+    extent: [usize; D],
+    pitch: [usize; D],
+    lifetime: PhantomData<&'wi Cell<T>>,
+    mode: PhantomData<fn() -> M>,
+}
+
+impl<T, const D: usize, M> Clone for Block<'_, T, D, M> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const D: usize, M> Copy for Block<'_, T, D, M> {}
+
+impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
+    /// The position of the block's first element in the accessor's range.
+    #[inline(always)]
+    pub fn origin(self) -> Id<D> {
+        Id(self.begin)
+    }
+
+    /// The extent, smaller than the block range at the end of the accessor's range.
+    #[inline(always)]
+    pub fn range(self) -> Range<D> {
+        Range(self.extent)
+    }
+
+    /// Number of elements.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        Range(self.extent).size()
+    }
+
+    /// Whether the block has no elements.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Stores to one element of the block.
+    ///
+    /// # Panics
+    /// If the index is outside the block.
+    #[inline(always)]
+    pub fn set(self, index: impl Into<Id<D>>, value: T) {
+        let position = checked_position(index.into().0, self.extent, self.pitch);
+        // SAFETY: the index lies inside the block, which lies inside the accessor's range; only this work-item owns it.
+        unsafe { *self.first.add(position) = value }
+    }
+
+    /// Stores the same value to all elements.
+    #[inline(always)]
+    pub fn fill(self, value: T) {
+        self.fill_with(|_| value);
+    }
+
+    /// Stores `f` of each element's block-relative index, in row-major order.
+    #[inline(always)]
+    pub fn fill_with(self, mut f: impl FnMut(Id<D>) -> T) {
+        let mut index = [0; D];
+        let n_rows = if self.is_empty() { 0 } else { self.len() / self.extent[D - 1] };
+        for _ in 0..n_rows {
+            index[D - 1] = 0;
+            let row = position(index, self.pitch);
+            for x in 0..self.extent[D - 1] {
+                index[D - 1] = x;
+                // SAFETY: `index` lies inside the block, as in `set`.
+                unsafe { *self.first.add(row + x) = f(Id(index)) }
+            }
+            for d in (0..D - 1).rev() {
+                index[d] += 1;
+                if index[d] < self.extent[d] {
+                    break;
+                }
+                index[d] = 0;
+            }
+        }
+    }
+}
+
+impl<'wi, T: DeviceCopyable, const D: usize, M: Stores + Loads> Block<'wi, T, D, M> {
+    /// Loads one element of the block.
+    ///
+    /// # Panics
+    /// If the index is outside the block.
+    #[inline(always)]
+    pub fn get(self, index: impl Into<Id<D>>) -> T {
+        self.cell(index).get()
+    }
+
+    /// One element of the block as a cell.
+    ///
+    /// # Panics
+    /// If the index is outside the block.
+    #[inline(always)]
+    pub fn cell(self, index: impl Into<Id<D>>) -> &'wi Cell<T> {
+        let position = checked_position(index.into().0, self.extent, self.pitch);
+        // SAFETY: as in `set`; `Cell<T>` has the layout of `T`, and cells may alias each other within the work-item.
+        unsafe { &*self.first.add(position).cast_const().cast::<Cell<T>>() }
+    }
+}
+
+impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 1, M> {
+    /// The block as a slice of cells.
+    #[inline(always)]
+    pub fn as_cells(self) -> &'wi [Cell<T>] {
+        if self.extent[0] == 0 {
+            return &[];
+        }
+        // SAFETY: a one-dimensional block is contiguous; the rest as in `cell`.
+        unsafe { core::slice::from_raw_parts(self.first.cast_const().cast::<Cell<T>>(), self.extent[0]) }
+    }
+}
+
+impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 2, M> {
+    /// Row `y` of the block as a slice of cells.
+    ///
+    /// # Panics
+    /// If the row is outside the block.
+    #[inline(always)]
+    pub fn row(self, y: usize) -> &'wi [Cell<T>] {
+        if y >= self.extent[0] {
+            crate::accessor::out_of_bounds(&[y], &self.extent)
+        }
+        if self.extent[1] == 0 {
+            return &[];
+        }
+        // SAFETY: a row of the block is contiguous; the rest as in `cell`.
+        unsafe {
+            core::slice::from_raw_parts(
+                self.first.add(y * self.pitch[1]).cast_const().cast::<Cell<T>>(),
+                self.extent[1],
+            )
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Element types: what may live in buffers and be captured by value.
+
+/// A type whose values can be copied bit by bit between host and devices (SYCL 2020 section 3.13.1).
+///
+/// Derive it: `#[derive(Clone, Copy, DeviceCopyable)]`. There is no blanket implementation, since `Copy + Send + Sync + 'static`
+/// includes references to statics and function pointers, which are host addresses.
+///
+/// # Safety
+/// Every field is `DeviceCopyable`: the value holds no address, no handle of the operating system, and nothing else whose
+/// meaning depends on where it is used. Its layout is the same in host and device code.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be copied to a device",
+    label = "not `DeviceCopyable`",
+    note = "derive it with `#[derive(Clone, Copy, DeviceCopyable)]`; references, pointers and function pointers are refused"
+)]
+pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($t:ty)*) => { $(
+        // SAFETY: a plain value without addresses, with the same layout everywhere.
+        unsafe impl DeviceCopyable for $t {}
+    )* };
+}
+
+plain! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 bool char }
+
+// SAFETY: an array is nothing but its elements.
+unsafe impl<T: DeviceCopyable, const N: usize> DeviceCopyable for [T; N] {}
+// SAFETY: the discriminant or niche is plain data, the payload is device copyable.
+unsafe impl<T: DeviceCopyable> DeviceCopyable for Option<T> {}
+// SAFETY: a wrapper without own data.
+unsafe impl<T: DeviceCopyable> DeviceCopyable for core::num::Wrapping<T> {}
+// SAFETY: plain indices.
+unsafe impl<const D: usize> DeviceCopyable for crate::Id<D> {}
+// SAFETY: plain extents.
+unsafe impl<const D: usize> DeviceCopyable for crate::Range<D> {}
+
+macro_rules! tuples {
+    ($($name:ident)*) => {
+        // SAFETY: a tuple is nothing but its fields.
+        unsafe impl<$($name: DeviceCopyable),*> DeviceCopyable for ($($name,)*) {}
+    };
+}
+
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }
+
+#[cfg(feature = "half")]
+plain! { half::f16 half::bf16 }
+
+#[cfg(feature = "num-complex")]
+// SAFETY: two numbers side by side.
+unsafe impl<T: DeviceCopyable> DeviceCopyable for num_complex::Complex<T> {}
+
+#[cfg(feature = "glam")]
+plain! {
+    glam::Vec2 glam::Vec3 glam::Vec3A glam::Vec4 glam::Mat2 glam::Mat3 glam::Mat3A glam::Mat4 glam::Quat
+    glam::DVec2 glam::DVec3 glam::DVec4 glam::DMat2 glam::DMat3 glam::DMat4 glam::DQuat
+    glam::IVec2 glam::IVec3 glam::IVec4 glam::UVec2 glam::UVec3 glam::UVec4
+}

@@ -1,0 +1,138 @@
+//! Kernels and the code that runs them over a piece of their index space on a CPU.
+
+use oxisycl_types::{HostChunk, LaunchRange};
+
+use crate::{Item, Single};
+
+/// A kernel as a named type, launched over a range with `launch`.
+///
+/// Closures are launched with `parallel_for`; the two are apart because one method for both would cost type inference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel for `{I}`",
+    note = "implement `Kernel<Item<'wi, D>>` for it, or use `parallel_for` with a closure"
+)]
+pub trait Kernel<I>: Copy + Send + Sync {
+    /// Runs one work-item.
+    fn run(&self, item: I);
+}
+
+/// A single task as a named type.
+pub trait SingleKernel: Copy + Send + Sync {
+    /// Runs the task.
+    fn run(&self, task: Single<'_>);
+}
+
+/// Gives a closure that is stored before it is launched the signature of a kernel.
+#[inline(always)]
+pub fn kernel<const D: usize, K>(kernel: K) -> K
+where
+    K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+{
+    kernel
+}
+
+/// Leaves the id of the work-item that is unwinding where the runtime finds it. Forgotten when the work-item ends well, so that
+/// the loop over work-items stores nothing.
+struct OnUnwind<'c, const D: usize> {
+    id: [usize; D],
+    chunk: &'c HostChunk,
+}
+
+impl<const D: usize> Drop for OnUnwind<'_, D> {
+    #[cold]
+    fn drop(&mut self) {
+        let mut id = [0; 3];
+        id[3 - D..].copy_from_slice(&self.id);
+        self.chunk.item.set(id);
+    }
+}
+
+#[inline(always)]
+fn run_one<const D: usize>(
+    kernel: &impl Fn(Item<'_, D>),
+    id: [usize; D],
+    end: [usize; D],
+    offset: [usize; D],
+    chunk: &HostChunk,
+) {
+    // With aborting panics nothing unwinds, and the panic hook reads the id instead.
+    if cfg!(panic = "abort") {
+        let mut full = [0; 3];
+        full[3 - D..].copy_from_slice(&id);
+        chunk.item.set(full);
+    }
+    let guard = OnUnwind { id, chunk };
+    // SAFETY: `run_rows` calls this once per id of its chunk, chunks of a launch are disjoint, and the item's lifetime is that
+    // of this call.
+    kernel(unsafe { Item::new(id, end, offset) });
+    core::mem::forget(guard);
+}
+
+/// Runs the work-items `chunk.begin..chunk.end` (row-major, offset not counted) of a launch.
+#[inline(always)]
+fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, chunk: &HostChunk) {
+    let extent: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
+    let offset: [usize; D] = core::array::from_fn(|d| launch.offset[3 - D + d]);
+    let end: [usize; D] = core::array::from_fn(|d| offset[d] + extent[d]);
+    let row_length = extent[D - 1];
+    let mut left = chunk.end - chunk.begin;
+    if left == 0 {
+        return;
+    }
+    // Position of the first work-item.
+    let mut id = [0; D];
+    let mut rest = chunk.begin;
+    for d in (0..D).rev() {
+        id[d] = offset[d] + rest % extent[d];
+        rest /= extent[d];
+    }
+    loop {
+        let first = id[D - 1];
+        let n_items = left.min(offset[D - 1] + row_length - first);
+        for x in first..first + n_items {
+            id[D - 1] = x;
+            run_one(&kernel, id, end, offset, chunk);
+        }
+        left -= n_items;
+        if left == 0 {
+            return;
+        }
+        id[D - 1] = offset[D - 1];
+        for d in (0..D - 1).rev() {
+            id[d] += 1;
+            if id[d] < end[d] {
+                break;
+            }
+            id[d] = offset[d];
+        }
+    }
+}
+
+/// The host entry of a kernel over a range of `D` dimensions.
+///
+/// # Safety
+/// The contract of [`HostEntry`](oxisycl_types::HostEntry) for the type `K`; in addition every work-item of the launch is in
+/// exactly one chunk.
+pub unsafe fn range_entry<K, const D: usize>(arguments: *const u8, launch: &LaunchRange, chunk: &HostChunk)
+where
+    K: for<'wi> Fn(Item<'wi, D>) + Copy,
+{
+    // A copy on this stack, so that stores of the kernel cannot alias its captures and the loop can keep them in registers.
+    // SAFETY: `arguments` holds a value of `K` by contract.
+    let kernel = unsafe { *arguments.cast::<K>() };
+    run_rows(|item: Item<'_, D>| kernel(item), launch, chunk);
+}
+
+/// The host entry of a single task.
+///
+/// # Safety
+/// The contract of [`HostEntry`](oxisycl_types::HostEntry) for the type `K`; in addition it is called once per launch.
+pub unsafe fn single_entry<K>(arguments: *const u8, _launch: &LaunchRange, _chunk: &HostChunk)
+where
+    K: for<'wi> Fn(Single<'wi>) + Copy,
+{
+    // SAFETY: `arguments` holds a value of `K` by contract.
+    let kernel = unsafe { *arguments.cast::<K>() };
+    // SAFETY: called once per launch, and the token's lifetime is that of this call.
+    kernel(unsafe { Single::new() });
+}

@@ -1,0 +1,41 @@
+//! The part of OxiSYCL that kernels see, usable without `std` so that kernel libraries need only this crate.
+//!
+//! Owns element types ([`DeviceCopyable`]), the tokens that prove that code runs inside a kernel ([`Item`], [`Single`]), the
+//! accessors that turn a token into memory access ([`Accessor`], [`Chunked`]), and the entry functions that run a kernel over
+//! a piece of its index space.
+//!
+//! # Why safe kernels are safe
+//!
+//! - An accessor alone gives no access to memory; every access takes a token, and only the runtime makes tokens.
+//! - A token is bound to one call of one kernel: it is `!Send`, and branded by a lifetime that nothing outside the call has.
+//! - A writing accessor lets a work-item reach its own element (or its own block of elements) only. Two work-items of one
+//!   launch never have the same id. Other writes are atomic, or `unsafe`.
+//! - An accessor is branded by its command group, so it cannot be kept for another one, where nothing would order its use.
+//! - The runtime refuses overlapping accessors within one command group if one of them writes.
+//!
+//! Does not allocate, knows no queue and no device.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod accessor;
+mod atomic;
+mod chunks;
+mod element;
+mod item;
+mod kernel;
+mod mode;
+mod view;
+
+pub use accessor::{Accessor, AccessorParts};
+pub use atomic::AtomicElement;
+pub use chunks::{Block, Chunked};
+pub use element::DeviceCopyable;
+pub use item::{InItem, Inside, Item, Single};
+pub use kernel::{Kernel, SingleKernel, kernel, range_entry, single_entry};
+pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, Read, ReadWrite, Stores, Write};
+pub use oxisycl_macros::DeviceCopyable;
+pub use view::{CellView, View, ViewIter, Window};
+
+pub use oxisycl_types::{Id, NdRange, Range};

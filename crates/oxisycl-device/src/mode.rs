@@ -1,0 +1,105 @@
+//! Access modes as types, so that what an accessor allows is known at compile time.
+
+use bytemuck::AnyBitPattern;
+use oxisycl_types::AccessMode;
+
+use crate::{AtomicElement, DeviceCopyable};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// How a command uses a buffer (SYCL 2020 section 4.7.6.2). Implemented by this crate only.
+pub trait Mode: sealed::Sealed + Copy + Send + Sync + 'static {
+    /// What the runtime is told.
+    const MODE: AccessMode;
+    /// Whether the old contents may be discarded (`property::no_init`).
+    const NO_INIT: bool = false;
+}
+
+/// A mode that is allowed for element type `T`.
+#[diagnostic::on_unimplemented(
+    message = "a buffer of `{T}` cannot be accessed with mode `{Self}`",
+    note = "`no_init` needs a type that is valid for every bit pattern (`bytemuck::AnyBitPattern`), `Atomic` a 32- or 64-bit number"
+)]
+pub trait ModeFor<T>: Mode {}
+
+/// A mode that stores.
+#[diagnostic::on_unimplemented(message = "an accessor with mode `{Self}` cannot store")]
+pub trait Stores: Mode {}
+
+/// A mode that loads.
+#[diagnostic::on_unimplemented(message = "an accessor with mode `{Self}` cannot load")]
+pub trait Loads: Mode {}
+
+/// Reads only.
+#[derive(Clone, Copy, Debug)]
+pub struct Read;
+
+/// Writes only; elements that the kernel does not write keep their value.
+#[derive(Clone, Copy, Debug)]
+pub struct Write;
+
+/// Reads and writes.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadWrite;
+
+/// Atomic operations on any element from any work-item; counts as writing.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic;
+
+/// `M` without the old contents: no data is moved to the device, and elements that the kernel does not write are
+/// indeterminate afterwards (SYCL 2020 `property::no_init`). Made by [`Write::no_init`] and [`ReadWrite::no_init`].
+#[derive(Clone, Copy, Debug)]
+pub struct NoInit<M>(M);
+
+impl Write {
+    /// Write without keeping the old contents.
+    pub const fn no_init(self) -> NoInit<Self> {
+        NoInit(self)
+    }
+}
+
+impl ReadWrite {
+    /// Read and write without keeping the old contents.
+    pub const fn no_init(self) -> NoInit<Self> {
+        NoInit(self)
+    }
+}
+
+impl sealed::Sealed for Read {}
+impl sealed::Sealed for Write {}
+impl sealed::Sealed for ReadWrite {}
+impl sealed::Sealed for Atomic {}
+impl<M: sealed::Sealed> sealed::Sealed for NoInit<M> {}
+
+impl Mode for Read {
+    const MODE: AccessMode = AccessMode::Read;
+}
+impl Mode for Write {
+    const MODE: AccessMode = AccessMode::Write;
+}
+impl Mode for ReadWrite {
+    const MODE: AccessMode = AccessMode::ReadWrite;
+}
+impl Mode for Atomic {
+    const MODE: AccessMode = AccessMode::ReadWrite;
+}
+impl<M: Mode> Mode for NoInit<M> {
+    const MODE: AccessMode = M::MODE;
+    const NO_INIT: bool = true;
+}
+
+impl<T: DeviceCopyable> ModeFor<T> for Read {}
+impl<T: DeviceCopyable> ModeFor<T> for Write {}
+impl<T: DeviceCopyable> ModeFor<T> for ReadWrite {}
+impl<T: AtomicElement> ModeFor<T> for Atomic {}
+impl<T: DeviceCopyable + AnyBitPattern, M: Stores> ModeFor<T> for NoInit<M> {}
+
+impl Stores for Write {}
+impl Stores for ReadWrite {}
+impl<M: Stores> Stores for NoInit<M> {}
+
+impl Loads for Read {}
+impl Loads for ReadWrite {}
+impl<M: Loads> Loads for NoInit<M> {}

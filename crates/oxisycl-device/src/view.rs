@@ -1,0 +1,347 @@
+//! Read views of kernels: shared references to any element of a read accessor's range.
+
+use core::cell::Cell;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+use core::ops::Index;
+
+use oxisycl_types::{Id, Range};
+
+use crate::accessor::{checked_position, out_of_bounds, position};
+use crate::{InItem, Item};
+
+/// All elements of a read accessor, readable at any index while the kernel runs.
+pub struct View<'k, T, const D: usize> {
+    first: *const T,
+    range: [usize; D],
+    pitch: [usize; D],
+    lifetime: PhantomData<&'k [T]>,
+}
+
+impl<T, const D: usize> Clone for View<'_, T, D> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const D: usize> Copy for View<'_, T, D> {}
+
+// SAFETY: a view is a shared borrow of elements.
+unsafe impl<T: Sync, const D: usize> Send for View<'_, T, D> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, const D: usize> Sync for View<'_, T, D> {}
+
+impl<'k, T, const D: usize> View<'k, T, D> {
+    /// # Safety
+    /// For `'k`, the elements of `range` at `first` with the given pitches are valid and nobody writes them.
+    #[inline(always)]
+    pub(crate) unsafe fn new(first: *const T, range: [usize; D], pitch: [usize; D]) -> Self {
+        Self { first, range, pitch, lifetime: PhantomData }
+    }
+
+    /// The extent.
+    #[inline(always)]
+    pub fn range(self) -> Range<D> {
+        Range(self.range)
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Panics
+    /// If the index is outside the range.
+    #[inline(always)]
+    pub fn at(self, index: impl Into<Id<D>>) -> &'k T {
+        let position = checked_position(index.into().0, self.range, self.pitch);
+        // SAFETY: the index lies inside the range; validity is the constructor's contract.
+        unsafe { &*self.first.add(position) }
+    }
+
+    /// The element at `index`, or `None` outside the range.
+    #[inline(always)]
+    pub fn get(self, index: impl Into<Id<D>>) -> Option<&'k T> {
+        let index = index.into();
+        if Range(self.range).contains(&index) { Some(self.at(index)) } else { None }
+    }
+
+    /// All elements as one slice, if they are contiguous in memory.
+    #[inline(always)]
+    pub fn to_slice(self) -> Option<&'k [T]> {
+        // Contiguous if every dimension but the outermost with an extent above one spans its pitch.
+        let mut outer = true;
+        for d in 0..D {
+            if !outer && self.range[d] != self.pitch[d] {
+                return None;
+            }
+            if self.range[d] != 1 {
+                outer = false;
+            }
+        }
+        // SAFETY: the elements are contiguous, valid and not written for `'k`.
+        Some(unsafe { core::slice::from_raw_parts(self.first, Range(self.range).size()) })
+    }
+
+    /// All elements in row-major order.
+    #[inline(always)]
+    pub fn iter(self) -> ViewIter<'k, T, D> {
+        ViewIter { view: self, index: [0; D], left: Range(self.range).size() }
+    }
+}
+
+impl<'k, T> View<'k, T, 1> {
+    /// All elements as a slice.
+    #[inline(always)]
+    pub fn as_slice(self) -> &'k [T] {
+        // SAFETY: a one-dimensional range is contiguous; valid and not written for `'k`.
+        unsafe { core::slice::from_raw_parts(self.first, self.range[0]) }
+    }
+
+    /// The work-item's share when every item takes `length` elements: `id * length ..`, cut at the end of the range.
+    #[inline(always)]
+    pub fn chunk(self, item: Item<'_, 1>, length: usize) -> &'k [T] {
+        let begin = item.index().saturating_mul(length).min(self.range[0]);
+        let end = begin.saturating_add(length).min(self.range[0]);
+        &self.as_slice()[begin..end]
+    }
+}
+
+impl<'k, T> View<'k, T, 2> {
+    /// Row `y` as a slice.
+    ///
+    /// # Panics
+    /// If the row is outside the range.
+    #[inline(always)]
+    pub fn row(self, y: usize) -> &'k [T] {
+        if y >= self.range[0] {
+            out_of_bounds(&[y], &self.range)
+        }
+        // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
+        unsafe { core::slice::from_raw_parts(self.first.add(y * self.pitch[1]), self.range[1]) }
+    }
+
+    /// A block of `Y` rows and `X` columns whose bounds are checked once, here.
+    ///
+    /// # Panics
+    /// If the block is not inside the range.
+    #[inline(always)]
+    pub fn window<const Y: usize, const X: usize>(self, origin: impl Into<Id<2>>) -> Window<'k, T, Y, X> {
+        let [y, x] = origin.into().0;
+        if Y > self.range[0] || X > self.range[1] || y > self.range[0] - Y || x > self.range[1] - X {
+            out_of_bounds(&[y.saturating_add(Y), x.saturating_add(X)], &self.range)
+        }
+        // SAFETY: the block lies inside the range, so its first element lies inside the allocation.
+        let first = unsafe { self.first.add(position([y, x], self.pitch)) };
+        Window { first, pitch: self.pitch[1], lifetime: PhantomData }
+    }
+}
+
+impl<'k, T> View<'k, T, 3> {
+    /// The row at `[z, y]` as a slice.
+    ///
+    /// # Panics
+    /// If the row is outside the range.
+    #[inline(always)]
+    pub fn row(self, z: usize, y: usize) -> &'k [T] {
+        if z >= self.range[0] || y >= self.range[1] {
+            out_of_bounds(&[z, y], &self.range)
+        }
+        // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
+        unsafe { core::slice::from_raw_parts(self.first.add(position([z, y, 0], self.pitch)), self.range[2]) }
+    }
+}
+
+impl<T, const D: usize> Index<[usize; D]> for View<'_, T, D> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: [usize; D]) -> &T {
+        self.at(index)
+    }
+}
+
+impl<T, const D: usize> Index<Id<D>> for View<'_, T, D> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: Id<D>) -> &T {
+        self.at(index)
+    }
+}
+
+impl<T> Index<usize> for View<'_, T, 1> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        self.at(index)
+    }
+}
+
+impl<'k, T, const D: usize> IntoIterator for View<'k, T, D> {
+    type Item = &'k T;
+    type IntoIter = ViewIter<'k, T, D>;
+    fn into_iter(self) -> ViewIter<'k, T, D> {
+        self.iter()
+    }
+}
+
+/// Iterator over a [`View`] in row-major order.
+pub struct ViewIter<'k, T, const D: usize> {
+    view: View<'k, T, D>,
+    index: [usize; D],
+    left: usize,
+}
+
+impl<'k, T, const D: usize> Iterator for ViewIter<'k, T, D> {
+    type Item = &'k T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'k T> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let element = self.view.at(self.index);
+        for d in (0..D).rev() {
+            self.index[d] += 1;
+            if self.index[d] < self.view.range[d] {
+                break;
+            }
+            self.index[d] = 0;
+        }
+        Some(element)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T, const D: usize> ExactSizeIterator for ViewIter<'_, T, D> {}
+impl<T, const D: usize> FusedIterator for ViewIter<'_, T, D> {}
+
+/// A block of a two-dimensional view with constant extents; see [`View::window`].
+pub struct Window<'k, T, const Y: usize, const X: usize> {
+    first: *const T,
+    pitch: usize,
+    lifetime: PhantomData<&'k [T]>,
+}
+
+impl<T, const Y: usize, const X: usize> Clone for Window<'_, T, Y, X> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const Y: usize, const X: usize> Copy for Window<'_, T, Y, X> {}
+
+// SAFETY: a window is a shared borrow of elements.
+unsafe impl<T: Sync, const Y: usize, const X: usize> Send for Window<'_, T, Y, X> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, const Y: usize, const X: usize> Sync for Window<'_, T, Y, X> {}
+
+impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
+    /// The element at `[y, x]` of the block.
+    ///
+    /// # Panics
+    /// If the index is outside the block.
+    #[inline(always)]
+    pub fn at(self, index: [usize; 2]) -> &'k T {
+        if index[0] >= Y || index[1] >= X {
+            out_of_bounds(&index, &[Y, X])
+        }
+        // SAFETY: `View::window` checked that the whole block lies inside the view.
+        unsafe { &*self.first.add(index[0] * self.pitch + index[1]) }
+    }
+
+    /// Row `y` of the block.
+    ///
+    /// # Panics
+    /// If `y >= Y`.
+    #[inline(always)]
+    pub fn row(self, y: usize) -> &'k [T; X] {
+        if y >= Y {
+            out_of_bounds(&[y], &[Y, X])
+        }
+        // SAFETY: `View::window` checked that the whole block lies inside the view; a row is contiguous.
+        unsafe { &*self.first.add(y * self.pitch).cast::<[T; X]>() }
+    }
+}
+
+impl<T, const Y: usize, const X: usize> Index<[usize; 2]> for Window<'_, T, Y, X> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: [usize; 2]) -> &T {
+        self.at(index)
+    }
+}
+
+/// All elements of a read-write accessor as cells, for the only work-item of a single task.
+pub struct CellView<'wi, T, const D: usize> {
+    first: *mut T,
+    range: [usize; D],
+    pitch: [usize; D],
+    lifetime: PhantomData<&'wi Cell<T>>,
+}
+
+impl<T, const D: usize> Clone for CellView<'_, T, D> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const D: usize> Copy for CellView<'_, T, D> {}
+
+impl<'wi, T, const D: usize> CellView<'wi, T, D> {
+    /// # Safety
+    /// For `'wi`, the elements of `range` at `first` with the given pitches are valid and used by one work-item only, through
+    /// cells or by value.
+    #[inline(always)]
+    pub(crate) unsafe fn new(first: *mut T, range: [usize; D], pitch: [usize; D]) -> Self {
+        Self { first, range, pitch, lifetime: PhantomData }
+    }
+
+    /// The extent.
+    #[inline(always)]
+    pub fn range(self) -> Range<D> {
+        Range(self.range)
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Panics
+    /// If the index is outside the range.
+    #[inline(always)]
+    pub fn at(self, index: impl Into<Id<D>>) -> &'wi Cell<T> {
+        let position = checked_position(index.into().0, self.range, self.pitch);
+        // SAFETY: the index lies inside the range; `Cell<T>` has the layout of `T`; exclusiveness is the constructor's contract.
+        unsafe { &*self.first.add(position).cast_const().cast::<Cell<T>>() }
+    }
+}
+
+impl<'wi, T> CellView<'wi, T, 1> {
+    /// All elements as a slice of cells.
+    #[inline(always)]
+    pub fn as_slice(self) -> &'wi [Cell<T>] {
+        // SAFETY: a one-dimensional range is contiguous; the rest as in `at`.
+        unsafe { core::slice::from_raw_parts(self.first.cast_const().cast::<Cell<T>>(), self.range[0]) }
+    }
+}
+
+impl<T, const D: usize> Index<[usize; D]> for CellView<'_, T, D> {
+    type Output = Cell<T>;
+    #[inline(always)]
+    fn index(&self, index: [usize; D]) -> &Cell<T> {
+        self.at(index)
+    }
+}
+
+impl<T> Index<usize> for CellView<'_, T, 1> {
+    type Output = Cell<T>;
+    #[inline(always)]
+    fn index(&self, index: usize) -> &Cell<T> {
+        self.at(index)
+    }
+}
+
+const _: () = {
+    // Views can be handed to helpers that are generic over where they run.
+    const fn in_item<'k, I: InItem<'k>>() {}
+    in_item::<Item<'static, 1>>();
+};

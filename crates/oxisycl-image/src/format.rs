@@ -1,0 +1,79 @@
+//! The bytes of a device image, version 1. All numbers are little-endian.
+//!
+//! ```text
+//! header      magic "OXISYCLI"   version u32   number of sections u32   length of the image u64   checksum u64
+//! table       per section: kind u32   zero u32   offset u64   length u64
+//! sections    in the order of `Section::ALL`, each beginning at a multiple of 8, with zeros in between
+//!
+//! text        length u32, UTF-8 bytes
+//! target, build options   UTF-8 bytes
+//! requirements            count u32, texts
+//! kernels                 count u32, entries:
+//!                         type id [u8; 16]   form u8   dimensions u8   zero u16   size u64   alignment u64
+//!                         line u32   column u32   file text   symbol text   type name text
+//! code                    bytes
+//! ```
+//!
+//! Invariant: an image has exactly one encoding. Every section is present, no bytes are free, and nothing can be spelled in
+//! two ways; whatever deviates is refused. So equal images have equal bytes, and bytes that decode encode to themselves.
+
+pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
+pub(crate) const VERSION: u32 = 1;
+
+/// Where the checksum stands; the bytes before and after it are what it is computed of.
+pub(crate) const CHECKSUM_OFFSET: usize = 24;
+pub(crate) const HEADER_SIZE: usize = CHECKSUM_OFFSET + CHECKSUM_SIZE;
+const CHECKSUM_SIZE: usize = 8;
+pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
+pub(crate) const SECTION_ALIGN: usize = 8;
+/// The size of a kernel entry whose texts are empty.
+pub(crate) const MIN_KERNEL_SIZE: usize = 56;
+pub(crate) const MIN_TEXT_SIZE: usize = 4;
+
+pub(crate) const FORM_SINGLE: u8 = 0;
+pub(crate) const FORM_RANGE: u8 = 1;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Section {
+    Target,
+    BuildOptions,
+    Requirements,
+    Kernels,
+    Code,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 5] = [Self::Target, Self::BuildOptions, Self::Requirements, Self::Kernels, Self::Code];
+
+    /// The number that stands for it in the table.
+    pub(crate) const fn kind(self) -> u32 {
+        match self {
+            Self::Target => 1,
+            Self::BuildOptions => 2,
+            Self::Requirements => 3,
+            Self::Kernels => 4,
+            Self::Code => 5,
+        }
+    }
+
+    /// The name that messages use.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::BuildOptions => "build options",
+            Self::Requirements => "requirements",
+            Self::Kernels => "kernels",
+            Self::Code => "code",
+        }
+    }
+}
+
+/// The checksum of an image, whatever stands in the place of its checksum. `image` has at least a header.
+///
+/// FNV-1a: each step is a bijection of the state, so a change of one byte always changes the sum. It finds damage; it does
+/// not protect against an author who wants another image to have the same sum.
+pub(crate) fn checksum(image: &[u8]) -> u64 {
+    let (before, rest) = image.split_at(CHECKSUM_OFFSET);
+    let step = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    before.iter().chain(&rest[CHECKSUM_SIZE..]).fold(0xcbf2_9ce4_8422_2325, step)
+}

@@ -1,0 +1,168 @@
+//! A device image in memory, and the rules that every image obeys.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{Form, ImageError, ImageTarget, ParameterLayout};
+
+/// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceImage {
+    /// What the code was compiled for.
+    pub target: ImageTarget,
+    /// The kernels in the code. No two have the same symbol, or the same type and form.
+    pub kernels: Vec<KernelEntry>,
+    /// Options for the driver's compiler; empty if there are none.
+    pub build_options: String,
+    /// Names of what a device must offer to run the image, such as aspects; in the order of the compiler.
+    pub requirements: Vec<String>,
+    /// The code, in the target's own format.
+    pub code: Vec<u8>,
+}
+
+/// One kernel of an image.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelEntry {
+    /// The kernel's name in the code; not empty, without NUL bytes.
+    pub symbol: String,
+    /// The bytes of the `TypeId` of the kernel's type.
+    pub type_id: [u8; 16],
+    /// How it is launched.
+    pub form: Form,
+    /// The argument block, as the device sees it.
+    pub parameters: ParameterLayout,
+    /// The compiler's name of the kernel's type, to be compared with the host's and for messages.
+    pub type_name: String,
+    /// Where the user launched it.
+    pub location: SourceLocation,
+}
+
+/// A place in the user's source, as `core::panic::Location` reports it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SourceLocation {
+    /// The file, as the compiler was given it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl DeviceImage {
+    /// Checks the rules that every encoded image obeys.
+    ///
+    /// # Errors
+    /// The first rule that is broken: a target without a text, a kernel with a form, symbol or argument block that cannot
+    /// be, or two kernels that could be taken for each other.
+    pub fn verify(&self) -> Result<(), ImageError> {
+        let target: ImageTarget = self.target.to_string().parse()?;
+        if target != self.target {
+            return Err(ImageError::AmbiguousTarget { target: self.target.clone(), reads_as: target });
+        }
+        let mut symbols = HashSet::new();
+        let mut kernels = HashMap::new();
+        for kernel in &self.kernels {
+            kernel.verify()?;
+            if !symbols.insert(kernel.symbol.as_str()) {
+                return Err(ImageError::DuplicateSymbol { symbol: kernel.symbol.clone() });
+            }
+            if let Some(first) = kernels.insert((kernel.type_id, kernel.form), &kernel.symbol) {
+                return Err(ImageError::DuplicateKernel { first: first.clone(), second: kernel.symbol.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl KernelEntry {
+    fn verify(&self) -> Result<(), ImageError> {
+        if self.symbol.is_empty() || self.symbol.contains('\0') {
+            return Err(ImageError::Symbol { symbol: self.symbol.clone() });
+        }
+        let dimensions = match self.form {
+            Form::Single => 1,
+            Form::Range(dimensions) => dimensions,
+        };
+        if !(1..=3).contains(&dimensions) {
+            return Err(ImageError::Dimensions { symbol: self.symbol.clone(), dimensions });
+        }
+        // The size and alignment of a Rust type: the size is a multiple of the alignment and fits in `isize`.
+        let ParameterLayout { size, align } = self.parameters;
+        if !align.is_power_of_two() || !size.is_multiple_of(align) || isize::try_from(size).is_err() {
+            return Err(ImageError::Parameters { symbol: self.symbol.clone(), parameters: self.parameters });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode;
+
+    fn image(change: impl FnOnce(&mut DeviceImage)) -> DeviceImage {
+        let kernel = |symbol: &str, form| KernelEntry {
+            symbol: symbol.to_owned(),
+            type_id: [7; 16],
+            form,
+            parameters: ParameterLayout { size: 8, align: 8 },
+            type_name: "app::Kernel".to_owned(),
+            location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
+        };
+        let mut image = DeviceImage {
+            target: ImageTarget::Ptx { sm: 70 },
+            kernels: vec![kernel("first", Form::Single), kernel("second", Form::Range(3))],
+            build_options: String::new(),
+            requirements: Vec::new(),
+            code: Vec::new(),
+        };
+        change(&mut image);
+        image
+    }
+
+    #[test]
+    fn one_type_in_several_forms_is_several_kernels() {
+        assert_eq!(image(|_| {}).verify(), Ok(()));
+    }
+
+    #[test]
+    fn a_kernel_that_captures_nothing_has_an_empty_argument_block() {
+        assert_eq!(image(|image| image.kernels[0].parameters = ParameterLayout { size: 0, align: 1 }).verify(), Ok(()));
+    }
+
+    #[test]
+    fn kernels_that_could_be_taken_for_each_other_are_refused() {
+        let image = image(|image| image.kernels[1].form = Form::Single);
+        let error = ImageError::DuplicateKernel { first: "first".to_owned(), second: "second".to_owned() };
+        assert_eq!(image.verify(), Err(error.clone()));
+        assert_eq!(encode(&image), Err(error.clone()));
+        assert_eq!(
+            error.to_string(),
+            "device image: kernel \"second\": expected a type and form of its own, found those of kernel \"first\""
+        );
+    }
+
+    #[test]
+    fn symbols_are_unique_names() {
+        let same = image(|image| image.kernels[1].symbol = "first".to_owned());
+        assert_eq!(same.verify(), Err(ImageError::DuplicateSymbol { symbol: "first".to_owned() }));
+        let empty = image(|image| image.kernels[1].symbol.clear());
+        assert_eq!(empty.verify(), Err(ImageError::Symbol { symbol: String::new() }));
+    }
+
+    #[test]
+    fn argument_blocks_have_the_layout_of_a_type() {
+        for (size, align) in [(8, 0), (12, 3), (12, 8), (usize::MAX - 7, 8)] {
+            let parameters = ParameterLayout { size, align };
+            let error = image(|image| image.kernels[0].parameters = parameters).verify().unwrap_err();
+            assert_eq!(error, ImageError::Parameters { symbol: "first".to_owned(), parameters });
+        }
+    }
+
+    #[test]
+    fn targets_have_a_text_that_means_them() {
+        let unknown = image(|image| image.target = ImageTarget::Host { triple: String::new() });
+        assert!(matches!(unknown.verify(), Err(ImageError::Target(_))));
+        let ambiguous = image(|image| image.target = ImageTarget::AmdGcn { arch: "sm_90".to_owned() });
+        assert!(matches!(ambiguous.verify(), Err(ImageError::AmbiguousTarget { .. })));
+    }
+}

@@ -1,0 +1,156 @@
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+/// What a device image was compiled for.
+///
+/// Prints as `host:x86_64-unknown-linux-gnu`, `sm_90`, `spirv1.4` or `gfx942`, and parses from exactly these forms.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ImageTarget {
+    /// Native code of a host target triple.
+    Host {
+        /// The triple.
+        triple: String,
+    },
+    /// NVIDIA PTX.
+    Ptx {
+        /// Compute capability times ten.
+        sm: u32,
+    },
+    /// SPIR-V.
+    SpirV {
+        /// Major version.
+        major: u32,
+        /// Minor version.
+        minor: u32,
+    },
+    /// AMD code object.
+    AmdGcn {
+        /// Processor, such as `gfx942`.
+        arch: String,
+    },
+}
+
+impl fmt::Display for ImageTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host { triple } => write!(f, "host:{triple}"),
+            Self::Ptx { sm } => write!(f, "sm_{sm}"),
+            Self::SpirV { major, minor } => write!(f, "spirv{major}.{minor}"),
+            Self::AmdGcn { arch } => f.write_str(arch),
+        }
+    }
+}
+
+/// A text that names no [`ImageTarget`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TargetError {
+    text: String,
+}
+
+impl Error for TargetError {}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "image target: expected host:<triple>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found {:?}",
+            self.text
+        )
+    }
+}
+
+impl FromStr for ImageTarget {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        parse(text).ok_or_else(|| TargetError { text: text.to_owned() })
+    }
+}
+
+fn parse(text: &str) -> Option<ImageTarget> {
+    if let Some(triple) = text.strip_prefix("host:") {
+        return is_word(triple, "-_.").then(|| ImageTarget::Host { triple: triple.to_owned() });
+    }
+    if let Some(sm) = text.strip_prefix("sm_") {
+        return Some(ImageTarget::Ptx { sm: number(sm)? });
+    }
+    if let Some(version) = text.strip_prefix("spirv") {
+        let (major, minor) = version.split_once('.')?;
+        return Some(ImageTarget::SpirV { major: number(major)?, minor: number(minor)? });
+    }
+    // Processors carry features after them: `gfx90a:sramecc+:xnack-`.
+    is_word(text.strip_prefix("gfx")?, "-_:+").then(|| ImageTarget::AmdGcn { arch: text.to_owned() })
+}
+
+/// Not empty, and made of ASCII letters, digits and the given punctuation.
+fn is_word(text: &str, punctuation: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || punctuation.contains(letter))
+}
+
+/// A decimal number in its only spelling, so that a target has one text.
+fn number(text: &str) -> Option<u32> {
+    let canonical = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| canonical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_parses_from_its_print() {
+        for (text, target) in [
+            ("host:x86_64-unknown-linux-gnu", ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned() }),
+            ("host:thumbv8m.main-none-eabi", ImageTarget::Host { triple: "thumbv8m.main-none-eabi".to_owned() }),
+            ("sm_70", ImageTarget::Ptx { sm: 70 }),
+            ("sm_120", ImageTarget::Ptx { sm: 120 }),
+            ("spirv1.0", ImageTarget::SpirV { major: 1, minor: 0 }),
+            ("spirv1.6", ImageTarget::SpirV { major: 1, minor: 6 }),
+            ("gfx90a", ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }),
+            ("gfx9-4-generic", ImageTarget::AmdGcn { arch: "gfx9-4-generic".to_owned() }),
+            ("gfx942:sramecc+:xnack-", ImageTarget::AmdGcn { arch: "gfx942:sramecc+:xnack-".to_owned() }),
+        ] {
+            assert_eq!(text.parse(), Ok(target.clone()));
+            assert_eq!(target.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "host",
+            "host:",
+            "host:a b",
+            "sm_",
+            "sm_90a",
+            "sm_+90",
+            "sm_090",
+            "sm_-1",
+            "sm_99999999999",
+            "SM_90",
+            "spirv",
+            "spirv1",
+            "spirv1.",
+            "spirv.1",
+            "spirv01.0",
+            "spirv1.6.0",
+            "gfx",
+            "gfx 90a",
+            "cuda",
+            "x86_64-unknown-linux-gnu",
+        ] {
+            assert!(text.parse::<ImageTarget>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_error_names_the_forms() {
+        assert_eq!(
+            "cuda".parse::<ImageTarget>().unwrap_err().to_string(),
+            "image target: expected host:<triple>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found \"cuda\""
+        );
+    }
+}

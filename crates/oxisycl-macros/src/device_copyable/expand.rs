@@ -1,0 +1,159 @@
+//! Writes the implementation. Every bound and check carries the span of the field or type it is about.
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Generics, Path, parse_quote};
+
+use super::model::Element;
+
+pub(super) fn expand(element: &Element) -> TokenStream {
+    let Element { ident, facade, .. } = element;
+    let generics = bounded(element);
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let assertion = size_assertion(element);
+    quote! {
+        // SAFETY: every field is device copyable by the bounds below, and the supertraits of the trait require the rest.
+        #[automatically_derived]
+        #[allow(trivial_bounds)]
+        unsafe impl #parameters #facade::DeviceCopyable for #ident #arguments #bounds {}
+        #assertion
+    }
+}
+
+/// The type's generics, where every type parameter and the type of every field is device copyable.
+fn bounded(element: &Element) -> Generics {
+    let facade: &Path = &element.facade;
+    let mut generics = element.generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(parse_quote!(#facade::DeviceCopyable));
+    }
+    if !element.fields.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        for field in &element.fields {
+            let facade = located_at(facade, field.span());
+            let bound = quote_spanned!(field.span()=> #field: #facade::DeviceCopyable);
+            predicates.push(parse_quote!(#bound));
+        }
+    }
+    generics
+}
+
+/// The path as written, so that it resolves as before, but placed at `span`: rustc reports a missing bound at its path.
+fn located_at(path: &Path, span: Span) -> TokenStream {
+    let place = |mut token: TokenTree| {
+        token.set_span(token.span().located_at(span));
+        token
+    };
+    path.to_token_stream().into_iter().map(place).collect()
+}
+
+/// Refuses a type whose fields all have size zero. A generic type has no size yet; whoever stores elements checks it.
+fn size_assertion(element: &Element) -> TokenStream {
+    if !element.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let ident = &element.ident;
+    let message = format!("element type {ident}: expected a type with a size, found one of size zero");
+    quote_spanned! {ident.span()=>
+        const _: () = ::core::assert!(::core::mem::size_of::<#ident>() != 0, #message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::derive;
+    use super::*;
+
+    /// The implementation without its assertion, as printed tokens.
+    fn implementation(tokens: TokenStream) -> String {
+        let expanded = derive(tokens).unwrap().to_string();
+        expanded.split(" const _").next().unwrap().trim_end().to_owned()
+    }
+
+    fn expected(tokens: TokenStream) -> String {
+        quote!(#[automatically_derived] #[allow(trivial_bounds)] #tokens).to_string()
+    }
+
+    #[test]
+    fn fields_become_bounds() {
+        assert_eq!(
+            implementation(quote!(
+                struct A {
+                    a: f32,
+                    b: [u8; 4],
+                }
+            )),
+            expected(quote! {
+                unsafe impl ::oxisycl::DeviceCopyable for A
+                where f32: ::oxisycl::DeviceCopyable, [u8; 4]: ::oxisycl::DeviceCopyable {}
+            })
+        );
+    }
+
+    #[test]
+    fn type_parameters_are_bound_and_keep_their_bounds() {
+        assert_eq!(
+            implementation(quote! {
+                #[oxisycl(crate = ::oxisycl_device)]
+                struct A<T: Clone = u8, const N: usize = 3>([T; N]) where T: Copy;
+            }),
+            expected(quote! {
+                unsafe impl<T: Clone + ::oxisycl_device::DeviceCopyable, const N: usize> ::oxisycl_device::DeviceCopyable
+                for A<T, N>
+                where T: Copy, [T; N]: ::oxisycl_device::DeviceCopyable {}
+            })
+        );
+    }
+
+    #[test]
+    fn enums_without_fields_need_no_bounds() {
+        assert_eq!(
+            implementation(quote!(
+                enum A {
+                    B,
+                    C,
+                }
+            )),
+            expected(quote!(
+                unsafe impl ::oxisycl::DeviceCopyable for A {}
+            ))
+        );
+    }
+
+    #[test]
+    fn fields_of_variants_become_bounds() {
+        assert_eq!(
+            implementation(quote!(
+                enum A<T> {
+                    B(T),
+                    C { c: u8 },
+                }
+            )),
+            expected(quote! {
+                unsafe impl<T: ::oxisycl::DeviceCopyable> ::oxisycl::DeviceCopyable for A<T>
+                where T: ::oxisycl::DeviceCopyable, u8: ::oxisycl::DeviceCopyable {}
+            })
+        );
+    }
+
+    #[test]
+    fn the_size_is_asserted_where_it_is_known() {
+        let has_assertion = |tokens| derive(tokens).unwrap().to_string().contains("size_of");
+        assert!(has_assertion(quote!(
+            struct A([u8; 0]);
+        )));
+        assert!(has_assertion(quote!(
+            enum A {
+                B,
+                C,
+            }
+        )));
+        assert!(!has_assertion(quote!(
+            struct A<T>(T);
+        )));
+        assert!(!has_assertion(quote!(
+            struct A<const N: usize>([u8; N]);
+        )));
+    }
+}

@@ -1,0 +1,142 @@
+//! Epochs: groups of commands of one queue, so that "everything submitted so far" can be waited for without a list of it.
+//!
+//! Every unfinished command holds its queue's current epoch. Rotating starts a new epoch; the old one dies when its commands and
+//! all older epochs have ended, since each epoch keeps the next newer one alive. What is put into an epoch's garbage is dropped
+//! when it dies: that is how memory outlives all commands that were submitted before its owner was dropped.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+
+use parking_lot::Mutex;
+
+/// A group of commands; see the module documentation.
+#[derive(Default)]
+pub struct Epoch {
+    signal: Arc<EpochSignal>,
+    garbage: Mutex<Vec<Box<dyn Any + Send>>>,
+    next: OnceLock<Arc<Epoch>>,
+}
+
+/// Tells when an epoch has died.
+#[derive(Default)]
+pub struct EpochSignal {
+    dead: AtomicBool,
+    threads: Mutex<Vec<Thread>>,
+}
+
+impl Epoch {
+    /// Replaces `current` by a new epoch. Returns the signal of the old one, or `None` if it had no commands and no older epoch
+    /// is alive, so that there is nothing to wait for; `current` then stays.
+    pub fn rotate(current: &mut Arc<Self>) -> Option<Arc<EpochSignal>> {
+        // Only whoever holds `current` can make new references to it, so a count of one cannot grow meanwhile.
+        if Arc::strong_count(current) == 1 {
+            // The other holders' last use happened before this: they released their references.
+            std::sync::atomic::fence(Ordering::Acquire);
+            return None;
+        }
+        let next = Arc::new(Self::default());
+        let old = std::mem::replace(current, next.clone());
+        let already_linked = old.next.set(next).is_err();
+        debug_assert!(!already_linked, "an epoch is rotated once");
+        Some(old.signal.clone())
+    }
+
+    /// Keeps `garbage` until every command submitted before now has ended, then drops it.
+    pub fn discard(current: &mut Arc<Self>, garbage: Box<dyn Any + Send>) {
+        if Arc::strong_count(current) == 1 {
+            return;
+        }
+        current.garbage.lock().push(garbage);
+        Self::rotate(current);
+    }
+}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        // A loop instead of recursion: many epochs may die at once.
+        let mut next = self.die();
+        while let Some(epoch) = next {
+            next = match Arc::into_inner(epoch) {
+                Some(mut epoch) => epoch.die(),
+                None => None,
+            };
+        }
+    }
+}
+
+impl Epoch {
+    /// Ends this epoch. Returns the next newer one if this was the first call.
+    fn die(&mut self) -> Option<Arc<Self>> {
+        let next = self.next.take();
+        self.garbage.get_mut().clear();
+        self.signal.fire();
+        next
+    }
+}
+
+impl EpochSignal {
+    fn fire(&self) {
+        self.dead.store(true, Ordering::Release);
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            thread.unpark();
+        }
+    }
+
+    /// Whether the epoch has died.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// Has the current thread unparked when the epoch dies.
+    pub(crate) fn register_thread(&self) {
+        let thread = std::thread::current();
+        let mut threads = self.threads.lock();
+        if !threads.iter().any(|known| known.id() == thread.id()) {
+            threads.push(thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_dies_after_its_commands_and_all_older_epochs() {
+        let mut current = Arc::new(Epoch::default());
+        assert!(Epoch::rotate(&mut current).is_none());
+        let first = current.clone();
+        let first_signal = Epoch::rotate(&mut current).unwrap();
+        let second = current.clone();
+        let second_signal = Epoch::rotate(&mut current).unwrap();
+        drop(second);
+        assert!(!second_signal.is_dead());
+        drop(first);
+        assert!(first_signal.is_dead() && second_signal.is_dead());
+    }
+
+    #[test]
+    fn garbage_lives_as_long_as_the_commands_before_it() {
+        let mut current = Arc::new(Epoch::default());
+        let command = current.clone();
+        let garbage = Arc::new(());
+        Epoch::discard(&mut current, Box::new(garbage.clone()));
+        assert_eq!(Arc::strong_count(&garbage), 2);
+        drop(command);
+        assert_eq!(Arc::strong_count(&garbage), 1);
+    }
+
+    #[test]
+    fn many_epochs_can_die_at_once() {
+        let mut current = Arc::new(Epoch::default());
+        let first = current.clone();
+        for _ in 0..200_000 {
+            Epoch::discard(&mut current, Box::new(()));
+            let _keep_counted = current.clone();
+        }
+        drop(current);
+        drop(first);
+    }
+}

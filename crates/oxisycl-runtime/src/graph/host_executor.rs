@@ -1,0 +1,66 @@
+//! Threads that run host tasks, and the runtime's own calls of user code that must not happen in a driver callback or `drop`.
+//!
+//! Grows whenever all threads are busy, since a host task may block for as long as it likes (L1); idle threads end after a
+//! while. Invariant: a job never waits for another job to end before it starts.
+
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+const IDLE_TIME: Duration = Duration::from_secs(2);
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    n_idle: usize,
+}
+
+#[derive(Default)]
+struct Executor {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+static EXECUTOR: LazyLock<Executor> = LazyLock::new(Executor::default);
+
+/// Runs `job` on a thread of its own. If no thread can be made, the job waits for one that exists; with none at all it is given
+/// back.
+pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
+    let executor = &*EXECUTOR;
+    let mut state = executor.state.lock();
+    state.jobs.push_back(job);
+    if state.n_idle >= state.jobs.len() {
+        executor.work.notify_one();
+        return Ok(());
+    }
+    drop(state);
+    match std::thread::Builder::new().name("oxisycl-host-task".into()).spawn(run) {
+        Ok(_) => Ok(()),
+        Err(error) => match executor.state.lock().jobs.pop_back() {
+            Some(job) => Err((job, error)),
+            None => Ok(()),
+        },
+    }
+}
+
+fn run() {
+    let executor = &*EXECUTOR;
+    let mut state = executor.state.lock();
+    loop {
+        while let Some(job) = state.jobs.pop_front() {
+            drop(state);
+            job();
+            state = executor.state.lock();
+        }
+        state.n_idle += 1;
+        let timed_out = executor.work.wait_for(&mut state, IDLE_TIME).timed_out();
+        state.n_idle -= 1;
+        if timed_out && state.jobs.is_empty() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The dependency graph: nodes for commands, how they wait for each other, and how threads wait for them.
+//!
+//! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose dependencies
+//! are all known to its backend is handed over at once, with a list of backend events (S-F20). One that depends on a host task,
+//! a host accessor, or a command of another context is delayed until those are resolved (S-F21, S-F22).
+//!
+//! Invariants: a node completes exactly once; completing never recurses, however long the chain; no lock is held while user
+//! code runs. Does not know buffers, pages or transfers: `schedule` decides what depends on what.
+
+mod epoch;
+mod errors;
+mod host_executor;
+mod node;
+mod start;
+mod wait;
+
+pub use epoch::{Epoch, EpochSignal};
+pub use errors::{AsyncErrors, AsyncHandler, report_unobserved_errors};
+pub use node::{Dependency, Hold, Node, NodeKind, QueueShared};
+pub use start::{HostWork, Work, current_host_task, spawn_detached, start};
+pub use wait::{forbid_blocking, in_callback, wait_for_epoch, wait_for_grant, wait_for_node};

@@ -1,0 +1,277 @@
+//! One node of the graph: a command and everything that waits for it.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
+use std::thread::Thread;
+
+use oxisycl_backend::{
+    CommandFailure, DependencyKind, Device, Event, EventStatus, ExecutionTimes, Operation, Queue, QueueOptions,
+};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::start::Work;
+use super::{AsyncErrors, Epoch};
+use crate::memory::BufferCore;
+
+/// What a node stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeKind {
+    /// A command of a backend.
+    Command(Operation),
+    /// A host task.
+    HostTask,
+    /// A host accessor: handed over while the user holds it, complete once it is dropped.
+    HostAccess,
+}
+
+/// The part of a queue that outlives it, because commands still need it.
+pub struct QueueShared {
+    /// Identity, for messages.
+    pub id: u64,
+    /// Events can be passed to the backend within a domain; across domains the scheduler waits itself.
+    pub domain: u64,
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// The backend's queue.
+    pub queue: Arc<dyn Queue>,
+    /// How the queue was made.
+    pub options: QueueOptions,
+    /// What failed.
+    pub errors: Arc<AsyncErrors>,
+    /// Commands that were delayed, for finding out why a wait is stuck.
+    pub(super) delayed: Mutex<Vec<Weak<Node>>>,
+}
+
+impl QueueShared {
+    /// The shared part of a new queue.
+    pub fn new(
+        domain: u64,
+        device: Arc<dyn Device>,
+        queue: Arc<dyn Queue>,
+        options: QueueOptions,
+        errors: Arc<AsyncErrors>,
+    ) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { id, domain, device, queue, options, errors, delayed: Mutex::default() })
+    }
+
+    /// A number that no other domain has.
+    pub fn unique_domain() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The device's name.
+    pub fn device_name(&self) -> &str {
+        &self.device.info().name
+    }
+
+    pub(super) fn add_delayed(&self, node: &Arc<Node>) {
+        let mut delayed = self.delayed.lock();
+        if delayed.len() == delayed.capacity() {
+            delayed.retain(|node| node.upgrade().is_some_and(|node| !node.is_complete()));
+        }
+        delayed.push(Arc::downgrade(node));
+    }
+}
+
+/// Something that must live until a command has completed.
+pub enum Hold {
+    /// A buffer's memory.
+    Buffer(Arc<BufferCore>),
+    /// Anything else.
+    Other(Box<dyn Any + Send>),
+}
+
+/// An edge of the graph.
+#[derive(Clone)]
+pub struct Dependency {
+    /// The earlier command.
+    pub node: Arc<Node>,
+    /// What its failure means.
+    pub kind: DependencyKind,
+}
+
+pub(super) const PENDING: u8 = 0;
+pub(super) const HANDED_OVER: u8 = 1;
+pub(super) const SUCCEEDED: u8 = 2;
+pub(super) const FAILED: u8 = 3;
+
+/// A command from its submission until nothing needs it any more.
+pub struct Node {
+    /// Position in the order of submission, over the whole process.
+    pub id: u64,
+    /// What it stands for.
+    pub kind: NodeKind,
+    /// What messages call it.
+    pub name: &'static str,
+    /// The queue it was submitted to.
+    pub shared: Arc<QueueShared>,
+    /// The thread that holds a host accessor.
+    pub(super) owner: Option<std::thread::ThreadId>,
+    pub(super) state: AtomicU8,
+    /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
+    pub(super) n_blockers: AtomicUsize,
+    pub(super) observed: AtomicBool,
+    pub(super) inner: Mutex<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) event: Option<Arc<dyn Event>>,
+    pub(super) waiters: Vec<Waiter>,
+    pub(super) work: Option<Work>,
+    /// A host accessor that is not wanted any more before it was granted.
+    pub(super) is_cancelled: bool,
+    /// Only while delayed.
+    pub(super) dependencies: Vec<Dependency>,
+    pub(super) holds: SmallVec<[Hold; 3]>,
+    pub(super) epoch: Option<Arc<Epoch>>,
+    pub(super) failure: Option<CommandFailure>,
+    pub(super) submitted: u64,
+    pub(super) times: Option<ExecutionTimes>,
+}
+
+pub(super) enum Waiter {
+    Thread(Thread),
+    Waker(Waker),
+    /// A delayed command that needs this one to have completed.
+    AfterCompletion(Arc<Node>),
+    /// A delayed command that needs this one to be known to the backend.
+    AfterHandover(Arc<Node>),
+}
+
+impl Node {
+    /// A node that is about to be started. `epoch` is `None` for commands that no wait on a queue is meant to include.
+    pub fn new(
+        kind: NodeKind,
+        name: &'static str,
+        shared: Arc<QueueShared>,
+        epoch: Option<Arc<Epoch>>,
+        holds: SmallVec<[Hold; 3]>,
+    ) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        crate::observe::counters().nodes.add(1);
+        let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
+        Arc::new(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            kind,
+            name,
+            owner: (kind == NodeKind::HostAccess).then(|| std::thread::current().id()),
+            shared,
+            state: AtomicU8::new(PENDING),
+            n_blockers: AtomicUsize::new(0),
+            observed: AtomicBool::new(false),
+            inner: Mutex::new(Inner {
+                event: None,
+                waiters: Vec::new(),
+                work: None,
+                is_cancelled: false,
+                dependencies: Vec::new(),
+                holds,
+                epoch,
+                failure: None,
+                submitted,
+                times: None,
+            }),
+        })
+    }
+
+    /// Whether the command has ended, well or not.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= SUCCEEDED
+    }
+
+    /// Whether the command has ended well.
+    #[inline]
+    pub fn has_succeeded(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SUCCEEDED
+    }
+
+    /// Whether the command has ended with a failure.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == FAILED
+    }
+
+    /// Whether the command is known to its backend, runs as a host task, or is a host accessor that the user holds.
+    pub fn is_handed_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= HANDED_OVER
+    }
+
+    /// Why the command failed, if it did.
+    pub fn failure(&self) -> Option<CommandFailure> {
+        if self.has_failed() { self.inner.lock().failure.clone() } else { None }
+    }
+
+    /// The failure counts as told to the program.
+    pub fn mark_observed(&self) {
+        self.observed.store(true, Ordering::Relaxed);
+    }
+
+    /// Where the command stands.
+    pub fn status(&self) -> EventStatus {
+        match self.state.load(Ordering::Acquire) {
+            PENDING => EventStatus::Submitted,
+            HANDED_OVER => match &self.inner.lock().event {
+                Some(event) => event.status(),
+                None if self.is_complete() => EventStatus::Complete,
+                None => EventStatus::Running,
+            },
+            _ => EventStatus::Complete,
+        }
+    }
+
+    /// Submission time and execution times in nanoseconds of the device's clock, if the queue records them and the command ran.
+    pub fn times(&self) -> (u64, Option<ExecutionTimes>) {
+        let inner = self.inner.lock();
+        (inner.submitted, inner.times)
+    }
+
+    /// Calls `waker` when the command has ended; at once if it has.
+    pub fn register_waker(&self, waker: &Waker) {
+        let mut inner = self.inner.lock();
+        if self.is_complete() {
+            drop(inner);
+            waker.wake_by_ref();
+            return;
+        }
+        let known = inner.waiters.iter().any(|waiter| matches!(waiter, Waiter::Waker(known) if known.will_wake(waker)));
+        if !known {
+            inner.waiters.push(Waiter::Waker(waker.clone()));
+        }
+    }
+
+    /// Has the current thread unparked when the command has ended, or when a host accessor is granted.
+    pub(super) fn register_thread(&self) {
+        let thread = std::thread::current();
+        let mut inner = self.inner.lock();
+        if self.is_complete() {
+            drop(inner);
+            thread.unpark();
+            return;
+        }
+        let known =
+            inner.waiters.iter().any(|waiter| matches!(waiter, Waiter::Thread(known) if known.id() == thread.id()));
+        if !known {
+            inner.waiters.push(Waiter::Thread(thread));
+        }
+    }
+
+    /// What a delayed command waits for; empty for others.
+    pub fn blockers(&self) -> Vec<Arc<Node>> {
+        let inner = self.inner.lock();
+        inner.dependencies.iter().filter(|d| !d.node.is_complete()).map(|d| d.node.clone()).collect()
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("id", &self.id).field("name", &self.name).field("kind", &self.kind).finish()
+    }
+}

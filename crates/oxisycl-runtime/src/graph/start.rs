@@ -1,0 +1,420 @@
+//! Starting a node: handing it over to its backend, delaying it until that is possible, and completing it.
+
+use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxisycl_backend::{
+    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, ExecutionTimes,
+    FailureKind, Outcome,
+};
+use smallvec::SmallVec;
+
+use super::host_executor;
+use super::node::{Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::wait::CallbackScope;
+use crate::observe::{self, Span, counters, trace};
+
+/// What a host task does.
+pub type HostWork = Box<dyn FnOnce() + Send>;
+
+/// What a node is to do once its dependencies allow it.
+pub enum Work {
+    /// A command of the node's backend.
+    Command(Command),
+    /// User code on a thread of the runtime.
+    HostTask(HostWork),
+    /// Tell the thread that waits for its host accessor that it may go on.
+    HostAccess,
+    /// Nothing: a dependency failed. The node still ends only after all its dependencies, since later commands rely on that.
+    Fail(CommandFailure),
+}
+
+/// Starts `node` after `dependencies`. On an error nothing was enqueued, and the node will never complete.
+///
+/// The caller guarantees, by the dependencies, that memory which a command refers to is free of conflicting use, and by the
+/// node's holds that it lives until the node completes.
+pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
+    match work {
+        Work::Command(command) => {
+            let mut events = SmallVec::<[BackendDependency; 4]>::new();
+            for dependency in dependencies {
+                match resolve(node, dependency) {
+                    Resolution::Done => {}
+                    Resolution::Event(event) => events.push(event),
+                    Resolution::Failed(failure) => {
+                        delay(node, Work::Fail(failure), dependencies);
+                        return Ok(());
+                    }
+                    Resolution::Blocked => {
+                        delay(node, Work::Command(command), dependencies);
+                        return Ok(());
+                    }
+                }
+            }
+            hand_over(node, command, &events)
+        }
+        work => {
+            delay(node, work, dependencies);
+            Ok(())
+        }
+    }
+}
+
+enum Resolution {
+    Done,
+    Event(BackendDependency),
+    Failed(CommandFailure),
+    Blocked,
+}
+
+/// What `dependency` means for a command that is handed over now.
+fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
+    let earlier = &dependency.node;
+    if earlier.has_succeeded() {
+        return Resolution::Done;
+    }
+    let inner = earlier.inner.lock();
+    match earlier.state.load(Ordering::Acquire) {
+        SUCCEEDED => Resolution::Done,
+        FAILED => match (dependency.kind, &inner.failure) {
+            (DependencyKind::Data, Some(failure)) => Resolution::Failed(failure.clone()),
+            _ => Resolution::Done,
+        },
+        _ => match &inner.event {
+            Some(event) if earlier.shared.domain == node.shared.domain => {
+                Resolution::Event(BackendDependency { event: event.clone(), kind: dependency.kind })
+            }
+            _ => Resolution::Blocked,
+        },
+    }
+}
+
+fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
+    let completion: Arc<dyn Completion> = node.clone();
+    // SAFETY: `start`'s contract: memory lives until the node completes (its holds), and `events` together with the resolved
+    // dependencies order the command after everything that conflicts with it.
+    let event = unsafe { node.shared.queue.enqueue(command, events, completion) }?;
+    let waiting = {
+        let mut inner = node.inner.lock();
+        // The command may have completed already; then the event is of no use.
+        if node.state.compare_exchange(PENDING, HANDED_OVER, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            inner.event = Some(event);
+        }
+        take_handover_waiters(&mut inner.waiters)
+    };
+    resume(waiting);
+    Ok(())
+}
+
+fn take_handover_waiters(waiters: &mut Vec<Waiter>) -> Vec<Arc<Node>> {
+    if waiters.is_empty() {
+        return Vec::new();
+    }
+    let mut taken = Vec::new();
+    waiters.retain_mut(|waiter| match waiter {
+        Waiter::AfterHandover(node) => {
+            taken.push(node.clone());
+            false
+        }
+        _ => true,
+    });
+    taken
+}
+
+/// Registers `node` with everything that keeps it from being handed over.
+fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
+    let is_command = matches!(work, Work::Command(_));
+    {
+        let mut inner = node.inner.lock();
+        inner.work = Some(work);
+        inner.dependencies = dependencies.to_vec();
+    }
+    node.n_blockers.store(1, Ordering::Relaxed);
+    let mut is_delayed = false;
+    for dependency in dependencies {
+        let earlier = &dependency.node;
+        let mut inner = earlier.inner.lock();
+        if earlier.is_complete() {
+            continue;
+        }
+        let same_backend = is_command && earlier.shared.domain == node.shared.domain;
+        let waiter = match earlier.kind {
+            NodeKind::Command(_) if same_backend && inner.event.is_some() => continue,
+            NodeKind::Command(_) if same_backend => Waiter::AfterHandover(node.clone()),
+            NodeKind::Command(_) => {
+                if is_command {
+                    counters().cross_context_dependencies.add(1);
+                }
+                Waiter::AfterCompletion(node.clone())
+            }
+            _ => Waiter::AfterCompletion(node.clone()),
+        };
+        is_delayed = true;
+        node.n_blockers.fetch_add(1, Ordering::Relaxed);
+        inner.waiters.push(waiter);
+    }
+    if is_delayed {
+        counters().delayed_commands.add(1);
+        node.shared.add_delayed(node);
+    }
+    resume(vec![node.clone()]);
+}
+
+thread_local! {
+    /// Nodes with one blocker less, while this thread is in `resume`. Keeps long chains from recursing.
+    static RESUMED: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
+}
+
+/// Takes one blocker from each node, and releases those that have none left.
+fn resume(nodes: Vec<Arc<Node>>) {
+    if nodes.is_empty() {
+        return;
+    }
+    let outermost = RESUMED.with_borrow_mut(|list| match list {
+        Some(list) => {
+            list.extend(nodes);
+            false
+        }
+        None => {
+            *list = Some(nodes);
+            true
+        }
+    });
+    if !outermost {
+        return;
+    }
+    while let Some(node) = RESUMED.with_borrow_mut(|list| list.as_mut().and_then(Vec::pop)) {
+        if node.n_blockers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            release(&node);
+        }
+    }
+    RESUMED.set(None);
+}
+
+/// Nothing delays `node` any more.
+fn release(node: &Arc<Node>) {
+    let (work, dependencies) = {
+        let mut inner = node.inner.lock();
+        (inner.work.take(), std::mem::take(&mut inner.dependencies))
+    };
+    let Some(work) = work else { return };
+    let mut events = SmallVec::<[BackendDependency; 4]>::new();
+    for dependency in &dependencies {
+        match resolve(node, dependency) {
+            Resolution::Done => {}
+            Resolution::Event(event) => events.push(event),
+            Resolution::Failed(failure) if matches!(work, Work::Command(_)) => {
+                return delay(node, Work::Fail(failure), &dependencies);
+            }
+            Resolution::Failed(failure) => return fail_for_dependency(node, &failure),
+            // Every blocker was counted, so none is left.
+            Resolution::Blocked => debug_assert!(false, "a released command is still blocked"),
+        }
+    }
+    match work {
+        Work::Fail(failure) => fail_for_dependency(node, &failure),
+        Work::Command(command) => {
+            let label = command.to_string();
+            if let Err(error) = hand_over(node, command, &events) {
+                let failure = CommandFailure::new(label, node.shared.device_name(), FailureKind::Device(error));
+                finish(node, Outcome { result: Err(failure), times: None });
+            }
+        }
+        Work::HostTask(work) => run_host_task(node, work),
+        Work::HostAccess => grant(node),
+    }
+}
+
+fn fail_for_dependency(node: &Arc<Node>, cause: &CommandFailure) {
+    let failure = CommandFailure::dependency(label(node), node.shared.device_name(), cause);
+    finish(node, Outcome { result: Err(failure), times: None });
+}
+
+/// What messages call a node whose command is not at hand.
+fn label(node: &Node) -> String {
+    match node.kind {
+        NodeKind::Command(oxisycl_backend::Operation::Launch) => format!("kernel \"{}\"", node.name),
+        _ => node.name.to_owned(),
+    }
+}
+
+fn grant(node: &Arc<Node>) {
+    let threads: Vec<Waiter> = {
+        let mut inner = node.inner.lock();
+        if inner.is_cancelled {
+            drop(inner);
+            return finish(node, Outcome { result: Ok(()), times: None });
+        }
+        node.state.store(HANDED_OVER, Ordering::Release);
+        inner.waiters.extract_if(.., |waiter| matches!(waiter, Waiter::Thread(_))).collect()
+    };
+    for waiter in threads {
+        if let Waiter::Thread(thread) = waiter {
+            thread.unpark();
+        }
+    }
+}
+
+thread_local! {
+    static HOST_TASK: RefCell<Option<Arc<Node>>> = const { RefCell::new(None) };
+}
+
+/// The host task that the calling thread runs, if it does.
+pub fn current_host_task() -> Option<Arc<Node>> {
+    HOST_TASK.with_borrow(Clone::clone)
+}
+
+/// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
+pub fn spawn_detached(job: Box<dyn FnOnce() + Send>) {
+    if let Err((job, _)) = host_executor::spawn(job) {
+        job();
+    }
+}
+
+fn run_host_task(node: &Arc<Node>, work: HostWork) {
+    node.state.store(HANDED_OVER, Ordering::Release);
+    let task = node.clone();
+    let job = Box::new(move || {
+        HOST_TASK.set(Some(task.clone()));
+        let start = task.shared.device.timestamp();
+        let result = std::panic::catch_unwind(AssertUnwindSafe(work));
+        let times = ExecutionTimes { start, end: task.shared.device.timestamp() };
+        HOST_TASK.set(None);
+        let result = result.map_err(|payload| {
+            let message = panic_message(&*payload);
+            // A payload's destructor may panic, too.
+            std::mem::forget(payload);
+            let kind = FailureKind::Panic { message, location: None, item: None };
+            CommandFailure::new("host task", task.shared.device_name(), kind)
+        });
+        finish(&task, Outcome { result, times: Some(times) });
+    });
+    if let Err((job, error)) = host_executor::spawn(job) {
+        drop(job);
+        let message = format!("no thread for a host task: {error}");
+        let kind = FailureKind::Panic { message, location: None, item: None };
+        let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
+        finish(node, Outcome { result: Err(failure), times: None });
+    }
+}
+
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic payload of unknown type".to_owned())
+}
+
+impl Completion for Node {
+    fn complete(self: Arc<Self>, outcome: Outcome) {
+        finish(&self, outcome);
+    }
+}
+
+impl Node {
+    /// Ends a host accessor: its holder has dropped it, or nobody wants it any more. One that was not granted yet ends after
+    /// its dependencies, as commands submitted later rely on that.
+    pub fn end_host_access(self: &Arc<Self>) {
+        {
+            let mut inner = self.inner.lock();
+            match self.state.load(Ordering::Acquire) {
+                PENDING => {
+                    inner.is_cancelled = true;
+                    return;
+                }
+                HANDED_OVER => {}
+                _ => return,
+            }
+        }
+        finish(self, Outcome { result: Ok(()), times: None });
+    }
+}
+
+/// Ends `node` and lets go of everything that waited for it.
+fn finish(node: &Arc<Node>, outcome: Outcome) {
+    if observe_is_on() {
+        record_span(node, &outcome);
+    }
+    let failure = outcome.result.err();
+    // Memory goes first, so that whoever sees the command complete sees its memory released.
+    let holds = std::mem::take(&mut node.inner.lock().holds);
+    drop(holds);
+    if let Some(failure) = &failure {
+        counters().failures.add(1);
+        let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
+        node.inner.lock().failure = Some(failure.clone());
+        // A host accessor's failure is the result of the call that makes it.
+        if node.kind != NodeKind::HostAccess {
+            node.shared.errors.push(node, is_dependent);
+        }
+    }
+    let (waiters, event, epoch, work) = {
+        let mut inner = node.inner.lock();
+        inner.times = outcome.times;
+        node.state.store(if failure.is_some() { FAILED } else { SUCCEEDED }, Ordering::Release);
+        inner.dependencies = Vec::new();
+        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take())
+    };
+    counters().nodes_completed.add(1);
+    drop((event, work));
+    if !waiters.is_empty() {
+        notify(waiters);
+    }
+    // Last: a wait for the epoch must find everything else done.
+    drop(epoch);
+}
+
+fn notify(waiters: Vec<Waiter>) {
+    let mut resumed = Vec::new();
+    for waiter in waiters {
+        match waiter {
+            Waiter::Thread(thread) => thread.unpark(),
+            Waiter::Waker(waker) => {
+                // A waker is user code: it must not block on the runtime, and its panic is not ours.
+                let _scope = CallbackScope::enter();
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
+            Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
+        }
+    }
+    resume(resumed);
+}
+
+fn observe_is_on() -> bool {
+    trace().is_on() || cfg!(feature = "tracing")
+}
+
+fn record_span(node: &Node, outcome: &Outcome) {
+    #[cfg(feature = "tracing")]
+    tracing::trace!(
+        target: "oxisycl",
+        node = node.id,
+        name = node.name,
+        device = node.shared.device_name(),
+        failed = outcome.result.is_err(),
+        "command completed"
+    );
+    if let (Some(times), true) = (outcome.times, trace().is_on()) {
+        let category = match node.kind {
+            NodeKind::HostTask => "host_task",
+            NodeKind::HostAccess => "host_access",
+            NodeKind::Command(operation) => match operation {
+                oxisycl_backend::Operation::Launch => "kernel",
+                oxisycl_backend::Operation::Copy => "copy",
+                oxisycl_backend::Operation::Fill => "fill",
+                _ => "other",
+            },
+        };
+        observe::trace().record(Span {
+            name: node.name.to_owned(),
+            category,
+            device: node.shared.device_name().to_owned(),
+            start: times.start,
+            end: times.end,
+            node: node.id,
+        });
+    }
+}

@@ -1,0 +1,198 @@
+//! Blocking a thread until something of the graph is done: helping, spinning, parking, and finding out when that can never end.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::Queue;
+use oxisycl_types::ErrorCode;
+
+use super::node::{Node, NodeKind, QueueShared};
+use super::{EpochSignal, current_host_task};
+use crate::{Error, Result};
+
+/// How long a waiting thread spins before it sleeps.
+const SPIN_TIME: Duration = Duration::from_micros(20);
+/// How often a sleeping thread looks again whether its wait can end.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// After how long a wait is reported as stalled, and how often again.
+const STALL_INTERVAL: Duration = Duration::from_secs(10);
+
+thread_local! {
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks the current thread as running a waker or another callback that must not block on the runtime.
+pub(crate) struct CallbackScope {
+    before: bool,
+}
+
+impl CallbackScope {
+    pub(crate) fn enter() -> Self {
+        Self { before: IN_CALLBACK.replace(true) }
+    }
+}
+
+impl Drop for CallbackScope {
+    fn drop(&mut self) {
+        IN_CALLBACK.set(self.before);
+    }
+}
+
+/// Whether the current thread runs a waker.
+pub fn in_callback() -> bool {
+    IN_CALLBACK.get()
+}
+
+/// An error if `what` is called where it must not be: inside a kernel or a waker.
+pub fn forbid_blocking(what: &str) -> Result {
+    if crate::runtime::in_kernel() {
+        return Err(Error::invalid(format!("{what} was called inside a kernel")));
+    }
+    if in_callback() {
+        return Err(Error::invalid(format!("{what} was called inside a waker")));
+    }
+    Ok(())
+}
+
+/// Waits until `node` has ended. Says nothing of how it ended.
+pub fn wait_for_node(node: &Arc<Node>) -> Result {
+    wait_until(
+        &|| node.is_complete(),
+        &|| node.register_thread(),
+        &|| stuck_on(std::slice::from_ref(node)),
+        &|| describe(node),
+        Some(&*node.shared.queue),
+    )
+}
+
+/// Waits until a host accessor is granted or has failed.
+pub fn wait_for_grant(node: &Arc<Node>) -> Result {
+    wait_until(
+        &|| node.is_handed_over(),
+        &|| node.register_thread(),
+        &|| stuck_on(std::slice::from_ref(node)),
+        &|| describe(node),
+        Some(&*node.shared.queue),
+    )
+}
+
+/// Waits until all commands of an epoch of `shared` have ended.
+pub fn wait_for_epoch(signal: &EpochSignal, shared: &QueueShared) -> Result {
+    let delayed = || -> Vec<Arc<Node>> { shared.delayed.lock().iter().filter_map(std::sync::Weak::upgrade).collect() };
+    wait_until(
+        &|| signal.is_dead(),
+        &|| signal.register_thread(),
+        &|| {
+            if current_host_task().is_some_and(|task| task.shared.id == shared.id) {
+                return Some(Error::invalid("a host task waits for its own queue, and so for itself"));
+            }
+            stuck_on(&delayed())
+        },
+        &|| {
+            let blocked: Vec<String> = delayed().iter().filter(|node| !node.is_complete()).map(describe).collect();
+            format!(
+                "queue {} on device \"{}\" ({} delayed: {})",
+                shared.id,
+                shared.device_name(),
+                blocked.len(),
+                blocked.join("; ")
+            )
+        },
+        Some(&*shared.queue),
+    )
+}
+
+fn wait_until(
+    done: &dyn Fn() -> bool,
+    register: &dyn Fn(),
+    stuck: &dyn Fn() -> Option<Error>,
+    describe: &dyn Fn() -> String,
+    queue: Option<&dyn Queue>,
+) -> Result {
+    if done() {
+        return Ok(());
+    }
+    forbid_blocking("a wait")?;
+    if let Some(error) = stuck() {
+        return Err(error);
+    }
+    let _helping = queue.and_then(Queue::begin_help);
+    let began = Instant::now();
+    let mut next_stall = STALL_INTERVAL;
+    loop {
+        let mut idle_since = None;
+        let mut n_spins = 0u32;
+        loop {
+            if done() {
+                return Ok(());
+            }
+            if queue.is_some_and(Queue::help) {
+                idle_since = None;
+                continue;
+            }
+            std::hint::spin_loop();
+            n_spins += 1;
+            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > SPIN_TIME {
+                break;
+            }
+        }
+        register();
+        if done() {
+            return Ok(());
+        }
+        std::thread::park_timeout(CHECK_INTERVAL);
+        if done() {
+            return Ok(());
+        }
+        if let Some(error) = stuck() {
+            return Err(error);
+        }
+        if began.elapsed() > next_stall {
+            next_stall += STALL_INTERVAL;
+            eprintln!("oxisycl: waiting for {:.0} s for {}", began.elapsed().as_secs_f64(), describe());
+        }
+    }
+}
+
+fn describe(node: &Arc<Node>) -> String {
+    let mut text =
+        format!("{:?} \"{}\" (node {}) on device \"{}\"", node.kind, node.name, node.id, node.shared.device_name());
+    let blockers = node.blockers();
+    if !blockers.is_empty() {
+        let names: Vec<String> =
+            blockers.iter().map(|b| format!("{:?} \"{}\" (node {})", b.kind, b.name, b.id)).collect();
+        text.push_str(", which is delayed by ");
+        text.push_str(&names.join(", "));
+    }
+    text
+}
+
+/// Whether waiting for `nodes` on this thread can never end: they wait, directly or not, for a host accessor that this thread
+/// holds, or for the host task that it runs.
+fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
+    let thread = std::thread::current().id();
+    let task = current_host_task();
+    let mut seen = HashSet::new();
+    let mut open: Vec<(Arc<Node>, bool)> = nodes.iter().map(|node| (node.clone(), true)).collect();
+    while let Some((node, is_target)) = open.pop() {
+        if node.is_complete() || !seen.insert(node.id) {
+            continue;
+        }
+        if node.kind == NodeKind::HostAccess && node.owner == Some(thread) && !is_target {
+            return Some(Error::new(
+                ErrorCode::Invalid,
+                "the wait cannot end: this thread holds a host accessor that blocks the command (drop the accessor first)",
+            ));
+        }
+        if node.kind == NodeKind::HostTask && task.as_ref().is_some_and(|task| task.id == node.id) {
+            return Some(Error::invalid("the wait cannot end: the command depends on the host task that waits for it"));
+        }
+        if node.is_handed_over() {
+            continue;
+        }
+        open.extend(node.blockers().into_iter().map(|node| (node, false)));
+    }
+    None
+}

@@ -1,0 +1,362 @@
+//! A buffer's allocations, and the state of its data: which allocation holds the newest bytes of each region, and which
+//! commands use them.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::{PointerInfo, register, unregister};
+use crate::graph::Node;
+use crate::observe::counters;
+use crate::state::{Region, RegionMap};
+use crate::{Error, Result};
+
+/// At most this many memories can hold one buffer, since page states keep a bit for each.
+const MAX_ALLOCATIONS: usize = 32;
+
+/// Storage of a fixed size that is accessible on any number of devices (S-R2, S-R3).
+pub struct BufferCore {
+    /// Identity, for messages.
+    pub id: u64,
+    /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
+    pub extent: [usize; 3],
+    /// Page size, in the same units (S-R20, S-R21).
+    pub page: [usize; 3],
+    /// Whether the user chose the page size; else one page is the whole buffer.
+    pub has_pages: bool,
+    /// Size and alignment of every allocation.
+    pub layout: Layout,
+    n_open: AtomicUsize,
+    state: Mutex<BufferState>,
+}
+
+/// The changeable part of a buffer, under its lock.
+pub struct BufferState {
+    allocations: SmallVec<[Option<Allocation>; 2]>,
+    /// Who uses each region, and where its newest bytes are.
+    pub map: RegionMap<PageState>,
+}
+
+/// One allocation of a buffer, in one physical memory.
+pub struct Allocation {
+    /// The memory it lives in.
+    pub memory: MemoryId,
+    /// First byte.
+    pub pointer: NonNull<u8>,
+    /// A device of that memory, which makes copies.
+    pub device: Arc<dyn Device>,
+    owner: Owner,
+}
+
+enum Owner {
+    /// Made by the buffer, freed with it.
+    Runtime(Arc<dyn Memory>),
+    /// Memory of something else that is kept alive.
+    Foreign(Box<dyn Any + Send>),
+}
+
+// SAFETY: the pointer is an address within memory that `owner` keeps alive; commands that use it are ordered by the graph.
+unsafe impl Send for Allocation {}
+
+/// The commands that use a region, and where its newest bytes are. Bits are positions in the buffer's list of allocations.
+#[derive(Clone, Default)]
+pub struct PageState {
+    /// The last command that wrote.
+    pub writer: Option<Arc<Node>>,
+    /// Commands that read since then, copies included.
+    pub readers: SmallVec<[Arc<Node>; 1]>,
+    /// Allocations with the newest bytes. None: nothing was ever written (S-R28).
+    pub current: u32,
+    /// Copies under way that make an allocation current.
+    pub arrivals: SmallVec<[(u8, Arc<Node>); 1]>,
+}
+
+impl PartialEq for PageState {
+    fn eq(&self, other: &Self) -> bool {
+        let same_node = |a: &Option<Arc<Node>>, b: &Option<Arc<Node>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        self.current == other.current
+            && same_node(&self.writer, &other.writer)
+            && self.readers.len() == other.readers.len()
+            && self.readers.iter().zip(&other.readers).all(|(a, b)| Arc::ptr_eq(a, b))
+            && self.arrivals.len() == other.arrivals.len()
+            && self.arrivals.iter().zip(&other.arrivals).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1))
+    }
+}
+
+impl PageState {
+    /// Forgets commands that have ended well; an allocation whose copy failed is not current any more.
+    pub fn refresh(&mut self) {
+        if self.writer.as_ref().is_some_and(|writer| writer.has_succeeded()) {
+            self.writer = None;
+        }
+        if !self.arrivals.is_empty() {
+            let mut current = self.current;
+            self.arrivals.retain(|(allocation, copy)| {
+                if copy.has_failed() {
+                    current &= !(1 << *allocation);
+                }
+                !copy.is_complete()
+            });
+            self.current = current;
+        }
+        if self.readers.len() > 1 || self.readers.first().is_some_and(|reader| reader.is_complete()) {
+            // Amortised: long lists are looked through only when they would grow.
+            if self.readers.len() <= 4 || self.readers.len() == self.readers.capacity() {
+                self.readers.retain(|reader| !reader.is_complete());
+            }
+        }
+    }
+
+    /// Which allocations hold the newest bytes, or will when the copies under way are done.
+    pub fn effective_current(&self) -> u32 {
+        let failed = self.arrivals.iter().filter(|(_, copy)| copy.has_failed());
+        failed.fold(self.current, |current, (allocation, _)| current & !(1 << *allocation))
+    }
+}
+
+/// Says that a command group or accessor is being made from the buffer's pointers, which must therefore stay.
+pub struct OpenHold(Arc<BufferCore>);
+
+impl Drop for OpenHold {
+    fn drop(&mut self) {
+        self.0.n_open.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl OpenHold {
+    /// The buffer.
+    pub fn core(&self) -> &Arc<BufferCore> {
+        &self.0
+    }
+}
+
+impl BufferCore {
+    /// A buffer without allocations whose contents nobody wrote. `extent` and `page` have their innermost dimension in bytes.
+    pub fn new(extent: [usize; 3], page: Option<[usize; 3]>, align: usize) -> Result<Arc<Self>> {
+        let size =
+            extent.iter().try_fold(1usize, |size, &n| size.checked_mul(n)).filter(|&size| size <= isize::MAX as usize);
+        let layout = size.and_then(|size| Layout::from_size_align(size, align).ok());
+        let Some(layout) = layout else {
+            return Err(Error::invalid(format!(
+                "a buffer of {} x {} x {} bytes is larger than memory can be",
+                extent[0], extent[1], extent[2]
+            )));
+        };
+        if page.is_some_and(|page| page.contains(&0)) {
+            return Err(Error::invalid("the page size of a buffer must not be zero in any dimension"));
+        }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Ok(Arc::new(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            extent,
+            page: page.unwrap_or(extent.map(|n| n.max(1))),
+            has_pages: page.is_some(),
+            layout,
+            n_open: AtomicUsize::new(0),
+            state: Mutex::new(BufferState {
+                allocations: SmallVec::new(),
+                map: RegionMap::new(extent, PageState::default()),
+            }),
+        }))
+    }
+
+    /// Locks the state. Several buffers are locked in the order of their ids.
+    pub fn lock(&self) -> MutexGuard<'_, BufferState> {
+        self.state.lock()
+    }
+
+    /// The whole buffer as a region.
+    pub fn whole(&self) -> Region {
+        Region::whole(self.extent)
+    }
+
+    /// Keeps the buffer's pointers valid until the result is dropped.
+    pub fn open(self: &Arc<Self>) -> OpenHold {
+        self.n_open.fetch_add(1, Ordering::Acquire);
+        OpenHold(self.clone())
+    }
+
+    /// How many command groups or accessors are being made.
+    pub fn n_open(&self) -> usize {
+        self.n_open.load(Ordering::Acquire)
+    }
+
+    /// The pages that a region touches (S-R23).
+    pub fn page_range(&self, region: &Region) -> Region {
+        region.round_out(self.page, self.extent)
+    }
+
+    /// A pointer for a buffer or range without elements.
+    pub fn dangling(&self) -> NonNull<u8> {
+        NonNull::new(std::ptr::without_provenance_mut(self.layout.align())).expect("an alignment is not zero")
+    }
+}
+
+impl BufferState {
+    /// The position of the allocation in `memory`, if there is one.
+    pub fn find(&self, memory: MemoryId) -> Option<usize> {
+        self.allocations.iter().position(|a| a.as_ref().is_some_and(|a| a.memory == memory))
+    }
+
+    /// The allocation at a position that [`find`](Self::find) or [`ensure`](Self::ensure) gave.
+    pub fn allocation(&self, position: usize) -> &Allocation {
+        self.allocations[position].as_ref().expect("positions are only handed out for existing allocations")
+    }
+
+    /// All allocations with their positions.
+    pub fn allocations(&self) -> impl Iterator<Item = (usize, &Allocation)> {
+        self.allocations.iter().enumerate().filter_map(|(position, a)| a.as_ref().map(|a| (position, a)))
+    }
+
+    /// The position of the allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
+    pub fn ensure(&mut self, core: &BufferCore, device: &Arc<dyn Device>) -> Result<usize> {
+        let memory = device.memory();
+        if let Some(position) = self.find(memory.id()) {
+            return Ok(position);
+        }
+        let layout = core.layout;
+        let pointer = if layout.size() == 0 {
+            core.dangling()
+        } else {
+            let zeroed = memory.is_host_accessible();
+            let pointer = memory.allocate(UsmKind::Device, layout, zeroed)?;
+            counters().buffer_allocations.add(1);
+            counters().buffer_allocated_bytes.add(layout.size() as u64);
+            pointer
+        };
+        let allocation =
+            Allocation { memory: memory.id(), pointer, device: device.clone(), owner: Owner::Runtime(memory.clone()) };
+        let inserted = self.insert(core, allocation, UsmKind::Device);
+        if let Err((error, allocation)) = inserted {
+            allocation.free(layout);
+            return Err(error);
+        }
+        inserted.map_err(|(error, _)| error)
+    }
+
+    /// Takes memory that `owner` keeps alive as the buffer's allocation in its memory. With `is_current`, it holds the data.
+    ///
+    /// # Safety
+    /// `pointer` is valid for the buffer's layout as long as `owner` lives, and nobody else uses the memory meanwhile.
+    pub unsafe fn adopt(
+        &mut self,
+        core: &BufferCore,
+        device: &Arc<dyn Device>,
+        memory: MemoryId,
+        pointer: NonNull<u8>,
+        owner: Box<dyn Any + Send>,
+        is_current: bool,
+    ) -> Result<usize> {
+        let allocation = Allocation { memory, pointer, device: device.clone(), owner: Owner::Foreign(owner) };
+        let position = self.insert(core, allocation, UsmKind::Device).map_err(|(error, _)| error)?;
+        if is_current {
+            self.map.update(&Region::whole(core.extent), |_, page| page.current |= 1 << position);
+        }
+        Ok(position)
+    }
+
+    fn insert(
+        &mut self,
+        core: &BufferCore,
+        allocation: Allocation,
+        kind: UsmKind,
+    ) -> std::result::Result<usize, (Error, Allocation)> {
+        let vacant = self.allocations.iter().position(Option::is_none);
+        let position = vacant.unwrap_or(self.allocations.len());
+        if position >= MAX_ALLOCATIONS {
+            let message = format!("a buffer can be used in at most {MAX_ALLOCATIONS} memories");
+            return Err((Error::new(oxisycl_types::ErrorCode::MemoryAllocation, message), allocation));
+        }
+        if core.layout.size() > 0 && matches!(allocation.owner, Owner::Runtime(_)) {
+            register(PointerInfo {
+                base: allocation.pointer.as_ptr() as usize,
+                size: core.layout.size(),
+                kind,
+                memory: allocation.memory,
+                device: allocation.device.clone(),
+                context: None,
+            });
+        }
+        match vacant {
+            Some(position) => self.allocations[position] = Some(allocation),
+            None => self.allocations.push(Some(allocation)),
+        }
+        Ok(position)
+    }
+
+    /// Whether bytes exist that only the allocation at `position` holds.
+    pub fn is_only_copy(&self, core: &BufferCore, position: usize) -> bool {
+        let mut only = false;
+        self.map.for_each(&Region::whole(core.extent), |_, page| only |= page.effective_current() == 1 << position);
+        only
+    }
+
+    /// Frees the allocation at `position`, or gives back what kept it alive.
+    ///
+    /// # Safety
+    /// No command that uses the allocation is pending, and none is being made.
+    pub unsafe fn remove(&mut self, core: &BufferCore, position: usize) -> Option<Box<dyn Any + Send>> {
+        self.map.update(&Region::whole(core.extent), |_, page| {
+            page.current &= !(1 << position);
+            page.arrivals.retain(|(allocation, _)| usize::from(*allocation) != position);
+        });
+        let allocation = self.allocations[position].take()?;
+        match allocation.owner {
+            Owner::Foreign(owner) => Some(owner),
+            Owner::Runtime(_) => {
+                allocation.free(core.layout);
+                None
+            }
+        }
+    }
+
+    /// Every unfinished command that uses the buffer.
+    pub fn users(&self, core: &BufferCore) -> Vec<Arc<Node>> {
+        let mut users: Vec<Arc<Node>> = Vec::new();
+        self.map.for_each(&Region::whole(core.extent), |_, page| {
+            let arrivals = page.arrivals.iter().map(|(_, copy)| copy);
+            users.extend(page.writer.iter().chain(&page.readers).chain(arrivals).filter(|n| !n.is_complete()).cloned());
+        });
+        users.sort_by_key(|node| node.id);
+        users.dedup_by_key(|node| node.id);
+        users
+    }
+}
+
+impl Allocation {
+    fn free(self, layout: Layout) {
+        if let (Owner::Runtime(memory), true) = (&self.owner, layout.size() > 0) {
+            unregister(self.pointer.as_ptr() as usize);
+            counters().buffer_frees.add(1);
+            // SAFETY: allocated by `ensure` from this memory with this layout; the callers guarantee that no command uses it.
+            unsafe { memory.free(self.pointer, UsmKind::Device, layout) }
+        }
+    }
+
+    /// What keeps memory alive that the buffer did not allocate.
+    pub fn foreign_owner(&self) -> Option<&(dyn Any + Send)> {
+        match &self.owner {
+            Owner::Foreign(owner) => Some(&**owner),
+            Owner::Runtime(_) => None,
+        }
+    }
+}
+
+impl Drop for BufferCore {
+    fn drop(&mut self) {
+        // Commands hold the core until they complete, so no command uses the memory any more.
+        for allocation in self.state.get_mut().allocations.drain(..).flatten() {
+            allocation.free(self.layout);
+        }
+    }
+}

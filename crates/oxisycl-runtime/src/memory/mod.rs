@@ -1,0 +1,14 @@
+//! Memory that the runtime manages: buffers with one persistent allocation per physical memory, and unified shared memory.
+//!
+//! Invariants: an allocation of a buffer always has the buffer's full size, and is neither moved nor freed before the buffer ends
+//! unless the user asks for it (S-R4 to S-R8); memory is freed after the last command that uses it.
+//! Decides neither when data moves nor what depends on what: that is `schedule`.
+
+mod buffer;
+mod registry;
+mod usm;
+
+pub use buffer::{Allocation, BufferCore, BufferState, OpenHold, PageState};
+pub use registry::{PointerInfo, pointer_info};
+pub(crate) use registry::{register, unregister};
+pub use usm::UsmAllocation;

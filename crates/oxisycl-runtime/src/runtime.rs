@@ -1,0 +1,129 @@
+//! The process's one runtime: the devices there are, and what must happen when the process ends.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{Backend, Device, Platform};
+use oxisycl_types::ErrorCode;
+
+use crate::graph::report_unobserved_errors;
+use crate::observe::{counters, graph_dump, trace};
+use crate::selector::DeviceFilter;
+use crate::{Error, Result};
+
+/// What the facade wires together.
+pub struct Wiring {
+    /// All backends, the one with the host device first.
+    pub backends: Vec<Box<dyn Backend>>,
+    /// Whether the calling thread is executing a kernel.
+    pub in_kernel: fn() -> bool,
+}
+
+/// The devices of the process.
+pub struct Runtime {
+    host: Arc<dyn Device>,
+    platforms: Vec<Arc<dyn Platform>>,
+    in_kernel: fn() -> bool,
+    filter: Option<DeviceFilter>,
+}
+
+static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
+
+/// The runtime, made from `wiring` at the first call (S-F5). A wrong environment variable is an error at every call.
+pub fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
+    RUNTIME.get_or_init(|| Runtime::new(wiring()?)).as_ref().map_err(Clone::clone)
+}
+
+/// The runtime, if it has been made.
+pub fn get() -> Option<&'static Runtime> {
+    RUNTIME.get().and_then(|runtime| runtime.as_ref().ok())
+}
+
+/// Whether the calling thread is executing a kernel.
+pub fn in_kernel() -> bool {
+    get().is_some_and(|runtime| (runtime.in_kernel)())
+}
+
+impl Runtime {
+    fn new(wiring: Wiring) -> Result<Self> {
+        let filter = match std::env::var("OXISYCL_DEVICE_SELECTOR") {
+            Ok(value) => Some(DeviceFilter::parse(&value).map_err(|error| {
+                Error::with_source(ErrorCode::Platform, format!("OXISYCL_DEVICE_SELECTOR: {error}"), error)
+            })?),
+            Err(std::env::VarError::NotPresent) => None,
+            Err(error) => {
+                return Err(Error::with_source(
+                    ErrorCode::Platform,
+                    "OXISYCL_DEVICE_SELECTOR is not valid unicode",
+                    error,
+                ));
+            }
+        };
+        let mut platforms = Vec::new();
+        let mut host = None;
+        for backend in &wiring.backends {
+            let found = backend.platforms().map_err(|error| {
+                Error::with_source(ErrorCode::Platform, format!("backend {}: {error}", backend.kind()), error)
+            })?;
+            if backend.kind() == oxisycl_types::BackendKind::Host {
+                host = found.iter().flat_map(|platform| platform.devices()).next();
+            }
+            platforms.extend(found);
+        }
+        let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
+        start_recorders()?;
+        // SAFETY: the function is an `extern "C" fn()` that does not unwind.
+        unsafe { libc::atexit(at_exit) };
+        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter })
+    }
+
+    /// The device whose memory is the host's.
+    pub fn host(&self) -> &Arc<dyn Device> {
+        &self.host
+    }
+
+    /// All platforms, whether or not the environment hides their devices.
+    pub fn platforms(&self) -> &[Arc<dyn Platform>] {
+        &self.platforms
+    }
+
+    /// What `OXISYCL_DEVICE_SELECTOR` leaves visible; `None` if it is not set.
+    pub fn filter(&self) -> Option<&DeviceFilter> {
+        self.filter.as_ref()
+    }
+}
+
+fn start_recorders() -> Result {
+    let unwritable = |variable: &str, path: &PathBuf, error: std::io::Error| {
+        let message = format!("{variable}: cannot write \"{}\": {error}", path.display());
+        Error::with_source(ErrorCode::Platform, message, error)
+    };
+    if let Some(path) = std::env::var_os("OXISYCL_TRACE").map(PathBuf::from) {
+        trace().start(&path).map_err(|error| unwritable("OXISYCL_TRACE", &path, error))?;
+    }
+    if let Some(path) = std::env::var_os("OXISYCL_GRAPH").map(PathBuf::from) {
+        graph_dump().start(Some(&path)).map_err(|error| unwritable("OXISYCL_GRAPH", &path, error))?;
+    }
+    Ok(())
+}
+
+/// Runs when `main` returns or the process calls `exit`: files are written and errors told that nobody has seen. Work that is
+/// still pending ends with the process; that is said, too.
+extern "C" fn at_exit() {
+    let result = std::panic::catch_unwind(|| {
+        let pending = counters().snapshot().live_nodes();
+        if pending > 0 {
+            eprintln!("oxisycl: the process ends while {pending} commands are pending");
+        }
+        report_unobserved_errors();
+        for (what, result) in [("trace", trace().write()), ("graph", graph_dump().write())] {
+            if let Err(error) = result {
+                eprintln!("oxisycl: cannot write the {what} file: {error}");
+            }
+        }
+        if std::env::var_os("OXISYCL_COUNTERS").is_some() {
+            eprintln!("oxisycl: {:#?}", counters().snapshot());
+        }
+    });
+    drop(result);
+}

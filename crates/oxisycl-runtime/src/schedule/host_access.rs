@@ -1,0 +1,115 @@
+//! Host accessors: the host as a user of a buffer, in the same order as everything else.
+
+use std::sync::Arc;
+
+use oxisycl_types::AccessMode;
+use smallvec::SmallVec;
+
+use super::plan::{Dependencies, commit, plan};
+use super::queue::remove_repetitions;
+use super::requirement::{BufferView, Requirement};
+use super::transfer::{Requester, bring, record, transfer_queue};
+use crate::graph::{Hold, Node, NodeKind, Work, forbid_blocking, start, wait_for_grant, wait_for_node};
+use crate::memory::BufferCore;
+use crate::observe::counters;
+use crate::state::Region;
+use crate::{Error, Result};
+
+/// The right of one thread to use a range of a buffer on the host, until it is dropped. Commands that conflict with it and are
+/// submitted meanwhile are delayed (S-F21).
+pub struct HostAccess {
+    node: Arc<Node>,
+    requirement: Requirement,
+    pointer: *mut u8,
+}
+
+impl HostAccess {
+    /// Blocks until all conflicting commands submitted before have ended and the data is on the host (S-F12).
+    ///
+    /// Errors: `Invalid` if the range is outside the buffer, if called inside a kernel, or if this thread itself holds a host
+    /// accessor that it would wait for; what the command that wrote the data failed with.
+    pub fn new(view: &BufferView, elements: &Region, mode: AccessMode, no_init: bool) -> Result<Self> {
+        forbid_blocking("a host access")?;
+        let host = crate::runtime::get().ok_or_else(|| Error::invalid("the runtime was not initialised"))?.host();
+        let requirement = view.require(elements, mode, no_init, host)?;
+        let shared = transfer_queue(host)?;
+        counters().host_accessors.add(1);
+        let core = requirement.core().clone();
+        let node;
+        let pointer;
+        {
+            let mut state = core.lock();
+            let mut dependencies = Dependencies::new();
+            let mut missing = Vec::new();
+            plan(&requirement, &state, &mut dependencies, &mut missing);
+            let requester = Requester { shared: &shared, epoch: None };
+            bring(&requester, &core, &mut state, requirement.position, missing, &mut dependencies)?;
+            remove_repetitions(&mut dependencies);
+            let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
+            node = Node::new(NodeKind::HostAccess, "host accessor", shared, None, holds);
+            record(&node, &dependencies);
+            start(&node, Work::HostAccess, &dependencies)?;
+            commit(&requirement, &mut state, &node);
+            pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset);
+        }
+        let access = Self { node, requirement, pointer };
+        // Dropped on an error, which ends the node.
+        wait_for_grant(&access.node)?;
+        match access.node.failure() {
+            None => Ok(access),
+            Some(failure) => {
+                let root = Error::from(failure.root());
+                let message =
+                    format!("the data of buffer {} is lost because a command that wrote or moved it failed", core.id);
+                Err(Error::with_source(root.code(), message, root))
+            }
+        }
+    }
+
+    /// First byte of the *view* on the host.
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+
+    /// What was asked for.
+    pub fn requirement(&self) -> &Requirement {
+        &self.requirement
+    }
+}
+
+impl Drop for HostAccess {
+    fn drop(&mut self) {
+        self.node.end_host_access();
+    }
+}
+
+/// Blocks until no command uses the buffer. Commands submitted meanwhile by other threads are not waited for.
+pub fn quiesce(core: &Arc<BufferCore>) -> Result {
+    forbid_blocking("a wait for a buffer")?;
+    let users = core.lock().users(core);
+    for node in users {
+        wait_for_node(&node)?;
+    }
+    Ok(())
+}
+
+/// Copies what is missing of a buffer's data to its allocation on `device`, after the commands that write it.
+pub fn bring_to(view: &BufferView, device: &Arc<dyn oxisycl_backend::Device>) -> Result {
+    let requirement = view.require(&Region::whole(view.extent), AccessMode::Read, false, device)?;
+    let shared = transfer_queue(device)?;
+    let core = requirement.core();
+    let mut state = core.lock();
+    let mut dependencies = Dependencies::new();
+    let mut missing = Vec::new();
+    plan(&requirement, &state, &mut dependencies, &mut missing);
+    let requester = Requester { shared: &shared, epoch: None };
+    bring(&requester, core, &mut state, requirement.position, missing, &mut dependencies)?;
+    drop(state);
+    for dependency in dependencies {
+        wait_for_node(&dependency.node)?;
+        if let Some(failure) = dependency.node.failure() {
+            return Err(Error::from(&failure));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What a requirement means for the state of its buffer: dependencies, missing bytes, and the state after the command.
+
+use std::sync::Arc;
+
+use oxisycl_backend::DependencyKind;
+use smallvec::SmallVec;
+
+use super::requirement::Requirement;
+use crate::graph::{Dependency, Node};
+use crate::memory::{BufferState, PageState};
+use crate::state::Region;
+
+/// The dependencies of one command.
+pub(super) type Dependencies = SmallVec<[Dependency; 6]>;
+
+/// A piece of a buffer that must be copied to where a command needs it.
+pub(super) struct Missing {
+    pub(super) region: Region,
+    /// Allocations it can come from.
+    pub(super) sources: u32,
+    pub(super) writer: Option<Arc<Node>>,
+    /// Copies that make sources current.
+    pub(super) arrivals: SmallVec<[(u8, Arc<Node>); 1]>,
+}
+
+fn add(dependencies: &mut Dependencies, node: &Arc<Node>, kind: DependencyKind) {
+    if node.has_succeeded() || (kind == DependencyKind::Order && node.is_complete()) {
+        return;
+    }
+    // Repetitions next to each other are common (one command that used many regions); others do no harm.
+    if let Some(last) = dependencies.last_mut()
+        && Arc::ptr_eq(&last.node, node)
+    {
+        if kind == DependencyKind::Data {
+            last.kind = kind;
+        }
+        return;
+    }
+    dependencies.push(Dependency { node: node.clone(), kind });
+}
+
+/// Adds what `requirement` depends on and which bytes it misses. Changes nothing.
+pub(super) fn plan(
+    requirement: &Requirement,
+    state: &BufferState,
+    dependencies: &mut Dependencies,
+    missing: &mut Vec<Missing>,
+) {
+    let bit = 1u32 << requirement.position;
+    // What failed matters to whoever uses the old contents.
+    let kind = if requirement.no_init { DependencyKind::Order } else { DependencyKind::Data };
+    for pages in &requirement.pages {
+        state.map.for_each(pages, |region, page| {
+            if let Some(writer) = &page.writer {
+                add(dependencies, writer, kind);
+            }
+            for (allocation, copy) in &page.arrivals {
+                if usize::from(*allocation) == requirement.position {
+                    // A failed copy left the page outdated, which `effective_current` knows.
+                    if !copy.has_failed() {
+                        add(dependencies, copy, kind);
+                    }
+                }
+            }
+            if requirement.mode.writes() {
+                for reader in &page.readers {
+                    add(dependencies, reader, DependencyKind::Order);
+                }
+            }
+            let current = page.effective_current();
+            if !requirement.no_init && current != 0 && current & bit == 0 {
+                missing.push(Missing {
+                    region: *region,
+                    sources: current,
+                    writer: page.writer.clone(),
+                    arrivals: page.arrivals.clone(),
+                });
+            }
+        });
+    }
+}
+
+/// Records that `copy` makes `region` of the allocation at `position` current.
+pub(super) fn commit_copy(state: &mut BufferState, region: &Region, position: usize, copy: &Arc<Node>) {
+    state.map.update(region, |_, page| {
+        page.refresh();
+        page.current |= 1 << position;
+        page.arrivals.push((position as u8, copy.clone()));
+        // Whoever overwrites the source comes after the copy.
+        page.readers.push(copy.clone());
+    });
+}
+
+/// Records the use of the buffer by `node`.
+pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &Arc<Node>) {
+    let bit = 1u32 << requirement.position;
+    for pages in &requirement.pages {
+        if !requirement.mode.writes() {
+            state.map.update(pages, |_, page| {
+                page.refresh();
+                let is_known = page.readers.last().is_some_and(|reader| Arc::ptr_eq(reader, node))
+                    || page.writer.as_ref().is_some_and(|writer| Arc::ptr_eq(writer, node));
+                if !is_known {
+                    page.readers.push(node.clone());
+                }
+            });
+        } else if requirement.no_init {
+            // The command is ordered by pages, but only replaces the bytes it names: the rest of a partly covered page stays
+            // current where it was, and keeps its failure if its writer failed.
+            state.map.update(pages, |_, page| {
+                page.refresh();
+                if page.writer.as_ref().is_some_and(|writer| writer.has_failed()) {
+                    page.readers.push(node.clone());
+                } else {
+                    page.writer = Some(node.clone());
+                    page.readers.clear();
+                }
+            });
+        } else {
+            state.map.update(pages, |_, page| overwrite(page, node, bit));
+        }
+    }
+    if requirement.no_init {
+        for bytes in &requirement.bytes {
+            state.map.update(bytes, |_, page| overwrite(page, node, bit));
+        }
+    }
+}
+
+fn overwrite(page: &mut PageState, node: &Arc<Node>, bit: u32) {
+    page.writer = Some(node.clone());
+    page.readers.clear();
+    page.current = bit;
+    page.arrivals.clear();
+}

@@ -1,0 +1,293 @@
+//! Queues, and scheduling of the command groups submitted to them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use oxisycl_backend::{Command, DependencyKind, Device, QueueOptions};
+use oxisycl_types::ErrorCode;
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::Context;
+use super::plan::{Dependencies, commit, plan};
+use super::requirement::Requirement;
+use super::transfer::{Requester, bring, count, record};
+use crate::graph::{
+    AsyncErrors, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking, start,
+    wait_for_epoch, wait_for_node,
+};
+use crate::memory::{BufferCore, BufferState};
+use crate::observe::counters;
+use crate::{Error, Result};
+
+/// What one command group does, recorded before anything of it is scheduled.
+#[derive(Default)]
+pub struct CommandGroup {
+    /// Its accessors.
+    pub requirements: SmallVec<[Requirement; 4]>,
+    /// Events it depends on.
+    pub depends_on: SmallVec<[Arc<Node>; 2]>,
+    /// The command; several only for one copy that takes several backend copies.
+    pub commands: SmallVec<[Command; 1]>,
+    /// A host task instead of commands.
+    pub host_task: Option<HostWork>,
+    /// Other things that must live until the command has completed.
+    pub holds: SmallVec<[Box<dyn Any + Send>; 1]>,
+}
+
+/// Takes command groups for one device (SYCL 2020 section 4.6.5).
+pub struct Queue {
+    context: Arc<Context>,
+    shared: Arc<QueueShared>,
+    state: Arc<Mutex<State>>,
+}
+
+/// The changeable part of a queue. Its context keeps it until everything submitted has ended.
+pub(super) struct State {
+    epoch: Arc<Epoch>,
+    /// The newest command of an in-order queue.
+    last: Option<Arc<Node>>,
+}
+
+impl Queue {
+    /// A queue on `device`, which belongs to `context` (checked by the caller).
+    pub fn new(
+        context: &Arc<Context>,
+        device: &Arc<dyn Device>,
+        options: QueueOptions,
+        errors: Arc<AsyncErrors>,
+    ) -> Result<Arc<Self>> {
+        let queue = device.create_queue(&options)?;
+        let shared = QueueShared::new(context.domain(), device.clone(), queue, options, errors);
+        let queue = Arc::new(Self {
+            context: context.clone(),
+            shared,
+            state: Arc::new(Mutex::new(State { epoch: Arc::new(Epoch::default()), last: None })),
+        });
+        context.add_queue(queue.state.clone());
+        Ok(queue)
+    }
+
+    /// What commands keep of the queue.
+    pub fn shared(&self) -> &Arc<QueueShared> {
+        &self.shared
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Schedules a command group. Nothing of it is enqueued if this fails. Never waits for a device.
+    ///
+    /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
+    pub fn submit(&self, group: CommandGroup) -> Result<Arc<Node>> {
+        forbid_blocking("submit")?;
+        for event in &group.depends_on {
+            if let Some(failure) = event.failure() {
+                event.mark_observed();
+                return Err(Error::with_source(
+                    ErrorCode::Event,
+                    "the command group depends on an event whose command failed",
+                    Error::from(&failure),
+                ));
+            }
+        }
+        let mut state = self.state.lock();
+        let epoch = state.epoch.clone();
+        if !self.shared.options.in_order {
+            drop(state);
+            return self.schedule(group, epoch, None);
+        }
+        // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
+        let previous = state.last.take().filter(|last| !last.is_complete());
+        let result = self.schedule(group, epoch, previous.as_ref());
+        state.last = result.as_ref().ok().cloned().or(previous);
+        let node = result?;
+        Ok(node)
+    }
+
+    fn schedule(&self, group: CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {
+        let mut dependencies = Dependencies::new();
+        if let Some(previous) = previous {
+            dependencies.push(Dependency { node: previous.clone(), kind: DependencyKind::Order });
+        }
+        for node in &group.depends_on {
+            if !node.has_succeeded() {
+                dependencies.push(Dependency { node: node.clone(), kind: DependencyKind::Data });
+            }
+        }
+        let mut buffers = LockedBuffers::lock(&group.requirements);
+        let mut missing = Vec::new();
+        for requirement in &group.requirements {
+            let state = buffers.state(requirement.core());
+            plan(requirement, state, &mut dependencies, &mut missing);
+            check_not_failed(requirement, &dependencies)?;
+            let requester = Requester { shared: &self.shared, epoch: Some(&epoch) };
+            let pieces = std::mem::take(&mut missing);
+            bring(&requester, requirement.core(), state, requirement.position, pieces, &mut dependencies)?;
+        }
+        remove_repetitions(&mut dependencies);
+
+        let mut holds: SmallVec<[Hold; 3]> =
+            group.requirements.iter().map(|requirement| Hold::Buffer(requirement.core().clone())).collect();
+        holds.extend(group.holds.into_iter().map(Hold::Other));
+        let node = match group.host_task {
+            Some(work) => {
+                counters().host_tasks.add(1);
+                let node = Node::new(NodeKind::HostTask, "host task", self.shared.clone(), Some(epoch), holds);
+                record(&node, &dependencies);
+                start(&node, Work::HostTask(work), &dependencies)?;
+                node
+            }
+            None => self.start_commands(group.commands, epoch, holds, &dependencies)?,
+        };
+        for requirement in &group.requirements {
+            commit(requirement, buffers.state(requirement.core()), &node);
+        }
+        Ok(node)
+    }
+
+    fn start_commands(
+        &self,
+        mut commands: SmallVec<[Command; 1]>,
+        epoch: Arc<Epoch>,
+        holds: SmallVec<[Hold; 3]>,
+        dependencies: &[Dependency],
+    ) -> Result<Arc<Node>> {
+        let last = commands.pop().unwrap_or(Command::Marker);
+        if commands.is_empty() {
+            return self.start_command(last, epoch, holds, dependencies);
+        }
+        let mut parts = Dependencies::new();
+        for command in commands {
+            match self.start_command(command, epoch.clone(), SmallVec::new(), dependencies) {
+                Ok(node) => parts.push(Dependency { node, kind: DependencyKind::Data }),
+                Err(error) => {
+                    // Parts that are under way use the memory that `holds` keeps.
+                    for part in &parts {
+                        wait_for_node(&part.node)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        parts.extend(dependencies.iter().cloned());
+        self.start_command(last, epoch, holds, &parts)
+    }
+
+    fn start_command(
+        &self,
+        command: Command,
+        epoch: Arc<Epoch>,
+        holds: SmallVec<[Hold; 3]>,
+        dependencies: &[Dependency],
+    ) -> Result<Arc<Node>> {
+        let name = match &command {
+            Command::Kernel(kernel) => {
+                counters().kernels.add(1);
+                kernel.descriptor.display_name()
+            }
+            Command::Copy(copy) => {
+                count(copy.source.memory, copy.target.memory, copy.bytes());
+                "copy"
+            }
+            Command::Fill(_) => {
+                counters().fills.add(1);
+                "fill"
+            }
+            Command::Prefetch { .. } => "prefetch",
+            Command::Advise { .. } => "advise",
+            _ => "marker",
+        };
+        let kind = NodeKind::Command(command.operation());
+        let node = Node::new(kind, name, self.shared.clone(), Some(epoch), holds);
+        record(&node, dependencies);
+        start(&node, Work::Command(command), dependencies)?;
+        Ok(node)
+    }
+
+    /// A command that completes when everything submitted to the queue before it has completed, and that everything submitted
+    /// after it waits for, on an in-order queue; on an out-of-order queue the former only.
+    pub fn submit_barrier(&self, wait_for: &[Arc<Node>]) -> Result<Arc<Node>> {
+        let group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
+        self.submit(group)
+    }
+
+    /// Blocks until every command submitted before the call has ended. Errors of commands are left for
+    /// [`AsyncErrors`]; an error of this call says that the wait cannot end.
+    pub fn wait(&self) -> Result {
+        forbid_blocking("a wait")?;
+        let signal = Epoch::rotate(&mut self.state.lock().epoch);
+        signal.map_or(Ok(()), |signal| wait_for_epoch(&signal, &self.shared))
+    }
+
+    /// Whether every submitted command has ended.
+    pub fn is_idle(&self) -> bool {
+        self.state.lock().is_idle()
+    }
+
+    /// Makes sure that submitted commands make progress. Does not block.
+    pub fn flush(&self) -> Result {
+        Ok(self.shared.queue.flush()?)
+    }
+}
+
+impl State {
+    /// Drops `garbage` once every command submitted to the queue before the call has ended.
+    pub(super) fn discard(&mut self, garbage: Box<dyn Any + Send>) {
+        Epoch::discard(&mut self.epoch, garbage);
+    }
+
+    /// Whether every command has ended.
+    pub(super) fn is_idle(&mut self) -> bool {
+        Epoch::rotate(&mut self.epoch).is_none_or(|signal| signal.is_dead())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.errors.orphan();
+    }
+}
+
+/// An error if a dependency is already known to have failed: then nothing is enqueued.
+fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> Result {
+    let failed = dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| d.node.failure());
+    failed.map_or(Ok(()), |failure| {
+        let error = Error::from(&failure);
+        let message = format!(
+            "the data of buffer {} is lost because the command that wrote it failed; overwrite it first (property no_init)",
+            requirement.core().id
+        );
+        Err(Error::with_source(error.code(), message, error))
+    })
+}
+
+/// Long lists repeat nodes when a command used many regions.
+pub(super) fn remove_repetitions(dependencies: &mut Dependencies) {
+    if dependencies.len() < 3 {
+        return;
+    }
+    dependencies.sort_by_key(|dependency| (dependency.node.id, dependency.kind != DependencyKind::Data));
+    dependencies.dedup_by_key(|dependency| dependency.node.id);
+}
+
+/// The locks of all buffers of a command group, taken in the order of ids, so that two submissions never wait for each other.
+pub(super) struct LockedBuffers<'a> {
+    locks: SmallVec<[(u64, MutexGuard<'a, BufferState>); 4]>,
+}
+
+impl<'a> LockedBuffers<'a> {
+    pub(super) fn lock(requirements: &'a [Requirement]) -> Self {
+        let mut cores: SmallVec<[&Arc<BufferCore>; 4]> = requirements.iter().map(Requirement::core).collect();
+        cores.sort_by_key(|core| core.id);
+        cores.dedup_by_key(|core| core.id);
+        Self { locks: cores.into_iter().map(|core| (core.id, core.lock())).collect() }
+    }
+
+    pub(super) fn state(&mut self, core: &BufferCore) -> &mut BufferState {
+        let lock = self.locks.iter_mut().find(|(id, _)| *id == core.id);
+        &mut lock.expect("every requirement's buffer was locked").1
+    }
+}

@@ -1,0 +1,177 @@
+//! Which bytes of a buffer an accessor names, and which pages it therefore requires.
+
+use std::sync::Arc;
+
+use oxisycl_backend::{Device, MemoryId};
+use oxisycl_types::{AccessMode, ErrorCode};
+use smallvec::SmallVec;
+
+use crate::memory::{BufferCore, OpenHold};
+use crate::state::{Region, decompose_interval};
+use crate::{Error, Result};
+
+/// Disjoint boxes of a buffer in its base coordinates, the innermost in bytes.
+pub(super) type Regions = SmallVec<[Region; 1]>;
+
+/// A way of looking at a buffer: as it was made, as a sub-buffer, or with other elements or another shape.
+#[derive(Clone)]
+pub struct BufferView {
+    /// The buffer.
+    pub core: Arc<BufferCore>,
+    /// First byte of the view within the buffer.
+    pub byte_offset: usize,
+    /// Extent in elements.
+    pub extent: [usize; 3],
+    /// Size of an element in bytes.
+    pub element_size: usize,
+    /// The region of a sub-buffer; accessors of it require all of it rather than all of the buffer.
+    pub sub_buffer: Option<Regions>,
+}
+
+/// What one accessor asks of the scheduler.
+pub struct Requirement {
+    /// The buffer, whose pointers stay valid until the command group is submitted.
+    pub hold: OpenHold,
+    /// The bytes that may be accessed.
+    pub bytes: Regions,
+    /// Whether `bytes` is exact; else it is a superset (S-R56).
+    pub is_exact: bool,
+    /// The pages that the accessor requires.
+    pub pages: Regions,
+    /// How.
+    pub mode: AccessMode,
+    /// The old contents of `bytes` are not needed.
+    pub no_init: bool,
+    /// The memory in which the data is used.
+    pub memory: MemoryId,
+    /// The allocation's position in the buffer.
+    pub position: usize,
+}
+
+impl BufferView {
+    /// The whole of a new buffer.
+    pub fn whole(core: Arc<BufferCore>, extent: [usize; 3], element_size: usize) -> Self {
+        Self { core, byte_offset: 0, extent, element_size, sub_buffer: None }
+    }
+
+    /// Size in bytes.
+    pub fn byte_size(&self) -> usize {
+        self.extent.iter().product::<usize>() * self.element_size
+    }
+
+    /// The bytes of a box of elements, and whether they are exactly those.
+    pub fn bytes_of(&self, elements: &Region) -> (Regions, bool) {
+        if elements.is_empty() {
+            return (Regions::new(), true);
+        }
+        let base = self.core.extent;
+        let [_, rows, _] = self.extent;
+        let row_bytes = self.extent[2] * self.element_size;
+        let in_bytes = Region::new(
+            [elements.begin[0], elements.begin[1], elements.begin[2] * self.element_size],
+            [elements.end[0], elements.end[1], elements.end[2] * self.element_size],
+        );
+        if self.byte_offset == 0 && row_bytes == base[2] && (rows == base[1] || self.extent[0] == 1 && rows <= base[1])
+        {
+            return (SmallVec::from_buf([in_bytes]), true);
+        }
+        let space = [self.extent[0], rows, row_bytes];
+        let (interval, is_exact) = match in_bytes.contiguous_interval(space) {
+            Some(interval) => (interval, true),
+            None => {
+                let position = |at: [usize; 3]| (at[0] * rows + at[1]) * row_bytes + at[2];
+                let last = [in_bytes.end[0] - 1, in_bytes.end[1] - 1, in_bytes.end[2] - 1];
+                ((position(in_bytes.begin), position(last) + 1), false)
+            }
+        };
+        if !is_exact && let Some(shifted) = self.shifted_rows(&in_bytes, row_bytes) {
+            return (SmallVec::from_buf([shifted]), true);
+        }
+        let begin = self.byte_offset + interval.0;
+        let end = self.byte_offset + interval.1;
+        (decompose_interval(begin, end, base).into_iter().collect(), is_exact)
+    }
+
+    /// A strided box of a sub-buffer made of whole rows is the same box some rows further down.
+    fn shifted_rows(&self, in_bytes: &Region, row_bytes: usize) -> Option<Region> {
+        let base = self.core.extent;
+        if row_bytes != base[2] || !self.byte_offset.is_multiple_of(row_bytes.max(1)) {
+            return None;
+        }
+        let first_row = self.byte_offset / row_bytes;
+        let (slice, row) = (first_row / base[1], first_row % base[1]);
+        let fits = (self.extent[0] == 1 && row + in_bytes.end[1] <= base[1]) || (row == 0 && self.extent[1] == base[1]);
+        fits.then(|| {
+            let [z, y, x] = in_bytes.begin;
+            let [z_end, y_end, x_end] = in_bytes.end;
+            Region::new([slice + z, row + y, x], [slice + z_end, row + y_end, x_end])
+        })
+    }
+
+    /// The pages that an access to `bytes` requires (S-R23; a sub-buffer's accessor requires the sub-buffer).
+    fn pages_of(&self, bytes: &Regions) -> Regions {
+        if bytes.is_empty() {
+            return Regions::new();
+        }
+        if !self.core.has_pages {
+            return match &self.sub_buffer {
+                Some(region) => region.clone(),
+                None => SmallVec::from_buf([self.core.whole()]),
+            };
+        }
+        bytes.iter().map(|region| self.core.page_range(region)).collect()
+    }
+
+    /// The requirement of an accessor to `elements` on `device`, whose memory gets an allocation if it has none.
+    ///
+    /// Errors: `Invalid` if `elements` is not inside the view; the allocation's error.
+    pub fn require(
+        &self,
+        elements: &Region,
+        mode: AccessMode,
+        no_init: bool,
+        device: &Arc<dyn Device>,
+    ) -> Result<Requirement> {
+        if mode == AccessMode::Read && no_init {
+            return Err(Error::invalid("property no_init does not go with read access"));
+        }
+        if (0..3).any(|d| elements.end[d] > self.extent[d]) {
+            let extent = [0, 1, 2].map(|d| elements.end[d] - elements.begin[d].min(elements.end[d]));
+            return Err(Error::new(
+                ErrorCode::Invalid,
+                format!(
+                    "accessor range {extent:?} at offset {:?} is outside buffer {} with range {:?}",
+                    elements.begin, self.core.id, self.extent
+                ),
+            ));
+        }
+        let (bytes, is_exact) = self.bytes_of(elements);
+        let pages = self.pages_of(&bytes);
+        let hold = self.core.open();
+        let position = self.core.lock().ensure(&self.core, device)?;
+        Ok(Requirement {
+            hold,
+            bytes,
+            is_exact,
+            pages,
+            mode,
+            no_init: no_init && is_exact,
+            memory: device.memory().id(),
+            position,
+        })
+    }
+}
+
+impl Requirement {
+    /// The buffer.
+    pub fn core(&self) -> &Arc<BufferCore> {
+        self.hold.core()
+    }
+
+    /// Whether both name a byte of the same buffer and one of them writes: an error within one command group.
+    pub fn conflicts_in_group(&self, other: &Self) -> bool {
+        (self.mode.writes() || other.mode.writes())
+            && Arc::ptr_eq(self.core(), other.core())
+            && self.bytes.iter().any(|a| other.bytes.iter().any(|b| a.overlaps(b)))
+    }
+}

@@ -1,0 +1,217 @@
+//! Moving bytes between the allocations of a buffer: from which source, over which queue, in as few copies as possible (S-R30).
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Weak};
+
+use oxisycl_backend::{Command, CopyCommand, DependencyKind, Device, MemoryId, Operation, QueueOptions, Rectangle};
+use oxisycl_types::ErrorCode;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::plan::{Dependencies, Missing, commit_copy};
+use crate::graph::{AsyncErrors, Dependency, Epoch, Hold, Node, NodeKind, QueueShared, Work, start};
+use crate::memory::{BufferCore, BufferState};
+use crate::observe::{counters, graph_dump};
+use crate::state::{Region, coalesce};
+use crate::{Error, Result};
+
+/// A queue of the runtime's own for copies of a device, shared by all buffers.
+pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared>> {
+    static QUEUES: LazyLock<Mutex<HashMap<MemoryId, Weak<QueueShared>>>> = LazyLock::new(Mutex::default);
+    thread_local! {
+        // Keeps the host's queue alive without a search per host accessor.
+        static HOST: std::cell::OnceCell<Arc<QueueShared>> = const { std::cell::OnceCell::new() };
+    }
+    let memory = device.memory().id();
+    if memory == MemoryId::HOST
+        && let Ok(Some(queue)) = HOST.try_with(|host| host.get().cloned())
+    {
+        return Ok(queue);
+    }
+    let mut queues = QUEUES.lock();
+    let shared = match queues.get(&memory).and_then(Weak::upgrade) {
+        Some(shared) => shared,
+        None => {
+            queues.retain(|_, queue| queue.strong_count() > 0);
+            let options = QueueOptions::default();
+            let queue = device.create_queue(&options)?;
+            // What fails here also fails the command that needs it, which tells its own queue.
+            let errors = AsyncErrors::silent();
+            let shared = QueueShared::new(QueueShared::unique_domain(), device.clone(), queue, options, errors);
+            queues.insert(memory, Arc::downgrade(&shared));
+            shared
+        }
+    };
+    if memory == MemoryId::HOST {
+        let _ = HOST.try_with(|host| host.set(shared.clone()));
+    }
+    Ok(shared)
+}
+
+/// Who asks for bytes.
+pub(super) struct Requester<'a> {
+    /// Its queue, preferred for copies.
+    pub(super) shared: &'a Arc<QueueShared>,
+    pub(super) epoch: Option<&'a Arc<Epoch>>,
+}
+
+/// Makes everything in `missing` current at `target`, and adds the copies to `dependencies`.
+///
+/// On an error, copies that were already enqueued stay: they only make more data current.
+pub(super) fn bring(
+    requester: &Requester<'_>,
+    core: &Arc<BufferCore>,
+    state: &mut BufferState,
+    target: usize,
+    missing: Vec<Missing>,
+    dependencies: &mut Dependencies,
+) -> Result {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // One group per source, so that neighbouring pieces become one copy.
+    let mut groups: SmallVec<[(usize, Vec<Missing>); 2]> = SmallVec::new();
+    for piece in missing {
+        let source = best_source(state, piece.sources, target);
+        match groups.iter_mut().find(|(known, _)| *known == source) {
+            Some((_, pieces)) => pieces.push(piece),
+            None => groups.push((source, vec![piece])),
+        }
+    }
+    for (source, pieces) in groups {
+        let mut regions: Vec<Region> = pieces.iter().map(|piece| piece.region).collect();
+        coalesce(&mut regions);
+        for region in regions {
+            let mut before = Dependencies::new();
+            for piece in pieces.iter().filter(|piece| piece.region.overlaps(&region)) {
+                let arrivals = piece.arrivals.iter().filter(|(at, _)| usize::from(*at) == source).map(|(_, copy)| copy);
+                for node in piece.writer.iter().chain(arrivals) {
+                    if !node.has_succeeded() && !before.iter().any(|known| Arc::ptr_eq(&known.node, node)) {
+                        before.push(Dependency { node: node.clone(), kind: DependencyKind::Data });
+                    }
+                }
+            }
+            let copy = copy_region(requester, core, state, &region, source, target, before)?;
+            dependencies.push(Dependency { node: copy, kind: DependencyKind::Data });
+        }
+    }
+    Ok(())
+}
+
+/// Prefers a source that can be copied directly, device memory before host memory (a peer copy is the faster one).
+fn best_source(state: &BufferState, sources: u32, target: usize) -> usize {
+    let to = state.allocation(target);
+    let candidates = || state.allocations().filter(|(position, _)| sources & (1 << position) != 0);
+    let direct = |from: &crate::memory::Allocation| {
+        to.device.can_copy(from.memory, to.memory) || from.device.can_copy(from.memory, to.memory)
+    };
+    candidates()
+        .filter(|(_, from)| from.memory != MemoryId::HOST && direct(from))
+        .chain(candidates().filter(|(_, from)| from.memory == MemoryId::HOST))
+        .chain(candidates())
+        .map(|(position, _)| position)
+        .next()
+        .unwrap_or(target)
+}
+
+fn copy_region(
+    requester: &Requester<'_>,
+    core: &Arc<BufferCore>,
+    state: &mut BufferState,
+    region: &Region,
+    source: usize,
+    target: usize,
+    before: Dependencies,
+) -> Result<Arc<Node>> {
+    let (from, to) = (state.allocation(source).memory, state.allocation(target).memory);
+    if let Some(shared) = queue_for(requester, state, source, target)? {
+        let command = CopyCommand {
+            source: rectangle(core, state, source, region),
+            target: rectangle(core, state, target, region),
+            extent: extent(core, region),
+        };
+        let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
+        let kind = NodeKind::Command(Operation::Copy);
+        let node = Node::new(kind, "transfer", shared, requester.epoch.cloned(), holds);
+        record(&node, &before);
+        start(&node, Work::Command(Command::Copy(command)), &before)?;
+        count(from, to, command.bytes());
+        commit_copy(state, region, target, &node);
+        return Ok(node);
+    }
+    if from == MemoryId::HOST || to == MemoryId::HOST {
+        return Err(Error::new(
+            ErrorCode::FeatureNotSupported,
+            format!("no device can copy from memory {} to memory {}", from.number(), to.number()),
+        ));
+    }
+    // No direct way: over the host.
+    let host = crate::runtime::get().ok_or_else(|| Error::invalid("the runtime was not initialised"))?.host();
+    let via = state.ensure(core, host)?;
+    let first = copy_region(requester, core, state, region, source, via, before)?;
+    let second = SmallVec::from_iter([Dependency { node: first, kind: DependencyKind::Data }]);
+    copy_region(requester, core, state, region, via, target, second)
+}
+
+/// The queue that makes a copy: the requester's if its device can, else one of the devices involved.
+fn queue_for(
+    requester: &Requester<'_>,
+    state: &BufferState,
+    source: usize,
+    target: usize,
+) -> Result<Option<Arc<QueueShared>>> {
+    let (from, to) = (state.allocation(source), state.allocation(target));
+    if requester.shared.device.can_copy(from.memory, to.memory) {
+        return Ok(Some(requester.shared.clone()));
+    }
+    for device in [&from.device, &to.device] {
+        if device.can_copy(from.memory, to.memory) {
+            return transfer_queue(device).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// The box `region` of one allocation.
+pub(super) fn rectangle(core: &BufferCore, state: &BufferState, position: usize, region: &Region) -> Rectangle {
+    let allocation = state.allocation(position);
+    let [_, rows, row] = core.extent;
+    let offset = (region.begin[0] * rows + region.begin[1]) * row + region.begin[2];
+    Rectangle {
+        memory: allocation.memory,
+        pointer: allocation.pointer.as_ptr().wrapping_add(offset),
+        row_pitch: row,
+        slice_pitch: row * rows,
+    }
+}
+
+/// Slices, rows and bytes of `region`; one row if it is contiguous.
+pub(super) fn extent(core: &BufferCore, region: &Region) -> [usize; 3] {
+    match region.contiguous_interval(core.extent) {
+        Some((begin, end)) => [1, 1, end - begin],
+        None => region.extent(),
+    }
+}
+
+pub(super) fn count(from: MemoryId, to: MemoryId, bytes: usize) {
+    let counters = counters();
+    let (transfers, moved) = if from == to {
+        (&counters.copies_within_memory, &counters.bytes_within_memory)
+    } else if from == MemoryId::HOST {
+        (&counters.transfers_to_device, &counters.bytes_to_device)
+    } else if to == MemoryId::HOST {
+        (&counters.transfers_to_host, &counters.bytes_to_host)
+    } else {
+        (&counters.transfers_between_devices, &counters.bytes_between_devices)
+    };
+    transfers.add(1);
+    moved.add(bytes as u64);
+}
+
+/// Adds a node to the graph dump, if it is on.
+pub(super) fn record(node: &Node, dependencies: &[Dependency]) {
+    if graph_dump().is_on() {
+        let earlier = dependencies.iter().map(|dependency| dependency.node.id);
+        graph_dump().record(node.id, node.name, node.shared.device_name(), earlier);
+    }
+}

@@ -1,0 +1,67 @@
+use core::fmt;
+
+macro_rules! aspects {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A capability that a device has or lacks (SYCL 2020 section 4.6.4.3).
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum Aspect { $($(#[$doc])* $variant,)* }
+
+        impl Aspect {
+            /// Every aspect, in the order of the specification.
+            pub const ALL: &'static [Aspect] = &[$(Aspect::$variant,)*];
+
+            /// The specification's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+aspects! {
+    /// The device is a CPU.
+    Cpu = "cpu",
+    /// The device is a GPU.
+    Gpu = "gpu",
+    /// The device is an accelerator.
+    Accelerator = "accelerator",
+    /// The device has fixed functions only.
+    Custom = "custom",
+    /// The device is emulated; true for simulated devices.
+    Emulated = "emulated",
+    /// Kernels on the device can be stepped through with a host debugger.
+    HostDebuggable = "host_debuggable",
+    /// 16-bit floating point.
+    Fp16 = "fp16",
+    /// 64-bit floating point.
+    Fp64 = "fp64",
+    /// 64-bit atomic operations.
+    Atomic64 = "atomic64",
+    /// Images.
+    Image = "image",
+    /// Device images can be compiled at run time.
+    OnlineCompiler = "online_compiler",
+    /// Device images can be linked at run time.
+    OnlineLinker = "online_linker",
+    /// Queues can record profiling times.
+    QueueProfiling = "queue_profiling",
+    /// Device allocations (`malloc_device`).
+    UsmDeviceAllocations = "usm_device_allocations",
+    /// Host allocations (`malloc_host`).
+    UsmHostAllocations = "usm_host_allocations",
+    /// Atomics on host allocations work across host and device.
+    UsmAtomicHostAllocations = "usm_atomic_host_allocations",
+    /// Shared allocations (`malloc_shared`).
+    UsmSharedAllocations = "usm_shared_allocations",
+    /// Atomics on shared allocations work across host and device.
+    UsmAtomicSharedAllocations = "usm_atomic_shared_allocations",
+    /// Any memory of the process can be used in kernels.
+    UsmSystemAllocations = "usm_system_allocations",
+}
+
+impl fmt::Display for Aspect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,30 @@
+//! Plain values that host code, kernels and backends share.
+//!
+//! Owns the vocabulary of the SYCL 2020 specification: index-space types ([`Id`], [`Range`], [`NdRange`]), access modes,
+//! device types, aspects, error codes, and the description of one launch ([`LaunchRange`], [`HostChunk`]).
+//! Invariant: every type here is plain data with the same layout in host and device code.
+//! Does not know buffers, devices or memory; depends on nothing.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod access_mode;
+mod aspect;
+mod backend_kind;
+mod conversions;
+mod device_type;
+mod error_code;
+mod id;
+mod launch;
+mod nd_range;
+mod operators;
+mod range;
+
+pub use access_mode::{AccessMode, Target};
+pub use aspect::Aspect;
+pub use backend_kind::BackendKind;
+pub use device_type::DeviceType;
+pub use error_code::ErrorCode;
+pub use id::Id;
+pub use launch::{HostChunk, HostEntry, LaunchRange};
+pub use nd_range::NdRange;
+pub use range::Range;

@@ -1,0 +1,226 @@
+//! Making buffers (H1): owned, copied-in, uninitialised, over foreign memory.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use bytemuck::AnyBitPattern;
+use oxisycl_backend::MemoryId;
+use oxisycl_device::DeviceCopyable;
+use oxisycl_runtime::memory::BufferCore;
+use oxisycl_runtime::schedule::BufferView;
+use oxisycl_types::Range;
+
+use super::destination::Handle;
+use super::memory::VecOwner;
+use super::{BorrowedBuffer, Buffer};
+use crate::usm::UsmSlice;
+use crate::wiring::runtime;
+use crate::{Error, Result};
+
+/// How buffers are made. `BufferOptions::new()` makes them like the functions of [`Buffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct BufferOptions<const D: usize> {
+    page: Option<Range<D>>,
+}
+
+impl<const D: usize> Default for BufferOptions<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Extent in bytes innermost, or the error of a buffer that no memory can hold.
+fn byte_extent<T, const D: usize>(range: Range<D>) -> Result<[usize; 3]> {
+    let mut extent = range.embed();
+    let row = extent[2].checked_mul(size_of::<T>());
+    match (row, range.checked_size()) {
+        (Some(row), Some(_)) => {
+            extent[2] = row;
+            Ok(extent)
+        }
+        _ => Err(Error::invalid(format!(
+            "a buffer of range {range:?} is larger than memory can be: the product overflows"
+        ))),
+    }
+}
+
+impl<const D: usize> BufferOptions<D> {
+    /// The default: one page, the whole buffer.
+    pub const fn new() -> Self {
+        Self { page: None }
+    }
+
+    /// The page size in elements per dimension: the granularity of data state and dependencies (S-R21). The last page of a
+    /// dimension may be partial. Smaller pages let more commands run at once and move less data, for more bookkeeping.
+    pub fn page_size(mut self, page: impl Into<Range<D>>) -> Self {
+        self.page = Some(page.into());
+        self
+    }
+
+    fn make<T: DeviceCopyable>(self, range: Range<D>, align: usize) -> Result<Buffer<T, D>> {
+        const { assert!(size_of::<T>() > 0, "a buffer's elements must not be zero-sized") };
+        runtime()?;
+        let extent = byte_extent::<T, D>(range)?;
+        let page = match self.page {
+            Some(page) => {
+                if page.0.contains(&0) {
+                    return Err(Error::invalid(format!("page size {page:?} of a buffer has a zero")));
+                }
+                let mut page = page.embed();
+                page[2] = page[2].saturating_mul(size_of::<T>());
+                Some(page)
+            }
+            None => None,
+        };
+        let core = BufferCore::new(extent, page, align)?;
+        let view = BufferView::whole(core.clone(), range.embed(), size_of::<T>());
+        Ok(Buffer { handle: Arc::new(Handle::new(core)), view, range, elements: PhantomData })
+    }
+
+    /// A buffer that takes over the vector's memory. Errors: `Invalid` if the number of elements is not that of the range.
+    pub fn from_vec<T: DeviceCopyable>(self, data: Vec<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        let range = range.into();
+        if range.checked_size() != Some(data.len()) {
+            return Err(Error::invalid(format!(
+                "a buffer of range {range:?} cannot be made from {} elements",
+                data.len()
+            )));
+        }
+        // Accessors of reinterpretations rely on the alignment of every allocation, so the vector's own is what counts.
+        let address = data.as_ptr() as usize;
+        let align = if data.is_empty() { align_of::<T>() } else { 1 << address.trailing_zeros().min(6) };
+        let buffer = self.make::<T>(range, align.max(align_of::<T>()))?;
+        if !data.is_empty() {
+            let mut owner = Box::new(VecOwner(data));
+            let pointer = owner.pointer();
+            let core = &buffer.view.core;
+            let host = runtime()?.host();
+            // SAFETY: the vector owns the memory, has exactly the buffer's size, and is not touched while `owner` lives.
+            unsafe { core.lock().adopt(core, host, MemoryId::HOST, pointer, owner, true) }?;
+        }
+        Ok(buffer)
+    }
+
+    /// A buffer with a copy of the elements.
+    pub fn from_slice<T: DeviceCopyable>(self, data: &[T], range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.from_vec(data.to_vec(), range)
+    }
+
+    /// A buffer with a copy of shared elements, which are never written back.
+    pub fn from_shared<T: DeviceCopyable>(self, data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.from_vec(data.to_vec(), range)
+    }
+
+    /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
+    /// unspecified.
+    pub fn uninit<T: DeviceCopyable + AnyBitPattern>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.make(range.into(), align_of::<T>().max(64))
+    }
+
+    /// The same for any element type.
+    ///
+    /// # Safety
+    /// Every element is written before it is read.
+    pub unsafe fn uninit_unchecked<T: DeviceCopyable>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.make(range.into(), align_of::<T>().max(64))
+    }
+
+    /// A buffer with a copy of the elements, which are written back when the result is dropped.
+    pub fn from_slice_mut<T: DeviceCopyable>(
+        self,
+        data: &mut [T],
+        range: impl Into<Range<D>>,
+    ) -> Result<BorrowedBuffer<'_, T, D>> {
+        let buffer = self.from_slice(data, range)?;
+        Ok(BorrowedBuffer::new(buffer, data))
+    }
+
+    /// A buffer that takes over a USM allocation as its allocation in that memory (S-R11). The allocation holds the data.
+    ///
+    /// Errors: `Invalid` if the number of elements is not that of the range.
+    pub fn from_usm<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        let range = range.into();
+        if range.checked_size() != Some(data.len()) {
+            return Err(Error::invalid(format!(
+                "a buffer of range {range:?} cannot be made from {} elements",
+                data.len()
+            )));
+        }
+        let buffer = self.make::<T>(range, align_of::<T>())?;
+        if let (Some(pointer), false) = (NonNull::new(data.as_ptr().cast::<u8>()), data.is_empty()) {
+            let device = data.allocation().device().clone();
+            let memory = device.memory().id();
+            let core = &buffer.view.core;
+            // SAFETY: `data` owns the memory and has exactly the buffer's size; giving it away ends all other safe use.
+            unsafe { core.lock().adopt(core, &device, memory, pointer, Box::new(data), true) }?;
+        }
+        Ok(buffer)
+    }
+
+    /// A buffer over memory of somebody else on `device`. With `is_initialized`, it holds the data.
+    ///
+    /// # Safety
+    /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device` until the buffer and all commands
+    /// that use it have ended, and nobody uses the memory meanwhile without ordering that with the commands. Its elements are
+    /// valid values of `T` if `is_initialized`; else they are written before they are read.
+    pub unsafe fn from_usm_pointer<T: DeviceCopyable>(
+        self,
+        pointer: *mut T,
+        range: impl Into<Range<D>>,
+        device: &crate::Device,
+        is_initialized: bool,
+    ) -> Result<Buffer<T, D>> {
+        let buffer = self.make::<T>(range.into(), align_of::<T>())?;
+        if let (Some(pointer), false) = (NonNull::new(pointer.cast::<u8>()), buffer.is_empty()) {
+            let core = &buffer.view.core;
+            let owner = Box::new(());
+            let device = device.backend_device();
+            // SAFETY: the caller's contract.
+            unsafe { core.lock().adopt(core, device, device.memory().id(), pointer, owner, is_initialized) }?;
+        }
+        Ok(buffer)
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
+    /// A buffer that takes over the vector's memory; [`into_vec`](Self::into_vec) gives it back.
+    ///
+    /// Errors: `Invalid` if the number of elements is not that of the range.
+    pub fn from_vec(data: Vec<T>, range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_vec(data, range)
+    }
+
+    /// A buffer with a copy of the elements. Errors: `Invalid` if their number is not that of the range.
+    pub fn from_slice(data: &[T], range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_slice(data, range)
+    }
+
+    /// A buffer with a copy of shared elements, which are never written back.
+    pub fn from_shared(data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_shared(data, range)
+    }
+
+    /// A buffer with a copy of the elements, which are written back when the result is dropped.
+    pub fn from_slice_mut(data: &mut [T], range: impl Into<Range<D>>) -> Result<BorrowedBuffer<'_, T, D>> {
+        BufferOptions::new().from_slice_mut(data, range)
+    }
+
+    /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
+    /// unspecified.
+    pub fn uninit(range: impl Into<Range<D>>) -> Result<Self>
+    where
+        T: AnyBitPattern,
+    {
+        BufferOptions::new().uninit(range)
+    }
+}
+
+impl<T: DeviceCopyable> Buffer<T, 1> {
+    /// A one-dimensional buffer of all elements of an iterator, which is read at once.
+    pub fn from_elements(elements: impl IntoIterator<Item = T>) -> Result<Self> {
+        let data: Vec<T> = elements.into_iter().collect();
+        let n_elements = data.len();
+        Self::from_vec(data, n_elements)
+    }
+}

@@ -1,0 +1,141 @@
+//! Buffers: data that moves by itself to where it is used (SYCL 2020 section 4.7.2, and the AdaptiveCpp runtime specification).
+
+mod borrowed;
+mod create;
+mod destination;
+mod memory;
+mod placeholder;
+mod views;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use oxisycl_device::{DeviceCopyable, ModeFor};
+use oxisycl_runtime::schedule::{self, BufferView};
+use oxisycl_runtime::state::Region;
+use oxisycl_types::{Id, Range};
+
+use crate::{HostAccessor, Read, Result};
+
+pub use borrowed::BorrowedBuffer;
+pub use create::BufferOptions;
+pub use destination::FinalData;
+pub use memory::IntoVecError;
+pub use placeholder::Placeholder;
+
+use destination::Handle;
+
+/// Storage of a fixed size, accessible on any number of devices and on the host (S-R2, S-R3).
+///
+/// - Each memory gets at most one allocation, of the full size, at the buffer's first use there (S-R4, S-R13, S-R15). It stays
+///   where it is until the buffer ends, unless [`release`](Buffer::release) is called (S-R5, S-R6).
+/// - Copies of the handle are the same buffer. Commands keep the memory alive, so that a buffer can be dropped while they run.
+/// - Dropping the last handle blocks only if the buffer has a destination for its data; see [`FinalData`].
+pub struct Buffer<T, const D: usize> {
+    handle: Arc<Handle>,
+    view: BufferView,
+    range: Range<D>,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T, const D: usize> Clone for Buffer<T, D> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle.clone(), view: self.view.clone(), range: self.range, elements: PhantomData }
+    }
+}
+
+impl<T, const D: usize> fmt::Debug for Buffer<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("id", &self.view.core.id)
+            .field("element", &std::any::type_name::<T>())
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, const D: usize> PartialEq for Buffer<T, D> {
+    /// Whether both are the same view of the same buffer.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.view.core, &other.view.core)
+            && self.view.byte_offset == other.view.byte_offset
+            && self.range == other.range
+    }
+}
+impl<T, const D: usize> Eq for Buffer<T, D> {}
+
+impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
+    pub(crate) fn view(&self) -> &BufferView {
+        &self.view
+    }
+
+    /// A number of the buffer, as messages use it. The same for its sub-buffers and reinterpretations.
+    pub fn id(&self) -> u64 {
+        self.view.core.id
+    }
+
+    /// Extent in elements.
+    pub fn range(&self) -> Range<D> {
+        self.range
+    }
+
+    /// Number of elements.
+    pub fn size(&self) -> usize {
+        self.range.size()
+    }
+
+    /// Size in bytes.
+    pub fn byte_size(&self) -> usize {
+        self.view.byte_size()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.size() == 0
+    }
+
+    /// The data on the host. Blocks until the commands submitted before that conflict with the access have ended (S-F12).
+    ///
+    /// Errors: what the command that wrote the data failed with; `Invalid` if this thread holds a host accessor that the new
+    /// one would wait for, or inside a kernel.
+    pub fn host_access<M: ModeFor<T>>(&self, mode: M) -> Result<HostAccessor<T, D, M>> {
+        self.host_access_range(mode, self.range, Id::default())
+    }
+
+    /// The same for a part of the buffer; indices are relative to `offset`.
+    ///
+    /// Errors: also `Invalid` if the part is not inside the buffer.
+    pub fn host_access_range<M: ModeFor<T>>(
+        &self,
+        _mode: M,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> Result<HostAccessor<T, D, M>> {
+        let (range, offset) = (range.into(), offset.into());
+        let region = region_of(range, offset);
+        let access = schedule::HostAccess::new(&self.view, &region, M::MODE, M::NO_INIT)?;
+        Ok(HostAccessor::new(access, self.range, offset, range))
+    }
+
+    /// A copy of all elements, in row-major order. Blocks like [`host_access`](Self::host_access).
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let host = self.host_access(Read)?;
+        Ok(host.iter().copied().collect())
+    }
+}
+
+/// The box of elements that an accessor names, embedded in three dimensions. An end beyond `usize` stays outside every buffer.
+pub(crate) fn region_of<const D: usize>(range: Range<D>, offset: Id<D>) -> Region {
+    let (begin, extent) = (offset.embed(), range.embed());
+    let mut end = [0; 3];
+    for d in 0..3 {
+        end[d] = begin[d].saturating_add(extent[d]);
+    }
+    Region::new(begin, end)
+}
+
+const _: () = {
+    const fn is_send_sync<T: Send + Sync>() {}
+    is_send_sync::<Buffer<f32, 1>>();
+};

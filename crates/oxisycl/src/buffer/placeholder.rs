@@ -1,0 +1,33 @@
+//! Placeholders: accessors that are made once and required by many command groups (I4).
+
+use oxisycl_device::{DeviceCopyable, ModeFor};
+use oxisycl_types::{Id, Range};
+
+use super::Buffer;
+
+/// What an accessor will be; [`Handler::require`](crate::Handler::require) makes it one. Gives no access itself, and keeps the
+/// buffer alive.
+#[derive(Clone, Debug)]
+pub struct Placeholder<T, const D: usize, M> {
+    pub(crate) buffer: Buffer<T, D>,
+    pub(crate) range: Range<D>,
+    pub(crate) offset: Id<D>,
+    pub(crate) mode: M,
+}
+
+impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
+    /// A placeholder for an accessor to the whole buffer.
+    pub fn placeholder<M: ModeFor<T>>(&self, mode: M) -> Placeholder<T, D, M> {
+        self.placeholder_range(mode, self.range, Id::default())
+    }
+
+    /// A placeholder for an accessor to a part. Whether it is inside the buffer is checked when it is required.
+    pub fn placeholder_range<M: ModeFor<T>>(
+        &self,
+        mode: M,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> Placeholder<T, D, M> {
+        Placeholder { buffer: self.clone(), range: range.into(), offset: offset.into(), mode }
+    }
+}

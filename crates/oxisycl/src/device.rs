@@ -1,0 +1,198 @@
+//! Devices and sub-devices (SYCL 2020 section 4.6.4).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use oxisycl_backend::{AffinityDomain, DeviceInfo, MemoryId, Partition, PartitionProperty};
+use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
+
+use crate::selector::{default_selector, select_from};
+use crate::{Error, Platform, Result};
+
+/// A device. Copies are the same device.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    device: Arc<dyn oxisycl_backend::Device>,
+    platform: Platform,
+    parent: Option<Device>,
+}
+
+impl Device {
+    pub(crate) fn root(platform: &Platform, device: Arc<dyn oxisycl_backend::Device>) -> Self {
+        Self(Arc::new(Inner { device, platform: platform.clone(), parent: None }))
+    }
+
+    pub(crate) fn backend_device(&self) -> &Arc<dyn oxisycl_backend::Device> {
+        &self.0.device
+    }
+
+    /// All visible devices of all platforms, in a stable order.
+    pub fn all() -> Result<Vec<Device>> {
+        Ok(Platform::all()?.iter().flat_map(Platform::devices).collect())
+    }
+
+    /// All visible devices of one type.
+    pub fn all_of(device_type: DeviceType) -> Result<Vec<Device>> {
+        Ok(Self::all()?.into_iter().filter(|device| device.info().device_type == device_type).collect())
+    }
+
+    /// The device that the default selector prefers (S-F6).
+    pub fn default() -> Result<Self> {
+        Self::select(default_selector)
+    }
+
+    /// The device for which `selector` returns the highest number; negative numbers exclude (SYCL 2020 section 4.6.1.1).
+    ///
+    /// Errors: `Runtime` if every device is excluded.
+    pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {
+        select_from(&Self::all()?, selector)
+    }
+
+    /// Which backend it belongs to.
+    pub fn backend(&self) -> BackendKind {
+        self.0.device.backend()
+    }
+
+    /// Its platform.
+    pub fn platform(&self) -> Platform {
+        self.0.platform.clone()
+    }
+
+    /// Everything it says of itself.
+    pub fn info(&self) -> &DeviceInfo {
+        self.0.device.info()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.info().name
+    }
+
+    /// Whether it has `aspect`.
+    pub fn has(&self, aspect: Aspect) -> bool {
+        self.info().has(aspect)
+    }
+
+    /// Whether it is a CPU.
+    pub fn is_cpu(&self) -> bool {
+        self.info().device_type == DeviceType::Cpu
+    }
+
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.info().device_type == DeviceType::Gpu
+    }
+
+    /// Whether it is an accelerator.
+    pub fn is_accelerator(&self) -> bool {
+        self.info().device_type == DeviceType::Accelerator
+    }
+
+    /// Whether both are the same hardware, so that they share allocations (S-R14).
+    pub fn shares_memory_with(&self, other: &Device) -> bool {
+        self.memory_id() == other.memory_id()
+    }
+
+    pub(crate) fn memory_id(&self) -> MemoryId {
+        self.0.device.memory().id()
+    }
+
+    /// The device it is a part of. Errors: `Invalid` for a root device.
+    pub fn parent(&self) -> Result<Device> {
+        let parent = self.0.parent.clone();
+        parent.ok_or_else(|| Error::invalid(format!("device \"{}\" is a root device without a parent", self.name())))
+    }
+
+    pub(crate) fn is_descendant_of(&self, ancestor: &Device) -> bool {
+        let mut device = Some(self);
+        while let Some(current) = device {
+            if current == ancestor {
+                return true;
+            }
+            device = current.0.parent.as_ref();
+        }
+        false
+    }
+
+    /// Splits the device into as many parts of `n_units` compute units as fit; the rest is dropped.
+    ///
+    /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if `n_units` is zero or more than it has.
+    pub fn partition_equally(&self, n_units: usize) -> Result<Vec<Device>> {
+        self.check_partition(PartitionProperty::Equally)?;
+        let available = self.info().max_compute_units as usize;
+        if n_units == 0 || n_units > available {
+            return Err(Error::invalid(format!(
+                "cannot split device \"{}\" into parts of {n_units} compute units: it has {available}",
+                self.name()
+            )));
+        }
+        self.partition(&Partition::Equally(n_units))
+    }
+
+    /// Splits the device into parts with the given numbers of compute units; zeros are ignored.
+    ///
+    /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if the sum is more than it has.
+    pub fn partition_by_counts(&self, counts: &[usize]) -> Result<Vec<Device>> {
+        self.check_partition(PartitionProperty::ByCounts)?;
+        let counts: Vec<usize> = counts.iter().copied().filter(|&count| count > 0).collect();
+        let available = self.info().max_compute_units as usize;
+        let sum = counts.iter().try_fold(0usize, |sum, &count| sum.checked_add(count)).unwrap_or(usize::MAX);
+        if sum > available || counts.len() > self.info().partition_max_sub_devices as usize {
+            return Err(Error::invalid(format!(
+                "cannot split device \"{}\" into {} parts of {sum} compute units: it has {available}",
+                self.name(),
+                counts.len()
+            )));
+        }
+        self.partition(&Partition::ByCounts(counts))
+    }
+
+    /// Splits the device by memory or cache level. Errors: `FeatureNotSupported` if the device does not have that level.
+    pub fn partition_by_affinity_domain(&self, domain: AffinityDomain) -> Result<Vec<Device>> {
+        self.check_partition(PartitionProperty::ByAffinityDomain)?;
+        if !self.info().partition_affinity_domains.contains(&domain) {
+            return Err(Error::new(
+                ErrorCode::FeatureNotSupported,
+                format!("device \"{}\" cannot be split by {domain:?}", self.name()),
+            ));
+        }
+        self.partition(&Partition::ByAffinityDomain(domain))
+    }
+
+    fn check_partition(&self, property: PartitionProperty) -> Result {
+        if self.info().partition_properties.contains(&property) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::FeatureNotSupported,
+            format!("device \"{}\" cannot be split ({property:?})", self.name()),
+        ))
+    }
+
+    fn partition(&self, partition: &Partition) -> Result<Vec<Device>> {
+        let parts = self.0.device.partition(partition)?;
+        let make = |device| Device(Arc::new(Inner { device, platform: self.platform(), parent: Some(self.clone()) }));
+        Ok(parts.into_iter().map(make).collect())
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for Device {}
+impl Hash for Device {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("backend", &self.backend()).field("name", &self.name()).finish()
+    }
+}

@@ -1,0 +1,144 @@
+//! Events (SYCL 2020 section 4.6.6).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll};
+
+use oxisycl_backend::EventStatus;
+use oxisycl_runtime::graph::{Node, NodeKind, wait_for_node};
+use oxisycl_types::ErrorCode;
+
+use crate::{Error, Result};
+
+/// A submitted command. Copies are the same event; dropping one neither waits nor cancels.
+///
+/// Also a future: `.await` gives what [`wait`](Event::wait) gives, without blocking the thread.
+#[derive(Clone, Debug, Default)]
+pub struct Event {
+    /// `None`: an event without a command, which is complete (D1).
+    node: Option<Arc<Node>>,
+}
+
+/// When a command was submitted and executed, in nanoseconds of the device's clock (D5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Profile {
+    /// The command group was submitted.
+    pub submitted: u64,
+    /// Execution began.
+    pub start: u64,
+    /// Execution ended.
+    pub end: u64,
+}
+
+impl Event {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        Self { node: Some(node) }
+    }
+
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
+        self.node.as_ref()
+    }
+
+    /// Blocks until the command has ended.
+    ///
+    /// Errors: what the command failed with; `Invalid` if the wait could never end, because this thread holds a host accessor
+    /// that blocks the command, or runs the host task that it depends on.
+    pub fn wait(&self) -> Result {
+        match &self.node {
+            Some(node) => {
+                wait_for_node(node)?;
+                outcome(node)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// [`wait`](Self::wait), and gives all undelivered asynchronous errors of the event's queue to its handler.
+    pub fn wait_and_throw(&self) -> Result {
+        let result = self.wait();
+        if let Some(node) = &self.node {
+            node.shared.errors.deliver();
+        }
+        result
+    }
+
+    /// [`wait`](Self::wait) for several events; the first error, after all have ended.
+    pub fn wait_all<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result {
+        events.into_iter().map(Event::wait).fold(Ok(()), Result::and)
+    }
+
+    /// Where the command stands. Seeing [`EventStatus::Complete`] synchronises like [`wait`](Self::wait).
+    pub fn status(&self) -> EventStatus {
+        self.node.as_ref().map_or(EventStatus::Complete, |node| node.status())
+    }
+
+    /// Whether the command has ended, well or not.
+    pub fn is_complete(&self) -> bool {
+        self.node.as_ref().is_none_or(|node| node.is_complete())
+    }
+
+    /// The events this one directly depends on and that have not ended yet.
+    pub fn dependencies(&self) -> Vec<Event> {
+        self.node.as_ref().map_or_else(Vec::new, |node| node.blockers().into_iter().map(Event::new).collect())
+    }
+
+    /// When the command was submitted and executed. Blocks until it has ended.
+    ///
+    /// Errors: `Invalid` if the queue was made without profiling; `Profiling` if the command never ran.
+    pub fn profile(&self) -> Result<Profile> {
+        let Some(node) = &self.node else {
+            return Err(Error::invalid("an event without a command has no profiling information"));
+        };
+        if !node.shared.options.profiling {
+            return Err(Error::invalid("the event's queue was made without profiling"));
+        }
+        wait_for_node(node)?;
+        let (submitted, times) = node.times();
+        match times {
+            Some(times) => Ok(Profile { submitted, start: times.start, end: times.end }),
+            None => Err(Error::new(ErrorCode::Profiling, "the command did not run, so there are no profiling times")),
+        }
+    }
+
+    /// Whether it stands for a host task.
+    pub fn is_host_task(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.kind == NodeKind::HostTask)
+    }
+}
+
+fn outcome(node: &Arc<Node>) -> Result {
+    match node.failure() {
+        None => Ok(()),
+        Some(failure) => {
+            node.mark_observed();
+            Err(Error::from(&failure))
+        }
+    }
+}
+
+impl Future for Event {
+    type Output = Result;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Result> {
+        let Some(node) = &self.node else { return Poll::Ready(Ok(())) };
+        if !node.is_complete() {
+            node.register_waker(context.waker());
+            if !node.is_complete() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(outcome(node))
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.node, &other.node) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+impl Eq for Event {}

@@ -1,0 +1,214 @@
+//! Host tasks: user code on the host as a command (SYCL 2020 section 4.10).
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use oxisycl_device::{Accessor, DeviceCopyable, Mode, ModeFor, Stores};
+use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
+
+use super::Handler;
+use crate::{Buffer, Device, Error, Result};
+
+/// Proof of being inside a host task, and its [`InteropHandle`].
+pub struct HostScope<'t> {
+    interop: &'t InteropHandle,
+    brand: PhantomData<fn(&'t ()) -> &'t ()>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl Clone for HostScope<'_> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl Copy for HostScope<'_> {}
+
+impl<'t> HostScope<'t> {
+    /// Access to native objects of the queue's backend.
+    pub fn interop(self) -> &'t InteropHandle {
+        self.interop
+    }
+}
+
+impl fmt::Debug for HostScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostScope")
+    }
+}
+
+/// What a host task may know of the backend (SYCL 2020 section 4.10.2).
+#[derive(Debug)]
+pub struct InteropHandle {
+    device: Device,
+    allocations: Vec<std::ops::Range<usize>>,
+}
+
+impl InteropHandle {
+    /// The backend of the queue that the task was submitted to.
+    pub fn backend(&self) -> BackendKind {
+        self.device.backend()
+    }
+
+    /// The device of that queue.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The native memory of a device accessor of the same command group: the address of the buffer's first element on the
+    /// device. The task may use it in native calls until it returns.
+    ///
+    /// Errors: `Invalid` if the accessor is not one of the command group.
+    pub fn native_memory<T, const D: usize, M>(&self, accessor: Accessor<'_, T, D, M>) -> Result<*mut T> {
+        let pointer = accessor.as_ptr();
+        if self.allocations.iter().any(|allocation| allocation.contains(&(pointer as usize))) {
+            Ok(pointer)
+        } else {
+            Err(Error::invalid("the accessor is not a device accessor of this command group"))
+        }
+    }
+
+    /// The native queue. Errors: `BackendMismatch` on backends without native queues, such as the host's.
+    pub fn native_queue(&self) -> Result<*mut std::ffi::c_void> {
+        Err(Error::new(ErrorCode::BackendMismatch, format!("backend {} has no native queue", self.backend())))
+    }
+}
+
+/// Access of a host task to a range of a buffer, on the host. Not `Copy`, so that it can lend slices.
+pub struct HostTaskAccessor<'cg, T, const D: usize, M> {
+    accessor: Accessor<'cg, T, D, M>,
+    buffer: Range<D>,
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
+    /// The extent that may be used.
+    pub fn range(&self) -> Range<D> {
+        self.accessor.range()
+    }
+
+    fn first(&self) -> *mut T {
+        self.accessor.as_ptr().wrapping_add(self.buffer.linear(&self.accessor.offset()))
+    }
+
+    fn is_contiguous(&self) -> bool {
+        let region = crate::buffer::region_of(self.accessor.range(), self.accessor.offset());
+        self.accessor.is_empty() || region.contiguous_interval(self.buffer.embed()).is_some()
+    }
+
+    fn element(&self, index: Id<D>) -> *mut T {
+        let range = self.accessor.range();
+        assert!(range.contains(&index), "index {index:?} is outside the accessor's range {range:?}");
+        self.first().wrapping_add(self.buffer.linear(&index))
+    }
+
+    /// All elements as one slice.
+    ///
+    /// # Panics
+    /// If the range is not contiguous in memory; use [`at`](Self::at) then.
+    pub fn slice<'s>(&'s self, _scope: HostScope<'_>) -> &'s [T] {
+        assert!(self.is_contiguous(), "the accessor's range {:?} is not contiguous", self.range());
+        // SAFETY: contiguous and inside the host allocation; the requirement orders the task with conflicting commands, and a
+        // scope exists only while the task runs. Nothing else in the group overlaps.
+        unsafe { std::slice::from_raw_parts(self.first(), self.accessor.size()) }
+    }
+
+    /// One element.
+    ///
+    /// # Panics
+    /// If the index is outside the range.
+    pub fn at<'s>(&'s self, _scope: HostScope<'_>, index: impl Into<Id<D>>) -> &'s T {
+        // SAFETY: `element` checked the index; the rest as in `slice`.
+        unsafe { &*self.element(index.into()) }
+    }
+
+    /// All elements as one slice, for writing.
+    ///
+    /// # Panics
+    /// If the range is not contiguous in memory; use [`at_mut`](Self::at_mut) then.
+    pub fn slice_mut<'s>(&'s mut self, _scope: HostScope<'_>) -> &'s mut [T]
+    where
+        M: Stores,
+    {
+        assert!(self.is_contiguous(), "the accessor's range {:?} is not contiguous", self.range());
+        // SAFETY: as in `slice`, with exclusive access to the accessor.
+        unsafe { std::slice::from_raw_parts_mut(self.first(), self.accessor.size()) }
+    }
+
+    /// One element, for writing.
+    ///
+    /// # Panics
+    /// If the index is outside the range.
+    pub fn at_mut<'s>(&'s mut self, _scope: HostScope<'_>, index: impl Into<Id<D>>) -> &'s mut T
+    where
+        M: Stores,
+    {
+        // SAFETY: `element` checked the index; the rest as in `slice_mut`.
+        unsafe { &mut *self.element(index.into()) }
+    }
+}
+
+impl<T, const D: usize, M: Mode> fmt::Debug for HostTaskAccessor<'_, T, D, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostTaskAccessor").field(&self.accessor).finish()
+    }
+}
+
+impl<'cg> Handler<'cg> {
+    /// Access of this group's host task to a whole buffer, on the host. Failures as for [`access`](Self::access).
+    pub fn access_host<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        mode: M,
+    ) -> HostTaskAccessor<'cg, T, D, M> {
+        self.access_host_range(buffer, mode, buffer.range(), Id::default())
+    }
+
+    /// The same for a part of the buffer; indices are relative to `offset`.
+    pub fn access_host_range<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        _mode: M,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> HostTaskAccessor<'cg, T, D, M> {
+        let (range, offset) = (range.into(), offset.into());
+        let pointer = match crate::wiring::runtime() {
+            Ok(runtime) => self.require_on::<T, D, M>(buffer, range, offset, runtime.host(), true),
+            Err(error) => {
+                self.record(error);
+                std::ptr::NonNull::dangling().as_ptr()
+            }
+        };
+        let parts = oxisycl_device::AccessorParts { pointer, buffer: buffer.range(), offset, range };
+        // SAFETY: as in `Handler::access_range`, for the host's memory.
+        HostTaskAccessor { accessor: unsafe { Accessor::from_parts(parts) }, buffer: buffer.range() }
+    }
+
+    /// Runs `task` once on a thread of the runtime when the group's requirements are met; the event completes when it returns.
+    /// A panic becomes an asynchronous error. The task may block; it does not hold up unrelated commands.
+    ///
+    /// Errors: `Invalid` for a second command in the group; what `access` recorded.
+    pub fn host_task<F>(&mut self, task: F) -> Result
+    where
+        F: for<'t> FnOnce(HostScope<'t>) + Send + 'cg,
+    {
+        self.command("a host task", |handler| {
+            let device = handler.queue.device().clone();
+            let memory = device.memory_id();
+            let own = handler.group.requirements.iter().filter(|requirement| requirement.memory == memory);
+            let allocations = own.map(|requirement| {
+                let core = requirement.core();
+                let begin = core.lock().allocation(requirement.position).pointer.as_ptr() as usize;
+                begin..begin + core.layout.size()
+            });
+            let interop = InteropHandle { device: device.clone(), allocations: allocations.collect() };
+            let work: Box<dyn FnOnce() + Send + 'cg> = Box::new(move || {
+                task(HostScope { interop: &interop, brand: PhantomData, not_send: PhantomData });
+            });
+            // SAFETY: `'cg` is a fresh lifetime of this command group that nothing borrowed can outlive by construction: what the
+            // task captures with it is accessors, whose memory the group's holds keep until the task has ended.
+            let work: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(work) };
+            handler.group.host_task = Some(work);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
+
+mod copy;
+mod host_task;
+mod kernel;
+mod usm;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use oxisycl_device::{Accessor, AccessorParts, Chunked, DeviceCopyable, ModeFor, Stores};
+use oxisycl_runtime::graph::Node;
+use oxisycl_runtime::schedule::{CommandGroup, Requirement};
+use oxisycl_types::{Id, Range};
+
+use crate::buffer::region_of;
+use crate::{Buffer, Error, Event, Placeholder, Queue, Result};
+
+pub use copy::{HostMemory, HostSlot};
+pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
+
+/// Records one command group: its accessors, and one command.
+///
+/// Only [`Queue::submit`](crate::Queue::submit) makes handlers. The lifetime `'cg` belongs to one command group and has no upper
+/// bound: kernels outlive `submit`, so they capture accessors of this group and values, but nothing that is borrowed.
+pub struct Handler<'cg> {
+    queue: Queue,
+    group: CommandGroup,
+    failed: Option<Error>,
+    has_command: bool,
+    name: Option<&'static str>,
+    brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<'cg> Handler<'cg> {
+    pub(crate) fn new(queue: &Queue) -> Self {
+        let group = CommandGroup::default();
+        let queue = queue.clone();
+        Self { queue, group, failed: None, has_command: false, name: None, brand: PhantomData, not_send: PhantomData }
+    }
+
+    /// Schedules what was recorded.
+    pub(crate) fn submit(self) -> Result<Arc<Node>> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.queue.inner().submit(self.group)
+    }
+
+    /// The queue that the group is submitted to.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Gives the kernel of this group a name for messages and traces, instead of its type's.
+    pub fn name(&mut self, name: &'static str) {
+        self.name = Some(name);
+    }
+
+    /// Access of this group's kernel to a whole buffer.
+    ///
+    /// A failure (no memory on the device, or an overlap with another accessor of this group where one of them writes) is
+    /// recorded, and returned by the command and by `submit`; then nothing is enqueued.
+    pub fn access<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        mode: M,
+    ) -> Accessor<'cg, T, D, M> {
+        self.access_range(buffer, mode, buffer.range(), Id::default())
+    }
+
+    /// Access to a part of a buffer. Indices are relative to `offset`.
+    ///
+    /// Failures as for [`access`](Self::access), and `Invalid` if the part is not inside the buffer.
+    pub fn access_range<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        _mode: M,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> Accessor<'cg, T, D, M> {
+        let (range, offset) = (range.into(), offset.into());
+        let device = self.queue.device().backend_device().clone();
+        let pointer = self.require_on::<T, D, M>(buffer, range, offset, &device, true);
+        // SAFETY: the requirement orders the command with all other use of the memory, and keeps it alive; the range was checked
+        // to lie inside the buffer. After a failure nothing is enqueued, so that the accessor is never used.
+        unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
+    }
+
+    /// The same although it overlaps another accessor of this group, one of them writing.
+    ///
+    /// # Safety
+    /// No work-item accesses an element through one accessor that another work-item writes through the other, and none holds a
+    /// reference or view of an element while it is written.
+    pub unsafe fn access_aliased<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        _mode: M,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> Accessor<'cg, T, D, M> {
+        let (range, offset) = (range.into(), offset.into());
+        let device = self.queue.device().backend_device().clone();
+        let pointer = self.require_on::<T, D, M>(buffer, range, offset, &device, false);
+        // SAFETY: as in `access_range`; the caller promises that aliasing does no harm.
+        unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
+    }
+
+    /// Access to a whole buffer in blocks: the work-item with id `i` owns block `i`.
+    ///
+    /// Failures as for [`access`](Self::access), and `Invalid` if the block has a zero extent.
+    pub fn access_chunks<T: DeviceCopyable, const D: usize, M: ModeFor<T> + Stores>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        mode: M,
+        block: impl Into<Range<D>>,
+    ) -> Chunked<'cg, T, D, M> {
+        let block = block.into();
+        if block.0.contains(&0) {
+            self.record(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
+        }
+        let accessor = self.access(buffer, mode);
+        // SAFETY: the accessor is given away here.
+        unsafe { Chunked::from_accessor(accessor, block) }
+    }
+
+    /// The accessor that a placeholder stands for. Requiring the same placeholder again gives the same accessor.
+    pub fn require<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        placeholder: &Placeholder<T, D, M>,
+    ) -> Accessor<'cg, T, D, M> {
+        self.access_range(&placeholder.buffer, placeholder.mode, placeholder.range, placeholder.offset)
+    }
+
+    /// The command starts after `event`, and does not run if its command fails.
+    pub fn depends_on(&mut self, event: &Event) {
+        self.group.depends_on.extend(event.node().cloned());
+    }
+
+    /// The command starts after all of `events`.
+    pub fn depends_on_all<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>) {
+        for event in events {
+            self.depends_on(event);
+        }
+    }
+
+    /// Adds a requirement. Returns the address of the view's first element, or a dangling one after a failure.
+    fn require_on<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        range: Range<D>,
+        offset: Id<D>,
+        device: &Arc<dyn oxisycl_backend::Device>,
+        refuse_overlap: bool,
+    ) -> *mut T {
+        let result = self.try_require(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, refuse_overlap);
+        match result {
+            Ok(pointer) => pointer,
+            Err(error) => {
+                self.record(error);
+                std::ptr::NonNull::dangling().as_ptr()
+            }
+        }
+    }
+
+    fn try_require<T: DeviceCopyable, const D: usize>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        region: &oxisycl_runtime::state::Region,
+        (mode, no_init): (oxisycl_types::AccessMode, bool),
+        device: &Arc<dyn oxisycl_backend::Device>,
+        refuse_overlap: bool,
+    ) -> Result<*mut T> {
+        let view = buffer.view();
+        let align_bits = device.info().mem_base_addr_align as usize;
+        if buffer.is_sub_buffer() && !(view.byte_offset * 8).is_multiple_of(align_bits.max(1)) {
+            return Err(Error::invalid(format!(
+                "sub-buffer of buffer {} begins at byte {}, but device \"{}\" needs a multiple of {} bytes",
+                buffer.id(),
+                view.byte_offset,
+                device.info().name,
+                align_bits / 8
+            )));
+        }
+        let requirement = view.require(region, mode, no_init, device)?;
+        if refuse_overlap
+            && let Some(other) = self.group.requirements.iter().find(|o| o.conflicts_in_group(&requirement))
+        {
+            return Err(overlap(&requirement, other));
+        }
+        let state = view.core.lock();
+        let pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset).cast();
+        drop(state);
+        self.group.requirements.push(requirement);
+        Ok(pointer)
+    }
+
+    fn record(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// Claims the one command of the group. Errors: what `access` recorded; `Invalid` if there is a command already.
+    fn claim_command(&mut self, what: &str) -> Result {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.has_command {
+            let error = Error::invalid(format!("{what}: the command group has a command already"));
+            self.record(error.clone());
+            return Err(error);
+        }
+        self.has_command = true;
+        Ok(())
+    }
+
+    /// Claims the command and records it if `make` succeeds; a failure is remembered, so that `submit` fails even if the
+    /// closure ignores it.
+    fn command(&mut self, what: &str, make: impl FnOnce(&mut Self) -> Result) -> Result {
+        self.claim_command(what)?;
+        make(self).inspect_err(|error| self.record(error.clone()))
+    }
+}
+
+fn overlap(new: &Requirement, other: &Requirement) -> Error {
+    Error::new(
+        oxisycl_types::ErrorCode::Accessor,
+        format!(
+            "two accessors of one command group overlap in buffer {}, with modes {:?} and {:?}; use disjoint ranges or one accessor",
+            new.core().id,
+            other.mode,
+            new.mode
+        ),
+    )
+}

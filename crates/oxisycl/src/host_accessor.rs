@@ -1,0 +1,237 @@
+//! Host accessors (SYCL 2020 section 4.7.6.11).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use oxisycl_device::{DeviceCopyable, Mode, Stores};
+use oxisycl_runtime::schedule;
+use oxisycl_types::{Id, Range};
+
+/// A buffer's data on the host, for the thread that made it. While it exists, commands of other queues and threads that conflict
+/// with it are held back; submitting them does not block.
+///
+/// Indices are relative to its offset. It stays on its thread, so that a wait of that thread which it would block for ever is
+/// noticed and reported.
+pub struct HostAccessor<T, const D: usize, M> {
+    access: schedule::HostAccess,
+    buffer: Range<D>,
+    offset: Id<D>,
+    range: Range<D>,
+    mode: PhantomData<M>,
+    elements: PhantomData<*mut T>,
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
+    pub(crate) fn new(access: schedule::HostAccess, buffer: Range<D>, offset: Id<D>, range: Range<D>) -> Self {
+        Self { access, buffer, offset, range, mode: PhantomData, elements: PhantomData }
+    }
+
+    /// The extent that may be used.
+    pub fn range(&self) -> Range<D> {
+        self.range
+    }
+
+    /// The first element of the buffer that may be used.
+    pub fn offset(&self) -> Id<D> {
+        self.offset
+    }
+
+    /// Number of elements that may be used.
+    pub fn size(&self) -> usize {
+        self.range.size()
+    }
+
+    /// Size in bytes of the elements that may be used.
+    pub fn byte_size(&self) -> usize {
+        self.size() * size_of::<T>()
+    }
+
+    /// Whether no element may be used.
+    pub fn is_empty(&self) -> bool {
+        self.size() == 0
+    }
+
+    /// The address of the *buffer's* first element on the host (I5).
+    pub fn as_ptr(&self) -> *const T {
+        self.access.pointer().cast()
+    }
+
+    #[inline]
+    fn position(&self, index: &Id<D>) -> Option<usize> {
+        if !self.range.contains(index) {
+            return None;
+        }
+        let mut at = *index;
+        for d in 0..D {
+            at.0[d] += self.offset.0[d];
+        }
+        Some(self.buffer.linear(&at))
+    }
+
+    /// The element at `index`, or `None` outside the range.
+    #[inline]
+    pub fn get(&self, index: impl Into<Id<D>>) -> Option<&T> {
+        let position = self.position(&index.into())?;
+        // SAFETY: the position lies in the accessor's range of an allocation that the accessor keeps; conflicting commands wait
+        // until the accessor is dropped, and `&mut` access needs `&mut self`.
+        Some(unsafe { &*self.as_ptr().add(position) })
+    }
+
+    /// All elements in row-major order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + '_ {
+        Rows { accessor: self, index: Id::default(), left: self.size(), row: [].iter() }
+    }
+
+    /// All elements as one slice, if they are contiguous in memory.
+    pub fn to_slice(&self) -> Option<&[T]> {
+        let first = self.contiguous()?;
+        // SAFETY: the elements are contiguous; the rest as in `get`.
+        Some(unsafe { std::slice::from_raw_parts(first, self.size()) })
+    }
+
+    /// The first element if the range is contiguous.
+    fn contiguous(&self) -> Option<*const T> {
+        if self.is_empty() {
+            return Some(std::ptr::NonNull::dangling().as_ptr());
+        }
+        let region = crate::buffer::region_of(self.range, self.offset);
+        let (begin, _) = region.contiguous_interval(self.buffer.embed())?;
+        Some(self.as_ptr().wrapping_add(begin))
+    }
+
+    /// The longest contiguous run that starts at `index`.
+    fn row(&self, index: &Id<D>) -> &[T] {
+        match self.position(index) {
+            // SAFETY: the rest of a row lies in the range; the rest as in `get`.
+            Some(position) => unsafe {
+                std::slice::from_raw_parts(self.as_ptr().add(position), self.range.0[D - 1] - index.0[D - 1])
+            },
+            None => &[],
+        }
+    }
+}
+
+impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
+    /// All elements as a slice.
+    pub fn as_slice(&self) -> &[T] {
+        self.to_slice().unwrap_or(&[])
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Stores> HostAccessor<T, D, M> {
+    /// The element at `index`, or `None` outside the range.
+    #[inline]
+    pub fn get_mut(&mut self, index: impl Into<Id<D>>) -> Option<&mut T> {
+        let position = self.position(&index.into())?;
+        // SAFETY: as in `get`, with exclusive access to the accessor, which is the only one for its bytes.
+        Some(unsafe { &mut *self.as_ptr().cast_mut().add(position) })
+    }
+
+    /// All elements as one slice, if they are contiguous in memory.
+    pub fn to_slice_mut(&mut self) -> Option<&mut [T]> {
+        let first = self.contiguous()?;
+        // SAFETY: the elements are contiguous; the rest as in `get_mut`.
+        Some(unsafe { std::slice::from_raw_parts_mut(first.cast_mut(), self.size()) })
+    }
+
+    /// Calls `f` with each element's index and the element, in row-major order.
+    pub fn for_each_mut(&mut self, mut f: impl FnMut(Id<D>, &mut T)) {
+        let mut index = Id::default();
+        for _ in 0..self.size() {
+            if let Some(element) = self.get_mut(index) {
+                f(index, element);
+            }
+            advance(&mut index, &self.range);
+        }
+    }
+}
+
+impl<T: DeviceCopyable, M: Stores> HostAccessor<T, 1, M> {
+    /// All elements as a slice.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.to_slice_mut().unwrap_or(&mut [])
+    }
+}
+
+fn advance<const D: usize>(index: &mut Id<D>, range: &Range<D>) {
+    for d in (0..D).rev() {
+        index.0[d] += 1;
+        if index.0[d] < range.0[d] {
+            return;
+        }
+        index.0[d] = 0;
+    }
+}
+
+struct Rows<'a, T, const D: usize, M> {
+    accessor: &'a HostAccessor<T, D, M>,
+    index: Id<D>,
+    left: usize,
+    row: std::slice::Iter<'a, T>,
+}
+
+impl<'a, T: DeviceCopyable, const D: usize, M: Mode> Iterator for Rows<'a, T, D, M> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        if self.left == 0 {
+            return None;
+        }
+        if self.row.len() == 0 {
+            self.row = self.accessor.row(&self.index).iter();
+            self.index.0[D - 1] = self.accessor.range.0[D - 1] - 1;
+            advance(&mut self.index, &self.accessor.range);
+        }
+        self.left -= 1;
+        self.row.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Mode> ExactSizeIterator for Rows<'_, T, D, M> {}
+
+#[cold]
+fn outside<const D: usize>(index: Id<D>, range: Range<D>) -> ! {
+    panic!("index {index:?} is outside the host accessor's range {range:?}")
+}
+
+macro_rules! index {
+    ($([$($generics:tt)*] $index:ty, $d:expr;)*) => { $(
+        impl<T: DeviceCopyable, M: Mode, $($generics)*> Index<$index> for HostAccessor<T, $d, M> {
+            type Output = T;
+            #[inline]
+            fn index(&self, index: $index) -> &T {
+                let index: Id<$d> = index.into();
+                self.get(index).unwrap_or_else(|| outside(index, self.range))
+            }
+        }
+        impl<T: DeviceCopyable, M: Stores, $($generics)*> IndexMut<$index> for HostAccessor<T, $d, M> {
+            #[inline]
+            fn index_mut(&mut self, index: $index) -> &mut T {
+                let (index, range): (Id<$d>, _) = (index.into(), self.range);
+                self.get_mut(index).unwrap_or_else(|| outside(index, range))
+            }
+        }
+    )* };
+}
+
+index! {
+    [const D: usize] [usize; D], D;
+    [const D: usize] Id<D>, D;
+    [] usize, 1;
+}
+
+impl<T, const D: usize, M: Mode> fmt::Debug for HostAccessor<T, D, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostAccessor")
+            .field("mode", &M::MODE)
+            .field("offset", &self.offset)
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! SYCL for Rust: one ordinary Rust program whose closures run as kernels on every device of a machine.
+//!
+//! ```
+//! use oxisycl::prelude::*;
+//!
+//! fn main() -> oxisycl::Result<()> {
+//!     let queue = Queue::default()?;
+//!     let buffer = Buffer::from_vec((0..512).collect::<Vec<i32>>(), [8, 8, 8])?;
+//!     let val = 12;
+//!     queue.submit(|cg| {
+//!         let acc = cg.access(&buffer, ReadWrite);
+//!         cg.parallel_for([8, 8, 8], move |item| acc.update(item, |x| x + val))
+//!     })?;
+//!     let host = buffer.host_access(Read)?; // waits for the kernel
+//!     assert!(host.iter().enumerate().all(|(i, &x)| x == val + i as i32));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - [`Queue`] takes command groups for one [`Device`]; [`Handler`] records what a group does.
+//! - [`Buffer`] holds data that moves to where it is used; [`Accessor`]s say how a command uses it, and thereby what it waits for.
+//! - [`Event`] stands for a submitted command: wait for it, or `.await` it.
+//! - [`usm`] is the pointer-based alternative to buffers.
+//!
+//! Names and meaning follow the SYCL 2020 specification; where OxiSYCL says more, the book's chapter "Semantics" is normative.
+
+mod buffer;
+mod context;
+mod device;
+mod event;
+mod handler;
+mod host_accessor;
+mod platform;
+mod queue;
+pub mod selector;
+#[cfg(feature = "simulated")]
+pub mod simulated;
+pub mod usm;
+mod wiring;
+
+pub mod observe;
+
+pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
+pub use context::Context;
+pub use device::Device;
+pub use event::{Event, Profile};
+pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
+pub use host_accessor::HostAccessor;
+pub use platform::Platform;
+pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder};
+
+pub use oxisycl_backend::{
+    Advice, AffinityDomain, CacheType, DeviceInfo, EventStatus, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
+    PartitionProperty, Priority, UsmKind, VectorWidths,
+};
+pub use oxisycl_device::{
+    Accessor, Atomic, AtomicElement, Block, CellView, Chunked, DeviceCopyable, Id, InItem, Inside, Item, Kernel, Loads,
+    Mode, ModeFor, NdRange, NoInit, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter, Window,
+    Write, kernel,
+};
+pub use oxisycl_runtime::{Error, Result};
+pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        Accessor, Aspect, Atomic, Buffer, BufferOptions, Chunked, Context, Device, DeviceCopyable, DeviceType, Error,
+        ErrorCode, Event, Handler, HostAccessor, Id, Item, Kernel, Platform, Queue, Range, Read, ReadWrite, Single,
+        View, Write, kernel,
+    };
+}

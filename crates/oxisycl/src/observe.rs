@@ -1,0 +1,45 @@
+//! What happens inside: counters, a trace file, a dump of the graph. Each also by environment variable; see the book.
+
+use std::path::Path;
+
+use oxisycl_runtime::observe;
+use oxisycl_types::ErrorCode;
+
+pub use oxisycl_runtime::observe::Counters;
+
+use crate::{Error, Result};
+
+/// What the process did so far. Subtract two snapshots to see what happened between them.
+pub fn counters() -> Counters {
+    observe::counters().snapshot()
+}
+
+fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+    move |error| Error::with_source(ErrorCode::Invalid, format!("cannot write \"{}\": {error}", path.display()), error)
+}
+
+/// Starts a trace that Perfetto and `chrome://tracing` open. It is written by [`stop_trace`] and when the process ends. Only
+/// commands of queues with profiling, and host tasks, have times and appear in it.
+///
+/// Errors: `Invalid` if the file cannot be written.
+pub fn start_trace(path: impl AsRef<Path>) -> Result {
+    observe::trace().start(path.as_ref()).map_err(unwritable(path.as_ref()))
+}
+
+/// Writes the trace file and ends the trace. Does nothing without one.
+pub fn stop_trace() -> Result {
+    observe::trace()
+        .stop()
+        .map_err(|error| Error::with_source(ErrorCode::Invalid, format!("cannot write the trace file: {error}"), error))
+}
+
+/// Starts recording the dependency graph, for [`graph_dot`].
+pub fn start_graph() -> Result {
+    observe::graph_dump().start(None).map_err(unwritable(Path::new("")))
+}
+
+/// The graph recorded since [`start_graph`] in DOT: a node per command, and an edge for each dependency that was still pending
+/// when it was needed.
+pub fn graph_dot() -> String {
+    observe::graph_dump().render()
+}

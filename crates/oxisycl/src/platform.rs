@@ -1,0 +1,158 @@
+//! Platforms: the devices of one driver (SYCL 2020 section 4.6.2).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::PlatformInfo;
+use oxisycl_runtime::selector::SubSelection;
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
+
+use crate::wiring::runtime;
+use crate::{Context, Device, Error, Result};
+
+/// A platform. Copies are the same platform.
+#[derive(Clone)]
+pub struct Platform(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    platform: Arc<dyn oxisycl_backend::Platform>,
+    devices: OnceLock<Vec<Device>>,
+    default_context: OnceLock<Context>,
+}
+
+impl Platform {
+    /// All platforms of the process, the same ones in the same order at every call (S-F5). Those whose devices the environment
+    /// hides are still there, without devices.
+    ///
+    /// Errors: `Platform` if an environment variable of OxiSYCL is wrong.
+    pub fn all() -> Result<Vec<Platform>> {
+        static ALL: OnceLock<Vec<Platform>> = OnceLock::new();
+        let runtime = runtime()?;
+        let platforms = ALL.get_or_init(|| {
+            let mut n_seen = std::collections::HashMap::new();
+            let mut make = |platform: &Arc<dyn oxisycl_backend::Platform>| {
+                let made = Platform::new(platform.clone());
+                let devices = platform.devices();
+                let first = n_seen.entry(platform.backend()).or_insert(0);
+                let visible = devices.into_iter().enumerate().flat_map(|(i, device)| {
+                    let root = Device::root(&made, device);
+                    visible_devices(root, *first + i, runtime.filter())
+                });
+                let visible: Vec<Device> = visible.collect();
+                *first += platform.devices().len();
+                let _ = made.0.devices.set(visible);
+                made
+            };
+            runtime.platforms().iter().map(&mut make).collect()
+        });
+        Ok(platforms.clone())
+    }
+
+    pub(crate) fn new(platform: Arc<dyn oxisycl_backend::Platform>) -> Self {
+        Self(Arc::new(Inner { platform, devices: OnceLock::new(), default_context: OnceLock::new() }))
+    }
+
+    /// The platform of the default device.
+    pub fn default() -> Result<Self> {
+        Ok(Device::default()?.platform())
+    }
+
+    /// The platform of the device that `selector` prefers.
+    pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {
+        Ok(Device::select(selector)?.platform())
+    }
+
+    /// Which backend it belongs to.
+    pub fn backend(&self) -> BackendKind {
+        self.0.platform.backend()
+    }
+
+    /// Name, vendor and version.
+    pub fn info(&self) -> &PlatformInfo {
+        self.0.platform.info()
+    }
+
+    /// Its visible root devices, the same ones in the same order at every call.
+    pub fn devices(&self) -> Vec<Device> {
+        self.0
+            .devices
+            .get_or_init(|| self.0.platform.devices().into_iter().map(|device| Device::root(self, device)).collect())
+            .clone()
+    }
+
+    /// Its visible root devices of one type.
+    pub fn devices_of(&self, device_type: DeviceType) -> Vec<Device> {
+        self.devices().into_iter().filter(|device| device.info().device_type == device_type).collect()
+    }
+
+    /// Whether all its devices have `aspect`; `false` without devices.
+    pub fn has(&self, aspect: Aspect) -> bool {
+        let devices = self.devices();
+        !devices.is_empty() && devices.iter().all(|device| device.has(aspect))
+    }
+
+    /// The context of all its root devices, which queues use that are made without a context. It has no asynchronous handler.
+    pub fn default_context(&self) -> Result<Context> {
+        if let Some(context) = self.0.default_context.get() {
+            return Ok(context.clone());
+        }
+        let devices = self.devices();
+        if devices.is_empty() {
+            let name = &self.info().name;
+            return Err(Error::invalid(format!("platform \"{name}\" has no visible device for a context")));
+        }
+        let made = Context::new(&devices)?;
+        Ok(self.0.default_context.get_or_init(|| made).clone())
+    }
+}
+
+/// What `OXISYCL_DEVICE_SELECTOR` leaves of a root device: itself, sub-devices of it, or nothing.
+fn visible_devices(
+    root: Device,
+    index: usize,
+    filter: Option<&oxisycl_runtime::selector::DeviceFilter>,
+) -> Vec<Device> {
+    let Some(filter) = filter else { return vec![root] };
+    let exposure = filter.exposure(root.backend(), root.info().device_type, index);
+    let mut visible = Vec::new();
+    if exposure.root {
+        visible.push(root.clone());
+    }
+    if !exposure.sub.is_empty() {
+        let parts = root.partition_by_affinity_domain(oxisycl_backend::AffinityDomain::NextPartitionable);
+        for (i, part) in parts.unwrap_or_default().into_iter().enumerate() {
+            if exposure.exposes_sub(i) {
+                visible.push(part.clone());
+            }
+            let has_deeper = exposure.sub.iter().any(|selection: &SubSelection| selection.sub_sub.is_some());
+            if has_deeper {
+                let inner = part.partition_by_affinity_domain(oxisycl_backend::AffinityDomain::NextPartitionable);
+                for (j, unit) in inner.unwrap_or_default().into_iter().enumerate() {
+                    if exposure.exposes_sub_sub(i, j) {
+                        visible.push(unit);
+                    }
+                }
+            }
+        }
+    }
+    visible
+}
+
+impl PartialEq for Platform {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for Platform {}
+impl Hash for Platform {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl fmt::Debug for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Platform").field("backend", &self.backend()).field("name", &self.info().name).finish()
+    }
+}

@@ -1,0 +1,66 @@
+//! Device selectors: functions that score devices (SYCL 2020 section 4.6.1.1).
+//!
+//! A selector is called for every visible root device; the highest number wins, and negative numbers exclude. Which devices are
+//! visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
+
+use oxisycl_types::{Aspect, DeviceType, ErrorCode};
+
+use crate::{Device, Error, Result};
+
+/// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6).
+pub fn default_selector(device: &Device) -> i32 {
+    if device.has(Aspect::Emulated) {
+        return 1;
+    }
+    match device.info().device_type {
+        DeviceType::Gpu => 500,
+        DeviceType::Accelerator => 300,
+        DeviceType::Cpu => 200,
+        _ => -1,
+    }
+}
+
+fn only(device: &Device, device_type: DeviceType) -> i32 {
+    if device.info().device_type == device_type { default_selector(device) } else { -1 }
+}
+
+/// Only CPUs.
+pub fn cpu_selector(device: &Device) -> i32 {
+    only(device, DeviceType::Cpu)
+}
+
+/// Only GPUs.
+pub fn gpu_selector(device: &Device) -> i32 {
+    only(device, DeviceType::Gpu)
+}
+
+/// Only accelerators.
+pub fn accelerator_selector(device: &Device) -> i32 {
+    only(device, DeviceType::Accelerator)
+}
+
+/// Only devices that have all of `required` and none of `denied`; without any, like the default selector.
+pub fn aspect_selector(required: &[Aspect], denied: &[Aspect]) -> impl Fn(&Device) -> i32 + use<> {
+    let (required, denied) = (required.to_vec(), denied.to_vec());
+    move |device| {
+        let fits =
+            required.iter().all(|&aspect| device.has(aspect)) && !denied.iter().any(|&aspect| device.has(aspect));
+        if fits { default_selector(device) } else { -1 }
+    }
+}
+
+/// The device of `devices` that `selector` prefers. Errors: `Runtime` if it excludes all.
+pub(crate) fn select_from(devices: &[Device], selector: impl Fn(&Device) -> i32) -> Result<Device> {
+    let mut best: Option<(i32, &Device)> = None;
+    for device in devices {
+        let score = selector(device);
+        if score >= 0 && best.is_none_or(|(highest, _)| score > highest) {
+            best = Some((score, device));
+        }
+    }
+    best.map(|(_, device)| device.clone()).ok_or_else(|| {
+        let names: Vec<String> = devices.iter().map(|d| format!("\"{}\" ({})", d.name(), d.backend())).collect();
+        let seen = if names.is_empty() { "no device is visible".to_owned() } else { names.join(", ") };
+        Error::new(ErrorCode::Runtime, format!("the selector accepts none of the devices: {seen}"))
+    })
+}

@@ -1,0 +1,362 @@
+//! Unified shared memory: allocations used by pointer, with dependencies and movement by the user (SYCL 2020 section 4.8).
+//!
+//! [`UsmSlice`] owns an allocation. Dropping it never blocks: the memory is freed after the last command that was submitted to
+//! the context before. Kernels use it through [`UsmPointer`], whose accesses are `unsafe`, since nothing orders them.
+
+use std::alloc::Layout;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::AnyBitPattern;
+use oxisycl_backend::UsmKind;
+use oxisycl_device::DeviceCopyable;
+use oxisycl_runtime::memory::{self, UsmAllocation};
+
+use crate::{Context, Device, Error, Event, Queue, Result};
+
+/// An owned allocation of `len` elements.
+pub struct UsmSlice<T> {
+    allocation: Option<Arc<UsmAllocation>>,
+    context: Context,
+    len: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// An address in a USM allocation that kernels can capture.
+pub struct UsmPointer<T>(*mut T);
+
+impl<T> Clone for UsmPointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for UsmPointer<T> {}
+
+// SAFETY: an address; each use of it is `unsafe` and says what it needs.
+unsafe impl<T: DeviceCopyable> Send for UsmPointer<T> {}
+// SAFETY: as above.
+unsafe impl<T: DeviceCopyable> Sync for UsmPointer<T> {}
+
+impl<T: DeviceCopyable> UsmPointer<T> {
+    /// Wraps an address.
+    pub const fn new(pointer: *mut T) -> Self {
+        Self(pointer)
+    }
+
+    /// The address.
+    pub const fn as_ptr(self) -> *mut T {
+        self.0
+    }
+
+    /// Loads the element `index` places behind the address.
+    ///
+    /// # Safety
+    /// It lies in an allocation that the executing device can use, holds a value of `T`, and nobody writes it at the same time.
+    #[inline(always)]
+    pub unsafe fn read(self, index: usize) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.add(index).read() }
+    }
+
+    /// Stores to the element `index` places behind the address.
+    ///
+    /// # Safety
+    /// It lies in an allocation that the executing device can use, and nobody else accesses it at the same time.
+    #[inline(always)]
+    pub unsafe fn write(self, index: usize, value: T) {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.add(index).write(value) }
+    }
+}
+
+impl<T> fmt::Debug for UsmPointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// What kind of allocation a pointer belongs to (SYCL 2020 `usm::alloc`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PointerKind {
+    /// A device allocation; the allocations of buffers are such.
+    Device,
+    /// A host allocation.
+    Host,
+    /// A shared allocation.
+    Shared,
+    /// None that the context knows.
+    Unknown,
+}
+
+fn lookup(address: usize, context: &Context) -> Option<memory::PointerInfo> {
+    memory::pointer_info(address).filter(|info| match info.context {
+        Some(id) => id == context.inner().id(),
+        // A buffer belongs to no context; its allocation to a device.
+        None => context.devices().iter().any(|device| device.memory_id() == info.memory),
+    })
+}
+
+/// What kind of allocation `pointer`, which may point into its middle, belongs to.
+pub fn pointer_kind<T>(pointer: *const T, context: &Context) -> PointerKind {
+    match lookup(pointer as usize, context).map(|info| info.kind) {
+        Some(UsmKind::Device) => PointerKind::Device,
+        Some(UsmKind::Host) => PointerKind::Host,
+        Some(UsmKind::Shared) => PointerKind::Shared,
+        None => PointerKind::Unknown,
+    }
+}
+
+/// The device that an allocation was made on; for a host allocation the first device of the context.
+///
+/// Errors: `Invalid` if the pointer belongs to no allocation that the context knows.
+pub fn pointer_device<T>(pointer: *const T, context: &Context) -> Result<Device> {
+    let unknown = || Error::invalid(format!("{pointer:?} is not in a usm allocation of the context"));
+    let info = lookup(pointer as usize, context).ok_or_else(unknown)?;
+    let devices = context.devices();
+    if info.kind == UsmKind::Host {
+        return Ok(devices[0].clone());
+    }
+    let exact = devices.iter().find(|device| Arc::ptr_eq(device.backend_device(), &info.device));
+    let same_memory = devices.iter().find(|device| device.memory_id() == info.device.memory().id());
+    exact.or(same_memory).cloned().ok_or_else(unknown)
+}
+
+impl Queue {
+    /// An allocation on the queue's device, not usable on the host.
+    ///
+    /// Errors, for all allocation functions: `FeatureNotSupported` if the device lacks the kind; `MemoryAllocation` if memory is
+    /// exhausted; `Invalid` if the size overflows.
+    pub fn malloc_device<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+        self.malloc(UsmKind::Device, len)
+    }
+
+    /// An allocation on the host that kernels can use.
+    pub fn malloc_host<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+        self.malloc(UsmKind::Host, len)
+    }
+
+    /// An allocation that the host and the queue's device can use.
+    pub fn malloc_shared<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+        self.malloc(UsmKind::Shared, len)
+    }
+
+    /// An allocation of the given kind.
+    pub fn malloc<T: DeviceCopyable + AnyBitPattern>(&self, kind: UsmKind, len: usize) -> Result<UsmSlice<T>> {
+        self.aligned_alloc(kind, len, align_of::<T>())
+    }
+
+    /// An allocation of the given kind, aligned to at least `align` bytes and to the element type.
+    ///
+    /// Errors: also `Invalid` if `align` is not a power of two.
+    pub fn aligned_alloc<T: DeviceCopyable + AnyBitPattern>(
+        &self,
+        kind: UsmKind,
+        len: usize,
+        align: usize,
+    ) -> Result<UsmSlice<T>> {
+        const { assert!(size_of::<T>() > 0, "elements of an allocation must not be zero-sized") };
+        let layout = len
+            .checked_mul(size_of::<T>())
+            .and_then(|size| Layout::from_size_align(size, align.max(align_of::<T>())).ok())
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "{len} elements of {} bytes aligned to {align} are not allocatable",
+                    size_of::<T>()
+                ))
+            })?;
+        let device = self.device().backend_device();
+        let context = self.context();
+        let allocation = UsmAllocation::new(device, context.inner().id(), kind, layout, true)?;
+        Ok(UsmSlice { allocation: Some(Arc::new(allocation)), context: context.clone(), len, elements: PhantomData })
+    }
+}
+
+impl<T: DeviceCopyable> UsmSlice<T> {
+    pub(crate) fn allocation(&self) -> &Arc<UsmAllocation> {
+        self.allocation.as_ref().expect("only drop takes the allocation")
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The kind of the allocation.
+    pub fn kind(&self) -> UsmKind {
+        self.allocation().kind()
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The address of the first element.
+    pub fn as_ptr(&self) -> *mut T {
+        self.allocation().as_ptr().cast()
+    }
+
+    /// The address of the first element, for kernels.
+    pub fn pointer(&self) -> UsmPointer<T> {
+        UsmPointer(self.as_ptr())
+    }
+
+    /// Replaces all elements; blocks until that is done. Not ordered with other commands of an out-of-order queue, which
+    /// therefore must not use the allocation at the same time.
+    ///
+    /// Errors: `Invalid` if the numbers of elements differ; the copy's failure.
+    pub fn copy_from_slice(&mut self, queue: &Queue, source: &[T]) -> Result {
+        if source.len() != self.len {
+            return Err(Error::invalid(format!("cannot copy {} elements to {} elements", source.len(), self.len)));
+        }
+        // The command owns what it reads, so that it does not matter if this thread stops waiting.
+        let owned = source.to_vec();
+        let bytes = size_of_val(source);
+        let event = queue.submit(|cg| {
+            // SAFETY: both are valid for `bytes` until the command completes: the vector is held by it, and the allocation is
+            // freed after it.
+            unsafe { cg.memcpy(self.as_ptr().cast(), owned.as_ptr().cast(), bytes)? };
+            cg.hold(owned);
+            cg.hold(self.allocation().clone());
+            Ok(())
+        })?;
+        event.wait()
+    }
+
+    /// A copy of all elements; blocks until that is done. Commands that write them must have ended.
+    ///
+    /// Errors: the copy's failure.
+    pub fn to_vec(&self, queue: &Queue) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        let mut owned: Vec<T> = vec![T::zeroed(); self.len];
+        let bytes = self.len * size_of::<T>();
+        let (event, slot) = queue.submit_with(|cg| {
+            // SAFETY: as in `copy_from_slice`; nobody else uses the vector until the slot gives it back.
+            unsafe { cg.memcpy(owned.as_mut_ptr().cast(), self.as_ptr().cast_const().cast(), bytes)? };
+            cg.hold(self.allocation().clone());
+            Ok(cg.hold_host_memory(owned))
+        })?;
+        event.wait()?;
+        slot.take().ok_or_else(|| Error::invalid("the copy's memory was taken twice"))
+    }
+
+    /// The elements of a host or shared allocation, or of a device allocation that the host can use.
+    ///
+    /// Errors: `Invalid` if the host cannot use the allocation.
+    ///
+    /// # Safety
+    /// Until the borrow ends, no command writes the elements.
+    pub unsafe fn as_slice(&self) -> Result<&[T]> {
+        self.check_host_accessible()?;
+        // SAFETY: allocated zeroed or by a driver for `len` elements of a type that is valid for every bit pattern; the absence
+        // of writers is the caller's contract.
+        Ok(unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) })
+    }
+
+    /// The elements of a host or shared allocation, or of a device allocation that the host can use, for writing.
+    ///
+    /// Errors: `Invalid` if the host cannot use the allocation.
+    ///
+    /// # Safety
+    /// Until the borrow ends, no command accesses the elements.
+    pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T]> {
+        self.check_host_accessible()?;
+        // SAFETY: as in `as_slice`, with exclusive access by the caller's contract.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) })
+    }
+
+    fn check_host_accessible(&self) -> Result {
+        if self.allocation().is_host_accessible() {
+            return Ok(());
+        }
+        let device = &self.allocation().device().info().name;
+        Err(Error::invalid(format!("the host cannot use a {} allocation of device \"{device}\"", self.kind())))
+    }
+}
+
+impl<T> Drop for UsmSlice<T> {
+    fn drop(&mut self) {
+        if let Some(allocation) = self.allocation.take() {
+            self.context.inner().discard(allocation);
+        }
+    }
+}
+
+impl<T> fmt::Debug for UsmSlice<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UsmSlice")
+            .field("kind", &self.allocation.as_ref().map(|allocation| allocation.kind()))
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Allocates raw memory, to be freed with [`free`].
+///
+/// Errors: `FeatureNotSupported` if the device lacks the kind; `MemoryAllocation` if memory is exhausted; `Invalid` if the device
+/// is not in the context.
+pub fn malloc_raw(kind: UsmKind, layout: Layout, device: &Device, context: &Context) -> Result<*mut u8> {
+    if !context.contains(device) {
+        return Err(Error::invalid(format!("device \"{}\" is not in the context of the allocation", device.name())));
+    }
+    let allocation = UsmAllocation::new(device.backend_device(), context.inner().id(), kind, layout, true)?;
+    let pointer = allocation.as_ptr();
+    raw_allocations().lock().insert(pointer as usize, allocation);
+    Ok(pointer)
+}
+
+/// Frees memory of [`malloc_raw`] at once; does nothing for a null pointer.
+///
+/// Errors: `Invalid` if the pointer is not one of `malloc_raw` that was not freed yet.
+///
+/// # Safety
+/// No command uses the memory, now or later.
+pub unsafe fn free(pointer: *mut u8) -> Result {
+    if pointer.is_null() {
+        return Ok(());
+    }
+    let allocation = raw_allocations().lock().remove(&(pointer as usize));
+    allocation.map(drop).ok_or_else(|| Error::invalid(format!("{pointer:?} is not an allocation of malloc_raw")))
+}
+
+fn raw_allocations() -> &'static parking_lot::Mutex<std::collections::HashMap<usize, UsmAllocation>> {
+    static RAW: std::sync::LazyLock<parking_lot::Mutex<std::collections::HashMap<usize, UsmAllocation>>> =
+        std::sync::LazyLock::new(Default::default);
+    &RAW
+}
+
+macro_rules! shortcuts {
+    ($($(#[$doc:meta])* $name:ident $([$generic:ident])? ($($argument:ident: $type:ty),*);)*) => {
+        impl Queue { $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for the method of [`Handler`](crate::Handler) of the same name.
+            pub unsafe fn $name$(<$generic: DeviceCopyable>)?(&self, $($argument: $type),*) -> Result<Event> {
+                // SAFETY: the caller's contract.
+                self.submit(|cg| unsafe { cg.$name($($argument),*) })
+            }
+        )* }
+    };
+}
+
+shortcuts! {
+    /// Shortcut: copies bytes.
+    memcpy(target: *mut u8, source: *const u8, bytes: usize);
+    /// Shortcut: sets bytes.
+    memset(target: *mut u8, value: u8, bytes: usize);
+    /// Shortcut: fills elements.
+    fill_usm[T](target: *mut T, value: T, len: usize);
+    /// Shortcut: a hint that memory will be used on the queue's device.
+    prefetch(pointer: *mut u8, bytes: usize);
+    /// Shortcut: a hint on how memory is used.
+    mem_advise(pointer: *mut u8, bytes: usize, advice: crate::Advice);
+}

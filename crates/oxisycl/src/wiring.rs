@@ -1,0 +1,19 @@
+//! Brings the runtime and the backends together; the only place that names concrete backends.
+
+use oxisycl_backend_host::HostBackend;
+use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
+
+use crate::Result;
+
+/// The process's runtime, made at the first call (S-F5).
+pub(crate) fn runtime() -> Result<&'static Runtime> {
+    get_or_init(|| {
+        #[allow(unused_mut, reason = "only mutated with the feature `simulated`")]
+        let mut backends: Vec<Box<dyn oxisycl_backend::Backend>> = vec![Box::new(HostBackend::new())];
+        #[cfg(feature = "simulated")]
+        if let Some(simulated) = crate::simulated::from_env()? {
+            backends.push(simulated);
+        }
+        Ok(Wiring { backends, in_kernel: oxisycl_backend_host::in_kernel })
+    })
+}

@@ -1,0 +1,83 @@
+//! `cargo xtask bench`: one benchmark of the facade, and the check of the results it writes.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::outcome::{Failure, Outcome, Result};
+use crate::process::{self, cargo};
+use crate::workspace::{Workspace, read};
+
+/// What every result states.
+const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
+
+/// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
+    let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !name.starts_with('-')) else {
+        return Err(Failure::new("the name of a benchmark is missing"));
+    };
+    let (file, rest) = json_file(rest)?;
+    let mut command = cargo(workspace);
+    command.args(["bench", "-p", "oxisycl", "--bench", name, "--"]);
+    if let Some(file) = &file {
+        command.arg("--json").arg(file);
+    }
+    process::run(command.args(rest))?;
+    match file {
+        Some(file) => Ok(Outcome::Passed(format!("{} results", check(&read(&file)?)?))),
+        None => Ok(Outcome::passed()),
+    }
+}
+
+/// The file after `--json`, and the other arguments. Made absolute, because cargo starts a benchmark in its package's folder.
+fn json_file(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
+    let mut file = None;
+    let mut rest = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--json" {
+            let path = arguments.next().ok_or_else(|| Failure::new("--json needs a file"))?;
+            let absolute = std::path::absolute(Path::new(path));
+            file = Some(absolute.map_err(|error| Failure::new(format!("{path}: {error}")))?);
+        } else {
+            rest.push(argument);
+        }
+    }
+    Ok((file, rest))
+}
+
+/// The number of results in a file; each must have every key, and there must be one.
+fn check(json: &str) -> Result<usize> {
+    let value: Value = json.parse().map_err(|error| Failure::new(format!("the results are no JSON: {error}")))?;
+    let results = value.as_array().ok_or_else(|| Failure::new("the results are no list"))?;
+    for (position, result) in results.iter().enumerate() {
+        if let Some(key) = KEYS.iter().find(|key| result.get(**key).is_none()) {
+            return Err(Failure::new(format!("result {}: no \"{key}\"", position + 1)));
+        }
+    }
+    if results.is_empty() { Err(Failure::new("the benchmark wrote no results")) } else { Ok(results.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_becomes_absolute_and_the_rest_is_passed_on() {
+        let arguments = ["--json", "out.json", "submit"].map(str::to_owned);
+        let (file, rest) = json_file(&arguments).unwrap();
+        assert!(file.unwrap().is_absolute());
+        assert_eq!(rest, ["submit"]);
+        assert!(json_file(&arguments[..1]).is_err());
+    }
+
+    #[test]
+    fn results_are_complete_or_refused() {
+        let good = r#"[{"name": "a", "value": 1.0, "unit": "us", "peer": null, "peer_value": null, "ratio": null}]"#;
+        assert_eq!(check(good), Ok(1));
+        assert_eq!(check(&good.replace("\"unit\"", "\"units\"")).unwrap_err().message, "result 1: no \"unit\"");
+        for wrong in ["[]", "{}", "not json", "[1]"] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+    }
+}

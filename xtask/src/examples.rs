@@ -1,0 +1,35 @@
+//! The examples: all are built, and those that need no argument and end by themselves are run.
+
+use std::fs;
+
+use crate::outcome::{Failure, Outcome, Result};
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+const PACKAGE: &str = "oxisycl";
+/// Run as smoke tests. What they write goes to a folder below the target directory.
+const RUN: &[&str] = &["ls", "tour"];
+
+/// Builds all examples of the facade in release and runs those of [`RUN`] that exist.
+pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
+    let package = workspace.require(PACKAGE)?;
+    let built = package.targets.iter().filter(|target| target.kind == "example").count();
+    if built == 0 {
+        return Err(Failure::new(format!("package {PACKAGE} has no examples")));
+    }
+    process::run(cargo(workspace).args(["build", "--release", "-p", PACKAGE, "--examples"]))?;
+    let folder = workspace.target_directory.join("examples");
+    fs::create_dir_all(&folder).map_err(|error| Failure::new(format!("{}: {error}", folder.display())))?;
+    let mut ran = Vec::new();
+    for name in RUN.iter().filter(|name| package.target("example", name).is_some()) {
+        let mut command = cargo(workspace);
+        command.args(["run", "--release", "-p", PACKAGE, "--example", name]);
+        command.arg("--manifest-path").arg(workspace.root.join("Cargo.toml"));
+        process::run(command.current_dir(&folder))?;
+        ran.push(*name);
+    }
+    Ok(Outcome::Passed(format!(
+        "{built} built, run: {}",
+        if ran.is_empty() { "none".to_owned() } else { ran.join(", ") }
+    )))
+}

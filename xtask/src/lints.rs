@@ -1,0 +1,37 @@
+//! Formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
+
+use crate::outcome::{Outcome, Result};
+use crate::process::{cargo, run};
+use crate::workspace::Workspace;
+
+/// The crate that users name; its features are the features of the project.
+const FACADE: &str = "oxisycl";
+
+/// `cargo fmt --check` over all crates.
+pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {
+    run(cargo(workspace).args(["fmt", "--all", "--check"]))?;
+    Ok(Outcome::passed())
+}
+
+/// Clippy over everything that the default features build, warnings denied.
+pub(crate) fn clippy(workspace: &Workspace) -> Result<Outcome> {
+    run(cargo(workspace).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    Ok(Outcome::passed())
+}
+
+/// The facade with no feature, with each alone and with all. Clippy is a check that also denies warnings, such as imports that
+/// only some feature uses.
+pub(crate) fn features(workspace: &Workspace) -> Result<Outcome> {
+    let facade = workspace.require(FACADE)?;
+    let check = |features: &[&str]| {
+        let mut command = cargo(workspace);
+        run(command.args(["clippy", "-p", FACADE]).args(features).args(["--", "-D", "warnings"]))
+    };
+    check(&["--no-default-features"])?;
+    let features = facade.features.iter().filter(|feature| *feature != "default");
+    for feature in features.clone() {
+        check(&["--no-default-features", "--features", feature])?;
+    }
+    check(&["--all-features"])?;
+    Ok(Outcome::Passed(format!("{} features alone, none, all", features.count())))
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask`: every check and every measurement of this repository, one verb each.
+//!
+//! Each verb is a file; `validate.rs` chains them into the stages that must pass before a change is merged. Invariants: a run
+//! in which nothing was tested is a failure, and what could not be done on this machine is said, not dropped. Knows the
+//! crates by name only; depends on none of them.
+#![forbid(unsafe_code)]
+
+mod asan;
+mod bench;
+mod book;
+mod conformance;
+mod counts;
+mod deny;
+mod docs;
+mod examples;
+mod lints;
+mod loom;
+mod miri;
+mod msrv;
+mod outcome;
+mod package;
+mod process;
+mod requirements;
+mod suites;
+mod test;
+mod tidy;
+mod tools;
+mod validate;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use outcome::{Failure, Outcome, Result};
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask VERB [ARGUMENTS]
+
+  validate [--only A,B] [--skip A,B] [--list]
+                          every check, in stages; --list names the stages
+  test [--install] [--only A,B] [--skip A,B]
+                          installs the tools that stages need below the target directory, then validates;
+                          with --install or under CI a stage that cannot run is a failure
+  tidy                    the rules of ARCHITECTURE.md: dependency edges, manifests, sources, settings
+  requirements            requirements.toml against its numbers and against the tests
+  conformance --device host|simulated|cuda|opencl [FILTER]
+                          the conformance suite on one kind of device
+  bench NAME [--json FILE] [ARGUMENTS]
+                          a benchmark; FILE receives its results
+  miri                    unit tests of the unsafe core under Miri (needs a nightly toolchain with miri)
+  loom                    models of the event and pool protocols under loom
+  asan                    the conformance suite under AddressSanitizer (needs a nightly toolchain)
+  package [--no-verify]   packages every published crate and builds what was packaged
+  book                    builds the book and compiles its snippets
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let Some((verb, rest)) = arguments.split_first() else {
+        eprint!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    if ["help", "--help", "-h"].contains(&verb.as_str()) {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match run(verb, rest) {
+        Ok(Outcome::Passed(note)) if note.is_empty() => println!("{verb}: passed"),
+        Ok(Outcome::Passed(note)) => println!("{verb}: passed ({note})"),
+        Ok(Outcome::Skipped(reason)) => println!("{verb}: did not run: {reason}"),
+        Err(failure) => {
+            eprintln!("{failure}\n{verb}: failed");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(verb: &str, rest: &[String]) -> Result<Outcome> {
+    let workspace = Workspace::load()?;
+    match verb {
+        "validate" => validate::run(&workspace, rest),
+        "test" => test::run(&workspace, rest),
+        "conformance" => conformance::run(&workspace, rest),
+        "bench" => bench::run(&workspace, rest),
+        "package" => package::run(&workspace, rest),
+        _ => {
+            let run = match verb {
+                "tidy" => tidy::run,
+                "requirements" => requirements::run,
+                "miri" => miri::run,
+                "loom" => loom::run,
+                "asan" => asan::run,
+                "book" => book::run,
+                _ => return Err(Failure::new(format!("unknown verb \"{verb}\"\n\n{USAGE}"))),
+            };
+            match rest.first() {
+                None => run(&workspace),
+                Some(argument) => Err(Failure::new(format!("unexpected argument \"{argument}\""))),
+            }
+        }
+    }
+}

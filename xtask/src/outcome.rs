@@ -1,0 +1,69 @@
+use std::fmt;
+
+/// How a stage or a verb ended without a failure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything was done; the text says how much, and may be empty.
+    Passed(String),
+    /// Something could not be done on this machine; the text says what and why.
+    Skipped(String),
+}
+
+/// Why a stage or a verb failed: one line, and the findings behind it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// What went wrong, in one line.
+    pub(crate) message: String,
+    /// One line for each place that has to change; may be empty.
+    pub(crate) findings: Vec<String>,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Outcome {
+    /// Passed, with nothing to add.
+    pub(crate) fn passed() -> Self {
+        Self::Passed(String::new())
+    }
+}
+
+impl Failure {
+    /// A failure that its one line explains.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), findings: Vec::new() }
+    }
+
+    /// `Ok` without findings, else a failure that lists them.
+    pub(crate) fn unless_empty(what: &str, findings: Vec<String>) -> Result<()> {
+        match findings.len() {
+            0 => Ok(()),
+            1 => Err(Self { message: format!("1 {what}"), findings }),
+            n => Err(Self { message: format!("{n} {what}s"), findings }),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "  {finding}")?;
+        }
+        write!(f, "{}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_findings_are_no_failure() {
+        assert_eq!(Failure::unless_empty("broken rule", Vec::new()), Ok(()));
+    }
+
+    #[test]
+    fn findings_are_counted_and_listed_before_the_message() {
+        let failure = Failure::unless_empty("broken rule", vec!["a".into(), "b".into()]).unwrap_err();
+        assert_eq!(failure.to_string(), "  a\n  b\n2 broken rules");
+    }
+}

@@ -1,0 +1,188 @@
+//! Child processes: started in the workspace root, shown while they run, optionally captured.
+//!
+//! Owns the environment that children see: the tools of this workspace come first in `PATH`, and the variables that `cargo run`
+//! set for this very program are taken away again. Does not decide what a child's output means; see [`counts`](crate::counts).
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::outcome::{Failure, Result};
+use crate::workspace::Workspace;
+
+/// What a finished child wrote.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    /// Its standard output.
+    pub(crate) stdout: String,
+    /// Its standard error.
+    pub(crate) stderr: String,
+    /// Whether it exited with status 0.
+    pub(crate) success: bool,
+    /// The command line, for messages.
+    pub(crate) line: String,
+}
+
+impl Captured {
+    /// `Ok` if the child succeeded.
+    pub(crate) fn succeeded(self) -> Result<Self> {
+        if self.success { Ok(self) } else { Err(Failure::new(format!("`{}` failed", self.line))) }
+    }
+
+    /// Both streams, standard output first.
+    pub(crate) fn output(&self) -> String {
+        format!("{}\n{}", self.stdout, self.stderr)
+    }
+}
+
+/// The cargo that runs this program, started in the workspace root.
+pub(crate) fn cargo(workspace: &Workspace) -> Command {
+    command(workspace, &env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The nightly cargo behind rustup's proxy; [`has_nightly`] says whether there is one.
+pub(crate) fn nightly_cargo(workspace: &Workspace) -> Command {
+    let mut cargo = command(workspace, &OsString::from("cargo"));
+    cargo.arg("+nightly");
+    // They name the stable toolchain and would win over `+nightly` in processes that cargo starts.
+    for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
+        cargo.env_remove(variable);
+    }
+    cargo
+}
+
+/// Whether `cargo +nightly` with the given arguments succeeds.
+pub(crate) fn has_nightly(workspace: &Workspace, probe: &[&str]) -> bool {
+    succeeds(nightly_cargo(workspace).args(probe))
+}
+
+/// Any program, started in the workspace root with the tools of the workspace first in `PATH`.
+pub(crate) fn command(workspace: &Workspace, program: &OsString) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(&workspace.root);
+    let mut path = vec![workspace.tools_directory().join("bin")];
+    path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    if let Ok(path) = env::join_paths(path) {
+        command.env("PATH", path);
+    }
+    for (name, _) in env::vars_os() {
+        if set_by_cargo_run(&name.to_string_lossy()) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn set_by_cargo_run(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_")
+        || ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"]
+            .contains(&name)
+}
+
+/// Runs a child that shares this program's terminal; it must exit with status 0.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = announce(command);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::new(format!("`{line}` failed: {status}"))),
+        Err(error) => Err(Failure::new(format!("`{line}` could not be started: {error}"))),
+    }
+}
+
+/// Runs a child, shows what it writes, and keeps it. `Err` only if it could not be started.
+pub(crate) fn run_captured(command: &mut Command) -> Result<Captured> {
+    let line = announce(command);
+    // Counts are read from the text: no escape sequences in it, whatever the user prefers.
+    command.env("CARGO_TERM_COLOR", "never");
+    capture(command, line, Echo::Both)
+}
+
+/// Runs a child and keeps what it writes without showing it. `Err` only if it could not be started.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<Captured> {
+    let line = command_line(command);
+    capture(command, line, Echo::Nothing)
+}
+
+/// Whether a child exits with status 0; nothing is shown.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    run_quietly(command).is_ok_and(|captured| captured.success)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Echo {
+    Both,
+    Nothing,
+}
+
+fn capture(command: &mut Command, line: String, echo: Echo) -> Result<Captured> {
+    let failure = |error: io::Error| Failure::new(format!("`{line}` could not be started: {error}"));
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failure)?;
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Failure::new(format!("`{line}` has no output streams")));
+    };
+    let (stdout, stderr) = thread::scope(|scope| {
+        let stderr = scope.spawn(move || tee(stderr, io::stderr(), echo));
+        (tee(stdout, io::stdout(), echo), stderr.join().unwrap_or_default())
+    });
+    let status = child.wait().map_err(failure)?;
+    Ok(Captured { stdout, stderr, success: status.success(), line })
+}
+
+/// Reads a stream to its end; shows each line at once if asked to. A stream that cannot be shown is still read.
+fn tee(source: impl Read, mut sink: impl Write, echo: Echo) -> String {
+    let mut source = BufReader::new(source);
+    let mut text = String::new();
+    let mut line = Vec::new();
+    while matches!(source.read_until(b'\n', &mut line), Ok(n) if n > 0) {
+        if echo == Echo::Both {
+            let _ = sink.write_all(&line).and_then(|()| sink.flush());
+        }
+        text.push_str(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    text
+}
+
+fn announce(command: &Command) -> String {
+    let line = command_line(command);
+    println!("$ {line}");
+    line
+}
+
+fn command_line(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let mut line = program.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_this_very_package_are_not_passed_on() {
+        assert!(set_by_cargo_run("CARGO_PKG_NAME"));
+        assert!(set_by_cargo_run("CARGO_MANIFEST_DIR"));
+        assert!(!set_by_cargo_run("CARGO_TARGET_DIR"));
+        assert!(!set_by_cargo_run("CARGO_HOME"));
+    }
+
+    #[test]
+    fn a_stream_is_read_to_its_end_even_if_it_is_not_text() {
+        let mut shown = Vec::new();
+        assert_eq!(tee(&b"one\n\xff\nlast"[..], &mut shown, Echo::Both), "one\n\u{fffd}\nlast");
+        assert_eq!(shown, b"one\n\xff\nlast");
+    }
+
+    #[test]
+    fn command_lines_name_the_program_without_its_folder() {
+        assert_eq!(command_line(Command::new("/usr/bin/cargo").args(["test", "-q"])), "cargo test -q");
+    }
+}

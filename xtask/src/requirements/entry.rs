@@ -1,0 +1,95 @@
+use toml::{Table, Value};
+
+use crate::outcome::{Failure, Result};
+use crate::workspace::parse_toml;
+
+/// One requirement: its number, its tests, and why there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) tests: Vec<String>,
+    pub(super) reason: Option<String>,
+}
+
+/// The keys an entry may have.
+const KEYS: &[&str] = &["id", "source", "behaviour", "tests", "reason"];
+
+/// Reads the entries; a key that is missing, unknown, empty or of the wrong type is a failure that names the entry.
+pub(super) fn parse(text: &str) -> Result<Vec<Entry>> {
+    let document = parse_toml(super::FILE, text)?;
+    if let Some(key) = document.keys().find(|key| *key != "requirement") {
+        return Err(Failure::new(format!("{}: unknown key \"{key}\" (expected: [[requirement]])", super::FILE)));
+    }
+    let entries = document.get("requirement").and_then(Value::as_array);
+    let Some(entries) = entries else {
+        return Err(Failure::new(format!("{}: no [[requirement]]", super::FILE)));
+    };
+    let tables = entries.iter().enumerate().map(|(position, entry)| match entry.as_table() {
+        Some(table) => from_table(position, table),
+        None => Err(Failure::new(format!("entry {}: not a table", position + 1))),
+    });
+    tables.collect()
+}
+
+fn from_table(position: usize, table: &Table) -> Result<Entry> {
+    let id = text(&format!("entry {}", position + 1), table, "id")?
+        .ok_or_else(|| Failure::new(format!("entry {}: no id", position + 1)))?;
+    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        return Err(Failure::new(format!("{id}: unknown key \"{key}\" (known: {})", KEYS.join(", "))));
+    }
+    for key in ["source", "behaviour"] {
+        text(&id, table, key)?.ok_or_else(|| Failure::new(format!("{id}: no {key}")))?;
+    }
+    let wrong = || Failure::new(format!("{id}: tests is not a list of names"));
+    let mut tests = Vec::new();
+    if let Some(list) = table.get("tests") {
+        for test in list.as_array().ok_or_else(wrong)? {
+            tests.push(test.as_str().ok_or_else(wrong)?.to_owned());
+        }
+    }
+    let reason = text(&id, table, "reason")?;
+    Ok(Entry { id, tests, reason })
+}
+
+/// A non-empty text, or `None` if the key is absent.
+fn text(owner: &str, table: &Table, key: &str) -> Result<Option<String>> {
+    match table.get(key).map(Value::as_str) {
+        None => Ok(None),
+        Some(Some(text)) if !text.trim().is_empty() => Ok(Some(text.to_owned())),
+        Some(_) => Err(Failure::new(format!("{owner}: {key} is empty or not a text"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "[[requirement]]\nid = \"A1\"\nsource = \"s\"\nbehaviour = \"b\"\n";
+
+    fn error(text: &str) -> String {
+        parse(text).unwrap_err().message
+    }
+
+    #[test]
+    fn an_entry_may_have_tests_or_a_reason_or_neither() {
+        let bare = Entry { id: "A1".to_owned(), tests: Vec::new(), reason: None };
+        assert_eq!(parse(GOOD), Ok(vec![bare.clone()]));
+        let tests = parse(&format!("{GOOD}tests = [\"a b\", \"a c\"]\n")).unwrap();
+        assert_eq!(tests, [Entry { tests: vec!["a b".to_owned(), "a c".to_owned()], ..bare.clone() }]);
+        let reason = parse(&format!("{GOOD}tests = []\nreason = \"later\"\n")).unwrap();
+        assert_eq!(reason, [Entry { reason: Some("later".to_owned()), ..bare }]);
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        assert_eq!(error("[[requirement]]\nsource = \"s\"\n"), "entry 1: no id");
+        assert_eq!(error("[[requirement]]\nid = \"A1\"\nsource = \"s\"\n"), "A1: no behaviour");
+        assert_eq!(error(&format!("{GOOD}tests = \"a\"\n")), "A1: tests is not a list of names");
+        assert_eq!(error(&format!("{GOOD}tests = [1]\n")), "A1: tests is not a list of names");
+        assert_eq!(error(&format!("{GOOD}reason = \" \"\n")), "A1: reason is empty or not a text");
+        assert!(error(&format!("{GOOD}test = []\n")).starts_with("A1: unknown key \"test\""));
+        assert!(error("[[requirements]]\n").contains("unknown key \"requirements\""));
+        assert!(error("id = ").starts_with("requirements.toml: "));
+        assert_eq!(error(""), "requirements.toml: no [[requirement]]");
+    }
+}

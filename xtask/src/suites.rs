@@ -1,0 +1,167 @@
+//! The tests of all crates: unit, integration and documentation tests, and the facade's once more in release.
+//!
+//! Invariant: a run counts only if about as many tests ran as the sources hold; a run of no tests is a failure.
+//! Tests with their own `main` do not speak the test runner's protocol and run one by one. The conformance suite among them has
+//! stages of its own; see [`conformance`].
+
+use crate::conformance;
+use crate::counts::Counts;
+use crate::outcome::{Failure, Outcome, Result};
+use crate::process::{Captured, cargo, run, run_captured, succeeds};
+use crate::workspace::{File, Workspace, read};
+
+/// The share of the test functions in the sources that must run, in percent: a few need another system or feature.
+const SHARE: u64 = 90;
+/// The fewest documentation tests.
+const FEWEST_DOC_TESTS: u64 = 1;
+
+/// A test with its own `main`.
+#[derive(Debug, PartialEq, Eq)]
+struct BareTest {
+    package: String,
+    name: String,
+}
+
+/// All tests of the workspace in the development profile, then the documentation tests.
+pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
+    let bare = bare_tests(workspace)?;
+    let fewest = (test_functions(&workspace.files(&["rs"])?) * SHARE / 100).max(1);
+    let counts = if succeeds(cargo(workspace).args(["nextest", "--version"])) {
+        let counts = with_nextest(workspace, &bare, fewest)?;
+        for test in bare.iter().filter(|test| !test.is_conformance()) {
+            run(cargo(workspace).args(["test", "-p", &test.package, "--test", &test.name]))?;
+        }
+        counts
+    } else {
+        println!("  cargo-nextest is not installed: tests run without a time limit each");
+        let mut command = cargo(workspace);
+        command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]);
+        count(run_captured(&mut command)?, Counts::of_cargo_test, fewest)?
+    };
+    let mut command = cargo(workspace);
+    command.args(["test", "--doc", "--workspace", "--no-fail-fast"]);
+    let documentation = count(run_captured(&mut command)?, Counts::of_cargo_test, FEWEST_DOC_TESTS)?;
+    Ok(Outcome::Passed(format!("{} tests, {} documentation tests", counts.passed, documentation.passed)))
+}
+
+/// The tests of the facade, the runtime and the host backend in release: optimisation finds other bugs in unsafe code.
+pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
+    let mut command = cargo(workspace);
+    command.args([
+        "test",
+        "--release",
+        "--no-fail-fast",
+        "-p",
+        "oxisycl-runtime",
+        "-p",
+        "oxisycl-backend-host",
+        "--lib",
+    ]);
+    let mut counts = count(run_captured(&mut command)?, Counts::of_cargo_test, 1)?;
+
+    let facade = workspace.require("oxisycl")?;
+    let bare = facade.tests_without_harness()?;
+    let mut command = cargo(workspace);
+    command.args(["test", "--release", "--no-fail-fast", "-p", "oxisycl", "--lib"]);
+    for target in facade.targets.iter().filter(|target| target.kind == "test" && !bare.contains(&target.name)) {
+        // What does not compile does not compile in either profile.
+        if !read(&target.source)?.contains("trybuild::") {
+            command.args(["--test", &target.name]);
+        }
+    }
+    counts.passed += count(run_captured(&mut command)?, Counts::of_cargo_test, 0)?.passed;
+    Ok(Outcome::Passed(format!("{} tests", counts.passed)))
+}
+
+fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64) -> Result<Counts> {
+    let mut command = cargo(workspace);
+    command.args(["nextest", "run", "--workspace"]);
+    if !bare.is_empty() {
+        command.args(["-E", &filter(bare)]);
+    }
+    count(run_captured(&mut command)?, Counts::of_nextest, fewest)
+}
+
+/// The nextest filter for all tests but those with their own `main`.
+fn filter(bare: &[BareTest]) -> String {
+    let names = bare.iter().map(|test| format!("binary_id(={}::{})", test.package, test.name));
+    format!("not ({})", names.collect::<Vec<_>>().join(" | "))
+}
+
+/// The counts of a run that succeeded, if they reach `fewest`.
+pub(crate) fn count(captured: Captured, read: fn(&str) -> Counts, fewest: u64) -> Result<Counts> {
+    let captured = captured.succeeded()?;
+    enough(&captured.line, read(&captured.output()), fewest)
+}
+
+fn enough(line: &str, counts: Counts, fewest: u64) -> Result<Counts> {
+    if counts.failed > 0 {
+        return Err(Failure::new(format!("`{line}`: {} tests failed", counts.failed)));
+    }
+    if counts.passed < fewest {
+        return Err(Failure::new(format!("`{line}`: {} tests ran, at least {fewest} expected", counts.passed)));
+    }
+    Ok(counts)
+}
+
+/// The number of test functions in the sources that an ordinary build contains. Files that mention loom do not count: their
+/// tests may exist in its own build only.
+fn test_functions(files: &[File]) -> u64 {
+    let counted = files.iter().filter(|file| !file.text.contains("loom"));
+    counted.map(|file| file.text.lines().filter(|line| line.trim() == "#[test]").count() as u64).sum()
+}
+
+fn bare_tests(workspace: &Workspace) -> Result<Vec<BareTest>> {
+    let mut tests = Vec::new();
+    for package in &workspace.packages {
+        let names = package.tests_without_harness()?;
+        tests.extend(names.into_iter().map(|name| BareTest { package: package.name.clone(), name }));
+    }
+    Ok(tests)
+}
+
+impl BareTest {
+    fn is_conformance(&self) -> bool {
+        (self.package.as_str(), self.name.as_str()) == (conformance::PACKAGE, conformance::TEST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_with_their_own_main_are_left_out_of_nextest() {
+        let test = |name: &str| BareTest { package: "oxisycl".to_owned(), name: name.to_owned() };
+        assert_eq!(filter(&[test("conformance")]), "not (binary_id(=oxisycl::conformance))");
+        assert_eq!(filter(&[test("a"), test("b")]), "not (binary_id(=oxisycl::a) | binary_id(=oxisycl::b))");
+        assert!(test("conformance").is_conformance() && !test("a").is_conformance());
+    }
+
+    #[test]
+    fn test_functions_are_counted_where_an_ordinary_build_has_them() {
+        let file = |text: &str| File { path: "a.rs".to_owned(), text: text.to_owned() };
+        let plain = file("    #[test]\n    fn a() {}\n// #[test]\n#[test]\nfn b() {}\n");
+        assert_eq!(test_functions(&[plain, file("#[cfg(loom)]\n#[test]\nfn c() {}\n")]), 2);
+    }
+
+    #[test]
+    fn a_run_of_too_few_tests_fails() {
+        assert!(enough("cargo test", Counts { passed: 5, failed: 0 }, 5).is_ok());
+        let few = enough("cargo test", Counts::default(), 1).unwrap_err();
+        assert_eq!(few.message, "`cargo test`: 0 tests ran, at least 1 expected");
+        assert!(enough("cargo test", Counts { passed: 50, failed: 1 }, 5).is_err());
+    }
+
+    #[test]
+    fn output_counts_only_if_the_run_succeeded() {
+        let captured = |success| Captured {
+            stdout: "test result: ok. 3 passed; 0 failed;".to_owned(),
+            stderr: String::new(),
+            success,
+            line: "cargo test".to_owned(),
+        };
+        assert_eq!(count(captured(true), Counts::of_cargo_test, 1), Ok(Counts { passed: 3, failed: 0 }));
+        assert!(count(captured(false), Counts::of_cargo_test, 1).is_err());
+    }
+}

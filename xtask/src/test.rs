@@ -1,0 +1,64 @@
+//! `cargo xtask test`: installs what stages need below the target directory, then validates.
+
+use crate::outcome::{Failure, Outcome, Result};
+use crate::tools::{TOOLS, Tool};
+use crate::validate::{Options, run_stages};
+use crate::workspace::Workspace;
+
+/// `cargo xtask test [--install] [--only A,B] [--skip A,B]`.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
+    let (mut options, rest) = Options::parse(arguments)?;
+    if let Some(unknown) = rest.iter().find(|argument| **argument != "--install") {
+        return Err(Failure::new(format!("unexpected argument \"{unknown}\" (known: --install, --only, --skip)")));
+    }
+    options.strict |= !rest.is_empty();
+
+    let mut missing = Vec::new();
+    println!("==> set-up");
+    for tool in TOOLS.iter().filter(|tool| tool.stages.iter().any(|stage| options.selects(stage))) {
+        if let Err(failure) = tool.install(workspace) {
+            println!("  {failure}");
+            missing.push(tool);
+        }
+    }
+    println!();
+    let outcome = run_stages(workspace, &options);
+    report(outcome, &missing, options.strict)
+}
+
+/// Adds the tools that could not be installed to the outcome of the stages.
+fn report(outcome: Result<Outcome>, missing: &[&Tool], strict: bool) -> Result<Outcome> {
+    if missing.is_empty() {
+        return outcome;
+    }
+    let tools = missing.iter().map(|tool| format!("{} (for {})", tool.name, tool.stages.join(", ")));
+    let note = format!("not installed: {}", tools.collect::<Vec<_>>().join(", "));
+    match outcome {
+        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages)) if strict => {
+            Err(Failure::new(format!("{stages}; {note}")))
+        }
+        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages)) => Ok(Outcome::Passed(format!("{stages}; {note}"))),
+        Err(failure) => Err(Failure { message: format!("{note}\n{}", failure.message), ..failure }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_missing_fails_only_a_strict_run() {
+        let passed = || Ok(Outcome::Passed("16 stages".to_owned()));
+        assert_eq!(report(passed(), &[], true), passed());
+        let lenient = report(passed(), &[&TOOLS[1]], false);
+        assert_eq!(lenient, Ok(Outcome::Passed("16 stages; not installed: cargo-deny (for deny)".to_owned())));
+        assert!(report(passed(), &[&TOOLS[1]], true).is_err());
+    }
+
+    #[test]
+    fn failing_stages_stay_the_last_words() {
+        let failed = Err(Failure::new("9 seconds; failed: fmt"));
+        let message = report(failed, &[&TOOLS[2]], false).unwrap_err().message;
+        assert_eq!(message, "not installed: mdbook (for book)\n9 seconds; failed: fmt");
+    }
+}

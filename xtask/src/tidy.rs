@@ -1,0 +1,56 @@
+//! The rules of `ARCHITECTURE.md` that a machine can check: who may depend on whom, what every crate states about itself, and
+//! what no source may contain.
+//!
+//! Each module below holds one kind of rule as functions from text to findings, so that every rule has its own test.
+//! Reads the workspace, changes nothing, and needs no build.
+
+mod documents;
+mod edges;
+mod manifests;
+mod sources;
+
+use crate::outcome::{Failure, Outcome, Result};
+use crate::workspace::{Workspace, read};
+
+/// Crates in which `unsafe` cannot even be allowed.
+const WITHOUT_UNSAFE: &[&str] = &["oxisycl-types", "oxisycl-image", "oxisycl-macros", "xtask"];
+
+/// Checks every rule; all findings are reported together.
+pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
+    let mut findings = Vec::new();
+    for package in &workspace.packages {
+        findings.extend(edges::check(package));
+        findings.extend(manifests::check(package, &package.manifest()?)?);
+        if WITHOUT_UNSAFE.contains(&package.name.as_str())
+            && let Some(target) = package.main_target()
+        {
+            findings.extend(sources::check_forbids_unsafe(&workspace.relative(&target.source), &read(&target.source)?));
+        }
+    }
+
+    let files = workspace.files(&["rs", "toml", "md", "yml"])?;
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let mut long = Vec::new();
+    for file in &files {
+        findings.extend(sources::check_tabs(file));
+        if file.path.ends_with(".rs") {
+            findings.extend(sources::check(file, &paths));
+            long.extend(sources::long_file(file));
+        }
+    }
+
+    match workspace.read("ARCHITECTURE.md") {
+        Ok(text) => findings.extend(documents::check_architecture(&text, &workspace.packages)),
+        Err(failure) => findings.push(failure.message),
+    }
+    match workspace.read("book/src/settings.md") {
+        Ok(text) => findings.extend(documents::check_settings(&text, &files)),
+        Err(failure) => findings.push(failure.message),
+    }
+
+    for warning in &long {
+        println!("  warning: {warning}");
+    }
+    Failure::unless_empty("broken rule", findings)?;
+    Ok(Outcome::Passed(format!("{} files, {} packages", files.len(), workspace.packages.len())))
+}

@@ -1,0 +1,106 @@
+use std::collections::BTreeSet;
+
+use crate::workspace::{File, Package};
+
+/// What every setting of the libraries begins with.
+const PREFIX: &str = "OXISYCL_";
+
+/// Findings for crates that `ARCHITECTURE.md` does not mention.
+pub(super) fn check_architecture(text: &str, packages: &[Package]) -> Vec<String> {
+    let missing = packages.iter().filter(|package| !mentions(text, &package.name));
+    missing.map(|package| format!("ARCHITECTURE.md: does not mention {}", package.name)).collect()
+}
+
+/// Findings for environment variables that stand in the crates' sources or in the book's table, but not in both.
+pub(super) fn check_settings(chapter: &str, files: &[File]) -> Vec<String> {
+    let described = variables(chapter);
+    let mut used = BTreeSet::new();
+    for file in files.iter().filter(|file| is_library_source(&file.path)) {
+        used.extend(variables(&file.text));
+    }
+    let undescribed = used.difference(&described).map(|name| format!("book/src/settings.md: does not describe {name}"));
+    let unused = described.difference(&used).map(|name| format!("book/src/settings.md: no crate reads {name}"));
+    undescribed.chain(unused).collect()
+}
+
+/// Whether a file is a source of a library, not of its integration tests.
+fn is_library_source(path: &str) -> bool {
+    let mut parts = path.split('/');
+    path.ends_with(".rs") && parts.next() == Some("crates") && parts.nth(1) == Some("src")
+}
+
+/// The variable names in a text. `OXISYCL_*` and names that are only a beginning do not count.
+fn variables(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (start, _) in text.match_indices(PREFIX) {
+        let rest = &text[start..];
+        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        if !name.ends_with('_') && !is_name_character(text[..start].chars().next_back()) {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Whether a name occurs as a whole: `oxisycl-backend` is not mentioned by `oxisycl-backend-host`.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let mut after = text[start + name.len()..].chars();
+        let continues = match after.next() {
+            Some('-') => is_name_character(after.next()),
+            next => is_name_character(next),
+        };
+        !continues && !is_name_character(before) && before != Some('-')
+    })
+}
+
+fn is_name_character(character: Option<char>) -> bool {
+    character.is_some_and(|c| c.is_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    fn package(name: &str) -> Package {
+        Package { name: name.to_owned(), ..Package::default() }
+    }
+
+    #[test]
+    fn a_longer_name_does_not_mention_a_shorter_one() {
+        let packages = [package("oxisycl-backend"), package("oxisycl-backend-host")];
+        let text = "`oxisycl-backend-host/` runs kernels";
+        assert_eq!(check_architecture(text, &packages), ["ARCHITECTURE.md: does not mention oxisycl-backend"]);
+        assert!(check_architecture("oxisycl-backend: the contract - oxisycl-backend-host", &packages).is_empty());
+    }
+
+    #[test]
+    fn settings_must_stand_in_both_places() {
+        let chapter = "| `OXISYCL_TRACE` | a file |\n| `OXISYCL_OLD` | gone |\nAll `OXISYCL_*` variables.";
+        let files = [
+            file("crates/a/src/trace.rs", "env::var(\"OXISYCL_TRACE\")"),
+            file("crates/a/src/deep/graph.rs", "env::var(\"OXISYCL_GRAPH\")"),
+            file("crates/a/tests/t.rs", "set_var(\"OXISYCL_ONLY_IN_A_TEST\")"),
+            file("examples/e.rs", "set_var(\"OXISYCL_ONLY_IN_AN_EXAMPLE\")"),
+        ];
+        assert_eq!(
+            check_settings(chapter, &files),
+            [
+                "book/src/settings.md: does not describe OXISYCL_GRAPH",
+                "book/src/settings.md: no crate reads OXISYCL_OLD"
+            ]
+        );
+    }
+
+    #[test]
+    fn parts_of_names_are_no_variables() {
+        assert!(variables("OXISYCL_* OXISYCL_SIMULATED_{n} MY_OXISYCL_X").is_empty());
+        assert_eq!(variables("OXISYCL_A,OXISYCL_B2.").into_iter().collect::<Vec<_>>(), ["OXISYCL_A", "OXISYCL_B2"]);
+    }
+}

@@ -1,0 +1,257 @@
+//! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes.
+//!
+//! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
+
+use std::env;
+use std::time::Instant;
+
+use crate::outcome::{Failure, Outcome, Result};
+use crate::workspace::Workspace;
+use crate::{book, conformance, deny, docs, examples, lints, loom, msrv, package, requirements, suites, tidy};
+
+/// One step of the validation.
+struct Stage {
+    name: &'static str,
+    run: fn(&Workspace) -> Result<Outcome>,
+}
+
+/// Cheap stages first: what they find needs no long wait.
+const STAGES: &[Stage] = &[
+    Stage { name: "fmt", run: lints::fmt },
+    Stage { name: "tidy", run: tidy::run },
+    Stage { name: "msrv", run: msrv::run },
+    Stage { name: "requirements", run: requirements::run },
+    Stage { name: "clippy", run: lints::clippy },
+    Stage { name: "features", run: lints::features },
+    Stage { name: "tests", run: suites::tests },
+    Stage { name: "release", run: suites::release },
+    Stage { name: "conformance-host", run: conformance::host },
+    Stage { name: "conformance-simulated", run: conformance::simulated },
+    Stage { name: "examples", run: examples::run },
+    Stage { name: "docs", run: docs::run },
+    Stage { name: "book", run: book::run },
+    Stage { name: "package", run: package::verified },
+    Stage { name: "deny", run: deny::run },
+    Stage { name: "loom", run: loom::run },
+];
+
+/// Which stages run, and what becomes of one that cannot.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    only: Option<Vec<String>>,
+    skip: Vec<String>,
+    /// A stage that cannot run on this machine is a failure. On from the start where `CI` is set.
+    pub(crate) strict: bool,
+}
+
+/// How one stage ended.
+struct Report {
+    name: &'static str,
+    seconds: f64,
+    result: Result<Outcome>,
+}
+
+impl Options {
+    /// Reads `--only A,B` and `--skip A,B`; hands back the arguments it does not know.
+    pub(crate) fn parse(arguments: &[String]) -> Result<(Self, Vec<&str>)> {
+        let mut options = Self { strict: is_set(env::var("CI").ok().as_deref()), ..Self::default() };
+        let mut rest = Vec::new();
+        let mut arguments = arguments.iter().map(String::as_str);
+        while let Some(argument) = arguments.next() {
+            let (flag, value) = match argument.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (argument, None),
+            };
+            if flag != "--only" && flag != "--skip" {
+                rest.push(argument);
+                continue;
+            }
+            let names = value.or_else(|| arguments.next());
+            let names = stage_names(names.ok_or_else(|| Failure::new(format!("{flag} needs names of stages")))?)?;
+            match flag {
+                "--only" => options.only.get_or_insert_default().extend(names),
+                _ => options.skip.extend(names),
+            }
+        }
+        Ok((options, rest))
+    }
+
+    /// Whether a stage is to run.
+    pub(crate) fn selects(&self, stage: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == stage))
+            && !self.skip.iter().any(|name| name == stage)
+    }
+}
+
+/// `cargo xtask validate`.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
+    let (options, rest) = Options::parse(arguments)?;
+    match rest.as_slice() {
+        [] => run_stages(workspace, &options),
+        ["--list"] => {
+            STAGES.iter().for_each(|stage| println!("{}", stage.name));
+            Ok(Outcome::passed())
+        }
+        [unknown, ..] => {
+            Err(Failure::new(format!("unexpected argument \"{unknown}\" (known: --only, --skip, --list)")))
+        }
+    }
+}
+
+/// Runs the selected stages and prints the table.
+pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    let mut reports = Vec::new();
+    for stage in STAGES.iter().filter(|stage| options.selects(stage.name)) {
+        println!("==> {}", stage.name);
+        let start = Instant::now();
+        let result = (stage.run)(workspace);
+        let report = Report { name: stage.name, seconds: start.elapsed().as_secs_f64(), result };
+        if let Err(failure) = &report.result {
+            println!("{failure}");
+        }
+        println!("<== {}\n", report.line());
+        reports.push(report);
+    }
+    println!("{:<24} {:>8}  result", "stage", "seconds");
+    for report in &reports {
+        println!("{}", report.line());
+    }
+    summary(&reports, options.strict)
+}
+
+impl Report {
+    /// The stage's row in the table.
+    fn line(&self) -> String {
+        let result = match &self.result {
+            Ok(Outcome::Passed(note)) if note.is_empty() => "passed".to_owned(),
+            Ok(Outcome::Passed(note)) => format!("passed ({note})"),
+            Ok(Outcome::Skipped(reason)) => format!("did not run: {reason}"),
+            Err(failure) => format!("FAILED: {}", failure.message.lines().next().unwrap_or_default()),
+        };
+        format!("{:<24} {:>8.1}  {result}", self.name, self.seconds)
+    }
+}
+
+/// The result of the whole run; failing stages are named last.
+fn summary(reports: &[Report], strict: bool) -> Result<Outcome> {
+    let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
+    let names = |is: fn(&Result<Outcome>) -> bool| -> Vec<&str> {
+        reports.iter().filter(|report| is(&report.result)).map(|report| report.name).collect()
+    };
+    let failed = names(Result::is_err);
+    let skipped = names(|result| matches!(result, Ok(Outcome::Skipped(_))));
+    let mut problems = Vec::new();
+    if reports.is_empty() {
+        problems.push("no stage ran".to_owned());
+    }
+    if strict && !skipped.is_empty() {
+        problems.push(format!("did not run, which CI and --install do not allow: {}", skipped.join(", ")));
+    }
+    if !failed.is_empty() {
+        problems.push(format!("failed: {}", failed.join(", ")));
+    }
+    if !problems.is_empty() {
+        return Err(Failure::new(format!("{:.0} seconds; {}", seconds, problems.join("; "))));
+    }
+    let mut note = format!("{} stages, {seconds:.0} seconds", reports.len());
+    if !skipped.is_empty() {
+        note.push_str(&format!("; did not run: {}", skipped.join(", ")));
+    }
+    Ok(Outcome::Passed(note))
+}
+
+/// Whether a variable such as `CI` says yes.
+fn is_set(value: Option<&str>) -> bool {
+    value.is_some_and(|value| !["", "0", "false"].contains(&value))
+}
+
+/// The names in a list with commas; each must be a stage.
+fn stage_names(list: &str) -> Result<Vec<String>> {
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let checked = names.map(|name| match STAGES.iter().any(|stage| stage.name == name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let known: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
+            Err(Failure::new(format!("unknown stage \"{name}\" (stages: {})", known.join(", "))))
+        }
+    });
+    checked.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<(Options, Vec<String>)> {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Options::parse(&arguments).map(|(options, rest)| (options, rest.into_iter().map(str::to_owned).collect()))
+    }
+
+    fn report(name: &'static str, result: Result<Outcome>) -> Report {
+        Report { name, seconds: 1.5, result }
+    }
+
+    #[test]
+    fn every_stage_runs_unless_some_are_chosen_or_left_out() {
+        let (all, _) = parse(&[]).unwrap();
+        assert!(STAGES.iter().all(|stage| all.selects(stage.name)));
+        let (some, _) = parse(&["--only", "fmt,tidy", "--only=docs", "--skip", "tidy"]).unwrap();
+        let chosen: Vec<&str> = STAGES.iter().map(|stage| stage.name).filter(|name| some.selects(name)).collect();
+        assert_eq!(chosen, ["fmt", "docs"]);
+    }
+
+    #[test]
+    fn wrong_stage_names_are_refused_with_the_right_ones() {
+        let failure = parse(&["--only", "fmt,test"]).unwrap_err();
+        assert!(failure.message.starts_with("unknown stage \"test\" (stages: fmt, tidy"), "{failure}");
+        assert!(parse(&["--skip"]).is_err());
+    }
+
+    #[test]
+    fn other_arguments_are_handed_back() {
+        assert_eq!(parse(&["--install", "--skip", "fmt"]).unwrap().1, ["--install"]);
+    }
+
+    #[test]
+    fn stage_names_are_unique() {
+        for (position, stage) in STAGES.iter().enumerate() {
+            assert!(STAGES[..position].iter().all(|other| other.name != stage.name), "{}", stage.name);
+        }
+    }
+
+    #[test]
+    fn ci_is_on_unless_it_is_switched_off() {
+        assert!(is_set(Some("1")) && is_set(Some("true")));
+        assert!(!is_set(None) && !is_set(Some("")) && !is_set(Some("false")) && !is_set(Some("0")));
+    }
+
+    #[test]
+    fn failing_stages_are_named_last() {
+        let reports = [
+            report("fmt", Ok(Outcome::passed())),
+            report("clippy", Err(Failure::new("x"))),
+            report("docs", Err(Failure::new("y"))),
+        ];
+        assert_eq!(summary(&reports, false).unwrap_err().message, "4 seconds; failed: clippy, docs");
+    }
+
+    #[test]
+    fn a_stage_that_cannot_run_fails_only_a_strict_run() {
+        let reports = [report("fmt", Ok(Outcome::passed())), report("deny", Ok(Outcome::Skipped("why".to_owned())))];
+        let lenient = summary(&reports, false);
+        assert_eq!(lenient, Ok(Outcome::Passed("2 stages, 3 seconds; did not run: deny".to_owned())));
+        assert!(summary(&reports, true).unwrap_err().message.ends_with("deny"));
+    }
+
+    #[test]
+    fn a_run_of_nothing_fails() {
+        assert!(summary(&[], false).is_err());
+    }
+
+    #[test]
+    fn rows_of_the_table_show_notes_and_first_lines() {
+        let row = report("fmt", Ok(Outcome::Passed("3 files".to_owned()))).line();
+        assert_eq!(row, "fmt                           1.5  passed (3 files)");
+        assert!(report("fmt", Err(Failure::new("one\ntwo"))).line().ends_with("FAILED: one"));
+    }
+}
