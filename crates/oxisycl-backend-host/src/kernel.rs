@@ -21,8 +21,7 @@ pub(crate) struct PanicReport {
 
 /// One kernel chunk that a thread is executing.
 pub(crate) struct Frame {
-    pub(crate) name: &'static str,
-    pub(crate) dimensions: u8,
+    pub(crate) command: *const KernelCommand,
     pub(crate) chunk: *const HostChunk,
     /// Written by the panic hook.
     pub(crate) location: RefCell<Option<String>>,
@@ -57,8 +56,7 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     let chunk = HostChunk::new(begin, end);
     let outer = CURRENT.with(Cell::get);
     let frame = Frame {
-        name: command.descriptor.name.unwrap_or(command.descriptor.type_name),
-        dimensions: command.range.dimensions,
+        command,
         chunk: &raw const chunk,
         location: RefCell::new(None),
         outer,

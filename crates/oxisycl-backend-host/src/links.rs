@@ -14,7 +14,7 @@
 use oxisycl_backend::{CommandFailure, EventStatus};
 use smallvec::SmallVec;
 
-use crate::sync::{AtomicU8, AtomicUsize, Lock, Ordering};
+use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, Lock, Ordering};
 
 const WAITING: u8 = 0;
 const RUNNING: u8 = 1;
@@ -22,11 +22,13 @@ const SUCCEEDED: u8 = 2;
 const FAILED: u8 = 3;
 
 /// Those who wait for a task.
-pub(crate) type Followers<T> = SmallVec<[T; 2]>;
+pub(crate) type Followers<T> = SmallVec<[T; 1]>;
 
 pub(crate) struct Links<T> {
     remaining: AtomicUsize,
     phase: AtomicU8,
+    /// Whether a dependency failed, so that the owner need not take the lock to know.
+    poisoned: AtomicBool,
     edges: Lock<Edges<T>>,
 }
 
@@ -51,6 +53,7 @@ impl<T> Links<T> {
         Self {
             remaining: AtomicUsize::new(dependencies + 1),
             phase: AtomicU8::new(WAITING),
+            poisoned: AtomicBool::new(false),
             edges: Lock::new(Edges { ended: false, failure: None, followers: SmallVec::new() }),
         }
     }
@@ -69,9 +72,11 @@ impl<T> Links<T> {
         Follow::Listed
     }
 
-    /// Remembers that a dependency failed. Only the first failure is kept.
+    /// Remembers that a dependency failed. Called before that dependency arrives. Only the first failure is kept.
     pub(crate) fn poison(&self, cause: CommandFailure) {
         self.edges.lock().failure.get_or_insert(cause);
+        // Published by the `arrive` that follows.
+        self.poisoned.store(true, Ordering::Relaxed);
     }
 
     /// Takes `count` from what the task waits for. True for the one caller after which nothing is left: it owns the task.
@@ -82,7 +87,7 @@ impl<T> Links<T> {
 
     /// The failure of a dependency. Asked by the owner, before the task runs.
     pub(crate) fn cause(&self) -> Option<CommandFailure> {
-        self.edges.lock().failure.clone()
+        if self.poisoned.load(Ordering::Relaxed) { self.edges.lock().failure.clone() } else { None }
     }
 
     /// Marks the task as running. Called by the owner.

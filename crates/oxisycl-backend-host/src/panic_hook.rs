@@ -34,13 +34,16 @@ fn record(frame: &Frame, info: &PanicHookInfo<'_>) {
 #[cfg(panic = "abort")]
 fn announce(frame: &Frame) {
     use std::io::Write;
-    // SAFETY: the frame is live, and its chunk lies beside it on this thread's stack.
-    let item = unsafe { &*frame.chunk }.item.get();
-    let id = &item[3 - usize::from(frame.dimensions.min(3))..];
-    let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{}\", work-item {id:?}", frame.name);
+    // SAFETY: the frame is live, so the kernel is running: its chunk lies on this thread's stack, and its command is kept by the task
+    // that runs.
+    let (command, chunk) = unsafe { (&*frame.command, &*frame.chunk) };
+    let id = &chunk.item.get()[3 - usize::from(command.range.dimensions.min(3))..];
+    let name = command.descriptor.display_name();
+    let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{name}\", work-item {id:?}");
 }
 
+/// The panic becomes a report.
 #[cfg(not(panic = "abort"))]
 fn announce(frame: &Frame) {
-    let _ = (frame.name, frame.dimensions, frame.chunk);
+    let _ = (frame.command, frame.chunk);
 }

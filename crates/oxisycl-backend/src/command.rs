@@ -13,6 +13,7 @@ use crate::{ArgumentBlock, MemoryId};
 /// Whoever enqueues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
 #[derive(Debug)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "it is moved a few times; a box would cost every launch an allocation")]
 pub enum Command {
     /// Run a kernel.
     Kernel(KernelCommand),

@@ -18,8 +18,8 @@ fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
     move |error| Error::with_source(ErrorCode::Invalid, format!("cannot write \"{}\": {error}", path.display()), error)
 }
 
-/// Starts a trace that Perfetto and `chrome://tracing` open. It is written by [`stop_trace`] and when the process ends. Only
-/// commands of queues with profiling, and host tasks, have times and appear in it.
+/// Starts a trace that Perfetto and `chrome://tracing` open. It is written by [`stop_trace`] and when the process ends.
+/// Commands of queues that were made before have no times, and are not in it unless their queue has profiling.
 ///
 /// Errors: `Invalid` if the file cannot be written.
 pub fn start_trace(path: impl AsRef<Path>) -> Result {

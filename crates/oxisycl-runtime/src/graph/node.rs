@@ -124,11 +124,12 @@ pub struct Node {
 pub(super) struct Inner {
     pub(super) event: Option<Arc<dyn Event>>,
     pub(super) waiters: Vec<Waiter>,
-    pub(super) work: Option<Work>,
+    /// Only while delayed.
+    pub(super) work: Option<Box<Work>>,
     /// A host accessor that is not wanted any more before it was granted.
     pub(super) is_cancelled: bool,
-    /// Only while delayed.
-    pub(super) dependencies: Vec<Dependency>,
+    /// Until the command has ended.
+    pub(super) dependencies: SmallVec<[Dependency; 2]>,
     pub(super) holds: SmallVec<[Hold; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
@@ -171,7 +172,7 @@ impl Node {
                 waiters: Vec::new(),
                 work: None,
                 is_cancelled: false,
-                dependencies: Vec::new(),
+                dependencies: SmallVec::new(),
                 holds,
                 epoch,
                 failure: None,
@@ -263,7 +264,7 @@ impl Node {
         }
     }
 
-    /// What a delayed command waits for; empty for others.
+    /// The commands that this one depends on directly and that have not ended.
     pub fn blockers(&self) -> Vec<Arc<Node>> {
         let inner = self.inner.lock();
         inner.dependencies.iter().filter(|d| !d.node.is_complete()).map(|d| d.node.clone()).collect()

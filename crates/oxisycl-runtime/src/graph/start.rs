@@ -20,6 +20,7 @@ use crate::observe::{self, Span, counters, trace};
 pub type HostWork = Box<dyn FnOnce() + Send>;
 
 /// What a node is to do once its dependencies allow it.
+#[expect(clippy::large_enum_variant, reason = "it is moved once; a box would cost every launch an allocation")]
 pub enum Work {
     /// A command of the node's backend.
     Command(Command),
@@ -52,6 +53,9 @@ pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Resul
                         return Ok(());
                     }
                 }
+            }
+            if !events.is_empty() {
+                node.inner.lock().dependencies = dependencies.into();
             }
             hand_over(node, command, &events)
         }
@@ -128,8 +132,8 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
     let is_command = matches!(work, Work::Command(_));
     {
         let mut inner = node.inner.lock();
-        inner.work = Some(work);
-        inner.dependencies = dependencies.to_vec();
+        inner.work = Some(Box::new(work));
+        inner.dependencies = dependencies.into();
     }
     node.n_blockers.store(1, Ordering::Relaxed);
     let mut is_delayed = false;
@@ -197,9 +201,10 @@ fn resume(nodes: Vec<Arc<Node>>) {
 fn release(node: &Arc<Node>) {
     let (work, dependencies) = {
         let mut inner = node.inner.lock();
-        (inner.work.take(), std::mem::take(&mut inner.dependencies))
+        (inner.work.take(), inner.dependencies.clone())
     };
     let Some(work) = work else { return };
+    let work = *work;
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in &dependencies {
         match resolve(node, dependency) {
@@ -351,15 +356,15 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
             node.shared.errors.push(node, is_dependent);
         }
     }
-    let (waiters, event, epoch, work) = {
+    let (waiters, event, epoch, work, dependencies) = {
         let mut inner = node.inner.lock();
         inner.times = outcome.times;
         node.state.store(if failure.is_some() { FAILED } else { SUCCEEDED }, Ordering::Release);
-        inner.dependencies = Vec::new();
-        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take())
+        let dependencies = std::mem::take(&mut inner.dependencies);
+        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
     };
     counters().nodes_completed.add(1);
-    drop((event, work));
+    drop((event, work, dependencies));
     if !waiters.is_empty() {
         notify(waiters);
     }

@@ -17,7 +17,7 @@ use crate::graph::{
     wait_for_epoch, wait_for_node,
 };
 use crate::memory::{BufferCore, BufferState};
-use crate::observe::counters;
+use crate::observe::{counters, trace};
 use crate::{Error, Result};
 
 /// What one command group does, recorded before anything of it is scheduled.
@@ -57,7 +57,9 @@ impl Queue {
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Result<Arc<Self>> {
-        let queue = device.create_queue(&options)?;
+        // A trace needs times, whether or not the user asked for them.
+        let backend_options = QueueOptions { profiling: options.profiling || trace().is_on(), ..options };
+        let queue = device.create_queue(&backend_options)?;
         let shared = QueueShared::new(context.domain(), device.clone(), queue, options, errors);
         let queue = Arc::new(Self {
             context: context.clone(),
@@ -83,6 +85,8 @@ impl Queue {
     /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
     pub fn submit(&self, group: CommandGroup) -> Result<Arc<Node>> {
         forbid_blocking("submit")?;
+        #[cfg(feature = "tracing")]
+        let _span = tracing::trace_span!(target: "oxisycl", "submit", queue = self.shared.id).entered();
         for event in &group.depends_on {
             if let Some(failure) = event.failure() {
                 event.mark_observed();
@@ -218,6 +222,8 @@ impl Queue {
     /// [`AsyncErrors`]; an error of this call says that the wait cannot end.
     pub fn wait(&self) -> Result {
         forbid_blocking("a wait")?;
+        #[cfg(feature = "tracing")]
+        let _span = tracing::trace_span!(target: "oxisycl", "wait", queue = self.shared.id).entered();
         let signal = Epoch::rotate(&mut self.state.lock().epoch);
         signal.map_or(Ok(()), |signal| wait_for_epoch(&signal, &self.shared))
     }
