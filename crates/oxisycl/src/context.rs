@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use oxisycl_runtime::schedule;
 
@@ -17,7 +17,21 @@ struct Inner {
     devices: Vec<Device>,
 }
 
+/// A context that does not keep itself alive.
+#[derive(Default)]
+pub(crate) struct WeakContext(Weak<Inner>);
+
+impl WeakContext {
+    pub(crate) fn upgrade(&self) -> Option<Context> {
+        self.0.upgrade().map(Context)
+    }
+}
+
 impl Context {
+    pub(crate) fn downgrade(&self) -> WeakContext {
+        WeakContext(Arc::downgrade(&self.0))
+    }
+
     /// A context of `devices`. Errors: `Invalid` if there are none, or if they are of different platforms.
     pub fn new(devices: &[Device]) -> Result<Self> {
         Self::make(devices, None)

@@ -18,11 +18,18 @@ struct Inner {
     device: Arc<dyn oxisycl_backend::Device>,
     platform: Platform,
     parent: Option<Device>,
+    selector: Option<String>,
 }
 
 impl Device {
     pub(crate) fn root(platform: &Platform, device: Arc<dyn oxisycl_backend::Device>) -> Self {
-        Self(Arc::new(Inner { device, platform: platform.clone(), parent: None }))
+        Self(Arc::new(Inner { device, platform: platform.clone(), parent: None, selector: None }))
+    }
+
+    /// A root device of the process, at position `index` among those of its backend.
+    pub(crate) fn listed(platform: &Platform, device: Arc<dyn oxisycl_backend::Device>, index: usize) -> Self {
+        let selector = Some(format!("{}:{index}", device.backend()));
+        Self(Arc::new(Inner { device, platform: platform.clone(), parent: None, selector }))
     }
 
     pub(crate) fn backend_device(&self) -> &Arc<dyn oxisycl_backend::Device> {
@@ -40,6 +47,7 @@ impl Device {
     }
 
     /// The device that the default selector prefers (S-F6).
+    #[expect(clippy::should_implement_trait, reason = "choosing a device can fail")]
     pub fn default() -> Result<Self> {
         Self::select(default_selector)
     }
@@ -59,6 +67,13 @@ impl Device {
     /// Its platform.
     pub fn platform(&self) -> Platform {
         self.0.platform.clone()
+    }
+
+    /// What names it in `OXISYCL_DEVICE_SELECTOR`, such as `host:0` or `host:0.1`. `None` for devices that the variable cannot name:
+    /// those of a [`Simulator`](crate::simulated::Simulator), and sub-devices that were not made by the affinity domain
+    /// [`NextPartitionable`](AffinityDomain::NextPartitionable).
+    pub fn selector(&self) -> Option<&str> {
+        self.0.selector.as_deref()
     }
 
     /// Everything it says of itself.
@@ -174,20 +189,26 @@ impl Device {
 
     fn partition(&self, partition: &Partition) -> Result<Vec<Device>> {
         let parts = self.0.device.partition(partition)?;
-        let make = |device| Device(Arc::new(Inner { device, platform: self.platform(), parent: Some(self.clone()) }));
-        Ok(parts.into_iter().map(make).collect())
+        // The grammar of the selector goes two levels down.
+        let is_named = *partition == Partition::ByAffinityDomain(AffinityDomain::NextPartitionable);
+        let prefix = self.selector().filter(|selector| is_named && selector.matches('.').count() < 2);
+        let make = |(i, device)| {
+            let selector = prefix.map(|prefix| format!("{prefix}.{i}"));
+            Device(Arc::new(Inner { device, platform: self.platform(), parent: Some(self.clone()), selector }))
+        };
+        Ok(parts.into_iter().enumerate().map(make).collect())
     }
 }
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0.device, &other.0.device)
     }
 }
 impl Eq for Device {}
 impl Hash for Device {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
+        Arc::as_ptr(&self.0.device).cast::<()>().hash(state);
     }
 }
 

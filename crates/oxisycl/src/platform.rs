@@ -4,10 +4,12 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::PlatformInfo;
+use oxisycl_backend::{DeviceInfo, PlatformInfo};
 use oxisycl_runtime::selector::SubSelection;
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
+use parking_lot::Mutex;
 
+use crate::context::WeakContext;
 use crate::wiring::runtime;
 use crate::{Context, Device, Error, Result};
 
@@ -17,8 +19,13 @@ pub struct Platform(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     platform: Arc<dyn oxisycl_backend::Platform>,
-    devices: OnceLock<Vec<Device>>,
-    default_context: OnceLock<Context>,
+    /// What the environment leaves visible, for the process's own platforms. Devices hold their platform, so a list of them
+    /// here keeps it for ever, which these may.
+    visible: OnceLock<Vec<Device>>,
+    /// What it hides; likewise.
+    hidden: OnceLock<Vec<Device>>,
+    /// Weak for the same reason: a simulator's platform ends with its last user.
+    default_context: Mutex<WeakContext>,
 }
 
 impl Platform {
@@ -33,15 +40,18 @@ impl Platform {
             let mut n_seen = std::collections::HashMap::new();
             let mut make = |platform: &Arc<dyn oxisycl_backend::Platform>| {
                 let made = Platform::new(platform.clone());
-                let devices = platform.devices();
-                let first = n_seen.entry(platform.backend()).or_insert(0);
-                let visible = devices.into_iter().enumerate().flat_map(|(i, device)| {
-                    let root = Device::root(&made, device);
-                    visible_devices(root, *first + i, runtime.filter())
-                });
-                let visible: Vec<Device> = visible.collect();
-                *first += platform.devices().len();
-                let _ = made.0.devices.set(visible);
+                let index = n_seen.entry(platform.backend()).or_insert(0);
+                let (mut visible, mut hidden) = (Vec::new(), Vec::new());
+                for device in platform.devices() {
+                    let root = Device::listed(&made, device, *index);
+                    let left = visible_devices(root.clone(), *index, runtime.filter());
+                    if !left.contains(&root) {
+                        hidden.push(root);
+                    }
+                    visible.extend(left);
+                    *index += 1;
+                }
+                let _ = (made.0.visible.set(visible), made.0.hidden.set(hidden));
                 made
             };
             runtime.platforms().iter().map(&mut make).collect()
@@ -50,10 +60,12 @@ impl Platform {
     }
 
     pub(crate) fn new(platform: Arc<dyn oxisycl_backend::Platform>) -> Self {
-        Self(Arc::new(Inner { platform, devices: OnceLock::new(), default_context: OnceLock::new() }))
+        let (visible, hidden) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { platform, visible, hidden, default_context: Mutex::default() }))
     }
 
     /// The platform of the default device.
+    #[expect(clippy::should_implement_trait, reason = "choosing a device can fail")]
     pub fn default() -> Result<Self> {
         Ok(Device::default()?.platform())
     }
@@ -75,10 +87,17 @@ impl Platform {
 
     /// Its visible root devices, the same ones in the same order at every call.
     pub fn devices(&self) -> Vec<Device> {
-        self.0
-            .devices
-            .get_or_init(|| self.0.platform.devices().into_iter().map(|device| Device::root(self, device)).collect())
-            .clone()
+        match self.0.visible.get() {
+            Some(visible) => visible.clone(),
+            None => self.0.platform.devices().into_iter().map(|device| Device::root(self, device)).collect(),
+        }
+    }
+
+    /// The root devices that `OXISYCL_DEVICE_SELECTOR` hides: what names each in the variable, and what it says of itself. Some of
+    /// them may be visible in parts.
+    pub fn hidden_devices(&self) -> impl Iterator<Item = (&str, &DeviceInfo)> {
+        let hidden = self.0.hidden.get().into_iter().flatten();
+        hidden.filter_map(|device| Some((device.selector()?, device.info())))
     }
 
     /// Its visible root devices of one type.
@@ -94,16 +113,18 @@ impl Platform {
 
     /// The context of all its root devices, which queues use that are made without a context. It has no asynchronous handler.
     pub fn default_context(&self) -> Result<Context> {
-        if let Some(context) = self.0.default_context.get() {
-            return Ok(context.clone());
+        let mut default = self.0.default_context.lock();
+        if let Some(context) = default.upgrade() {
+            return Ok(context);
         }
         let devices = self.devices();
         if devices.is_empty() {
             let name = &self.info().name;
             return Err(Error::invalid(format!("platform \"{name}\" has no visible device for a context")));
         }
-        let made = Context::new(&devices)?;
-        Ok(self.0.default_context.get_or_init(|| made).clone())
+        let context = Context::new(&devices)?;
+        *default = context.downgrade();
+        Ok(context)
     }
 }
 

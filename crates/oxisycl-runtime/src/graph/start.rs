@@ -1,5 +1,6 @@
 //! Starting a node: handing it over to its backend, delaying it until that is possible, and completing it.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -176,25 +177,30 @@ fn resume(nodes: Vec<Arc<Node>>) {
     if nodes.is_empty() {
         return;
     }
-    let outermost = RESUMED.with_borrow_mut(|list| match list {
-        Some(list) => {
-            list.extend(nodes);
-            false
-        }
-        None => {
-            *list = Some(nodes);
-            true
-        }
+    let mut nodes = nodes;
+    let is_nested = RESUMED.try_with(|list| {
+        let mut list = list.borrow_mut();
+        let is_nested = list.is_some();
+        list.get_or_insert_default().append(&mut nodes);
+        is_nested
     });
-    if !outermost {
-        return;
-    }
-    while let Some(node) = RESUMED.with_borrow_mut(|list| list.as_mut().and_then(Vec::pop)) {
-        if node.n_blockers.fetch_sub(1, Ordering::AcqRel) == 1 {
-            release(&node);
+    match is_nested {
+        Ok(true) => {}
+        Ok(false) => {
+            while let Ok(Some(node)) = RESUMED.try_with(|list| list.borrow_mut().as_mut().and_then(Vec::pop)) {
+                remove_blocker(&node);
+            }
+            let _ = RESUMED.try_with(RefCell::take);
         }
+        // The thread is ending.
+        Err(_) => nodes.iter().for_each(remove_blocker),
     }
-    RESUMED.set(None);
+}
+
+fn remove_blocker(node: &Arc<Node>) {
+    if node.n_blockers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        release(node);
+    }
 }
 
 /// Nothing delays `node` any more.
@@ -213,7 +219,10 @@ fn release(node: &Arc<Node>) {
             Resolution::Failed(failure) if matches!(work, Work::Command(_)) => {
                 return delay(node, Work::Fail(failure), &dependencies);
             }
-            Resolution::Failed(failure) => return fail_for_dependency(node, &failure),
+            Resolution::Failed(failure) => {
+                DeferredDrops::drop_or_keep(work);
+                return fail_for_dependency(node, &failure);
+            }
             // Every blocker was counted, so none is left.
             Resolution::Blocked => debug_assert!(false, "a released command is still blocked"),
         }
@@ -263,12 +272,56 @@ fn grant(node: &Arc<Node>) {
 }
 
 thread_local! {
+    /// User values whose drop waits until this thread has released its locks.
+    static DEFERRED: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
+}
+
+/// While this exists, completing a node on this thread keeps user values for later: their `drop` is user code, which may call
+/// the runtime and must not find it locked. Made before locks are taken, so that it ends after they are released.
+pub struct DeferredDrops {
+    is_outermost: bool,
+}
+
+impl DeferredDrops {
+    /// Starts keeping user values.
+    pub fn enter() -> Self {
+        let is_outermost = DEFERRED.try_with(|list| {
+            let mut list = list.borrow_mut();
+            let is_outermost = list.is_none();
+            list.get_or_insert_default();
+            is_outermost
+        });
+        Self { is_outermost: is_outermost.unwrap_or(false) }
+    }
+
+    fn drop_or_keep(value: impl Any) {
+        let mut value = Some(value);
+        // Without the list (none is being kept, or the thread is ending) the value is dropped below, outside the borrow.
+        let _ = DEFERRED.try_with(|list| {
+            if let Some(list) = &mut *list.borrow_mut() {
+                list.extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
+            }
+        });
+        drop(value);
+    }
+}
+
+impl Drop for DeferredDrops {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            let kept = DEFERRED.try_with(RefCell::take);
+            drop(kept);
+        }
+    }
+}
+
+thread_local! {
     static HOST_TASK: RefCell<Option<Arc<Node>>> = const { RefCell::new(None) };
 }
 
 /// The host task that the calling thread runs, if it does.
 pub fn current_host_task() -> Option<Arc<Node>> {
-    HOST_TASK.with_borrow(Clone::clone)
+    HOST_TASK.try_with(|task| task.borrow().clone()).ok().flatten()
 }
 
 /// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
@@ -346,7 +399,9 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
     let failure = outcome.result.err();
     // Memory goes first, so that whoever sees the command complete sees its memory released.
     let holds = std::mem::take(&mut node.inner.lock().holds);
-    drop(holds);
+    if !holds.is_empty() {
+        DeferredDrops::drop_or_keep(holds);
+    }
     if let Some(failure) = &failure {
         counters().failures.add(1);
         let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
@@ -364,7 +419,10 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
         (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
     };
     counters().nodes_completed.add(1);
-    drop((event, work, dependencies));
+    drop((event, dependencies));
+    if let Some(work) = work {
+        DeferredDrops::drop_or_keep(work);
+    }
     if !waiters.is_empty() {
         notify(waiters);
     }

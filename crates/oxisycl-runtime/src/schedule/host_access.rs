@@ -9,7 +9,7 @@ use super::plan::{Dependencies, commit, plan};
 use super::queue::remove_repetitions;
 use super::requirement::{BufferView, Requirement};
 use super::transfer::{Requester, bring, record, transfer_queue};
-use crate::graph::{Hold, Node, NodeKind, Work, forbid_blocking, start, wait_for_grant, wait_for_node};
+use crate::graph::{DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, start, wait_for_grant, wait_for_node};
 use crate::memory::BufferCore;
 use crate::observe::counters;
 use crate::state::Region;
@@ -30,6 +30,7 @@ impl HostAccess {
     /// accessor that it would wait for; what the command that wrote the data failed with.
     pub fn new(view: &BufferView, elements: &Region, mode: AccessMode, no_init: bool) -> Result<Self> {
         forbid_blocking("a host access")?;
+        let _deferred = DeferredDrops::enter();
         let host = crate::runtime::get().ok_or_else(|| Error::invalid("the runtime was not initialised"))?.host();
         let requirement = view.require(elements, mode, no_init, host)?;
         let shared = transfer_queue(host)?;

@@ -13,8 +13,8 @@ use super::plan::{Dependencies, commit, plan};
 use super::requirement::Requirement;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
-    AsyncErrors, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking, start,
-    wait_for_epoch, wait_for_node,
+    AsyncErrors, DeferredDrops, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking,
+    start, wait_for_epoch, wait_for_node,
 };
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, trace};
@@ -83,7 +83,9 @@ impl Queue {
     /// Schedules a command group. Nothing of it is enqueued if this fails. Never waits for a device.
     ///
     /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
-    pub fn submit(&self, group: CommandGroup) -> Result<Arc<Node>> {
+    pub fn submit(&self, mut group: CommandGroup) -> Result<Arc<Node>> {
+        // First in, last out: user values that end with the group are dropped after all locks are released.
+        let _deferred = DeferredDrops::enter();
         forbid_blocking("submit")?;
         #[cfg(feature = "tracing")]
         let _span = tracing::trace_span!(target: "oxisycl", "submit", queue = self.shared.id).entered();
@@ -101,17 +103,17 @@ impl Queue {
         let epoch = state.epoch.clone();
         if !self.shared.options.in_order {
             drop(state);
-            return self.schedule(group, epoch, None);
+            return self.schedule(&mut group, epoch, None);
         }
         // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
         let previous = state.last.take().filter(|last| !last.is_complete());
-        let result = self.schedule(group, epoch, previous.as_ref());
+        let result = self.schedule(&mut group, epoch, previous.as_ref());
         state.last = result.as_ref().ok().cloned().or(previous);
         let node = result?;
         Ok(node)
     }
 
-    fn schedule(&self, group: CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {
+    fn schedule(&self, group: &mut CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {
         let mut dependencies = Dependencies::new();
         if let Some(previous) = previous {
             dependencies.push(Dependency { node: previous.clone(), kind: DependencyKind::Order });
@@ -135,8 +137,8 @@ impl Queue {
 
         let mut holds: SmallVec<[Hold; 3]> =
             group.requirements.iter().map(|requirement| Hold::Buffer(requirement.core().clone())).collect();
-        holds.extend(group.holds.into_iter().map(Hold::Other));
-        let node = match group.host_task {
+        holds.extend(std::mem::take(&mut group.holds).into_iter().map(Hold::Other));
+        let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
                 let node = Node::new(NodeKind::HostTask, "host task", self.shared.clone(), Some(epoch), holds);
@@ -144,7 +146,7 @@ impl Queue {
                 start(&node, Work::HostTask(work), &dependencies)?;
                 node
             }
-            None => self.start_commands(group.commands, epoch, holds, &dependencies)?,
+            None => self.start_commands(std::mem::take(&mut group.commands), epoch, holds, &dependencies)?,
         };
         for requirement in &group.requirements {
             commit(requirement, buffers.state(requirement.core()), &node);

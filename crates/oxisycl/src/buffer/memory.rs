@@ -25,14 +25,14 @@ impl<T> VecOwner<T> {
 
 /// Why [`Buffer::into_vec`] failed, and the buffer.
 pub struct IntoVecError<T, const D: usize> {
-    buffer: Buffer<T, D>,
+    buffer: Box<Buffer<T, D>>,
     error: Error,
 }
 
 impl<T, const D: usize> IntoVecError<T, D> {
     /// The buffer, unchanged.
     pub fn into_buffer(self) -> Buffer<T, D> {
-        self.buffer
+        *self.buffer
     }
 
     /// What went wrong.
@@ -70,7 +70,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     pub fn into_vec(self) -> Result<Vec<T>, IntoVecError<T, D>> {
         match self.take_vec() {
             Ok(data) => Ok(data),
-            Err(error) => Err(IntoVecError { buffer: self, error }),
+            Err(error) => Err(IntoVecError { buffer: Box::new(self), error }),
         }
     }
 

@@ -16,7 +16,7 @@ use oxisycl_runtime::schedule::{self, BufferView};
 use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
 
-use crate::{HostAccessor, Read, Result};
+use crate::{Error, HostAccessor, Read, Result};
 
 pub use borrowed::BorrowedBuffer;
 pub use create::BufferOptions;
@@ -113,9 +113,23 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         offset: impl Into<Id<D>>,
     ) -> Result<HostAccessor<T, D, M>> {
         let (range, offset) = (range.into(), offset.into());
+        self.check_inside(range, offset)?;
         let region = region_of(range, offset);
         let access = schedule::HostAccess::new(&self.view, &region, M::MODE, M::NO_INIT)?;
         Ok(HostAccessor::new(access, self.range, offset, range))
+    }
+
+    /// An error unless the part that an accessor names lies inside the buffer. The runtime checks it again, but knows
+    /// all buffers as three-dimensional.
+    pub(crate) fn check_inside(&self, range: Range<D>, offset: Id<D>) -> Result {
+        let fits = |d: usize| offset.0[d].checked_add(range.0[d]).is_some_and(|end| end <= self.range.0[d]);
+        if (0..D).all(fits) {
+            return Ok(());
+        }
+        let (id, all) = (self.id(), self.range);
+        let message =
+            format!("accessor range {range:?} at offset {offset:?} is outside buffer {id} with range {all:?}");
+        Err(Error::invalid(message))
     }
 
     /// A copy of all elements, in row-major order. Blocks like [`host_access`](Self::host_access).

@@ -116,11 +116,25 @@ impl<'cg> Handler<'cg> {
         mode: M,
         block: impl Into<Range<D>>,
     ) -> Chunked<'cg, T, D, M> {
+        self.access_chunks_range(buffer, mode, block, buffer.range(), Id::default())
+    }
+
+    /// The same for a part of the buffer; blocks and indices begin at `offset`.
+    ///
+    /// Failures also as for [`access_range`](Self::access_range).
+    pub fn access_chunks_range<T: DeviceCopyable, const D: usize, M: ModeFor<T> + Stores>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        mode: M,
+        block: impl Into<Range<D>>,
+        range: impl Into<Range<D>>,
+        offset: impl Into<Id<D>>,
+    ) -> Chunked<'cg, T, D, M> {
         let block = block.into();
         if block.0.contains(&0) {
             self.record(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
         }
-        let accessor = self.access(buffer, mode);
+        let accessor = self.access_range(buffer, mode, range, offset);
         // SAFETY: the accessor is given away here.
         unsafe { Chunked::from_accessor(accessor, block) }
     }
@@ -154,7 +168,9 @@ impl<'cg> Handler<'cg> {
         device: &Arc<dyn oxisycl_backend::Device>,
         refuse_overlap: bool,
     ) -> *mut T {
-        let result = self.try_require(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, refuse_overlap);
+        let result = buffer.check_inside(range, offset).and_then(|()| {
+            self.try_require(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, refuse_overlap)
+        });
         match result {
             Ok(pointer) => pointer,
             Err(error) => {
