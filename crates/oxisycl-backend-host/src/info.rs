@@ -229,3 +229,32 @@ fn parse_size(text: &str) -> Option<u64> {
     };
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_read_from_cpuinfo() {
+        let text = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Some CPU @ 2: 1\ncpu MHz\t\t: 2596.142\n";
+        let processor = Processor::from_cpuinfo(text);
+        assert_eq!((processor.name.as_str(), processor.vendor.as_str()), ("Some CPU @ 2: 1", "Intel"));
+        assert_eq!((processor.vendor_id, processor.frequency), (0x8086, 2596));
+    }
+
+    #[test]
+    fn a_system_that_tells_nothing_still_has_a_valid_description() {
+        let processor = Processor::from_cpuinfo("");
+        assert!(!processor.name.is_empty() && !processor.vendor.is_empty());
+        let info = host_info(&processor, 1);
+        assert!(info.global_mem_size > 0 && info.global_mem_cache_line_size > 0 && info.max_mem_alloc_size > 0);
+    }
+
+    #[test]
+    fn sizes_of_caches_have_suffixes() {
+        assert_eq!(parse_size("32768K\n"), Some(32 << 20));
+        assert_eq!(parse_size("4M"), Some(4 << 20));
+        assert_eq!(parse_size("512"), Some(512));
+        assert_eq!(parse_size("many"), None);
+    }
+}

@@ -55,12 +55,7 @@ pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
 pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
     let chunk = HostChunk::new(begin, end);
     let outer = CURRENT.with(Cell::get);
-    let frame = Frame {
-        command,
-        chunk: &raw const chunk,
-        location: RefCell::new(None),
-        outer,
-    };
+    let frame = Frame { command, chunk: &raw const chunk, location: RefCell::new(None), outer };
     CURRENT.with(|current| current.set(&raw const frame));
     let entry = command.descriptor.host_entry;
     let arguments = command.arguments.as_ptr();

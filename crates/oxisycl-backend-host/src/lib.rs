@@ -15,6 +15,7 @@ mod backend;
 mod clock;
 mod device;
 mod event;
+mod fork;
 mod info;
 mod kernel;
 mod links;
@@ -30,7 +31,7 @@ mod topology;
 mod transfer;
 
 #[cfg(all(test, not(loom)))]
-mod testing;
+mod tests;
 
 pub use backend::HostBackend;
 pub use kernel::in_kernel;

@@ -114,3 +114,126 @@ impl<T> Links<T> {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+    use oxisycl_backend::{BackendError, FailureKind};
+
+    use super::*;
+
+    /// What a task writes, and who runs it.
+    struct Task {
+        links: Links<Arc<Task>>,
+        written: UnsafeCell<u32>,
+    }
+
+    impl Task {
+        fn new(dependencies: usize) -> Arc<Self> {
+            Arc::new(Self { links: Links::new(dependencies), written: UnsafeCell::new(0) })
+        }
+
+        /// Runs a task that the caller owns: `before` tasks must have run. Then releases what follows it.
+        fn run(&self, value: u32, failure: Option<CommandFailure>) -> Followers<Arc<Task>> {
+            self.links.begin();
+            // SAFETY: one owner at a time; the model checks it.
+            self.written.with_mut(|written| unsafe { *written = value });
+            let mut ready = Followers::new();
+            for follower in self.links.end(failure.clone()) {
+                if let Some(failure) = &failure {
+                    follower.links.poison(failure.clone());
+                }
+                if follower.links.arrive(1) {
+                    ready.push(follower);
+                }
+            }
+            ready
+        }
+
+        fn read(&self) -> u32 {
+            // SAFETY: as above.
+            self.written.with(|written| unsafe { *written })
+        }
+    }
+
+    /// Links `task` to `dependencies`. True if the caller owns it now.
+    fn link(task: &Arc<Task>, dependencies: &[&Arc<Task>]) -> bool {
+        let mut arrived = 1;
+        for dependency in dependencies {
+            if let Follow::Ended(failure) = dependency.links.follow(|| task.clone()) {
+                arrived += 1;
+                if let Some(failure) = failure {
+                    task.links.poison(failure);
+                }
+            }
+        }
+        task.links.arrive(arrived)
+    }
+
+    fn failure() -> CommandFailure {
+        let error = BackendError::Unsupported { device: String::new(), what: String::new() };
+        CommandFailure::new("command", "device", FailureKind::Device(error))
+    }
+
+    #[test]
+    fn loom_a_follower_has_one_owner_who_sees_what_the_dependency_wrote() {
+        loom::model(|| {
+            let first = Task::new(0);
+            assert!(link(&first, &[]));
+            let running = first.clone();
+            let runner = thread::spawn(move || running.run(7, None).len());
+            let second = Task::new(1);
+            let owned_here = link(&second, &[&first]);
+            if owned_here {
+                assert_eq!(first.read(), 7);
+            }
+            let released = runner.join().expect("no panic");
+            assert_eq!(usize::from(owned_here) + released, 1);
+            assert!(second.links.cause().is_none());
+        });
+    }
+
+    #[test]
+    fn loom_a_join_of_two_runs_after_both() {
+        loom::model(|| {
+            let (left, right) = (Task::new(0), Task::new(0));
+            assert!(link(&left, &[]) && link(&right, &[]));
+            let join = Task::new(2);
+            let threads = [left.clone(), right.clone()].map(|task| {
+                let (left, right) = (left.clone(), right.clone());
+                thread::spawn(move || {
+                    let ready = task.run(1, None);
+                    ready.iter().for_each(|_| assert_eq!((left.read(), right.read()), (1, 1)));
+                    ready.len()
+                })
+            });
+            let owned_here = link(&join, &[&left, &right]);
+            if owned_here {
+                assert_eq!((left.read(), right.read()), (1, 1));
+            }
+            let released: usize = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
+            assert_eq!(usize::from(owned_here) + released, 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_failure_is_seen_by_the_owner_of_the_follower() {
+        loom::model(|| {
+            let first = Task::new(0);
+            assert!(link(&first, &[]));
+            let running = first.clone();
+            let runner = thread::spawn(move || {
+                let ready = running.run(1, Some(failure()));
+                ready.iter().for_each(|task| assert!(task.links.cause().is_some()));
+            });
+            let second = Task::new(1);
+            if link(&second, &[&first]) {
+                assert!(second.links.cause().is_some());
+            }
+            runner.join().expect("no panic");
+            assert!(matches!(first.links.status(), EventStatus::Complete));
+        });
+    }
+}

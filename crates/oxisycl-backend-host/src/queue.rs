@@ -24,6 +24,7 @@ impl HostQueue {
             priority: options.priority,
             profiling: options.profiling,
             max_threads: u32::try_from(max_threads).unwrap_or(u32::MAX),
+            sequence: 0,
             instant_hints: true,
         };
         Self { pool: shared.pool.get(), options, _shared: shared }

@@ -76,6 +76,8 @@ pub(crate) struct TaskOptions {
     pub(crate) profiling: bool,
     /// Threads that may take part in the command, at least one.
     pub(crate) max_threads: u32,
+    /// Position among the commands of a device whose order depends on it.
+    pub(crate) sequence: u64,
     /// Whether commands without work end without going through the executor.
     pub(crate) instant_hints: bool,
 }

@@ -133,3 +133,73 @@ fn parse_list(text: &str) -> Vec<usize> {
     numbers.dedup();
     numbers
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_nonsense_is_left_out() {
+        assert_eq!(parse_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
+        assert_eq!(parse_list("5"), [5]);
+        assert_eq!(parse_list("3-1,x,4-,-7,2,2"), [2]);
+        assert!(parse_list("").is_empty());
+        assert!(parse_list("0-99999999999").is_empty());
+    }
+
+    /// A folder like `/sys/devices/system` that goes away with the value.
+    struct Machine(PathBuf);
+
+    impl Machine {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("oxisycl-topology-{name}-{}", std::process::id()));
+            for (path, text) in files {
+                let path = root.join(path);
+                fs::create_dir_all(path.parent().expect("a file in a folder")).expect("a folder");
+                fs::write(path, text).expect("a file");
+            }
+            Self(root)
+        }
+    }
+
+    impl Drop for Machine {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn nodes_and_caches_are_found_in_files() {
+        let mut files =
+            vec![("cpu/online".to_owned(), "0-3\n".to_owned()), ("node/online".to_owned(), "0,2".to_owned())];
+        files.push(("node/node0/cpulist".to_owned(), "0-1".to_owned()));
+        files.push(("node/node2/cpulist".to_owned(), "2-3".to_owned()));
+        for cpu in 0..4 {
+            let pair = if cpu < 2 { "0-1" } else { "2-3" };
+            for (index, level, kind, shared) in [
+                (0, "1", "Data", pair),
+                (1, "2", "Instruction", "0-3"),
+                (2, "2", "Unified", pair),
+                (3, "3", "Unified", "0-3"),
+            ] {
+                let cache = format!("cpu/cpu{cpu}/cache/index{index}");
+                files.push((format!("{cache}/level"), level.to_owned()));
+                files.push((format!("{cache}/type"), kind.to_owned()));
+                files.push((format!("{cache}/shared_cpu_list"), shared.to_owned()));
+            }
+        }
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let machine = Machine::new("found", &files);
+        let topology = SysfsTopology::at(&machine.0);
+        assert_eq!(topology.numa_nodes(), [[0, 1], [2, 3]]);
+        assert_eq!(topology.l3_groups(), [[0, 1, 2, 3]]);
+        assert_eq!(topology.l2_groups(), [[0, 1], [2, 3]]);
+    }
+
+    #[test]
+    fn a_machine_without_files_has_no_groups() {
+        let topology = SysfsTopology::at("/nonexistent");
+        assert!(topology.processors().is_empty() && topology.numa_nodes().is_empty());
+        assert!(topology.l3_groups().is_empty() && topology.l2_groups().is_empty());
+    }
+}

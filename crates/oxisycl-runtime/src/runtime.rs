@@ -47,9 +47,10 @@ pub fn in_kernel() -> bool {
 impl Runtime {
     fn new(wiring: Wiring) -> Result<Self> {
         let filter = match std::env::var("OXISYCL_DEVICE_SELECTOR") {
-            Ok(value) => Some(DeviceFilter::parse(&value).map_err(|error| {
-                Error::with_source(ErrorCode::Platform, format!("OXISYCL_DEVICE_SELECTOR: {error}"), error)
-            })?),
+            Ok(value) => {
+                let filter = DeviceFilter::parse(&value);
+                Some(filter.map_err(|error| Error::new(ErrorCode::Platform, error.to_string()))?)
+            }
             Err(std::env::VarError::NotPresent) => None,
             Err(error) => {
                 return Err(Error::with_source(

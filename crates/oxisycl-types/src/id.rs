@@ -32,6 +32,7 @@ impl<const D: usize> Id<D> {
     /// The coordinates embedded in three dimensions, right-aligned: `[i]` becomes `[0, 0, i]` (S-R20).
     #[inline(always)]
     pub const fn embed(&self) -> [usize; 3] {
+        const { assert!(D >= 1 && D <= 3, "an id has 1, 2 or 3 dimensions") };
         let mut coordinates = [0; 3];
         let mut d = 0;
         while d < D {

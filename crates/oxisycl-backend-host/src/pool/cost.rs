@@ -87,3 +87,53 @@ impl Stopwatch {
         Some(u64::try_from(elapsed).unwrap_or(u64::MAX).saturating_sub(CHUNK_OVERHEAD_NS))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use oxisycl_backend::Command;
+    use oxisycl_types::{HostChunk, LaunchRange};
+
+    use super::*;
+    use crate::tests::support::{kernel, range};
+
+    unsafe fn one(_: *const u8, _: &LaunchRange, _: &HostChunk) {
+        std::hint::black_box(1);
+    }
+    unsafe fn two(_: *const u8, _: &LaunchRange, _: &HostChunk) {
+        std::hint::black_box(2);
+    }
+
+    #[test]
+    fn an_unknown_kernel_of_several_items_is_shared_and_a_single_item_is_not() {
+        let table = CostTable::new();
+        let command = kernel(&(), one, range(2));
+        assert!(!table.is_light(&Work::of(&command), 2));
+        assert!(table.is_light(&Work::of(&command), 1));
+        assert!(table.is_light(&Work::of(&Command::Marker), 0));
+    }
+
+    #[test]
+    fn a_kernel_becomes_light_at_once_and_heavy_at_once_but_light_again_slowly() {
+        let table = CostTable::new();
+        let (a, b) = (kernel(&(), one, range(100)), kernel(&(), two, range(100)));
+        let (a, b) = (Work::of(&a), Work::of(&b));
+        table.note(&a, 100, 100);
+        assert!(table.is_light(&a, 100) && table.is_light(&a, 1000) && !table.is_light(&a, 1_000_000));
+        assert!(table.look_up(&b).is_none_or(|cost| cost == 1.0));
+        table.note(&a, 100, 100_000_000);
+        assert!(!table.is_light(&a, 100));
+        table.note(&a, 100, 100);
+        assert!(!table.is_light(&a, 100));
+        (0..40).for_each(|_| table.note(&a, 100, 100));
+        assert!(table.is_light(&a, 100));
+    }
+
+    #[test]
+    fn a_kernel_without_cost_stays_light() {
+        let table = CostTable::new();
+        let command = kernel(&(), one, range(100));
+        let work = Work::of(&command);
+        (0..3).for_each(|_| table.note(&work, 100, 0));
+        assert!(table.is_light(&work, 1 << 40));
+    }
+}

@@ -49,6 +49,8 @@ pub(crate) struct Pool {
     sleep: Sleep,
     reserve_sleep: Sleep,
     helpers: CachePadded<AtomicUsize>,
+    /// Whether the reserve looks every now and then if ready tasks are stuck behind long ones.
+    watching: AtomicBool,
     costs: CostTable,
     /// Ended tasks whose memory a submitting thread should free: an allocator pays dearly for memory that travels from the thread that
     /// allocates to one that frees.
@@ -83,6 +85,7 @@ impl Pool {
             sleep: Sleep::new(),
             reserve_sleep: Sleep::new(),
             helpers: CachePadded::new(AtomicUsize::new(0)),
+            watching: AtomicBool::new(false),
             costs: CostTable::new(),
             retired: ArrayQueue::new(MAX_RETIRED),
             started: Threads::new(),
@@ -174,6 +177,21 @@ impl Pool {
         }
     }
 
+    /// Sees to it that a ready task is run: wakes a worker if none is searching, and if all are busy makes the reserve watch.
+    #[inline]
+    fn call_worker(&self) {
+        if self.sleep.notify(1) && !self.watching.load(Ordering::Relaxed) {
+            self.call_watch();
+        }
+    }
+
+    #[cold]
+    fn call_watch(&self) {
+        if !self.watching.swap(true, Ordering::SeqCst) {
+            self.reserve_sleep.notify(1);
+        }
+    }
+
     /// Lets other threads join the job.
     fn open(&self, job: &Arc<Job>, threads: usize) {
         {
@@ -225,6 +243,12 @@ impl Pool {
         self.retired.pop()
     }
 
+    /// How many threads sleep.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn sleepers(&self) -> usize {
+        self.sleep.sleepers() + self.reserve_sleep.sleepers()
+    }
+
     /// Lets the threads end once nothing is left to do.
     pub(crate) fn close_when_idle(&self) {
         self.closing.store(true, Ordering::SeqCst);
@@ -237,7 +261,7 @@ impl Executor for Pool {
     #[inline]
     fn accept(&self, task: Arc<HostTask>) {
         self.ready.push(task);
-        self.sleep.notify(1);
+        self.call_worker();
     }
 
     fn device_name(&self) -> &str {

@@ -7,10 +7,11 @@
 //! thread is woken. A thread that finds no work publishes nothing and wakes nobody.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicBool, AtomicUsize, Lock, Ordering, Thread, current, fence, park};
+use crate::sync::{AtomicBool, AtomicUsize, Lock, Ordering, Parker, fence};
 
 const SEARCHING: usize = 1;
 const SLEEPING: usize = 1 << 16;
@@ -28,25 +29,24 @@ pub(crate) struct Sleep {
     /// Searching threads in the low 16 bits, sleeping threads above. Sleeping is changed only under the lock of `list`.
     state: CachePadded<AtomicUsize>,
     list: Lock<Vec<Arc<Seat>>>,
-    wakes: AtomicUsize,
 }
 
 /// Where one thread of the group sleeps.
 pub(crate) struct Seat {
-    thread: Thread,
+    parker: Parker,
     notified: AtomicBool,
 }
 
 impl Seat {
     /// The calling thread's seat.
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { thread: current(), notified: AtomicBool::new(false) })
+        Arc::new(Self { parker: Parker::of_current_thread(), notified: AtomicBool::new(false) })
     }
 }
 
 impl Sleep {
     pub(crate) fn new() -> Self {
-        Self { state: CachePadded::new(AtomicUsize::new(0)), list: Lock::new(Vec::new()), wakes: AtomicUsize::new(0) }
+        Self { state: CachePadded::new(AtomicUsize::new(0)), list: Lock::new(Vec::new()) }
     }
 
     /// The calling thread begins to search.
@@ -94,19 +94,28 @@ impl Sleep {
     /// Sleeps until woken. The thread is then searching.
     pub(crate) fn sleep(&self, seat: &Arc<Seat>) {
         while !seat.notified.swap(false, Ordering::Acquire) {
-            park();
+            seat.parker.park();
         }
     }
 
+    /// Sleeps until woken, or until the time is over. The thread is then searching.
+    pub(crate) fn sleep_for(&self, seat: &Arc<Seat>, time: Duration) {
+        if !seat.notified.load(Ordering::Acquire) {
+            seat.parker.park_timeout(time);
+        }
+        self.stay_awake(seat);
+    }
+
     /// Called after work for up to `threads` threads was published: wakes as many as are not searching already. Costs a fence and a
-    /// load if nobody sleeps or somebody searches.
+    /// load if nobody sleeps or somebody searches. Returns whether every thread was busy.
     #[inline]
-    pub(crate) fn notify(&self, threads: usize) {
+    pub(crate) fn notify(&self, threads: usize) -> bool {
         fence(Ordering::SeqCst);
         let state = self.state.load(Ordering::Relaxed);
         if sleeping(state) > 0 && searching(state) < threads {
             self.wake(threads);
         }
+        state == 0
     }
 
     #[cold]
@@ -119,25 +128,127 @@ impl Sleep {
             let rest = list.len() - count;
             list.drain(rest..).collect()
         };
-        self.wakes.fetch_add(woken.len(), Ordering::Relaxed);
         for seat in woken {
-            seat.notified.store(true, Ordering::Release);
-            seat.thread.unpark();
+            seat.notified.swap(true, Ordering::Release);
+            seat.parker.unpark();
         }
     }
 
-    /// Whether a thread is searching.
-    pub(crate) fn is_anyone_searching(&self) -> bool {
-        searching(self.state.load(Ordering::Relaxed)) > 0
-    }
-
     /// How many threads sleep.
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn sleepers(&self) -> usize {
         sleeping(self.state.load(Ordering::SeqCst))
     }
+}
 
-    /// How many times a thread was woken.
-    pub(crate) fn wakes(&self) -> usize {
-        self.wakes.load(Ordering::Relaxed)
+#[cfg(all(test, loom))]
+mod tests {
+    use loom::sync::Arc as ModelArc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Pieces of work that threads take.
+    struct Group {
+        sleep: Sleep,
+        work: AtomicUsize,
+    }
+
+    impl Group {
+        fn new() -> ModelArc<Self> {
+            ModelArc::new(Self { sleep: Sleep::new(), work: AtomicUsize::new(0) })
+        }
+
+        fn publish(&self) {
+            self.work.fetch_add(1, Ordering::Release);
+            self.sleep.notify(1);
+        }
+
+        fn take(&self) -> bool {
+            self.work.fetch_update(Ordering::AcqRel, Ordering::Acquire, |work| work.checked_sub(1)).is_ok()
+        }
+
+        /// Takes one piece as a worker does, sleeping if there is none. Deadlocks, which the model reports, if a wake-up is lost.
+        fn take_or_sleep(&self) {
+            let seat = Seat::new();
+            self.sleep.start_searching();
+            loop {
+                if self.take() {
+                    break;
+                }
+                self.sleep.prepare(&seat);
+                if self.take() {
+                    self.sleep.stay_awake(&seat);
+                    break;
+                }
+                self.sleep.sleep(&seat);
+            }
+            if self.sleep.stop_searching() && self.work.load(Ordering::Acquire) > 0 {
+                self.sleep.notify(1);
+            }
+        }
+    }
+
+    #[test]
+    fn loom_a_piece_of_work_is_never_slept_over() {
+        loom::model(|| {
+            let group = Group::new();
+            let worker = group.clone();
+            let thread = thread::spawn(move || worker.take_or_sleep());
+            group.publish();
+            thread.join().expect("no panic");
+            assert_eq!(group.sleep.state.load(Ordering::SeqCst), 0);
+        });
+    }
+
+    #[test]
+    fn loom_two_pieces_reach_two_threads_that_each_take_one() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let group = Group::new();
+            let threads = [group.clone(), group.clone()].map(|worker| thread::spawn(move || worker.take_or_sleep()));
+            group.publish();
+            group.publish();
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+            assert_eq!(group.sleep.state.load(Ordering::SeqCst), 0);
+            assert_eq!(group.work.load(Ordering::SeqCst), 0);
+        });
+    }
+
+    #[test]
+    fn loom_two_publishers_and_one_worker_lose_nothing() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let group = Group::new();
+            let (worker, publisher) = (group.clone(), group.clone());
+            let taker = thread::spawn(move || {
+                worker.take_or_sleep();
+                worker.take_or_sleep();
+            });
+            let other = thread::spawn(move || publisher.publish());
+            group.publish();
+            other.join().expect("no panic");
+            taker.join().expect("no panic");
+        });
+    }
+
+    #[test]
+    fn loom_a_timed_sleep_keeps_the_counts_right() {
+        loom::model(|| {
+            let group = Group::new();
+            let worker = group.clone();
+            let thread = thread::spawn(move || {
+                let seat = Seat::new();
+                worker.sleep.start_searching();
+                worker.sleep.prepare(&seat);
+                worker.sleep.sleep_for(&seat, Duration::from_millis(1));
+                let _ = worker.sleep.stop_searching();
+            });
+            group.publish();
+            thread.join().expect("no panic");
+            assert_eq!(group.sleep.state.load(Ordering::SeqCst), 0);
+        });
     }
 }

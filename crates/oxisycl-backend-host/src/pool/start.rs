@@ -5,37 +5,36 @@
 
 use std::env::VarError;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use oxisycl_backend::BackendError;
 use parking_lot::Mutex;
 
 use super::Pool;
+use crate::fork;
 
 /// Names the setting in messages.
 pub(crate) const THREADS_VARIABLE: &str = "OXISYCL_HOST_THREADS";
 const MAX_THREADS: usize = 1024;
 
-const NOT_STARTED: u8 = 0;
-const STARTED: u8 = 1;
-
-/// Set in a child process that was forked after threads had started.
-static FORKED: AtomicBool = AtomicBool::new(false);
-
 /// Whether the pool's threads run.
 pub(super) struct Threads {
-    state: AtomicU8,
+    /// The generation of the process that started them; 0 before that.
+    generation: AtomicU32,
+    /// Threads that have started and not ended.
+    live: AtomicUsize,
     starting: Mutex<()>,
 }
 
 impl Threads {
     pub(super) fn new() -> Self {
-        Self { state: AtomicU8::new(NOT_STARTED), starting: Mutex::new(()) }
+        Self { generation: AtomicU32::new(0), live: AtomicUsize::new(0), starting: Mutex::new(()) }
     }
 
     /// Whether the threads are those of the parent process.
     pub(super) fn is_stale(&self) -> bool {
-        FORKED.load(Ordering::Relaxed) && self.state.load(Ordering::Relaxed) == STARTED
+        let started = self.generation.load(Ordering::Relaxed);
+        started != 0 && started != fork::generation()
     }
 }
 
@@ -43,7 +42,7 @@ impl Pool {
     /// Makes sure that the threads run.
     #[inline]
     pub(crate) fn start(&'static self) -> Result<(), BackendError> {
-        if self.started.state.load(Ordering::Acquire) == STARTED && !FORKED.load(Ordering::Relaxed) {
+        if self.started.generation.load(Ordering::Acquire) == fork::generation() {
             return Ok(());
         }
         self.start_threads()
@@ -55,45 +54,43 @@ impl Pool {
             return Err(self.lost("the process was forked after the host device's threads had started"));
         }
         let _guard = self.started.starting.lock();
-        if self.started.state.load(Ordering::Acquire) == STARTED {
+        if self.started.generation.load(Ordering::Acquire) != 0 {
             return Ok(());
         }
         crate::panic_hook::install();
-        watch_fork();
+        fork::watch();
         for index in 0..self.threads {
             let reserve = index > 0 && index == self.threads - 1;
-            let body = move || if reserve { self.work_in_reserve() } else { self.work() };
+            let body = move || {
+                if reserve {
+                    self.work_in_reserve()
+                } else {
+                    self.work()
+                }
+                self.started.live.fetch_sub(1, Ordering::Relaxed);
+            };
             let thread = std::thread::Builder::new().name(format!("oxisycl-host-{index}")).spawn(body);
-            // The pool works with fewer threads, but not with none.
-            if let Err(error) = thread
-                && index == 0
-            {
-                return Err(self.lost(&format!("no thread could be started: {error}")));
+            match thread {
+                Ok(_) => drop(self.started.live.fetch_add(1, Ordering::Relaxed)),
+                // The pool works with fewer threads, but not with none.
+                Err(error) if index == 0 => return Err(self.lost(&format!("no thread could be started: {error}"))),
+                Err(_) => {}
             }
         }
-        self.started.state.store(STARTED, Ordering::Release);
+        self.started.generation.store(fork::generation(), Ordering::Release);
         Ok(())
+    }
+
+    /// How many threads have started and not ended.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn live_threads(&self) -> usize {
+        self.started.live.load(Ordering::Relaxed)
     }
 
     fn lost(&self, reason: &str) -> BackendError {
         BackendError::DeviceLost { device: self.device_name.clone(), reason: reason.to_owned() }
     }
 }
-
-#[cfg(unix)]
-fn watch_fork() {
-    extern "C" fn in_child() {
-        FORKED.store(true, Ordering::Relaxed);
-    }
-    static WATCHING: std::sync::Once = std::sync::Once::new();
-    WATCHING.call_once(|| {
-        // SAFETY: the handler only stores to an atomic, which is allowed in a forked child.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    });
-}
-
-#[cfg(not(unix))]
-fn watch_fork() {}
 
 /// The pool of the process, with as many threads as the program may use processors or as the setting says.
 pub(crate) fn process_pool(device_name: &str) -> Result<&'static Pool, BackendError> {
@@ -115,5 +112,22 @@ fn thread_count(setting: Result<String, VarError>) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(count @ 1..=MAX_THREADS) => Ok(count),
         _ => Err(format!("{THREADS_VARIABLE}=\"{text}\" (expected a number from 1 to {MAX_THREADS})")),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_is_a_number_of_threads_or_an_error_that_quotes_it() {
+        assert_eq!(thread_count(Ok("3".to_owned())), Ok(3));
+        assert_eq!(thread_count(Ok(" 1024 ".to_owned())), Ok(1024));
+        assert!(thread_count(Err(VarError::NotPresent)).expect("a default") >= 1);
+        for text in ["", "0", "-1", "1025", "two", "1.5"] {
+            let error = thread_count(Ok(text.to_owned())).expect_err("no number of threads");
+            assert_eq!(error, format!("OXISYCL_HOST_THREADS=\"{text}\" (expected a number from 1 to 1024)"));
+        }
+        assert!(thread_count(Err(VarError::NotUnicode("x".into()))).is_err());
     }
 }

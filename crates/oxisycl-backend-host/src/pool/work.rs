@@ -116,3 +116,42 @@ impl WorkShape {
         rounded.min(left)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn chunks(shape: WorkShape, threads: usize) -> Vec<usize> {
+        let mut begin = 0;
+        let mut lengths = Vec::new();
+        while begin < shape.total {
+            let length = shape.chunk_length(begin, threads);
+            assert!(length > 0 && begin + length <= shape.total, "{shape:?}");
+            lengths.push(length);
+            begin += length;
+        }
+        lengths
+    }
+
+    #[test]
+    fn chunks_cover_the_total_in_multiples_of_the_quantum_and_shrink() {
+        for total in [1, 2, 63, 64, 1000, 4097, 1 << 20] {
+            for (grain, quantum) in [(1, 1), (64, 64), (77, 77), (500, 64), (1 << 30, 1)] {
+                for threads in [1, 2, 7, 64] {
+                    let lengths = chunks(WorkShape { total, grain, quantum }, threads);
+                    assert_eq!(lengths.iter().sum::<usize>(), total);
+                    let (_, all_but_last) = lengths.split_last().expect("at least one chunk");
+                    assert!(all_but_last.iter().all(|length| length % quantum == 0));
+                    assert!(all_but_last.is_sorted_by(|a, b| a >= b));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_thread_gets_more_than_its_half_share_at_once() {
+        let lengths = chunks(WorkShape { total: 1 << 20, grain: 64, quantum: 64 }, 4);
+        assert_eq!(lengths[0], 1 << 17);
+        assert!(lengths.len() < 100);
+    }
+}

@@ -1,12 +1,12 @@
 //! What the pool's threads do all day: find, run, search for a while, sleep.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::sleep::Seat;
 use super::{Found, Pool, Stay};
-use crate::task::{HandOver, HostTask, Sink};
+use crate::task::{HostTask, Sink};
 
 /// How long a thread looks for work before it sleeps.
 const SEARCH_TIME: Duration = Duration::from_micros(40);
@@ -14,6 +14,10 @@ const SEARCH_TIME: Duration = Duration::from_micros(40);
 const LOOKS_PER_ROUND: u32 = 16;
 /// Rounds after which the thread also offers its processor to others.
 const ROUNDS_WITHOUT_YIELD: u32 = 32;
+/// How often the reserve looks for stuck tasks while there are ready ones.
+const WATCH_INTERVAL: Duration = Duration::from_millis(1);
+/// Tasks of that length make the reserve take another one.
+const LONG_TASK: Duration = Duration::from_micros(200);
 /// Tasks that a worker runs one after the other because each releases the next, before others get their turn.
 const MAX_STREAK: u32 = 64;
 
@@ -39,7 +43,7 @@ impl Pool {
                 }
             };
             if self.sleep.stop_searching() && self.has_more() {
-                self.sleep.notify(1);
+                self.call_worker();
             }
             self.run_streak(found);
             while let Some(found) = self.find() {
@@ -49,31 +53,59 @@ impl Pool {
         }
     }
 
-    /// The life of the worker that takes part in jobs while nobody helps.
+    /// The life of the reserve: it takes part in jobs while nobody helps, and takes ready tasks that are stuck behind long ones.
     pub(super) fn work_in_reserve(&'static self) {
         let seat = Seat::new();
         let find = |pool: &Self| if pool.has_helpers() { None } else { pool.find_job() };
+        let mut is_warm = false;
         self.reserve_sleep.start_searching();
         loop {
-            let job = match self.search(find) {
-                Some(job) => job,
-                None => {
-                    self.reserve_sleep.prepare(&seat);
-                    if let Some(job) = find(self) {
-                        self.reserve_sleep.stay_awake(&seat);
-                        job
-                    } else if self.closing.load(Ordering::SeqCst) {
-                        return;
-                    } else {
-                        self.reserve_sleep.sleep(&seat);
-                        continue;
-                    }
+            let mut job = if is_warm { self.search(find) } else { find(self) };
+            if job.is_none() {
+                is_warm = false;
+                self.reserve_sleep.prepare(&seat);
+                job = find(self);
+                if job.is_some() {
+                    self.reserve_sleep.stay_awake(&seat);
+                } else if self.closing.load(Ordering::SeqCst) {
+                    return;
+                } else if self.watching.load(Ordering::SeqCst) {
+                    self.reserve_sleep.sleep_for(&seat, WATCH_INTERVAL);
+                    self.relieve();
+                } else {
+                    self.reserve_sleep.sleep(&seat);
                 }
-            };
+            }
+            if let Some(job) = job {
+                let _ = self.reserve_sleep.stop_searching();
+                // One chunk at a time: a helper may come.
+                self.run(Found::Job(job), Stay::OneChunk, &mut WorkerSink { pool: self, keep: false, next: None });
+                self.reserve_sleep.start_searching();
+                is_warm = true;
+            }
+        }
+    }
+
+    /// Runs a ready task that nobody has taken for a while, and more of them as long as they are long. Ends the watch if there is none.
+    fn relieve(&'static self) {
+        while !self.has_helpers()
+            && let Some(task) = self.ready.pop_high().or_else(|| self.ready.pop_rest())
+        {
+            let began = Instant::now();
             let _ = self.reserve_sleep.stop_searching();
-            // One chunk at a time: a helper may come.
-            self.run(Found::Job(job), Stay::OneChunk, &mut HandOver);
+            self.run(Found::Task(task), Stay::UntilTheEnd, &mut WorkerSink { pool: self, keep: false, next: None });
             self.reserve_sleep.start_searching();
+            if began.elapsed() < LONG_TASK {
+                break;
+            }
+        }
+        if self.ready.is_empty() {
+            self.watching.store(false, Ordering::SeqCst);
+            // Pairs with the fence in `notify`: a task that is pushed now is seen here, or its pusher sees that nobody watches.
+            fence(Ordering::SeqCst);
+            if !self.ready.is_empty() {
+                self.watching.store(true, Ordering::SeqCst);
+            }
         }
     }
 

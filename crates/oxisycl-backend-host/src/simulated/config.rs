@@ -142,3 +142,69 @@ fn parse_bytes(text: &str) -> Option<u64> {
     };
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use oxisycl_backend::Operation;
+
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Option<SimulatedConfig>, String> {
+        SimulatedConfig::from_variables(|name| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned())
+        })
+    }
+
+    #[test]
+    fn without_the_variable_there_are_no_devices() {
+        assert!(read(&[]).expect("no error").is_none());
+        assert!(read(&[(MEMORY_VARIABLE, "nonsense")]).expect("no error").is_none());
+    }
+
+    #[test]
+    fn all_variables_are_read() {
+        let config = read(&[
+            (COUNT_VARIABLE, "3"),
+            (LATENCY_VARIABLE, "250"),
+            (MEMORY_VARIABLE, "16M"),
+            (FAULTS_VARIABLE, "copy:3, launch:1@1,allocate:2"),
+        ]);
+        let config = config.expect("no error").expect("devices");
+        assert_eq!((config.count, config.latency, config.memory), (3, Duration::from_micros(250), 16 << 20));
+        let expected = [(Operation::Copy, 3, None), (Operation::Launch, 1, Some(1)), (Operation::Allocate, 2, None)];
+        let expected = expected.map(|(operation, count, device)| Fault { operation, count, device });
+        assert_eq!(config.faults, expected);
+    }
+
+    #[test]
+    fn a_wrong_value_is_an_error_that_quotes_it() {
+        for (name, text) in [
+            (COUNT_VARIABLE, "0"),
+            (COUNT_VARIABLE, "65"),
+            (COUNT_VARIABLE, "some"),
+            (LATENCY_VARIABLE, "-1"),
+            (MEMORY_VARIABLE, ""),
+            (MEMORY_VARIABLE, "12T"),
+            (MEMORY_VARIABLE, "99999999999999G"),
+            (FAULTS_VARIABLE, "copy"),
+            (FAULTS_VARIABLE, "copy:0"),
+            (FAULTS_VARIABLE, "jump:1"),
+            (FAULTS_VARIABLE, "copy:1@2"),
+            (FAULTS_VARIABLE, "copy:1@x"),
+        ] {
+            let mut variables = vec![(name, text)];
+            if name != COUNT_VARIABLE {
+                variables.push((COUNT_VARIABLE, "2"));
+            }
+            let error = read(&variables).expect_err(text);
+            assert!(error.starts_with(&format!("{name}=\"{text}\": ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_binary_suffixes() {
+        assert_eq!(parse_bytes("7"), Some(7));
+        assert_eq!(parse_bytes("2k"), Some(2048));
+        assert_eq!(parse_bytes("3 G"), Some(3 << 30));
+    }
+}

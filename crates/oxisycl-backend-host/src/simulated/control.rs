@@ -73,4 +73,10 @@ impl SimulatedControl {
             device.engine.set_paused(false);
         }
     }
+
+    /// Whether a device's thread runs.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn has_thread(&self, device: usize) -> bool {
+        self.devices[device].engine.has_thread()
+    }
 }

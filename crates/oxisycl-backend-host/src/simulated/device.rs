@@ -88,6 +88,7 @@ impl Device for SimulatedDevice {
             priority: options.priority,
             profiling: options.profiling,
             max_threads: 1,
+            sequence: 0,
             instant_hints: false,
         };
         Ok(Arc::new(SimulatedQueue { engine: Arc::clone(&self.engine), options }))
@@ -120,9 +121,10 @@ impl Queue for SimulatedQueue {
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError> {
         let engine = &self.engine.0;
-        engine.expect_command()?;
+        let sequence = engine.expect_command()?;
         let home = Home::Device(engine.clone());
-        match HostTask::submit(None, command, dependencies, completion, home, self.options) {
+        match HostTask::submit(None, command, dependencies, completion, home, TaskOptions { sequence, ..self.options })
+        {
             Ok(task) => Ok(task),
             Err(error) => {
                 engine.forget_command();

@@ -5,7 +5,7 @@
 //! one that the seed and its number put first.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation};
@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use super::check::Checker;
 use super::fault::Attempts;
 use crate::clock;
+use crate::fork;
 use crate::pool::Work;
 use crate::task::{Executor, HandOver, HostTask};
 
@@ -26,9 +27,10 @@ pub(crate) struct Engine {
     seed: Option<u64>,
     checker: Checker,
     attempts: Arc<Mutex<Attempts>>,
+    /// The generation of the process that started the thread; 0 before that.
+    generation: AtomicU32,
     state: Mutex<State>,
     changed: Condvar,
-    submitted: AtomicU64,
 }
 
 #[derive(Default)]
@@ -36,7 +38,8 @@ struct State {
     ready: Vec<Ready>,
     /// Accepted and not yet ended.
     live: usize,
-    started: bool,
+    submitted: u64,
+    has_thread: bool,
     paused: bool,
     /// Nobody can enqueue any more.
     closed: bool,
@@ -62,29 +65,33 @@ impl Engine {
             seed,
             checker,
             attempts,
+            generation: AtomicU32::new(0),
             state: Mutex::new(State::default()),
             changed: Condvar::new(),
-            submitted: AtomicU64::new(0),
         }
     }
 
-    /// Counts a command that is about to be submitted, and makes sure that there is a thread to run it.
-    pub(crate) fn expect_command(self: &Arc<Self>) -> Result<(), BackendError> {
+    /// Counts a command that is about to be submitted, and makes sure that there is a thread to run it. Returns its number.
+    pub(crate) fn expect_command(self: &Arc<Self>) -> Result<u64, BackendError> {
+        if self.is_stale() {
+            return Err(self.lost("the process was forked after the device's thread had started".to_owned()));
+        }
         let mut state = self.state.lock();
-        if !state.started {
+        if self.generation.load(Ordering::Relaxed) == 0 {
             crate::panic_hook::install();
+            fork::watch();
             let engine = Arc::clone(self);
             let name = self.device_name.replace(' ', "-");
-            std::thread::Builder::new().name(name).spawn(move || engine.run()).map_err(|error| {
-                BackendError::DeviceLost {
-                    device: self.device_name.clone(),
-                    reason: format!("no thread could be started: {error}"),
-                }
-            })?;
-            state.started = true;
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || engine.run())
+                .map_err(|error| self.lost(format!("no thread could be started: {error}")))?;
+            self.generation.store(fork::generation(), Ordering::Release);
+            state.has_thread = true;
         }
         state.live += 1;
-        Ok(())
+        state.submitted += 1;
+        Ok(state.submitted)
     }
 
     /// Takes `expect_command` back, for a command that was refused.
@@ -94,6 +101,9 @@ impl Engine {
 
     /// Lets the thread end when all is done.
     pub(crate) fn close(&self) {
+        if self.is_stale() {
+            return;
+        }
         self.state.lock().closed = true;
         self.changed.notify_all();
     }
@@ -104,10 +114,16 @@ impl Engine {
         self.changed.notify_all();
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn has_thread(&self) -> bool {
+        self.state.lock().has_thread
+    }
+
     fn run(&self) {
         while let Some(task) = self.next() {
             self.execute(task);
         }
+        self.state.lock().has_thread = false;
     }
 
     /// Waits for the next task to run; `None` if there will be none.
@@ -159,6 +175,16 @@ impl Engine {
         })
     }
 
+    /// Whether the thread is that of the parent process. Then the state may be locked for ever.
+    fn is_stale(&self) -> bool {
+        let started = self.generation.load(Ordering::Acquire);
+        started != 0 && started != fork::generation()
+    }
+
+    fn lost(&self, reason: String) -> BackendError {
+        BackendError::DeviceLost { device: self.device_name.clone(), reason }
+    }
+
     fn injected(&self, operation: Operation, count: u64) -> BackendError {
         BackendError::InjectedFault { device: self.device_name.clone(), operation, count }
     }
@@ -166,7 +192,7 @@ impl Engine {
 
 impl Executor for Engine {
     fn accept(&self, task: Arc<HostTask>) {
-        let number = self.submitted.fetch_add(1, Ordering::Relaxed);
+        let number = task.options().sequence;
         let key = self.seed.map_or(number, |seed| scramble(seed ^ number));
         self.state.lock().ready.push(Ready { key, task });
         self.changed.notify_all();

@@ -82,3 +82,28 @@ impl Attempts {
         self.counts[slot(operation)]
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_planned_attempts_fail() {
+        let fault = |count| Fault { operation: Operation::Copy, count, device: None };
+        let mut attempts = Attempts::new([fault(2), fault(4)]);
+        let results: Vec<_> = (0..5).map(|_| attempts.attempt(Operation::Copy)).collect();
+        assert_eq!(results, [None, Some(2), None, Some(4), None]);
+        assert_eq!(attempts.attempt(Operation::Fill), None);
+        assert_eq!((attempts.count(Operation::Copy), attempts.count(Operation::Fill)), (5, 1));
+    }
+
+    #[test]
+    fn faults_can_be_planned_from_now() {
+        let mut attempts = Attempts::default();
+        attempts.attempt(Operation::Launch);
+        attempts.fail_next(Operation::Launch, 2);
+        attempts.fail_next(Operation::Launch, 0);
+        let results: Vec<_> = (0..3).map(|_| attempts.attempt(Operation::Launch)).collect();
+        assert_eq!(results, [Some(2), Some(3), None]);
+    }
+}

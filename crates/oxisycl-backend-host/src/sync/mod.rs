@@ -5,4 +5,4 @@
 #[cfg_attr(not(loom), path = "native.rs")]
 mod chosen;
 
-pub(crate) use chosen::{AtomicBool, AtomicU8, AtomicUsize, Lock, Ordering, Thread, current, fence, park};
+pub(crate) use chosen::{AtomicBool, AtomicU8, AtomicUsize, Lock, Ordering, Parker, fence};

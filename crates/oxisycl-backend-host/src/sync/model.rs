@@ -1,9 +1,10 @@
 //! What the model checker explores.
 
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
-pub(crate) use loom::thread::{Thread, current, park};
+use std::time::Duration;
 
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use loom::sync::{Mutex, MutexGuard};
+use loom::thread::{self, Thread};
 
 /// A lock for short critical sections that cannot be poisoned.
 pub(crate) struct Lock<T>(Mutex<T>);
@@ -18,8 +19,25 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T: Default> Default for Lock<T> {
-    fn default() -> Self {
-        Self::new(T::default())
+/// Where the thread that made it sleeps. May wake without reason.
+pub(crate) struct Parker(Thread);
+
+impl Parker {
+    pub(crate) fn of_current_thread() -> Self {
+        Self(thread::current())
+    }
+
+    /// Sleeps until `unpark`; not at all if that was called since the last time. Called by the parker's thread.
+    pub(crate) fn park(&self) {
+        thread::park();
+    }
+
+    /// The model has no time: the limit is over at once.
+    pub(crate) fn park_timeout(&self, _time: Duration) {
+        thread::yield_now();
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.0.unpark();
     }
 }

@@ -1,7 +1,8 @@
 //! What programs run with.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
-pub(crate) use std::thread::{Thread, current, park};
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -17,5 +18,28 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock()
+    }
+}
+
+/// Where the thread that made it sleeps. May wake without reason.
+pub(crate) struct Parker(Thread);
+
+impl Parker {
+    pub(crate) fn of_current_thread() -> Self {
+        Self(thread::current())
+    }
+
+    /// Sleeps until `unpark`; not at all if that was called since the last time. Called by the parker's thread.
+    pub(crate) fn park(&self) {
+        thread::park();
+    }
+
+    /// As `park`, with a limit.
+    pub(crate) fn park_timeout(&self, time: Duration) {
+        thread::park_timeout(time);
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.0.unpark();
     }
 }

@@ -30,10 +30,7 @@ impl Epoch {
     /// Replaces `current` by a new epoch. Returns the signal of the old one, or `None` if it had no commands and no older epoch
     /// is alive, so that there is nothing to wait for; `current` then stays.
     pub fn rotate(current: &mut Arc<Self>) -> Option<Arc<EpochSignal>> {
-        // Only whoever holds `current` can make new references to it, so a count of one cannot grow meanwhile.
-        if Arc::strong_count(current) == 1 {
-            // The other holders' last use happened before this: they released their references.
-            std::sync::atomic::fence(Ordering::Acquire);
+        if Self::is_idle(current) {
             return None;
         }
         let next = Arc::new(Self::default());
@@ -45,7 +42,7 @@ impl Epoch {
 
     /// Keeps `garbage` until every command submitted before now has ended, then drops it.
     pub fn discard(current: &mut Arc<Self>, garbage: Box<dyn Any + Send>) {
-        if Arc::strong_count(current) == 1 {
+        if Self::is_idle(current) {
             return;
         }
         current.garbage.lock().push(garbage);
@@ -57,22 +54,29 @@ impl Drop for Epoch {
     fn drop(&mut self) {
         // A loop instead of recursion: many epochs may die at once.
         let mut next = self.die();
-        while let Some(epoch) = next {
-            next = match Arc::into_inner(epoch) {
-                Some(mut epoch) => epoch.die(),
-                None => None,
-            };
+        while let Some(mut epoch) = next {
+            next = epoch.die();
         }
     }
 }
 
 impl Epoch {
-    /// Ends this epoch. Returns the next newer one if this was the first call.
-    fn die(&mut self) -> Option<Arc<Self>> {
-        let next = self.next.take();
+    /// Ends this epoch. Returns the next newer one if that ends with it.
+    fn die(&mut self) -> Option<Self> {
         self.garbage.get_mut().clear();
+        // Let go before the signal, so that a queue is idle for whoever waited for it.
+        let next = self.next.take().and_then(Arc::into_inner);
         self.signal.fire();
         next
+    }
+
+    /// Whether it has no commands, and no older epoch is alive.
+    pub fn is_idle(current: &Arc<Self>) -> bool {
+        // Only whoever holds `current` can make new references to it, so a count of one cannot grow meanwhile.
+        let is_idle = Arc::strong_count(current) == 1;
+        // The other holders' last use happened before this: they released their references.
+        std::sync::atomic::fence(Ordering::Acquire);
+        is_idle
     }
 }
 

@@ -140,7 +140,9 @@ impl AsyncErrors {
                 let handler = handler.clone();
                 // A handler that panics must not take a thread of the runtime down, nor hide the errors.
                 let kept = errors.clone();
-                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || handler(errors))).is_err() {
+                if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || handler(errors))) {
+                    // A payload's destructor may panic, too.
+                    std::mem::forget(payload);
                     print(&kept);
                 }
             }

@@ -58,7 +58,8 @@ pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Resul
             if !events.is_empty() {
                 node.inner.lock().dependencies = dependencies.into();
             }
-            hand_over(node, command, &events)
+            // A node that never was has ended, as far as counting goes.
+            hand_over(node, command, &events).inspect_err(|_| counters().nodes_completed.add(1))
         }
         work => {
             delay(node, work, dependencies);

@@ -56,6 +56,11 @@ pub fn forbid_blocking(what: &str) -> Result {
     Ok(())
 }
 
+/// An error if a wait of this thread for `nodes` could never end.
+pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {
+    if nodes.is_empty() { Ok(()) } else { stuck_on(nodes).map_or(Ok(()), Err) }
+}
+
 /// Waits until `node` has ended. Says nothing of how it ended.
 pub fn wait_for_node(node: &Arc<Node>) -> Result {
     wait_until(
@@ -72,7 +77,7 @@ pub fn wait_for_grant(node: &Arc<Node>) -> Result {
     wait_until(
         &|| node.is_handed_over(),
         &|| node.register_thread(),
-        &|| stuck_on(std::slice::from_ref(node)),
+        &|| stuck_on(&node.blockers()),
         &|| describe(node),
         Some(&*node.shared.queue),
     )
@@ -175,12 +180,12 @@ fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
     let thread = std::thread::current().id();
     let task = current_host_task();
     let mut seen = HashSet::new();
-    let mut open: Vec<(Arc<Node>, bool)> = nodes.iter().map(|node| (node.clone(), true)).collect();
-    while let Some((node, is_target)) = open.pop() {
+    let mut open = nodes.to_vec();
+    while let Some(node) = open.pop() {
         if node.is_complete() || !seen.insert(node.id) {
             continue;
         }
-        if node.kind == NodeKind::HostAccess && node.owner == Some(thread) && !is_target {
+        if node.kind == NodeKind::HostAccess && node.owner == Some(thread) {
             return Some(Error::new(
                 ErrorCode::Invalid,
                 "the wait cannot end: this thread holds a host accessor that blocks the command (drop the accessor first)",
@@ -192,7 +197,7 @@ fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
         if node.is_handed_over() {
             continue;
         }
-        open.extend(node.blockers().into_iter().map(|node| (node, false)));
+        open.extend(node.blockers());
     }
     None
 }

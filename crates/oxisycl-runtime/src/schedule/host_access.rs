@@ -9,7 +9,7 @@ use super::plan::{Dependencies, commit, plan};
 use super::queue::remove_repetitions;
 use super::requirement::{BufferView, Requirement};
 use super::transfer::{Requester, bring, record, transfer_queue};
-use crate::graph::{DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, start, wait_for_grant, wait_for_node};
+use crate::graph::{DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, forbid_endless_wait, start, wait_for_grant, wait_for_node};
 use crate::memory::BufferCore;
 use crate::observe::counters;
 use crate::state::Region;
@@ -43,6 +43,9 @@ impl HostAccess {
             let mut dependencies = Dependencies::new();
             let mut missing = Vec::new();
             plan(&requirement, &state, &mut dependencies, &mut missing);
+            // Now rather than in the wait below: the node of an accessor that was never granted would count as a writer.
+            let before: SmallVec<[Arc<Node>; 4]> = dependencies.iter().map(|d| d.node.clone()).collect();
+            forbid_endless_wait(&before)?;
             let requester = Requester { shared: &shared, epoch: None };
             bring(&requester, &core, &mut state, requirement.position, missing, &mut dependencies)?;
             remove_repetitions(&mut dependencies);

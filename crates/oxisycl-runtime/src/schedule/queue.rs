@@ -248,8 +248,8 @@ impl State {
     }
 
     /// Whether every command has ended.
-    pub(super) fn is_idle(&mut self) -> bool {
-        Epoch::rotate(&mut self.epoch).is_none_or(|signal| signal.is_dead())
+    pub(super) fn is_idle(&self) -> bool {
+        Epoch::is_idle(&self.epoch)
     }
 }
 

@@ -168,10 +168,18 @@ impl Requirement {
         self.hold.core()
     }
 
-    /// Whether both name a byte of the same buffer and one of them writes: an error within one command group.
+    /// Whether the two cannot stand in one command group: both name a byte and one of them writes, or both write to one page in
+    /// different memories, of which only one could hold the page afterwards.
     pub fn conflicts_in_group(&self, other: &Self) -> bool {
-        (self.mode.writes() || other.mode.writes())
-            && Arc::ptr_eq(self.core(), other.core())
-            && self.bytes.iter().any(|a| other.bytes.iter().any(|b| a.overlaps(b)))
+        if !Arc::ptr_eq(self.core(), other.core()) {
+            return false;
+        }
+        let (a, b) = (self.mode.writes(), other.mode.writes());
+        (a || b) && overlap(&self.bytes, &other.bytes)
+            || (a && b && self.memory != other.memory && overlap(&self.pages, &other.pages))
     }
+}
+
+fn overlap(a: &Regions, b: &Regions) -> bool {
+    a.iter().any(|a| b.iter().any(|b| a.overlaps(b)))
 }

@@ -1,0 +1,84 @@
+//! What the runtime costs on the host device: `cargo xtask bench runtime [--json FILE] [--filter SUBSTR] [--rounds N]`.
+//!
+//! Each module measures one kind of cost and adds its results; `protocol.rs` says how everything is measured. Results are
+//! checked as they are made, so that nothing fast and wrong is reported. A machine that does other work at the same time makes
+//! the figures worse, not wrong: compare ratios.
+
+mod gemm;
+mod memory;
+mod peers;
+mod protocol;
+mod state;
+mod stream;
+mod submit;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use protocol::Options;
+
+const USAGE: &str = "arguments: [--json FILE] [--filter SUBSTR] [--rounds N]";
+/// The least that the protocol allows.
+const ROUNDS: usize = 15;
+
+fn main() -> ExitCode {
+    let mut options = Options { rounds: ROUNDS, filter: String::new() };
+    let mut json: Option<PathBuf> = None;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let parsed = match argument.as_str() {
+            // Cargo says so to every benchmark.
+            "--bench" => Ok(()),
+            "--json" => value().map(|file| json = Some(file.into())),
+            "--filter" => value().map(|filter| options.filter = filter),
+            "--rounds" => value().and_then(|rounds| match rounds.parse() {
+                Ok(rounds @ 1..) => {
+                    options.rounds = rounds;
+                    Ok(())
+                }
+                _ => Err(format!("--rounds {rounds}: expected a number above zero")),
+            }),
+            memory::CHILD => {
+                let name = value().unwrap_or_default();
+                return finish(memory::run_child(&name).map_err(|error| error.to_string()));
+            }
+            _ => Err(format!("unexpected argument {argument}; {USAGE}")),
+        };
+        if let Err(message) = parsed {
+            return finish(Err(message));
+        }
+    }
+    finish(run(&options, json))
+}
+
+fn finish(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("runtime: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
+    eprintln!(
+        "yardsticks now: empty rayon task {:.3} us, ping-pong of parked threads {:.2} us",
+        peers::empty_spawn(),
+        peers::ping_pong()
+    );
+    let mut results = Vec::new();
+    for run in [submit::run, state::run, memory::run, stream::run, gemm::run] {
+        run(options, &mut results).map_err(|error| error.to_string())?;
+    }
+    if results.is_empty() {
+        return Err(format!("no case matches --filter {}", options.filter));
+    }
+    protocol::print_table(&results);
+    match json {
+        Some(file) => std::fs::write(&file, protocol::json(&results))
+            .map_err(|error| format!("cannot write \"{}\": {error}", file.display())),
+        None => Ok(()),
+    }
+}

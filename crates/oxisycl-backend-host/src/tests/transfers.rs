@@ -1,0 +1,127 @@
+//! Copies and fills against a naive model, large enough to be split.
+
+use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
+
+use super::support::*;
+
+/// A box inside a byte array: pitches and the place of its first byte.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    row_pitch: usize,
+    slice_pitch: usize,
+    first: usize,
+}
+
+impl Frame {
+    fn rectangle(self, bytes: &mut [u8]) -> Rectangle {
+        let pointer = bytes[self.first..].as_mut_ptr();
+        Rectangle { memory: MemoryId::HOST, pointer, row_pitch: self.row_pitch, slice_pitch: self.slice_pitch }
+    }
+
+    /// Positions of the box's bytes in row-major order.
+    fn positions(self, [slices, rows, bytes]: [usize; 3]) -> impl Iterator<Item = usize> {
+        (0..slices).flat_map(move |slice| {
+            (0..rows).flat_map(move |row| {
+                let start = self.first + slice * self.slice_pitch + row * self.row_pitch;
+                start..start + bytes
+            })
+        })
+    }
+
+    fn size(self, [slices, rows, bytes]: [usize; 3]) -> usize {
+        match slices * rows * bytes {
+            0 => self.first + 1,
+            _ => self.first + (slices - 1) * self.slice_pitch + (rows - 1) * self.row_pitch + bytes,
+        }
+    }
+}
+
+/// Boxes of an extent: dense, with gaps between rows, with gaps between slices, with both.
+fn frames([_, rows, bytes]: [usize; 3]) -> [Frame; 4] {
+    let dense = Frame { row_pitch: bytes, slice_pitch: rows * bytes, first: 0 };
+    let wide = Frame { row_pitch: bytes + 5, slice_pitch: rows * (bytes + 5), first: 3 };
+    let deep = Frame { slice_pitch: rows * bytes + 11, ..dense };
+    let both = Frame { row_pitch: bytes + 64, slice_pitch: (rows + 2) * (bytes + 64), first: 7 };
+    [dense, wide, deep, both]
+}
+
+/// What a copy has to make of `to`, byte by byte.
+fn copied(from: &[u8], to: &[u8], source: Frame, target: Frame, extent: [usize; 3]) -> Vec<u8> {
+    let mut expected = to.to_vec();
+    for (target, source) in target.positions(extent).zip(source.positions(extent)) {
+        expected[target] = from[source];
+    }
+    expected
+}
+
+const EXTENTS: [[usize; 3]; 9] = [
+    [1, 1, 1],
+    [1, 1, 1_500_000],
+    [1, 2, 600_000],
+    [1, 1700, 700],
+    [30, 40, 1000],
+    [1_100_000, 1, 1],
+    [1, 1_100_000, 1],
+    [1, 0, 5],
+    [0, 0, 0],
+];
+
+#[test]
+fn copies_of_every_shape_move_exactly_their_box() {
+    let queue = queue(3);
+    for extent in EXTENTS {
+        let frames = frames(extent);
+        for (number, source) in frames.into_iter().enumerate() {
+            for target in [frames[0], frames[3], frames[(number + 1) % 4]] {
+                let mut from: Vec<u8> = (0..source.size(extent)).map(|i| (i % 251) as u8).collect();
+                let mut to = vec![0xEEu8; target.size(extent)];
+                let expected = copied(&from, &to, source, target, extent);
+                let copy =
+                    CopyCommand { source: source.rectangle(&mut from), target: target.rectangle(&mut to), extent };
+                run(&queue, Command::Copy(copy)).result.expect("success");
+                assert!(to == expected, "{extent:?} {source:?} {target:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fills_with_every_pattern_write_exactly_their_box() {
+    let queue = queue(3);
+    let patterns: [&[u8]; 6] = [&[0], &[7, 7, 7, 7], &[1, 2], &[1, 2, 3], &[9, 8, 7, 6, 5, 4, 3, 2], &[5; 40]];
+    let mut long = [0u8; 12_000];
+    long.iter_mut().enumerate().for_each(|(i, byte)| *byte = (i % 255) as u8);
+    for pattern in patterns.into_iter().chain([&long[..]]) {
+        let width = pattern.len();
+        for extent in EXTENTS {
+            let extent = [extent[0], extent[1], extent[2].div_ceil(width)];
+            if extent.iter().product::<usize>() * width > 4 << 20 {
+                continue;
+            }
+            let in_bytes = [extent[0], extent[1], extent[2] * width];
+            for frame in frames(in_bytes) {
+                let mut to = vec![0xEEu8; frame.size(in_bytes)];
+                let mut expected = to.clone();
+                for (position, byte) in frame.positions(in_bytes).zip(pattern.iter().cycle()) {
+                    expected[position] = *byte;
+                }
+                let target = frame.rectangle(&mut to);
+                let fill = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent };
+                run(&queue, Command::Fill(fill)).result.expect("success");
+                assert!(to == expected, "{width} {extent:?} {frame:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_extent_that_overflows_touches_nothing() {
+    let queue = queue(2);
+    let mut bytes = [1u8; 4];
+    let extent = [usize::MAX, usize::MAX, 2];
+    let target = host_bytes(bytes.as_mut_ptr());
+    let fill = FillCommand { target, pattern: FillPattern::from_slice(&[9]), extent };
+    run(&queue, Command::Fill(fill)).result.expect("nothing to do");
+    run(&queue, Command::Copy(CopyCommand { source: target, target, extent })).result.expect("nothing to do");
+    assert_eq!(bytes, [1; 4]);
+}

@@ -1,0 +1,282 @@
+//! Accessors whose work-items own blocks of elements.
+
+use oxisycl::prelude::*;
+
+use crate::harness::{Env, tests};
+use crate::support::{code, iota};
+
+tests![
+    blocks_divide_a_line,
+    the_last_block_of_a_line_may_be_partial,
+    blocks_divide_a_plane,
+    partial_blocks_of_a_plane_are_cut_at_both_edges,
+    blocks_divide_a_cube,
+    a_block_beyond_the_range_is_empty,
+    a_huge_block_owns_everything,
+    huge_ids_do_not_wrap_around,
+    a_block_with_a_zero_extent_is_refused,
+    a_block_index_outside_the_block_is_an_error,
+    blocks_are_slices_of_cells,
+    rows_of_blocks_are_slices_of_cells,
+    fill_with_visits_the_block_in_row_major_order,
+    blocks_can_be_written_without_old_data,
+    each_block_may_hold_a_partial_result,
+    blocks_overlap_with_other_accessors_like_the_whole_range,
+];
+
+fn blocks_divide_a_line(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 12], 12).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, 4);
+        assert_eq!((data.range(), data.block_range(), data.n_blocks()), (Range([12]), Range([4]), Range([3])));
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            assert_eq!((block.origin(), block.range(), block.len()), (Id([item.index() * 4]), Range([4]), 4));
+            for i in 0..block.len() {
+                block.set(i, (item.index() * 100 + i) as i32);
+            }
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [0, 1, 2, 3, 100, 101, 102, 103, 200, 201, 202, 203]);
+}
+
+fn the_last_block_of_a_line_may_be_partial(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 11], 11).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, 4);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            block.fill((item.index() * 10 + block.len()) as i32);
+        })
+    });
+    kernel.unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [4, 4, 4, 4, 14, 14, 14, 14, 23, 23, 23]);
+}
+
+fn blocks_divide_a_plane(env: &Env) {
+    let buffer = Buffer::from_vec(iota(24), [4, 6]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, ReadWrite, [2, 3]);
+        assert_eq!(data.n_blocks(), [2, 2]);
+        cg.parallel_for([2, 2], move |item| {
+            let block = data.block(item);
+            // Transposes nothing, but reads and writes every element by its own index.
+            for y in 0..2 {
+                for x in 0..3 {
+                    let old = block.get([y, x]);
+                    block.set([y, x], old * 100 + (item.linear_id() * 10 + y * 3 + x) as i32);
+                }
+            }
+        })
+    });
+    kernel.unwrap();
+    let expected = (0..24).map(|i| {
+        let (y, x) = (i / 6, i % 6);
+        i * 100 + (y / 2 * 2 + x / 3) * 10 + y % 2 * 3 + x % 3
+    });
+    assert_eq!(buffer.to_vec().unwrap(), expected.collect::<Vec<i32>>());
+}
+
+fn partial_blocks_of_a_plane_are_cut_at_both_edges(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 35], [5, 7]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, [2, 3]);
+        assert_eq!(data.n_blocks(), [3, 3]);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            let [y, x] = item.id().0;
+            assert_eq!(block.range(), [if y == 2 { 1 } else { 2 }, if x == 2 { 1 } else { 3 }]);
+            assert_eq!(block.origin(), [y * 2, x * 3]);
+            block.fill(1 + item.linear_id() as i32);
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    let expected = (0..35).map(|i| 1 + i / 7 / 2 * 3 + i % 7 / 3);
+    assert_eq!(buffer.to_vec().unwrap(), expected.collect::<Vec<i32>>());
+}
+
+fn blocks_divide_a_cube(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 60], [3, 4, 5]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, ReadWrite, [2, 2, 2]);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            let [z, y, x] = block.origin().0;
+            block.fill_with(|index| ((z + index[0]) * 20 + (y + index[1]) * 5 + x + index[2]) as i32);
+            let cell = block.cell([0, 0, 0]);
+            cell.set(cell.get() + 1000);
+        })
+    });
+    kernel.unwrap();
+    let expected = (0..60).map(|i| {
+        let (z, y, x) = (i / 20, i / 5 % 4, i % 5);
+        if z % 2 == 0 && y % 2 == 0 && x % 2 == 0 { i + 1000 } else { i }
+    });
+    assert_eq!(buffer.to_vec().unwrap(), expected.collect::<Vec<i32>>());
+}
+
+fn a_block_beyond_the_range_is_empty(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 10], 10).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, ReadWrite, 4);
+        cg.parallel_for(100, move |item| {
+            let block = data.block(item);
+            assert_eq!(block.is_empty(), item.index() >= 3);
+            assert_eq!(block.as_cells().len(), block.len());
+            block.fill(1);
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [1; 10]);
+}
+
+fn a_huge_block_owns_everything(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 12], [3, 4]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, [usize::MAX, usize::MAX]);
+        assert_eq!(data.n_blocks(), [1, 1]);
+        cg.parallel_for([2, 2], move |item| data.block(item).fill(1 + item.linear_id() as i32))
+    });
+    kernel.unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [1; 12]);
+}
+
+fn huge_ids_do_not_wrap_around(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 8], 8).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, 1 << 62);
+        // id * block is 0 modulo the word size for ids that are multiples of four.
+        cg.parallel_for_offset(8, 1, move |item| data.block(item).fill(1))
+    });
+    kernel.unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [0; 8]);
+}
+
+fn a_block_with_a_zero_extent_is_refused(env: &Env) {
+    let buffer = Buffer::from_vec(vec![0; 8], [2, 4]).unwrap();
+    for block in [[0, 1], [1, 0], [0, 0]] {
+        let result = env.queue().submit(|cg| {
+            let data = cg.access_chunks(&buffer, Write, block);
+            cg.parallel_for([1, 1], move |item| data.block(item).fill(1))
+        });
+        assert_eq!(code(result), ErrorCode::Invalid);
+    }
+}
+
+fn a_block_index_outside_the_block_is_an_error(env: &Env) {
+    let buffer = Buffer::from_vec(iota(35), [5, 7]).unwrap();
+    for (id, index) in [([0, 0], [2, 0]), ([0, 0], [0, 3]), ([2, 0], [1, 0]), ([0, 2], [0, 1]), ([9, 9], [0, 0])] {
+        let kernel = env.queue().submit(|cg| {
+            let data = cg.access_chunks(&buffer, Write, [2, 3]);
+            cg.parallel_for_offset([1, 1], id, move |item| data.block(item).set(index, -1))
+        });
+        assert_eq!(code(kernel.unwrap().wait()), ErrorCode::Kernel, "{id:?} {index:?}");
+        let repaired = env.queue().copy_from_host(iota(35), &buffer);
+        assert_eq!(code(repaired), ErrorCode::Kernel);
+        crate::support::write_positions(&env.queue(), &buffer, 0);
+        assert_eq!(buffer.to_vec().unwrap(), iota(35));
+    }
+}
+
+fn blocks_are_slices_of_cells(env: &Env) {
+    let buffer = Buffer::from_vec(iota(10), 10).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, ReadWrite, 4);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            // A running sum within each block.
+            let cells = data.block(item).as_cells();
+            for pair in cells.windows(2) {
+                pair[1].set(pair[1].get() + pair[0].get());
+            }
+        })
+    });
+    kernel.unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [0, 1, 3, 6, 4, 9, 15, 22, 8, 17]);
+}
+
+fn rows_of_blocks_are_slices_of_cells(env: &Env) {
+    let buffer = Buffer::from_vec(iota(35), [5, 7]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, ReadWrite, [2, 3]);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            for y in 0..block.range()[0] {
+                let row = block.row(y);
+                let sum: i32 = row.iter().map(|cell| cell.get()).sum();
+                row[0].set(sum);
+            }
+        })
+    });
+    kernel.unwrap();
+    let old = |y: usize, x: usize| (y * 7 + x) as i32;
+    let expected = (0..35).map(|i| {
+        let (y, x) = (i / 7, i % 7);
+        if x % 3 == 0 { (x..7.min(x + 3)).map(|x| old(y, x)).sum() } else { old(y, x) }
+    });
+    assert_eq!(buffer.to_vec().unwrap(), expected.collect::<Vec<i32>>());
+}
+
+fn fill_with_visits_the_block_in_row_major_order(env: &Env) {
+    let buffer = Buffer::from_vec(vec![-1; 24], [2, 3, 4]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks(&buffer, Write, [2, 2, 3]);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let mut n_calls = 0;
+            data.block(item).fill_with(|_| {
+                n_calls += 1;
+                n_calls
+            });
+        })
+    });
+    kernel.unwrap();
+    let slice = |at: i32| vec![at + 1, at + 2, at + 3, at / 3 + 1, at + 4, at + 5, at + 6, at / 3 + 2];
+    // Blocks of 2x2x3, 2x2x1, 2x1x3 and 2x1x1 elements.
+    let expected = [
+        [1, 2, 3, 1, 4, 5, 6, 2, 1, 2, 3, 1],
+        [7, 8, 9, 3, 10, 11, 12, 4, 4, 5, 6, 2],
+    ];
+    assert_eq!(slice(0), expected[0][..8]);
+    assert_eq!(buffer.to_vec().unwrap(), expected.concat());
+}
+
+fn blocks_can_be_written_without_old_data(env: &Env) {
+    let buffer = Buffer::<i32, 1>::uninit(100).unwrap();
+    crate::support::write_positions(&env.other_queue(), &buffer, 0);
+    let (since, ()) = crate::support::counted(|| {
+        let kernel = env.queue().submit(|cg| {
+            let data = cg.access_chunks(&buffer, Write.no_init(), 7);
+            cg.parallel_for(data.n_blocks(), move |item| data.block(item).fill(item.index() as i32))
+        });
+        kernel.unwrap().wait().unwrap();
+    });
+    assert_eq!(since.transfers(), 0);
+    assert_eq!(buffer.to_vec().unwrap(), (0..100).map(|i| i / 7).collect::<Vec<_>>());
+}
+
+fn each_block_may_hold_a_partial_result(env: &Env) {
+    const N: usize = 10_000;
+    const BLOCK: usize = 1024;
+    let [a, b] = [3, 5].map(|m| Buffer::from_vec((0..N as u64).map(|i| i % m).collect(), N).unwrap());
+    let partial = Buffer::<u64, 1>::uninit(N.div_ceil(BLOCK)).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let (a, b, partial) = (cg.access(&a, Read), cg.access(&b, Read), cg.access(&partial, Write.no_init()));
+        cg.parallel_for(N.div_ceil(BLOCK), move |item| {
+            let (a, b) = (a.view(item).chunk(item, BLOCK), b.view(item).chunk(item, BLOCK));
+            partial.set(item, a.iter().zip(b).map(|(a, b)| a * b).sum());
+        })
+    });
+    kernel.unwrap();
+    let expected: u64 = (0..N as u64).map(|i| (i % 3) * (i % 5)).sum();
+    assert_eq!(partial.to_vec().unwrap().iter().sum::<u64>(), expected);
+}
+
+fn blocks_overlap_with_other_accessors_like_the_whole_range(env: &Env) {
+    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let result = env.queue().submit(|cg| {
+        let from = cg.access_range(&buffer, Read, 1, 7);
+        let to = cg.access_chunks(&buffer, Write, 4);
+        cg.parallel_for(1, move |item| to.block(item).fill(from.get(item)))
+    });
+    assert_eq!(code(result), ErrorCode::Accessor);
+}

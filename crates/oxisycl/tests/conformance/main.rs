@@ -1,0 +1,59 @@
+//! The conformance suite: what the public interface promises, shown on every kind of device.
+//!
+//! `conformance [--device host|simulated|cuda|opencl|all] [--seed N] [FILTER]`
+//!
+//! A test is a function over an [`Env`](harness::Env), listed once in its area's file. The host device runs with simulated ones
+//! as its peers; a simulated one with others of the same simulator. A test asserts what holds on any device, so that a new
+//! backend only needs to be listed by the runtime to be tested.
+
+mod harness;
+mod support;
+
+mod accessor;
+mod buffer;
+mod copy;
+mod data_state;
+mod dependency;
+mod host_accessor;
+mod kernel;
+mod multi_device;
+mod usm;
+
+use std::process::ExitCode;
+
+use harness::Test;
+
+const AREAS: &[(&str, &[Test])] = &[
+    ("buffer", buffer::create::TESTS),
+    ("buffer", buffer::end::TESTS),
+    ("buffer", buffer::memory::TESTS),
+    ("buffer", buffer::views::TESTS),
+    ("accessor", accessor::modes::TESTS),
+    ("accessor", accessor::ranges::TESTS),
+    ("accessor", accessor::views::TESTS),
+    ("accessor", accessor::chunks::TESTS),
+    ("accessor", accessor::atomics::TESTS),
+    ("data_state", data_state::allocations::TESTS),
+    ("data_state", data_state::pointers::TESTS),
+    ("data_state", data_state::transfers::TESTS),
+    ("data_state", data_state::pages::TESTS),
+    ("dependency", dependency::order::TESTS),
+    ("dependency", dependency::events::TESTS),
+    ("dependency", dependency::programs::TESTS),
+    ("kernel", kernel::ranges::TESTS),
+    ("kernel", kernel::captures::TESTS),
+    ("kernel", kernel::errors::TESTS),
+    ("host_accessor", host_accessor::data::TESTS),
+    ("host_accessor", host_accessor::blocking::TESTS),
+    ("usm", usm::allocations::TESTS),
+    ("usm", usm::commands::TESTS),
+    ("usm", usm::buffers::TESTS),
+    ("copy", copy::between::TESTS),
+    ("copy", copy::host::TESTS),
+    ("copy", copy::fill::TESTS),
+    ("multi_device", multi_device::TESTS),
+];
+
+fn main() -> ExitCode {
+    harness::main(AREAS)
+}

@@ -1,0 +1,296 @@
+//! The steps on the devices: one function each, which submits one command group for some rows of a strip.
+//!
+//! A command group names what it uses through accessors. From these the runtime knows what must have run before, on whichever
+//! device, and which rows it has to move. So a step says nothing of other steps, of other devices, or of copies.
+
+use std::ops::Range;
+
+use oxisycl::prelude::*;
+use oxisycl::{Chunked, NoInit};
+
+use crate::pipeline::PAGE_ROWS;
+
+/// A pixel: red, green, blue.
+pub(crate) type Rgb = [u8; 3];
+
+/// How many pixels the blur reaches to each side.
+pub(crate) const RADIUS: usize = 6;
+pub(crate) const TAPS: usize = 2 * RADIUS + 1;
+/// How many rows around a row its result depends on: the blur, and one for the edges.
+pub(crate) const HALO: usize = RADIUS + 1;
+/// Levels of luminance.
+pub(crate) const LEVELS: usize = 256;
+
+/// Pixels of one row that a work-item takes at once where it takes several.
+const CHUNK: usize = 1024;
+
+/// The rows of a picture that are on the devices at one time, and what the steps make of them.
+pub(crate) struct Strip {
+    pub(crate) pixels: Buffer<Rgb, 2>,
+    pub(crate) luminance: Buffer<u8, 2>,
+    half_blurred: Buffer<f32, 2>,
+    pub(crate) blurred: Buffer<f32, 2>,
+    pub(crate) edges: Buffer<u8, 2>,
+    pub(crate) result: Buffer<Rgb, 2>,
+}
+
+impl Strip {
+    /// Bytes per pixel on a device.
+    pub(crate) const BYTES: usize = 3 + 1 + 4 + 4 + 1 + 3;
+
+    /// Nothing is copied to a device yet: that happens when a command there needs it, and for the rows that it needs.
+    pub(crate) fn new(pixels: &[Rgb], width: usize) -> oxisycl::Result<Self> {
+        let range = [pixels.len() / width, width];
+        // Pages of a few rows: a device that needs the rows around its band gets these, not the whole band of another device.
+        let options = BufferOptions::new().page_size([PAGE_ROWS, width]);
+        Ok(Self {
+            pixels: options.from_slice(pixels, range)?,
+            luminance: options.uninit(range)?,
+            half_blurred: options.uninit(range)?,
+            blurred: options.uninit(range)?,
+            edges: options.uninit(range)?,
+            result: options.uninit(range)?,
+        })
+    }
+
+    fn width(&self) -> usize {
+        self.pixels.range()[1]
+    }
+
+    /// Extent and begin of some rows, as accessors want them.
+    fn part(&self, rows: &Range<usize>) -> ([usize; 2], [usize; 2]) {
+        ([rows.len(), self.width()], [rows.start, 0])
+    }
+
+    /// The same with `halo` rows more on each side as far as there are any, and at which of them `rows` begins.
+    fn part_with_halo(&self, rows: &Range<usize>, halo: usize) -> ([usize; 2], [usize; 2], usize) {
+        let begin = rows.start.saturating_sub(halo);
+        let end = (rows.end + halo).min(self.pixels.range()[0]);
+        ([end - begin, self.width()], [begin, 0], rows.start - begin)
+    }
+}
+
+/// The luminance of each pixel.
+pub(crate) fn luminance(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    queue.submit(|cg| {
+        cg.name("luminance");
+        let pixels = cg.access_range(&strip.pixels, Read, range, offset);
+        let luminance = cg.access_range(&strip.luminance, Write.no_init(), range, offset);
+        cg.parallel_for(range, move |item| luminance.set(item, luminance_of(pixels.get(item))))
+    })
+}
+
+/// Functions that kernels call are ordinary functions.
+fn luminance_of([red, green, blue]: Rgb) -> u8 {
+    let sum = 54 * u32::from(red) + 183 * u32::from(green) + 19 * u32::from(blue);
+    ((sum + 128) >> 8) as u8
+}
+
+/// Counts the luminances of rows into line `part` of `counts`. Each device has a line of its own, so that none waits for another.
+pub(crate) fn histogram(
+    queue: &Queue,
+    strip: &Strip,
+    rows: &Range<usize>,
+    counts: &Buffer<u32, 2>,
+    part: usize,
+) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    queue.submit(|cg| {
+        cg.name("histogram");
+        let luminance = cg.access_range(&strip.luminance, Read, range, offset);
+        let counts = cg.access_range(counts, Atomic, [1, LEVELS], [part, 0]);
+        let n_chunks = [range[0], range[1].div_ceil(CHUNK)];
+        cg.parallel_for(n_chunks, move |item: Item<2>| {
+            // Counting in private first leaves few atomic operations.
+            let mut own = [0u32; LEVELS];
+            for &level in chunk_of_row(luminance.view(item), item) {
+                own[usize::from(level)] += 1;
+            }
+            for (level, &count) in own.iter().enumerate() {
+                if count > 0 {
+                    counts.fetch_add(item, [0, level], count);
+                }
+            }
+        })
+    })
+}
+
+/// The part of a row that a work-item reads if each takes `CHUNK` elements.
+fn chunk_of_row<'k, T>(view: View<'k, T, 2>, item: Item<'k, 2>) -> &'k [T] {
+    let row = view.row(item.get(0));
+    let begin = item.get(1) * CHUNK;
+    &row[begin..row.len().min(begin + CHUNK)]
+}
+
+/// Makes the curve of the tone mapping from all lines of `counts`: a histogram equalisation that spreads no level too far.
+pub(crate) fn curve(queue: &Queue, counts: &Buffer<u32, 2>, curve: &Buffer<u8, 1>) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        cg.name("curve");
+        let (counts, curve) = (cg.access(counts, Read), cg.access(curve, Write.no_init()));
+        // A single task may write any element.
+        cg.single_task(move |task| {
+            let counts = counts.view(task);
+            let mut total = [0u64; LEVELS];
+            for part in 0..counts.range()[0] {
+                for (sum, &count) in total.iter_mut().zip(counts.row(part)) {
+                    *sum += u64::from(count);
+                }
+            }
+            for (level, &value) in equalised(&total).iter().enumerate() {
+                curve.set_at(task, level, value);
+            }
+        })
+    })
+}
+
+fn equalised(counts: &[u64; LEVELS]) -> [u8; LEVELS] {
+    let n_pixels: u64 = counts.iter().sum();
+    // What a level has above the limit is shared by all.
+    let limit = 3 * n_pixels / LEVELS as u64 + 1;
+    let excess: u64 = counts.iter().map(|&count| count.saturating_sub(limit)).sum();
+    let share = excess / LEVELS as u64;
+    let total: u64 = counts.iter().map(|&count| count.min(limit) + share).sum();
+    let mut curve = [0; LEVELS];
+    let mut below = 0;
+    for (level, &count) in counts.iter().enumerate() {
+        let weight = count.min(limit) + share;
+        let equalised = (255 * (2 * below + weight)) / (2 * total).max(1);
+        curve[level] = ((level as u64 + 3 * equalised + 2) / 4) as u8;
+        below += weight;
+    }
+    curve
+}
+
+/// The weights of the blur, which sum up to one.
+pub(crate) fn gaussian() -> [f32; TAPS] {
+    let sigma = RADIUS as f32 / 2.5;
+    let mut weights = [0.0; TAPS];
+    for (k, weight) in weights.iter_mut().enumerate() {
+        let distance = k as f32 - RADIUS as f32;
+        *weight = (-distance * distance / (2.0 * sigma * sigma)).exp();
+    }
+    let sum: f32 = weights.iter().sum();
+    weights.map(|weight| weight / sum)
+}
+
+/// The first pass of the blur, along the rows: a kernel with a name. Its fields are what a closure would capture.
+#[derive(Clone, Copy)]
+struct BlurAlongRows<'cg> {
+    luminance: Accessor<'cg, u8, 2, Read>,
+    half_blurred: Accessor<'cg, f32, 2, NoInit<Write>>,
+    weights: [f32; TAPS],
+}
+
+impl Kernel<Item<'_, 2>> for BlurAlongRows<'_> {
+    fn run(&self, item: Item<'_, 2>) {
+        let [y, x] = item.id().into();
+        let luminance = self.luminance.view(item);
+        let width = luminance.range()[1];
+        let taps: [u8; TAPS] = if x >= RADIUS && x + RADIUS < width {
+            // Inside, the bounds of all taps are checked at once.
+            *luminance.window::<1, TAPS>([y, x - RADIUS]).row(0)
+        } else {
+            std::array::from_fn(|k| luminance[[y, near(x, k, RADIUS, width)]])
+        };
+        let sum = taps.iter().zip(&self.weights).map(|(&tap, weight)| weight * f32::from(tap)).sum();
+        self.half_blurred.set(item, sum);
+    }
+}
+
+/// The index `k - radius` steps from `index`, or the last one in that direction.
+fn near(index: usize, k: usize, radius: usize, length: usize) -> usize {
+    (index + k).saturating_sub(radius).min(length - 1)
+}
+
+pub(crate) fn blur_along_rows(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    queue.submit(|cg| {
+        let kernel = BlurAlongRows {
+            luminance: cg.access_range(&strip.luminance, Read, range, offset),
+            half_blurred: cg.access_range(&strip.half_blurred, Write.no_init(), range, offset),
+            weights: gaussian(),
+        };
+        cg.launch(range, kernel)
+    })
+}
+
+/// The second pass of the blur, along the columns. Each work-item owns a chunk of a row, so that the loop over it becomes vector
+/// instructions, and reads the rows around it. These may be another device's: the runtime brings them.
+pub(crate) fn blur_along_columns(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    let (around, around_offset, first) = strip.part_with_halo(rows, RADIUS);
+    let weights = gaussian();
+    queue.submit(|cg| {
+        cg.name("blur along columns");
+        let half_blurred = cg.access_range(&strip.half_blurred, Read, around, around_offset);
+        let blurred: Chunked<'_, f32, 2, _> =
+            cg.access_chunks_range(&strip.blurred, ReadWrite.no_init(), [1, CHUNK], range, offset);
+        cg.parallel_for(blurred.n_blocks(), move |item: Item<2>| {
+            let input = half_blurred.view(item);
+            let output = blurred.block(item);
+            let [y, x] = output.origin().into();
+            let output = output.row(0);
+            for (k, weight) in weights.iter().enumerate() {
+                let row = input.row(near(first + y, k, RADIUS, input.range()[0]));
+                for (sum, &tap) in output.iter().zip(&row[x..]) {
+                    sum.set(if k == 0 { weight * tap } else { sum.get() + weight * tap });
+                }
+            }
+        })
+    })
+}
+
+/// The edges: the length of the gradient of the blurred luminance, by Sobel's operator.
+pub(crate) fn edges(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    let (around, around_offset, first) = strip.part_with_halo(rows, 1);
+    queue.submit(|cg| {
+        cg.name("edges");
+        let blurred = cg.access_range(&strip.blurred, Read, around, around_offset);
+        let edges = cg.access_range(&strip.edges, Write.no_init(), range, offset);
+        cg.parallel_for(range, move |item: Item<2>| {
+            let around = neighbourhood(blurred.view(item), first + item.get(0), item.get(1));
+            edges.set(item, gradient(around).min(255.0) as u8);
+        })
+    })
+}
+
+/// The three by three elements around one; beyond the border, the nearest ones.
+fn neighbourhood(view: View<'_, f32, 2>, y: usize, x: usize) -> [[f32; 3]; 3] {
+    let [height, width] = view.range().into();
+    if (1..height.saturating_sub(1)).contains(&y) && (1..width.saturating_sub(1)).contains(&x) {
+        let window = view.window::<3, 3>([y - 1, x - 1]);
+        return [*window.row(0), *window.row(1), *window.row(2)];
+    }
+    std::array::from_fn(|dy| std::array::from_fn(|dx| view[[near(y, dy, 1, height), near(x, dx, 1, width)]]))
+}
+
+/// The weights are scaled so that the steepest ramp that fits into the levels just fits into the result.
+fn gradient([above, [left, _, right], below]: [[f32; 3]; 3]) -> f32 {
+    let horizontal = (above[2] + 2.0 * right + below[2]) - (above[0] + 2.0 * left + below[0]);
+    let vertical = (below[0] + 2.0 * below[1] + below[2]) - (above[0] + 2.0 * above[1] + above[2]);
+    (horizontal * horizontal + vertical * vertical).sqrt()
+}
+
+/// The tone mapping: the curve for the light as a whole, and more contrast in detail where there are edges.
+pub(crate) fn tones(queue: &Queue, strip: &Strip, rows: &Range<usize>, curve: &Buffer<u8, 1>) -> oxisycl::Result<Event> {
+    let (range, offset) = strip.part(rows);
+    queue.submit(|cg| {
+        cg.name("tone mapping");
+        let pixels = cg.access_range(&strip.pixels, Read, range, offset);
+        let luminance = cg.access_range(&strip.luminance, Read, range, offset);
+        let blurred = cg.access_range(&strip.blurred, Read, range, offset);
+        let edges = cg.access_range(&strip.edges, Read, range, offset);
+        let curve = cg.access(curve, Read);
+        let result = cg.access_range(&strip.result, Write.no_init(), range, offset);
+        cg.parallel_for(range, move |item: Item<2>| {
+            let level = luminance.get(item);
+            let detail = f32::from(level) - blurred.get(item);
+            let edge = f32::from(edges.get(item));
+            let target = f32::from(*curve.at(item, usize::from(level))) + detail * edge / (edge + 32.0);
+            let factor = (target.max(0.0) + 1.0) / (f32::from(level) + 1.0);
+            result.set(item, pixels.get(item).map(|channel| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8));
+        })
+    })
+}
