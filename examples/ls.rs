@@ -136,13 +136,12 @@ fn sub_groups(info: &DeviceInfo) -> String {
 }
 
 fn sub_devices(info: &DeviceInfo) -> String {
-    let ways = info.partition_properties.iter().filter_map(|property| match property {
-        PartitionProperty::Equally => Some("equally".to_owned()),
-        PartitionProperty::ByCounts => Some("by counts".to_owned()),
+    let ways = info.partition_properties.iter().map(|property| match property {
+        PartitionProperty::Equally => "equally".to_owned(),
+        PartitionProperty::ByCounts => "by counts".to_owned(),
         PartitionProperty::ByAffinityDomain => {
-            let domains: Vec<&str> =
-                info.partition_affinity_domains.iter().map(|&domain| domain_name(domain)).collect();
-            Some(format!("by {}", domains.join(" or ")))
+            let domains = info.partition_affinity_domains.iter().map(|&domain| domain_name(domain));
+            format!("by {}", domains.collect::<Vec<_>>().join(" or "))
         }
     });
     let ways: Vec<String> = ways.collect();

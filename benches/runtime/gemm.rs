@@ -42,7 +42,11 @@ fn with_windows(queue: &Queue, a: &Buffer<f32, 2>, b: &Buffer<f32, 2>, c: &Buffe
                     step(&mut sums, std::array::from_fn(|row| a[[row, k]]), b.row(k));
                 }
             }
-            block.fill_with(|Id([y, x])| sums[y][x]);
+            for (y, sums) in sums.iter().enumerate() {
+                for (x, sum) in sums.iter().enumerate() {
+                    block.set([y, x], *sum);
+                }
+            }
         })
     })?;
     event.wait()

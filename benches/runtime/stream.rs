@@ -109,8 +109,10 @@ pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
     let mut samples = vec![Samples::default(); STEPS.len()];
     for round in 0..=options.rounds {
         let buffers = Buffers::new(&queue)?;
-        let from_vec = Buffers::from_arrays(Arrays::new(N))?;
-        let mut arrays = Arrays::new(N);
+        // Memory that is allocated later is different memory, so the two of the same kind take turns.
+        let (first, second) = (Arrays::new(N), Arrays::new(N));
+        let (ours, mut arrays) = if round % 2 == 0 { (first, second) } else { (second, first) };
+        let from_vec = Buffers::from_arrays(ours)?;
         for (step, samples) in STEPS.into_iter().zip(&mut samples) {
             if options.wants(NAMES[step as usize]) || options.wants(VEC_NAMES[step as usize]) {
                 let sampled = sample(&queue, &buffers, &from_vec, &mut arrays, step, round);

@@ -1,5 +1,6 @@
 //! What went wrong, in one line.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -30,6 +31,11 @@ impl Failure {
         Self::new(format!("{what} \"{}\": {}", path.display(), lower_case(reason)))
     }
 
+    /// Standard output cannot be written.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        Self::new(format!("cannot write to standard output: {}", lower_case(&io_reason(error))))
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }
@@ -37,8 +43,17 @@ impl Failure {
 
 impl From<oxisycl::Error> for Failure {
     fn from(error: oxisycl::Error) -> Self {
-        // Some messages explain more below their first line.
-        Self::new(error.to_string().lines().next().unwrap_or_default())
+        let mut message = first_line(&error);
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            // Most messages name their cause themselves.
+            let reason = first_line(error);
+            if !message.contains(&reason) {
+                message = format!("{message}: {reason}");
+            }
+            cause = error.source();
+        }
+        Self::new(message)
     }
 }
 
@@ -61,8 +76,13 @@ pub(crate) fn io_reason(error: &io::Error) -> String {
     }
 }
 
+/// Some messages explain more below their first line.
+fn first_line(error: &dyn Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }
 
 fn lower_case(text: &str) -> String {

@@ -5,7 +5,7 @@
 //! - `steps`: the kernels, one command group each. This is the part to read first;
 //! - `pipeline`: which rows go to which device, in what order, and what that took;
 //! - `reference`: the same in plain Rust, and the comparison;
-//! - `report`, `plot`, `font`: what the user sees.
+//! - `report`, `progress`, `plot`, `font`: what the user sees.
 //!
 //! There is no `unsafe` here. `cargo run --release --example tour -- --help` says how to use it.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod font;
 mod picture;
 mod pipeline;
 mod plot;
+mod progress;
 mod reference;
 mod report;
 mod scene;
@@ -75,26 +76,31 @@ fn tour(options: &Options, console: &mut Console) -> Result<(), Failure> {
 
     let start = Instant::now();
     let after = outcome.result.histogram();
-    outcome.result.save(&outputs.result)?;
-    picture::save_grey(&outputs.edges, picture.width, picture.height, &outcome.edges)?;
+    progress::spin("writing", picture.n_pixels(), || {
+        outcome.result.save(&outputs.result)?;
+        picture::save_grey(&outputs.edges, picture.width, picture.height, &outcome.edges)
+    })?;
     plot::histogram(&outcome.histogram, &after, &outcome.curve).save(&outputs.plot)?;
     let writing = start.elapsed();
 
     console.heading("written")?;
-    for (path, what) in [
-        (&outputs.result, "the picture, tone-mapped"),
-        (&outputs.edges, "its edges"),
-        (&outputs.plot, "its histogram before and after, and the curve between"),
-    ] {
-        console.line(format_args!("  {}  {what}", path.display()))?;
-    }
-    console.line(format_args!(
-        "\n  {} loading, {} on the devices, {} checking, {} writing",
-        duration(loading),
-        duration(running),
-        duration(outcome.checking),
-        duration(writing)
-    ))
+    report::written(
+        console,
+        &[
+            (&outputs.result, "the picture, tone-mapped"),
+            (&outputs.edges, "its edges"),
+            (&outputs.plot, "its histogram before and after, and the curve between"),
+        ],
+    )?;
+    let mut times = vec![
+        (loading, if options.picture.is_some() { "loading" } else { "painting" }),
+        (running, "on the devices"),
+        (outcome.checking, "checking"),
+        (writing, "writing"),
+    ];
+    times.retain(|(_, what)| options.check || *what != "checking");
+    let times: Vec<String> = times.iter().map(|(time, what)| format!("{} {what}", duration(*time))).collect();
+    console.line(format_args!("\n  {}", times.join(", ")))
 }
 
 fn load(options: &Options) -> Result<Picture, Failure> {
@@ -103,7 +109,7 @@ fn load(options: &Options) -> Result<Picture, Failure> {
         None => {
             let [width, height] = options.size;
             picture::check_size(width, height).map_err(Failure::usage)?;
-            Ok(scene::paint(width, height))
+            Ok(progress::spin("painting", width * height, || scene::paint(width, height)))
         }
     }
 }

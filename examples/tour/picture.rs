@@ -9,9 +9,10 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageReader, Limits};
 
 use crate::failure::{Failure, io_reason};
+use crate::progress;
 use crate::steps::{LEVELS, Rgb};
 
-/// The most pixels of a picture: with all that is made of it, about 2 GiB.
+/// The most pixels of a picture: with all that is made of it, less than 4 GiB.
 const MAX_PIXELS: usize = 1 << 28;
 const MAX_EXTENT: usize = 1 << 16;
 
@@ -106,9 +107,7 @@ fn save(path: &Path, width: usize, height: usize, samples: &[u8], colour: Extend
     let fail = |reason: &str| Failure::with_path("cannot write", path, reason);
     let mut file = BufWriter::new(File::create(path).map_err(|error| fail(&io_reason(&error)))?);
     let encoder = PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive);
-    encoder
-        .write_image(samples, width as u32, height as u32, colour)
-        .map_err(|error| fail(&image_reason(&error)))?;
+    encoder.write_image(samples, width as u32, height as u32, colour).map_err(|error| fail(&image_reason(&error)))?;
     file.flush().map_err(|error| fail(&io_reason(&error)))
 }
 
@@ -133,7 +132,9 @@ fn decode(path: &Path) -> Result<Picture, String> {
     check_size(width as usize, height as usize)?;
     // What cannot be told counts as upright.
     let orientation = decoder.orientation().ok();
-    let mut image = DynamicImage::from_decoder(decoder).map_err(|error| image_reason(&error))?;
+    let pixels = width as usize * height as usize;
+    let image = progress::spin("reading", pixels, || DynamicImage::from_decoder(decoder));
+    let mut image = image.map_err(|error| image_reason(&error))?;
     if let Some(orientation) = orientation {
         image.apply_orientation(orientation);
     }

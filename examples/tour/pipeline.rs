@@ -6,21 +6,20 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use oxisycl::observe::{self, Counters};
 use oxisycl::prelude::*;
 
 use crate::failure::Failure;
 use crate::picture::Picture;
+use crate::progress;
 use crate::reference::{self, Check};
-use crate::steps::{self, HALO, LEVELS, Rgb, Strip};
+use crate::steps::{self, HALO, LEVELS, Strip};
 
 /// The granularity of bands and of copies between devices, in rows.
 pub(crate) const PAGE_ROWS: usize = 16;
 /// Pixels on the devices at a time, if their memory does not ask for fewer.
 const STRIP_PIXELS: usize = 8 << 20;
-/// Pixels from which on there is a progress bar.
-const LONG_WORK: usize = 4 << 20;
 
 /// The kinds of work, in the order of the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +118,7 @@ impl<'p> Pipeline<'p> {
             queues,
             strips,
             running: Vec::new(),
-            bar: progress_bar(n_commands, picture.n_pixels()),
+            bar: progress::bar(n_commands, picture.n_pixels()),
         })
     }
 
@@ -133,7 +132,7 @@ impl<'p> Pipeline<'p> {
         // The curve needs the whole histogram, so the strips come twice; a strip that is the only one stays.
         let mut last = None;
         for rows in self.strips.clone() {
-            last = None;
+            drop(last.take());
             let strip = self.upload(&rows)?;
             let own = rows.start - strip.begin..rows.end - strip.begin;
             self.submit(Step::Histogram, &strip.bands, |queue, device, band| {
@@ -262,9 +261,7 @@ fn strips(picture: &Picture, devices: &[Device]) -> Vec<Range<usize>> {
     let fitting = usize::try_from(memory).unwrap_or(usize::MAX) / (4 * Strip::BYTES);
     let most_rows = fitting.min(STRIP_PIXELS) / picture.width;
     let rows = (most_rows.saturating_sub(2 * HALO) / PAGE_ROWS * PAGE_ROWS).max(PAGE_ROWS);
-    if picture.height <= most_rows {
-        return vec![0..picture.height];
-    }
+    let rows = if picture.height <= most_rows { picture.height } else { rows };
     (0..picture.height).step_by(rows).map(|begin| begin..picture.height.min(begin + rows)).collect()
 }
 
@@ -290,16 +287,4 @@ fn sum(a: Counters, b: Counters) -> Counters {
     sum.bytes_to_host += b.bytes_to_host;
     sum.bytes_between_devices += b.bytes_between_devices;
     sum
-}
-
-/// Visible only for long work, and if standard error is a terminal.
-fn progress_bar(n_commands: usize, n_pixels: usize) -> ProgressBar {
-    if n_pixels < LONG_WORK {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(n_commands as u64);
-    if let Ok(style) = ProgressStyle::with_template("  {bar:50} {percent:>3} %  {elapsed}, {eta} left") {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar
 }

@@ -42,7 +42,8 @@ pub(crate) fn histogram(before: &[u64; LEVELS], after: &[u64; LEVELS], curve: &[
         canvas.fill(begin, axes.y(count as f64), end, axes.y(0.0), BEFORE);
     }
     let on_right = |value: u8| axes.y(f64::from(value) / 256.0 * top);
-    let points: Vec<_> = curve.iter().enumerate().map(|(i, &value)| (axes.x(i as f64 + 0.5), on_right(value))).collect();
+    let points: Vec<_> =
+        curve.iter().enumerate().map(|(i, &value)| (axes.x(i as f64 + 0.5), on_right(value))).collect();
     canvas.polyline(&points, 1.6, CURVE);
     let centre = |i: usize| (i as f64 + 0.5) * MERGED as f64;
     let points: Vec<_> = merged.iter().enumerate().map(|(i, &count)| (axes.x(centre(i)), axes.y(count))).collect();
@@ -182,7 +183,8 @@ impl Canvas {
 
     fn disc(&mut self, x: f64, y: f64, radius: f64, colour: Rgb) {
         let scale = SCALE as f64;
-        let dots = |centre: f64| ((centre - radius) * scale).floor() as isize..=((centre + radius) * scale).ceil() as isize;
+        let dots =
+            |centre: f64| ((centre - radius) * scale).floor() as isize..=((centre + radius) * scale).ceil() as isize;
         for j in dots(y) {
             for i in dots(x) {
                 let (dx, dy) = ((i as f64 + 0.5) / scale - x, (j as f64 + 0.5) / scale - y);

@@ -9,7 +9,7 @@ use oxisycl::prelude::*;
 
 use crate::failure::Failure;
 use crate::picture::Picture;
-use crate::steps::{LEVELS, RADIUS, Rgb, Strip, TAPS, gaussian};
+use crate::steps::{EDGE_GAIN, LEVELS, RADIUS, Rgb, Strip, TAPS, gaussian};
 
 /// Of the blurred luminance, in levels.
 pub(crate) const BLUR_TOLERANCE: f64 = 0.001;
@@ -82,7 +82,7 @@ pub(crate) fn expected(picture: &Picture, rows: &Range<usize>, curve: &[u8; LEVE
             let below = at(2, 0) + 2.0 * at(2, 1) + at(2, 2);
             let above = at(0, 0) + 2.0 * at(0, 1) + at(0, 2);
             let gradient = ((right - left) * (right - left) + (below - above) * (below - above)).sqrt();
-            let edge = gradient.min(255.0) as u8;
+            let edge = (EDGE_GAIN * gradient).min(255.0) as u8;
             let level = expected.luminance[y * width + x];
             let detail = f32::from(level) - at(1, 1);
             let target = f32::from(curve[usize::from(level)]) + detail * f32::from(edge) / (f32::from(edge) + 32.0);
@@ -116,7 +116,13 @@ impl Check {
     }
 
     /// Compares the rows of a strip, which are those from `row` on in the picture, while its buffers begin with row `begin`.
-    pub(crate) fn compare(&mut self, strip: &Strip, expected: &Expected, row: usize, begin: usize) -> Result<(), Failure> {
+    pub(crate) fn compare(
+        &mut self,
+        strip: &Strip,
+        expected: &Expected,
+        row: usize,
+        begin: usize,
+    ) -> Result<(), Failure> {
         let width = strip.pixels.range()[1];
         let (range, offset) = ([expected.luminance.len() / width, width], [row - begin, 0]);
         let place = format!("the rows from {row} on, {width} pixels each");
@@ -162,8 +168,7 @@ fn compare<T: Copy + std::fmt::Debug>(
     let mut largest = 0.0f64;
     for (i, (&wanted, &got)) in expected.iter().zip(found).enumerate() {
         let difference = difference(wanted, got);
-        // Not a number is wrong, too.
-        if !(difference <= tolerance) {
+        if difference > tolerance || difference.is_nan() {
             return Err(Failure::new(format!(
                 "the check of step \"{step}\" failed: value {i} of {place} is {got:?}, expected {wanted:?} (tolerance {tolerance})"
             )));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use oxisycl::observe::Counters;
@@ -32,7 +33,7 @@ impl Console {
         }
         match writeln!(self.out, "{text}") {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_open = false,
-            Err(error) => return Err(Failure::new(format!("cannot write to standard output: {error}"))),
+            Err(error) => return Err(Failure::output(&error)),
             Ok(()) => {}
         }
         Ok(())
@@ -46,8 +47,9 @@ impl Console {
     /// Rows of cells, each column as wide as its widest cell. The columns from `n_left` on are numbers.
     fn table(&mut self, rows: &[Vec<String>], n_left: usize) -> Result<(), Failure> {
         let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column| rows.iter().filter_map(|row: &Vec<String>| row.get(column)).map(|cell| cell.chars().count());
-        let widths: Vec<usize> = (0..n_columns).map(|column| width(column).max().unwrap_or(0)).collect();
+        let length = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
+        let width = |column| rows.iter().map(|row| length(row, column)).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..n_columns).map(width).collect();
         for row in rows {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
@@ -66,10 +68,11 @@ pub(crate) fn devices(console: &mut Console, all: &[Device], chosen: &[Device]) 
         let info = device.info();
         let mark = if chosen.contains(device) { "*" } else { " " };
         vec![
-            format!("{mark} {i}"),
+            format!("{mark} {i:>2}"),
             short_name(device).to_owned(),
             info.device_type.to_string(),
-            format!("{} x {}", info.max_compute_units, device.name()),
+            device.name().to_owned(),
+            format!("{} compute unit{}", info.max_compute_units, if info.max_compute_units == 1 { "" } else { "s" }),
             bytes(info.global_mem_size),
         ]
     };
@@ -91,7 +94,12 @@ pub(crate) fn bands(console: &mut Console, chosen: &[Device], outcome: &Outcome)
 }
 
 /// Time and moved bytes per device and step.
-pub(crate) fn steps(console: &mut Console, chosen: &[Device], outcome: &Outcome, n_pixels: usize) -> Result<(), Failure> {
+pub(crate) fn steps(
+    console: &mut Console,
+    chosen: &[Device],
+    outcome: &Outcome,
+    n_pixels: usize,
+) -> Result<(), Failure> {
     console.heading("steps")?;
     let time = |cost: &Cost| cost.time.as_secs_f64();
     let sum: f64 = outcome.costs.iter().flatten().map(time).sum();
@@ -111,7 +119,8 @@ pub(crate) fn steps(console: &mut Console, chosen: &[Device], outcome: &Outcome,
             name = "";
         }
     }
-    let mut row = vec!["host".to_owned(), "fetching the results".to_owned(), duration(outcome.fetching.time), String::new()];
+    let mut row =
+        vec!["host".to_owned(), "fetching the results".to_owned(), duration(outcome.fetching.time), String::new()];
     row.extend(moved(&outcome.fetching.moved));
     rows.push(row);
     console.table(&rows, 2)?;
@@ -135,6 +144,12 @@ pub(crate) fn check(console: &mut Console, check: Option<&Check>) -> Result<(), 
         "  blur differs by at most {} levels (tolerance {BLUR_TOLERANCE}), edges by {} and the result by {} (tolerance {LEVEL_TOLERANCE})",
         check.blurred, check.edges, check.result
     ))
+}
+
+/// Files and what they show.
+pub(crate) fn written(console: &mut Console, files: &[(&Path, &str)]) -> Result<(), Failure> {
+    let rows: Vec<_> = files.iter().map(|(path, what)| vec![path.display().to_string(), (*what).to_owned()]).collect();
+    console.table(&rows, 2)
 }
 
 /// A time with three digits.

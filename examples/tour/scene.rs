@@ -19,7 +19,8 @@ pub(crate) fn paint(width: usize, height: usize) -> Picture {
         let v = (y as f32 + 0.5) / height as f32;
         for (x, outline) in columns.iter().enumerate() {
             let u = (x as f32 + 0.5) / height as f32;
-            let colour = if v < SHORE { land(u, v, aspect, outline) } else { lake(u, v, aspect, &columns, height) };
+            let place = Place { u, v, aspect, height: height as f32 };
+            let colour = if v < SHORE { land(&place, outline) } else { lake(&place, &columns) };
             // Film grain, so that flat areas are not perfectly flat.
             let grain = (random(x as u32, y as u32) - 0.5) * 0.012;
             colours.extend(colour.map(|channel| to_byte(0.62 * channel * (0.55 + 0.45 * channel) + grain)));
@@ -30,6 +31,15 @@ pub(crate) fn paint(width: usize, height: usize) -> Picture {
 
 fn to_byte(value: f32) -> u8 {
     (value * 255.0 + 0.5).clamp(0.0, 255.0) as u8
+}
+
+/// A point of the scene: down from the top in picture heights, and to the right in the same unit.
+struct Place {
+    u: f32,
+    v: f32,
+    aspect: f32,
+    /// Of the picture, in pixels.
+    height: f32,
 }
 
 /// Height above the shore, roughness, and colour of each chain of mountains, from far to near.
@@ -49,22 +59,29 @@ fn ridges(u: f32) -> [f32; RIDGES.len()] {
     })
 }
 
-fn land(u: f32, v: f32, aspect: f32, outline: &[f32; RIDGES.len()]) -> Colour {
-    for i in (0..RIDGES.len()).rev() {
-        if v > outline[i] {
-            let (_, roughness, colour) = RIDGES[i];
-            let depth = (v - outline[i]) / (SHORE - outline[i]).max(0.001);
-            let texture = fractal(u * 9.0 * roughness, v * 16.0 * roughness, 4) - 0.5;
-            // Mist gathers in the valleys, except in front.
-            let mist = if i == 3 { 0.0 } else { 0.35 * depth * depth };
-            let light = 1.0 + 0.55 * texture;
-            return mix(colour.map(|channel| channel * light), [0.80, 0.62, 0.58], mist);
+fn land(place: &Place, outline: &[f32; RIDGES.len()]) -> Colour {
+    // How much of the pixel lies below an outline: a part of it on the outline itself.
+    let cover = |i: usize| ((place.v - outline[i]) * place.height + 0.5).clamp(0.0, 1.0);
+    let hidden = (0..RIDGES.len()).rev().find(|&i| cover(i) >= 1.0);
+    let mut colour = hidden.map_or_else(|| sky(place), |i| ridge(i, place, outline[i]));
+    for (i, &top) in outline.iter().enumerate().skip(hidden.map_or(0, |i| i + 1)) {
+        if cover(i) > 0.0 {
+            colour = mix(colour, ridge(i, place, top), cover(i));
         }
     }
-    sky(u, v, aspect)
+    colour
 }
 
-fn sky(u: f32, v: f32, aspect: f32) -> Colour {
+fn ridge(i: usize, &Place { u, v, .. }: &Place, outline: f32) -> Colour {
+    let (_, roughness, colour) = RIDGES[i];
+    let depth = (v - outline) / (SHORE - outline).max(0.001);
+    let texture = fractal(u * 9.0 * roughness, v * 16.0 * roughness, 4) - 0.5;
+    // Mist gathers in the valleys, except in front.
+    let mist = if i + 1 == RIDGES.len() { 0.0 } else { 0.35 * depth * depth };
+    mix(colour.map(|channel| channel * (1.0 + 0.55 * texture)), [0.80, 0.62, 0.58], mist)
+}
+
+fn sky(&Place { u, v, aspect, .. }: &Place) -> Colour {
     let height = (v / SHORE).clamp(0.0, 1.0);
     let base = if height < 0.55 {
         mix([0.13, 0.20, 0.42], [0.52, 0.42, 0.60], height / 0.55)
@@ -81,17 +98,18 @@ fn sky(u: f32, v: f32, aspect: f32) -> Colour {
     let colour = mix(base, lit, 0.75 * clouds);
     let warm: Colour = [0.75 * glow, 0.48 * glow, 0.22 * glow];
     let colour: Colour = std::array::from_fn(|c| colour[c] + 0.55 * warm[c] + stars);
-    mix(colour, [1.0, 0.95, 0.80], disc)
+    mix(colour, [1.35, 1.28, 1.10], disc)
 }
 
 /// The land upside down, shaken by waves that grow towards the viewer.
-fn lake(u: f32, v: f32, aspect: f32, columns: &[[f32; RIDGES.len()]], height: usize) -> Colour {
+fn lake(&Place { u, v, aspect, height }: &Place, columns: &[[f32; RIDGES.len()]]) -> Colour {
     let depth = (v - SHORE) / (1.0 - SHORE);
     let wave = fractal(u * (9.0 - 5.0 * depth), v * 130.0 / (0.5 + 2.0 * depth), 3) - 0.5;
     let mirrored = SHORE - (v - SHORE) * 1.25 + wave * 0.10 * depth;
     let shifted = u + wave * 0.05 * depth;
-    let column = ((shifted * height as f32).max(0.0) as usize).min(columns.len() - 1);
-    let reflected = land(shifted, mirrored.clamp(0.0, SHORE), aspect, &columns[column]);
+    let column = ((shifted * height).max(0.0) as usize).min(columns.len() - 1);
+    let mirrored = Place { u: shifted, v: mirrored.clamp(0.0, SHORE), aspect, height };
+    let reflected = land(&mirrored, &columns[column]);
     let crest = smooth((wave - 0.12) * 6.0) * (0.10 + 0.25 * depth);
     let water = mix(reflected.map(|channel| channel * 0.82), [0.10, 0.16, 0.24], 0.18 + 0.32 * depth);
     mix(water, [0.95, 0.72, 0.55], crest * 0.55)

@@ -183,19 +183,25 @@ struct BlurAlongRows<'cg> {
 }
 
 impl Kernel<Item<'_, 2>> for BlurAlongRows<'_> {
+    #[inline]
     fn run(&self, item: Item<'_, 2>) {
         let [y, x] = item.id().into();
         let luminance = self.luminance.view(item);
         let width = luminance.range()[1];
-        let taps: [u8; TAPS] = if x >= RADIUS && x + RADIUS < width {
+        let sum = if x >= RADIUS && x + RADIUS < width {
             // Inside, the bounds of all taps are checked at once.
-            *luminance.window::<1, TAPS>([y, x - RADIUS]).row(0)
+            let taps = luminance.window::<1, TAPS>([y, x - RADIUS]).row(0);
+            weighted_sum(&self.weights, |k| taps[k])
         } else {
-            std::array::from_fn(|k| luminance[[y, near(x, k, RADIUS, width)]])
+            weighted_sum(&self.weights, |k| luminance[[y, near(x, k, RADIUS, width)]])
         };
-        let sum = taps.iter().zip(&self.weights).map(|(&tap, weight)| weight * f32::from(tap)).sum();
         self.half_blurred.set(item, sum);
     }
+}
+
+#[inline]
+fn weighted_sum(weights: &[f32; TAPS], tap: impl Fn(usize) -> u8) -> f32 {
+    weights.iter().enumerate().map(|(k, weight)| weight * f32::from(tap(k))).sum()
 }
 
 /// The index `k - radius` steps from `index`, or the last one in that direction.
@@ -250,31 +256,41 @@ pub(crate) fn edges(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisyc
         let blurred = cg.access_range(&strip.blurred, Read, around, around_offset);
         let edges = cg.access_range(&strip.edges, Write.no_init(), range, offset);
         cg.parallel_for(range, move |item: Item<2>| {
-            let around = neighbourhood(blurred.view(item), first + item.get(0), item.get(1));
-            edges.set(item, gradient(around).min(255.0) as u8);
+            let gradient = gradient_at(blurred.view(item), first + item.get(0), item.get(1));
+            edges.set(item, (EDGE_GAIN * gradient).min(255.0) as u8);
         })
     })
 }
 
-/// The three by three elements around one; beyond the border, the nearest ones.
-fn neighbourhood(view: View<'_, f32, 2>, y: usize, x: usize) -> [[f32; 3]; 3] {
+/// How bright edges are.
+pub(crate) const EDGE_GAIN: f32 = 2.5;
+
+/// The gradient at an element; beyond the border, the nearest elements count.
+fn gradient_at(view: View<'_, f32, 2>, y: usize, x: usize) -> f32 {
     let [height, width] = view.range().into();
-    if (1..height.saturating_sub(1)).contains(&y) && (1..width.saturating_sub(1)).contains(&x) {
+    if y > 0 && x > 0 && y + 1 < height && x + 1 < width {
         let window = view.window::<3, 3>([y - 1, x - 1]);
-        return [*window.row(0), *window.row(1), *window.row(2)];
+        gradient(|dy, dx| window[[dy, dx]])
+    } else {
+        gradient(|dy, dx| view[[near(y, dy, 1, height), near(x, dx, 1, width)]])
     }
-    std::array::from_fn(|dy| std::array::from_fn(|dx| view[[near(y, dy, 1, height), near(x, dx, 1, width)]]))
 }
 
-/// The weights are scaled so that the steepest ramp that fits into the levels just fits into the result.
-fn gradient([above, [left, _, right], below]: [[f32; 3]; 3]) -> f32 {
-    let horizontal = (above[2] + 2.0 * right + below[2]) - (above[0] + 2.0 * left + below[0]);
-    let vertical = (below[0] + 2.0 * below[1] + below[2]) - (above[0] + 2.0 * above[1] + above[2]);
+/// The length of the gradient in a block of three by three elements.
+#[inline]
+fn gradient(at: impl Fn(usize, usize) -> f32) -> f32 {
+    let horizontal = (at(0, 2) + 2.0 * at(1, 2) + at(2, 2)) - (at(0, 0) + 2.0 * at(1, 0) + at(2, 0));
+    let vertical = (at(2, 0) + 2.0 * at(2, 1) + at(2, 2)) - (at(0, 0) + 2.0 * at(0, 1) + at(0, 2));
     (horizontal * horizontal + vertical * vertical).sqrt()
 }
 
 /// The tone mapping: the curve for the light as a whole, and more contrast in detail where there are edges.
-pub(crate) fn tones(queue: &Queue, strip: &Strip, rows: &Range<usize>, curve: &Buffer<u8, 1>) -> oxisycl::Result<Event> {
+pub(crate) fn tones(
+    queue: &Queue,
+    strip: &Strip,
+    rows: &Range<usize>,
+    curve: &Buffer<u8, 1>,
+) -> oxisycl::Result<Event> {
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("tone mapping");
@@ -290,7 +306,10 @@ pub(crate) fn tones(queue: &Queue, strip: &Strip, rows: &Range<usize>, curve: &B
             let edge = f32::from(edges.get(item));
             let target = f32::from(*curve.at(item, usize::from(level))) + detail * edge / (edge + 32.0);
             let factor = (target.max(0.0) + 1.0) / (f32::from(level) + 1.0);
-            result.set(item, pixels.get(item).map(|channel| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8));
+            result.set(
+                item,
+                pixels.get(item).map(|channel| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8),
+            );
         })
     })
 }

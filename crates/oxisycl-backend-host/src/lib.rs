@@ -1,7 +1,7 @@
 //! The host CPU and simulated discrete devices as OxiSYCL backends.
 //!
-//! Owns everything that executes commands with the program's own threads: the task and its event ([`mod@task`]), the thread pool
-//! of the process ([`mod@pool`]), the host device with its sub-devices ([`HostBackend`]), and any number of simulated devices with
+//! Owns everything that executes commands with the program's own threads: the task and its event (`task`), the thread pool
+//! of the process (`pool`), the host device with its sub-devices ([`HostBackend`]), and any number of simulated devices with
 //! separate, poisoned memory ([`SimulatedBackend`]).
 //!
 //! Invariants:

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use oxisycl_backend::{CopyCommand, FillCommand, Rectangle};
+use oxisycl_backend::{CopyCommand, FillCommand, FillPattern, Rectangle};
 
 /// Longest block of repeated pattern that is built by doubling before it is copied as a whole; stays in the first-level cache.
 const BLOCK: usize = 8 << 10;
@@ -75,10 +75,13 @@ pub(crate) unsafe fn copy_range(copy: &CopyCommand, begin: usize, end: usize) {
 /// The box is valid for the command's extent and its range is used by nobody else; `end` is at most `units(extent)`, which, times
 /// the length of the pattern, does not overflow.
 pub(crate) unsafe fn fill_range(fill: &FillCommand, begin: usize, end: usize) {
-    let pattern = &fill.pattern[..];
+    let pattern = &fill.pattern;
     let width = pattern.len();
     let extent = merge_rows(fill.extent, width, &[fill.target]);
-    let uniform = pattern.first().copied().filter(|first| pattern.iter().all(|byte| byte == first));
+    let uniform = fill.pattern.initialized().and_then(|bytes| {
+        let (first, rest) = bytes.split_first()?;
+        rest.iter().all(|byte| byte == first).then_some(*first)
+    });
     for_each_piece(&extent, begin, end, |slice, row, first, count| {
         let target = address(&fill.target, slice, row, first * width);
         // SAFETY: the piece lies in row `row` of slice `slice` of the box, which the caller promises to be valid.
@@ -95,7 +98,7 @@ pub(crate) unsafe fn fill_range(fill: &FillCommand, begin: usize, end: usize) {
 ///
 /// # Safety
 /// `target` is valid for writes of `size` bytes, a multiple of the pattern's length, and does not overlap the pattern.
-unsafe fn repeat(pattern: &[u8], target: *mut u8, size: usize) {
+unsafe fn repeat(pattern: &FillPattern, target: *mut u8, size: usize) {
     if pattern.is_empty() || size == 0 {
         return;
     }

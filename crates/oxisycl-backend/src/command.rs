@@ -4,9 +4,8 @@ use std::fmt;
 
 use oxisycl_image::KernelDescriptor;
 use oxisycl_types::LaunchRange;
-use smallvec::SmallVec;
 
-use crate::{ArgumentBlock, MemoryId};
+use crate::{ArgumentBlock, FillPattern, MemoryId};
 
 /// One unit of work of a queue.
 ///
@@ -115,9 +114,6 @@ impl CopyCommand {
         self.extent.iter().product()
     }
 }
-
-/// The bytes a fill repeats.
-pub type FillPattern = SmallVec<[u8; 16]>;
 
 /// A fill of a box of elements.
 #[derive(Clone, Debug)]

@@ -7,24 +7,32 @@
 //! Invariants that every backend keeps:
 //! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
 //! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
-//! - A command with a failed dependency of kind `Data` does not run; it completes with [`CommandFailure::dependency`].
+//! - A command with a failed dependency of kind `Data` does not run; it completes with [`CommandFailure::dependency`], after all
+//!   its dependencies have ended.
 //! - No lock of the backend is held while `complete` runs.
 //!
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
 //! accessors and no graph.
+//!
+//! For tests there are a backend that records what it is asked to do ([`recording`]), and the tests that every backend has to pass
+//! ([`contract`]).
 
 mod arguments;
 mod command;
+pub mod contract;
 mod device;
 mod error;
+mod fill_pattern;
 mod info;
 mod memory;
 mod queue;
+pub mod recording;
 
 pub use arguments::ArgumentBlock;
-pub use command::{Advice, Command, CopyCommand, FillCommand, FillPattern, KernelCommand, Rectangle};
+pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};
 pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
+pub use fill_pattern::FillPattern;
 pub use info::{
     CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty, VectorWidths,
 };

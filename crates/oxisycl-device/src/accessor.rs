@@ -49,15 +49,16 @@ pub struct AccessorParts<T, const D: usize> {
     pub range: Range<D>,
 }
 
+// The arguments are values: a reference would put them in memory, and every work-item would store a copy of its accessors there.
 #[cold]
 #[inline(never)]
-fn outside(end: &[usize], range: &[usize]) -> ! {
+fn outside<const D: usize>(end: [usize; D], range: [usize; D]) -> ! {
     panic!("the launch goes up to {end:?}, beyond the accessor's range {range:?}")
 }
 
 #[cold]
 #[inline(never)]
-pub(crate) fn out_of_bounds(index: &[usize], range: &[usize]) -> ! {
+pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], range: [usize; E]) -> ! {
     panic!("index {index:?} is outside the accessor's range {range:?}")
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn position<const D: usize>(index: [usize; D], pitch: [usize; D]) -> 
 pub(crate) fn checked_position<const D: usize>(index: [usize; D], range: [usize; D], pitch: [usize; D]) -> usize {
     for d in 0..D {
         if index[d] >= range[d] {
-            out_of_bounds(&index, &range)
+            out_of_bounds(index, range)
         }
     }
     position(index, pitch)
@@ -88,7 +89,9 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     #[doc(hidden)]
     #[inline]
     pub unsafe fn from_parts(parts: AccessorParts<T, D>) -> Self {
-        let first = parts.pointer.wrapping_add(position(parts.offset.0, parts.buffer.0));
+        // Without elements, the offset may name a place far outside the allocation, even address zero.
+        let skipped = if parts.range.0.contains(&0) { 0 } else { parts.buffer.linear(&parts.offset) };
+        let first = parts.pointer.wrapping_add(skipped);
         Self {
             first,
             range: parts.range.0,
@@ -135,7 +138,8 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     /// values may be stale (S-R18).
     #[inline(always)]
     pub fn as_ptr(self) -> *mut T {
-        self.first.wrapping_sub(position(self.offset, self.pitch))
+        let skipped = if self.range.contains(&0) { 0 } else { Range(self.pitch).linear(&Id(self.offset)) };
+        self.first.wrapping_sub(skipped)
     }
 
     /// The address of the work-item's own element.
@@ -144,7 +148,7 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
         // The same for every work-item of the launch, so the test leaves the loop.
         for d in 0..D {
             if item.end[d] > self.range[d] {
-                outside(&item.end, &self.range)
+                outside(item.end, self.range)
             }
         }
         // SAFETY: `item.id < item.end <= self.range` per dimension, and the range lies inside the allocation.

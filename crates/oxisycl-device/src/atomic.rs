@@ -1,12 +1,16 @@
 //! Atomic accessors: relaxed atomic operations at any index from any work-item.
 
-use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+// An atomic number must be aligned to its size, which 32-bit x86 does not do for 64-bit numbers.
+#[cfg(all(target_has_atomic = "64", not(target_arch = "x86")))]
+use core::sync::atomic::{AtomicI64, AtomicU64};
 
 use oxisycl_types::Id;
 
 use crate::{Accessor, Atomic, DeviceCopyable, InItem};
 
-/// A number that atomic operations exist for: `u32 i32 u64 i64 f32 f64`. Implemented by this crate only.
+/// A number that atomic operations exist for: `u32 i32 u64 i64 f32 f64`, the 64-bit ones where the processor has them.
+/// Implemented by this crate only.
 ///
 /// # Safety
 /// The operations are atomic with respect to each other and to the same operations on other devices' views of the memory.
@@ -96,7 +100,9 @@ macro_rules! integers {
     )* };
 }
 
-integers! { u32, AtomicU32; i32, AtomicI32; u64, AtomicU64; i64, AtomicI64; }
+integers! { u32, AtomicU32; i32, AtomicI32; }
+#[cfg(all(target_has_atomic = "64", not(target_arch = "x86")))]
+integers! { u64, AtomicU64; i64, AtomicI64; }
 
 macro_rules! floats {
     ($($t:ty, $bits:ty;)*) => { $(
@@ -138,7 +144,9 @@ macro_rules! floats {
     )* };
 }
 
-floats! { f32, u32; f64, u64; }
+floats! { f32, u32; }
+#[cfg(all(target_has_atomic = "64", not(target_arch = "x86")))]
+floats! { f64, u64; }
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) -> $result:ty;)*) => {

@@ -191,7 +191,7 @@ impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 2, M> {
     #[inline(always)]
     pub fn row(self, y: usize) -> &'wi [Cell<T>] {
         if y >= self.extent[0] {
-            crate::accessor::out_of_bounds(&[y], &self.extent)
+            crate::accessor::out_of_bounds([y], self.extent)
         }
         if self.extent[1] == 0 {
             return &[];

@@ -17,12 +17,15 @@ pub trait Mode: sealed::Sealed + Copy + Send + Sync + 'static {
     const NO_INIT: bool = false;
 }
 
-/// A mode that is allowed for element type `T`.
+/// A mode that is allowed for element type `T`. Implemented by this crate only.
+///
+/// # Safety
+/// If the mode discards the old contents, every bit pattern is a value of `T`.
 #[diagnostic::on_unimplemented(
     message = "a buffer of `{T}` cannot be accessed with mode `{Self}`",
     note = "`no_init` needs a type that is valid for every bit pattern (`bytemuck::AnyBitPattern`), `Atomic` a 32- or 64-bit number"
 )]
-pub trait ModeFor<T>: Mode {}
+pub unsafe trait ModeFor<T>: Mode {}
 
 /// A mode that stores.
 #[diagnostic::on_unimplemented(message = "an accessor with mode `{Self}` cannot store")]
@@ -90,11 +93,16 @@ impl<M: Mode> Mode for NoInit<M> {
     const NO_INIT: bool = true;
 }
 
-impl<T: DeviceCopyable> ModeFor<T> for Read {}
-impl<T: DeviceCopyable> ModeFor<T> for Write {}
-impl<T: DeviceCopyable> ModeFor<T> for ReadWrite {}
-impl<T: AtomicElement> ModeFor<T> for Atomic {}
-impl<T: DeviceCopyable + AnyBitPattern, M: Stores> ModeFor<T> for NoInit<M> {}
+// SAFETY: keeps the old contents.
+unsafe impl<T: DeviceCopyable> ModeFor<T> for Read {}
+// SAFETY: keeps the old contents.
+unsafe impl<T: DeviceCopyable> ModeFor<T> for Write {}
+// SAFETY: keeps the old contents.
+unsafe impl<T: DeviceCopyable> ModeFor<T> for ReadWrite {}
+// SAFETY: keeps the old contents.
+unsafe impl<T: AtomicElement> ModeFor<T> for Atomic {}
+// SAFETY: every bit pattern is a value.
+unsafe impl<T: DeviceCopyable + AnyBitPattern, M: Stores> ModeFor<T> for NoInit<M> {}
 
 impl Stores for Write {}
 impl Stores for ReadWrite {}

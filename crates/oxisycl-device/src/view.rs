@@ -112,7 +112,7 @@ impl<'k, T> View<'k, T, 2> {
     #[inline(always)]
     pub fn row(self, y: usize) -> &'k [T] {
         if y >= self.range[0] {
-            out_of_bounds(&[y], &self.range)
+            out_of_bounds([y], self.range)
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
         unsafe { core::slice::from_raw_parts(self.first.add(y * self.pitch[1]), self.range[1]) }
@@ -126,10 +126,10 @@ impl<'k, T> View<'k, T, 2> {
     pub fn window<const Y: usize, const X: usize>(self, origin: impl Into<Id<2>>) -> Window<'k, T, Y, X> {
         let [y, x] = origin.into().0;
         if Y > self.range[0] || X > self.range[1] || y > self.range[0] - Y || x > self.range[1] - X {
-            out_of_bounds(&[y.saturating_add(Y), x.saturating_add(X)], &self.range)
+            out_of_bounds([y.saturating_add(Y), x.saturating_add(X)], self.range)
         }
-        // SAFETY: the block lies inside the range, so its first element lies inside the allocation.
-        let first = unsafe { self.first.add(position([y, x], self.pitch)) };
+        // Wrapping: a block without elements may begin outside the allocation; it is never dereferenced.
+        let first = self.first.wrapping_add(position([y, x], self.pitch));
         Window { first, pitch: self.pitch[1], lifetime: PhantomData }
     }
 }
@@ -142,7 +142,7 @@ impl<'k, T> View<'k, T, 3> {
     #[inline(always)]
     pub fn row(self, z: usize, y: usize) -> &'k [T] {
         if z >= self.range[0] || y >= self.range[1] {
-            out_of_bounds(&[z, y], &self.range)
+            out_of_bounds([z, y], self.range)
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
         unsafe { core::slice::from_raw_parts(self.first.add(position([z, y, 0], self.pitch)), self.range[2]) }
@@ -244,7 +244,7 @@ impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
     #[inline(always)]
     pub fn at(self, index: [usize; 2]) -> &'k T {
         if index[0] >= Y || index[1] >= X {
-            out_of_bounds(&index, &[Y, X])
+            out_of_bounds(index, [Y, X])
         }
         // SAFETY: `View::window` checked that the whole block lies inside the view.
         unsafe { &*self.first.add(index[0] * self.pitch + index[1]) }
@@ -257,7 +257,7 @@ impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
     #[inline(always)]
     pub fn row(self, y: usize) -> &'k [T; X] {
         if y >= Y {
-            out_of_bounds(&[y], &[Y, X])
+            out_of_bounds([y], [Y, X])
         }
         // SAFETY: `View::window` checked that the whole block lies inside the view; a row is contiguous.
         unsafe { &*self.first.add(y * self.pitch).cast::<[T; X]>() }

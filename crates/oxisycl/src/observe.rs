@@ -38,6 +38,11 @@ pub fn start_graph() -> Result {
     observe::graph_dump().start(None).map_err(unwritable(Path::new("")))
 }
 
+/// Ends the recording that [`start_graph`] began, and gives the graph in DOT.
+pub fn stop_graph() -> String {
+    observe::graph_dump().stop()
+}
+
 /// The graph recorded since [`start_graph`] in DOT: a node per command, and an edge for each dependency that was still pending
 /// when it was needed.
 pub fn graph_dot() -> String {

@@ -111,7 +111,8 @@ impl Platform {
         !devices.is_empty() && devices.iter().all(|device| device.has(aspect))
     }
 
-    /// The context of all its root devices, which queues use that are made without a context. It has no asynchronous handler.
+    /// The context of all its root devices, which queues use that are made without a context: one and the same as long as
+    /// anything uses it. It has no asynchronous handler.
     pub fn default_context(&self) -> Result<Context> {
         let mut default = self.0.default_context.lock();
         if let Some(context) = default.upgrade() {

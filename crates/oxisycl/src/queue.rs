@@ -181,7 +181,7 @@ impl Queue {
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
     {
-        let mut handler = Handler::new(self);
+        let mut handler = Handler::new(self)?;
         f(&mut handler)?;
         handler.submit().map(Event::new)
     }
@@ -191,7 +191,7 @@ impl Queue {
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
     {
-        let mut handler = Handler::new(self);
+        let mut handler = Handler::new(self)?;
         let result = f(&mut handler)?;
         handler.submit().map(|node| (Event::new(node), result))
     }
@@ -202,7 +202,7 @@ impl Queue {
     where
         K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync + 'static,
     {
-        let mut handler = Handler::new(self);
+        let mut handler = Handler::new(self)?;
         handler.parallel_for(range, kernel)?;
         handler.submit().map(Event::new)
     }
@@ -213,7 +213,7 @@ impl Queue {
     where
         K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'static,
     {
-        let mut handler = Handler::new(self);
+        let mut handler = Handler::new(self)?;
         handler.single_task(kernel)?;
         handler.submit().map(Event::new)
     }

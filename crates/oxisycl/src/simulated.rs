@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::Backend;
 pub use oxisycl_backend::Operation;
-pub use oxisycl_backend_host::{SimulatedConfig, SimulatedControl};
+pub use oxisycl_backend_host::{Direction, Fault, SimulatedConfig, SimulatedControl, TransferCount};
 use oxisycl_types::ErrorCode;
 
 use crate::wiring::runtime;

@@ -12,14 +12,17 @@ use bytemuck::AnyBitPattern;
 use oxisycl_backend::UsmKind;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::memory::{self, UsmAllocation};
+use parking_lot::Mutex;
 
-use crate::{Context, Device, Error, Event, Queue, Result};
+use crate::{Context, Device, Error, Event, Handler, Queue, Result};
 
 /// An owned allocation of `len` elements.
 pub struct UsmSlice<T> {
     allocation: Option<Arc<UsmAllocation>>,
     context: Context,
     len: usize,
+    /// Copies of safe methods that gave up waiting, because this thread held up the copy itself. All later uses come after them.
+    unfinished: Mutex<Vec<Event>>,
     elements: PhantomData<fn() -> T>,
 }
 
@@ -168,7 +171,8 @@ impl Queue {
         let device = self.device().backend_device();
         let context = self.context();
         let allocation = UsmAllocation::new(device, context.inner().id(), kind, layout, true)?;
-        Ok(UsmSlice { allocation: Some(Arc::new(allocation)), context: context.clone(), len, elements: PhantomData })
+        let (allocation, context) = (Some(Arc::new(allocation)), context.clone());
+        Ok(UsmSlice { allocation, context, len, unfinished: Mutex::default(), elements: PhantomData })
     }
 }
 
@@ -219,6 +223,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
         let owned = source.to_vec();
         let bytes = size_of_val(source);
         let event = queue.submit(|cg| {
+            self.come_after_unfinished(cg);
             // SAFETY: both are valid for `bytes` until the command completes: the vector is held by it, and the allocation is
             // freed after it.
             unsafe { cg.memcpy(self.as_ptr().cast(), owned.as_ptr().cast(), bytes)? };
@@ -226,7 +231,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
             cg.hold(self.allocation().clone());
             Ok(())
         })?;
-        event.wait()
+        self.wait_or_remember(event)
     }
 
     /// A copy of all elements; blocks until that is done. Commands that write them must have ended.
@@ -239,13 +244,41 @@ impl<T: DeviceCopyable> UsmSlice<T> {
         let mut owned: Vec<T> = vec![T::zeroed(); self.len];
         let bytes = self.len * size_of::<T>();
         let (event, slot) = queue.submit_with(|cg| {
+            self.come_after_unfinished(cg);
             // SAFETY: as in `copy_from_slice`; nobody else uses the vector until the slot gives it back.
             unsafe { cg.memcpy(owned.as_mut_ptr().cast(), self.as_ptr().cast_const().cast(), bytes)? };
             cg.hold(self.allocation().clone());
-            Ok(cg.hold_host_memory(owned))
+            Ok(cg.hold_host_memory(owned, true))
         })?;
-        event.wait()?;
+        self.wait_or_remember(event)?;
         slot.take().ok_or_else(|| Error::invalid("the copy's memory was taken twice"))
+    }
+
+    fn come_after_unfinished(&self, cg: &mut Handler<'_>) {
+        let mut unfinished = self.unfinished.lock();
+        unfinished.retain(|event| !event.is_complete());
+        cg.depends_on_all(&*unfinished);
+    }
+
+    /// Waits for a copy. If that gives up before the copy has ended, later uses of the allocation come after the copy.
+    fn wait_or_remember(&self, event: Event) -> Result {
+        let result = event.wait();
+        if !event.is_complete() {
+            self.unfinished.lock().push(event);
+        }
+        result
+    }
+
+    /// Waits until no copy of a safe method uses the allocation.
+    pub(crate) fn wait_for_unfinished(&self) -> Result {
+        let unfinished = self.unfinished.lock().clone();
+        for event in unfinished {
+            // A copy that failed has ended, too.
+            if let (Err(error), false) = (event.wait(), event.is_complete()) {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// The elements of a host or shared allocation, or of a device allocation that the host can use.

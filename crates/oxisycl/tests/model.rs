@@ -319,7 +319,8 @@ fn run_freely((specs, ops, seed): &Program) -> Result<(), TestCaseError> {
                     return Ok(());
                 }
                 moved += models[source].access(id, device, from, Access::Read).1;
-                moved += models[target].access(id, device, to, Access::Write).1;
+                // A copy replaces all of its target.
+                moved += models[target].access(id, device, to, Access::Discard).1;
                 let values: Vec<u32> = elements.iter().map(|&element| models[source].values[element]).collect();
                 for (element, value) in models[target].elements(to).into_iter().zip(values) {
                     models[target].values[element] = value;

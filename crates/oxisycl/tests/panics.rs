@@ -48,8 +48,7 @@ fn a_panicking_kernel_is_an_error_with_kernel_device_item_place_and_message() {
             cg.parallel_for([4, 5], |item| assert!(item.id() != oxisycl::Id::from([2, 3]), "no {:?}", item.id()))
         });
         let event = submitted.unwrap();
-        let parts =
-            ["kernel \"picky\"", device.name(), "work-item [2, 3]", "panics.rs:", "no [2, 3]"];
+        let parts = ["kernel \"picky\"", device.name(), "work-item [2, 3]", "panics.rs:", "no [2, 3]"];
         refused(event.wait(), ErrorCode::Kernel, &parts);
         // The program knows it now; the handler has yet to be told.
         queue.wait().unwrap();
@@ -88,7 +87,7 @@ fn a_panicking_kernel_leaves_every_element_old_or_new() {
         })
     });
     refused(event.unwrap().wait(), ErrorCode::Kernel, &["halfway"]);
-    refused(buffer.to_vec(), ErrorCode::Kernel, &["lost", "halfway"]);
+    refused(buffer.to_vec(), ErrorCode::Kernel, &["halfway"]);
     let address = buffer.usm_pointer(queue.device()).unwrap();
     // SAFETY: the allocation lives as long as the buffer, no command uses it, and every bit pattern is a value.
     let seen = unsafe { std::slice::from_raw_parts(address, 10_000) };
@@ -154,22 +153,22 @@ fn a_panic_in_a_host_task_is_an_asynchronous_error() {
 
 #[test]
 fn captures_of_a_host_task_that_never_ran_may_panic_when_they_are_dropped() {
-    static GATE: Gate = Gate::new();
+    static GATES: [Gate; 2] = [Gate::new(), Gate::new()];
     let _watchdog = watchdog();
     let device = Device::default().unwrap();
-    for failing_is_a_kernel in [true, false] {
+    for (gate, failing_is_a_kernel) in GATES.iter().zip([true, false]) {
         let (queue, errors) = collecting(&device);
         let failing = if failing_is_a_kernel {
-            let failing = queue.single_task(|_| {
-                GATE.pass();
+            let failing = queue.single_task(move |_| {
+                gate.pass();
                 panic!("first");
             });
-            GATE.wait_entered();
+            gate.wait_entered();
             failing
         } else {
             queue.submit(|cg| {
-                cg.host_task(|_| {
-                    GATE.pass();
+                cg.host_task(move |_| {
+                    gate.pass();
                     panic!("first");
                 })
             })
@@ -183,7 +182,7 @@ fn captures_of_a_host_task_that_never_ran_may_panic_when_they_are_dropped() {
             task.unwrap()
         };
         let dependents = [after(Explosive), after(Explosive)];
-        GATE.open();
+        gate.open();
         for dependent in dependents {
             let error = refused(dependent.wait(), ErrorCode::Kernel, &["host task", "did not run", "first"]);
             assert!(support::root_says(&error, "first"));

@@ -11,7 +11,7 @@ use super::work::Work;
 
 const SLOTS: usize = 256;
 /// Launches that are expected to take less than this run on one thread.
-const SHARE_ABOVE_NS: f32 = 6_000.0;
+const SHARE_ABOVE_NS: f32 = 8_000.0;
 /// Transfers below this many bytes run on one thread.
 const SHARE_ABOVE_BYTES: usize = 1 << 20;
 /// What a chunk costs without its items.

@@ -61,6 +61,11 @@ impl Job {
         self.next.load(Ordering::Relaxed) < self.shape.total
     }
 
+    /// Whether another thread could take part.
+    pub(crate) fn has_room(&self) -> bool {
+        self.has_chunks() && self.participants.load(Ordering::Relaxed) < self.task.options().max_threads
+    }
+
     /// Lets the calling thread take part, unless as many as the queue allows do already.
     pub(crate) fn join(&self) -> bool {
         let max = self.task.options().max_threads;

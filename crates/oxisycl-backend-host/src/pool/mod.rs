@@ -38,6 +38,11 @@ use start::Threads;
 /// Ended tasks kept for submitting threads at most.
 const MAX_RETIRED: usize = 1024;
 
+/// Threads that the one who opens a job wakes at most; a wake-up costs microseconds.
+const WAKE_AT_ONCE: usize = 4;
+/// Threads that one who joins a job wakes at most.
+const WAKE_PER_PARTICIPANT: usize = 2;
+
 pub(crate) struct Pool {
     threads: usize,
     device_name: String,
@@ -49,7 +54,9 @@ pub(crate) struct Pool {
     sleep: Sleep,
     reserve_sleep: Sleep,
     helpers: CachePadded<AtomicUsize>,
-    /// Whether the reserve looks every now and then if ready tasks are stuck behind long ones.
+    /// Whether a thread has helped, or tried to, since a job was last opened. A helper that waits for something else may sleep.
+    help_seen: CachePadded<AtomicBool>,
+    /// Whether the reserve looks every now and then if work is stuck because all other threads are busy or asleep.
     watching: AtomicBool,
     costs: CostTable,
     /// Ended tasks whose memory a submitting thread should free: an allocator pays dearly for memory that travels from the thread that
@@ -85,6 +92,7 @@ impl Pool {
             sleep: Sleep::new(),
             reserve_sleep: Sleep::new(),
             helpers: CachePadded::new(AtomicUsize::new(0)),
+            help_seen: CachePadded::new(AtomicBool::new(false)),
             watching: AtomicBool::new(false),
             costs: CostTable::new(),
             retired: ArrayQueue::new(MAX_RETIRED),
@@ -129,6 +137,9 @@ impl Pool {
         if crate::in_kernel() || self.started.is_stale() {
             return false;
         }
+        if !self.help_seen.load(Ordering::Relaxed) {
+            self.help_seen.store(true, Ordering::Relaxed);
+        }
         let Some(found) = self.find() else { return false };
         self.run(found, Stay::OneChunk, &mut HandOver);
         true
@@ -140,14 +151,21 @@ impl Pool {
         Box::new(HelpGuard(self))
     }
 
-    fn has_helpers(&self) -> bool {
-        self.helpers.load(Ordering::SeqCst) > 0
+    /// Whether a thread is helping that can be expected to go on.
+    fn is_helped(&self) -> bool {
+        self.helpers.load(Ordering::SeqCst) > 0 && self.help_seen.load(Ordering::Relaxed)
     }
 
     fn run(&self, found: Found, stay: Stay, sink: &mut dyn Sink) {
         match found {
             Found::Task(task) => self.run_task(task, stay, sink),
-            Found::Job(job) => self.take_part(&job, stay, sink),
+            Found::Job(job) => {
+                // Those who join wake the others, so that no thread has to wake them all.
+                if job.has_room() {
+                    self.sleep.notify(WAKE_PER_PARTICIPANT);
+                }
+                self.take_part(&job, stay, sink);
+            }
         }
     }
 
@@ -180,14 +198,16 @@ impl Pool {
     /// Sees to it that a ready task is run: wakes a worker if none is searching, and if all are busy makes the reserve watch.
     #[inline]
     fn call_worker(&self) {
-        if self.sleep.notify(1) && !self.watching.load(Ordering::Relaxed) {
+        if self.sleep.notify(1) {
             self.call_watch();
         }
     }
 
-    #[cold]
+    /// Makes the reserve look after a while whether the work that was just published is stuck. Work that is published while it watches
+    /// is seen at its next look.
+    #[inline]
     fn call_watch(&self) {
-        if !self.watching.swap(true, Ordering::SeqCst) {
+        if !self.watching.load(Ordering::Relaxed) && !self.watching.swap(true, Ordering::SeqCst) {
             self.reserve_sleep.notify(1);
         }
     }
@@ -199,9 +219,15 @@ impl Pool {
             jobs.push(Arc::clone(job));
             self.open_jobs.store(jobs.len(), Ordering::SeqCst);
         }
-        self.sleep.notify(threads - 1);
-        if threads == self.threads && !self.has_helpers() {
+        let all_are_busy = self.sleep.notify((threads - 1).min(WAKE_AT_ONCE));
+        let needs_all = threads == self.threads;
+        if needs_all && !self.is_helped() {
             self.reserve_sleep.notify(1);
+        } else if needs_all || all_are_busy {
+            // The helper takes the reserve's place. If it turns out to be asleep, the reserve joins after a while, and the next job calls
+            // it at once.
+            self.help_seen.store(false, Ordering::Relaxed);
+            self.call_watch();
         }
     }
 
@@ -219,7 +245,7 @@ impl Pool {
         }
         if job.leave() {
             // What is left must not wait for this thread to come back.
-            self.sleep.notify(1);
+            self.call_worker();
         }
     }
 

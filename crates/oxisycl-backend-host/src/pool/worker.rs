@@ -53,60 +53,64 @@ impl Pool {
         }
     }
 
-    /// The life of the reserve: it takes part in jobs while nobody helps, and takes ready tasks that are stuck behind long ones.
+    /// The life of the reserve: it takes part in jobs while nobody helps, and relieves workers that are stuck in long tasks.
     pub(super) fn work_in_reserve(&'static self) {
         let seat = Seat::new();
-        let find = |pool: &Self| if pool.has_helpers() { None } else { pool.find_job() };
+        let find = |pool: &Self| if pool.is_helped() { None } else { pool.find_job() };
         let mut is_warm = false;
         self.reserve_sleep.start_searching();
         loop {
             let mut job = if is_warm { self.search(find) } else { find(self) };
             if job.is_none() {
-                is_warm = false;
                 self.reserve_sleep.prepare(&seat);
                 job = find(self);
                 if job.is_some() {
                     self.reserve_sleep.stay_awake(&seat);
-                } else if self.closing.load(Ordering::SeqCst) {
-                    return;
                 } else if self.watching.load(Ordering::SeqCst) {
                     self.reserve_sleep.sleep_for(&seat, WATCH_INTERVAL);
                     self.relieve();
-                } else {
+                } else if !self.closing.load(Ordering::SeqCst) {
                     self.reserve_sleep.sleep(&seat);
+                } else if self.has_more() {
+                    // This thread has released it, and the others may have ended.
+                    self.reserve_sleep.stay_awake(&seat);
+                    self.relieve();
+                } else {
+                    return;
                 }
             }
+            is_warm = job.is_some();
             if let Some(job) = job {
-                let _ = self.reserve_sleep.stop_searching();
                 // One chunk at a time: a helper may come.
-                self.run(Found::Job(job), Stay::OneChunk, &mut WorkerSink { pool: self, keep: false, next: None });
-                self.reserve_sleep.start_searching();
-                is_warm = true;
+                self.run_in_reserve(Found::Job(job), Stay::OneChunk);
             }
         }
     }
 
-    /// Runs a ready task that nobody has taken for a while, and more of them as long as they are long. Ends the watch if there is none.
+    /// Takes part in a job or runs a ready task, since there was something to do for a while and no thread to do it; and more of it as
+    /// long as it is long. Ends the watch if there is nothing.
     fn relieve(&'static self) {
-        while !self.has_helpers()
-            && let Some(task) = self.ready.pop_high().or_else(|| self.ready.pop_rest())
-        {
+        while let Some(found) = self.find() {
             let began = Instant::now();
-            let _ = self.reserve_sleep.stop_searching();
-            self.run(Found::Task(task), Stay::UntilTheEnd, &mut WorkerSink { pool: self, keep: false, next: None });
-            self.reserve_sleep.start_searching();
+            self.run_in_reserve(found, Stay::UntilTheEnd);
             if began.elapsed() < LONG_TASK {
                 break;
             }
         }
-        if self.ready.is_empty() {
+        if !self.has_more() {
             self.watching.store(false, Ordering::SeqCst);
-            // Pairs with the fence in `notify`: a task that is pushed now is seen here, or its pusher sees that nobody watches.
+            // Pairs with the fence in `notify`: work that is published now is seen here, or its publisher sees that nobody watches.
             fence(Ordering::SeqCst);
-            if !self.ready.is_empty() {
+            if self.has_more() {
                 self.watching.store(true, Ordering::SeqCst);
             }
         }
+    }
+
+    fn run_in_reserve(&'static self, found: Found, stay: Stay) {
+        let _ = self.reserve_sleep.stop_searching();
+        self.run(found, stay, &mut WorkerSink { pool: self, keep: false, next: None });
+        self.reserve_sleep.start_searching();
     }
 
     /// Looks for work for a bounded time.

@@ -9,7 +9,10 @@ use oxisycl_types::LaunchRange;
 
 use super::support::*;
 
-fn parts(failure: &CommandFailure) -> (String, Option<String>, Option<(u8, [usize; 3])>) {
+/// Message, location, item.
+type Parts = (String, Option<String>, Option<(u8, [usize; 3])>);
+
+fn parts(failure: &CommandFailure) -> Parts {
     match failure.kind() {
         FailureKind::Panic { message, location, item } => (message.clone(), location.clone(), *item),
         other => panic!("{other:?}"),

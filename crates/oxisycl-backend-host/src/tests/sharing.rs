@@ -140,3 +140,21 @@ fn chunks_of_launches_with_short_rows_are_whole_rows() {
         run(&queue, kernel(&(), entry, launch)).result.expect("whole rows");
     }
 }
+
+#[test]
+fn a_helper_that_sleeps_does_not_keep_the_reserve_out() {
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    let queue = queue(2);
+    // A helper in name only.
+    let _guard = queue.begin_help();
+    assert!(!queue.help());
+    let both = || {
+        for_each(2, |_| {
+            INSIDE.fetch_add(1, Ordering::SeqCst);
+            eventually(|| INSIDE.load(Ordering::SeqCst).is_multiple_of(2));
+        })
+    };
+    for _ in 0..20 {
+        run(&queue, both()).result.expect("success");
+    }
+}

@@ -4,8 +4,9 @@
 //! error, unless the program already got it as the result of a wait. Nothing is lost: errors of a queue that is gone, and errors
 //! left at the end of the process, are delivered, too.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -33,6 +34,12 @@ struct State {
     n_omitted: usize,
     orphaned: bool,
 }
+
+/// Deliveries on their way on threads of the runtime, which the end of the process waits for.
+static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
+
+/// How long the end of the process waits for a handler.
+const LAST_DELIVERY: Duration = Duration::from_secs(2);
 
 static ALL: LazyLock<Mutex<Vec<Weak<AsyncErrors>>>> = LazyLock::new(Mutex::default);
 
@@ -87,24 +94,26 @@ impl AsyncErrors {
 
     fn deliver_later(self: &Arc<Self>) {
         let errors = self.clone();
+        N_DELIVERING.fetch_add(1, Ordering::AcqRel);
         spawn_detached(Box::new(move || {
             errors.deliver();
+            N_DELIVERING.fetch_sub(1, Ordering::AcqRel);
         }));
     }
 
-    /// The first error that nobody has seen yet, which now counts as seen. It stays undelivered for the handler, if there is one.
+    /// The first error that nobody has seen yet, which now counts as seen. With a handler it stays undelivered; without one it has
+    /// been told.
     pub fn observe_first(&self) -> Option<Error> {
         let mut state = self.state.lock();
-        let first = state.failed.iter().find(|node| !node.observed.swap(true, Ordering::Relaxed)).cloned();
-        if first.is_some() && self.handler.is_none() {
-            // Whoever waits has been told that the queue failed; the rest is told with it.
-            for node in &state.failed {
-                node.observed.store(true, Ordering::Relaxed);
-            }
-            *state = State { orphaned: state.orphaned, ..State::default() };
+        let position = state.failed.iter().position(|node| !node.observed.swap(true, Ordering::Relaxed))?;
+        let node = if self.handler.is_some() { state.failed[position].clone() } else { state.failed.remove(position) };
+        if self.handler.is_none() {
+            // What was seen otherwise is of no more use to anyone.
+            state.failed.retain(|node| !node.observed.load(Ordering::Relaxed));
+            state.n_dependent = state.n_dependent.min(state.failed.len());
         }
         drop(state);
-        first.and_then(|node| node.failure()).map(|failure| Error::from(&failure))
+        node.recorded_failure().map(|failure| Error::from(&failure))
     }
 
     /// Takes all undelivered errors, oldest first.
@@ -120,7 +129,7 @@ impl AsyncErrors {
             if node.observed.swap(true, Ordering::Relaxed) && self.handler.is_none() {
                 continue;
             }
-            errors.extend(node.failure().map(|failure| Error::from(&failure)));
+            errors.extend(node.recorded_failure().map(|failure| Error::from(&failure)));
         }
         if taken.n_omitted > 0 {
             let text = format!("{} more commands did not run because a command they depend on failed", taken.n_omitted);
@@ -164,5 +173,9 @@ pub fn report_unobserved_errors() {
     for errors in all {
         let unseen: Vec<_> = errors.take();
         print(&unseen);
+    }
+    let began = Instant::now();
+    while N_DELIVERING.load(Ordering::Acquire) > 0 && began.elapsed() < LAST_DELIVERY {
+        std::thread::yield_now();
     }
 }

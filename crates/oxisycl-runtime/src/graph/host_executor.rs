@@ -15,7 +15,9 @@ const IDLE_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
+    /// With numbers, oldest first.
+    jobs: VecDeque<(u64, Job)>,
+    n_spawned: u64,
     n_idle: usize,
 }
 
@@ -32,7 +34,9 @@ static EXECUTOR: LazyLock<Executor> = LazyLock::new(Executor::default);
 pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     let executor = &*EXECUTOR;
     let mut state = executor.state.lock();
-    state.jobs.push_back(job);
+    let number = state.n_spawned;
+    state.n_spawned += 1;
+    state.jobs.push_back((number, job));
     if state.n_idle >= state.jobs.len() {
         executor.work.notify_one();
         return Ok(());
@@ -40,10 +44,15 @@ pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     drop(state);
     match std::thread::Builder::new().name("oxisycl-host-task".into()).spawn(run) {
         Ok(_) => Ok(()),
-        Err(error) => match executor.state.lock().jobs.pop_back() {
-            Some(job) => Err((job, error)),
-            None => Ok(()),
-        },
+        Err(error) => {
+            // This job, not just any: others may have come since, and this one may have begun on another thread.
+            let jobs = &mut executor.state.lock().jobs;
+            let own = jobs.iter().position(|(other, _)| *other == number);
+            match own.and_then(|position| jobs.remove(position)) {
+                Some((_, job)) => Err((job, error)),
+                None => Ok(()),
+            }
+        }
     }
 }
 
@@ -51,7 +60,7 @@ fn run() {
     let executor = &*EXECUTOR;
     let mut state = executor.state.lock();
     loop {
-        while let Some(job) = state.jobs.pop_front() {
+        while let Some((_, job)) = state.jobs.pop_front() {
             drop(state);
             job();
             state = executor.state.lock();

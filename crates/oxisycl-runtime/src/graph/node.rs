@@ -84,8 +84,16 @@ impl QueueShared {
 pub enum Hold {
     /// A buffer's memory.
     Buffer(Arc<BufferCore>),
+    /// Memory that the user lent to the command.
+    Loan(Box<dyn Loan>),
     /// Anything else.
     Other(Box<dyn Any + Send>),
+}
+
+/// What the user lent to a command and gets back.
+pub trait Loan: Send {
+    /// The command has ended and does not use the memory any more. If it failed, what it wrote may be incomplete.
+    fn ended(&self, succeeded: bool);
 }
 
 /// An edge of the graph.
@@ -101,6 +109,8 @@ pub(super) const PENDING: u8 = 0;
 pub(super) const HANDED_OVER: u8 = 1;
 pub(super) const SUCCEEDED: u8 = 2;
 pub(super) const FAILED: u8 = 3;
+/// Failed because a dependency did: the command did not run.
+pub(super) const DID_NOT_RUN: u8 = 4;
 
 /// A command from its submission until nothing needs it any more.
 pub struct Node {
@@ -197,7 +207,13 @@ impl Node {
     /// Whether the command has ended with a failure.
     #[inline]
     pub fn has_failed(&self) -> bool {
-        self.state.load(Ordering::Acquire) == FAILED
+        self.state.load(Ordering::Acquire) >= FAILED
+    }
+
+    /// Whether the command has ended without having run, because a dependency failed.
+    #[inline]
+    pub fn did_not_run(&self) -> bool {
+        self.state.load(Ordering::Acquire) == DID_NOT_RUN
     }
 
     /// Whether the command is known to its backend, runs as a host task, or is a host accessor that the user holds.
@@ -208,6 +224,11 @@ impl Node {
     /// Why the command failed, if it did.
     pub fn failure(&self) -> Option<CommandFailure> {
         if self.has_failed() { self.inner.lock().failure.clone() } else { None }
+    }
+
+    /// Why the command fails, also while it is still ending: errors are listed before anybody sees the command as complete.
+    pub(super) fn recorded_failure(&self) -> Option<CommandFailure> {
+        self.inner.lock().failure.clone()
     }
 
     /// The failure counts as told to the program.
@@ -236,16 +257,24 @@ impl Node {
 
     /// Calls `waker` when the command has ended; at once if it has.
     pub fn register_waker(&self, waker: &Waker) {
+        // Cloning and dropping a waker is user code, which must not find the node locked.
+        let clone = waker.clone();
         let mut inner = self.inner.lock();
         if self.is_complete() {
             drop(inner);
             waker.wake_by_ref();
             return;
         }
-        let known = inner.waiters.iter().any(|waiter| matches!(waiter, Waiter::Waker(known) if known.will_wake(waker)));
-        if !known {
-            inner.waiters.push(Waiter::Waker(waker.clone()));
-        }
+        let known =
+            inner.waiters.iter().any(|waiter| matches!(waiter, Waiter::Waker(known) if known.will_wake(&clone)));
+        let unused = if known {
+            Some(clone)
+        } else {
+            inner.waiters.push(Waiter::Waker(clone));
+            None
+        };
+        drop(inner);
+        drop(unused);
     }
 
     /// Has the current thread unparked when the command has ended, or when a host accessor is granted.

@@ -13,7 +13,7 @@ use oxisycl_backend::{
 use smallvec::SmallVec;
 
 use super::host_executor;
-use super::node::{Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::wait::CallbackScope;
 use crate::observe::{self, Span, counters, trace};
 
@@ -84,7 +84,7 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     let inner = earlier.inner.lock();
     match earlier.state.load(Ordering::Acquire) {
         SUCCEEDED => Resolution::Done,
-        FAILED => match (dependency.kind, &inner.failure) {
+        FAILED | DID_NOT_RUN => match (dependency.kind, &inner.failure) {
             (DependencyKind::Data, Some(failure)) => Resolution::Failed(failure.clone()),
             _ => Resolution::Done,
         },
@@ -303,15 +303,28 @@ impl DeferredDrops {
                 list.extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
             }
         });
-        drop(value);
+        drop_user_value(value);
+    }
+}
+
+/// Drops what belongs to the user. Its destructor may panic, and so may the destructor of the panic's payload: neither may keep
+/// a node from ending.
+fn drop_user_value(value: impl Any) {
+    call_user(|| drop(value));
+}
+
+/// Calls code of the user whose panic is nobody's business but the panic hook's.
+fn call_user(f: impl FnOnce()) {
+    if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(f)) {
+        std::mem::forget(payload);
     }
 }
 
 impl Drop for DeferredDrops {
     fn drop(&mut self) {
         if self.is_outermost {
-            let kept = DEFERRED.try_with(RefCell::take);
-            drop(kept);
+            let kept = DEFERRED.try_with(RefCell::take).ok().flatten();
+            kept.into_iter().flatten().for_each(drop_user_value);
         }
     }
 }
@@ -351,7 +364,7 @@ fn run_host_task(node: &Arc<Node>, work: HostWork) {
         finish(&task, Outcome { result, times: Some(times) });
     });
     if let Err((job, error)) = host_executor::spawn(job) {
-        drop(job);
+        drop_user_value(job);
         let message = format!("no thread for a host task: {error}");
         let kind = FailureKind::Panic { message, location: None, item: None };
         let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
@@ -400,6 +413,11 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
     let failure = outcome.result.err();
     // Memory goes first, so that whoever sees the command complete sees its memory released.
     let holds = std::mem::take(&mut node.inner.lock().holds);
+    for hold in &holds {
+        if let Hold::Loan(loan) = hold {
+            loan.ended(failure.is_none());
+        }
+    }
     if !holds.is_empty() {
         DeferredDrops::drop_or_keep(holds);
     }
@@ -415,7 +433,12 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
     let (waiters, event, epoch, work, dependencies) = {
         let mut inner = node.inner.lock();
         inner.times = outcome.times;
-        node.state.store(if failure.is_some() { FAILED } else { SUCCEEDED }, Ordering::Release);
+        let state = match failure.as_ref().map(CommandFailure::kind) {
+            None => SUCCEEDED,
+            Some(FailureKind::Dependency(_)) => DID_NOT_RUN,
+            Some(_) => FAILED,
+        };
+        node.state.store(state, Ordering::Release);
         let dependencies = std::mem::take(&mut inner.dependencies);
         (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
     };
@@ -439,7 +462,7 @@ fn notify(waiters: Vec<Waiter>) {
             Waiter::Waker(waker) => {
                 // A waker is user code: it must not block on the runtime, and its panic is not ours.
                 let _scope = CallbackScope::enter();
-                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                call_user(|| waker.wake());
             }
             Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
         }

@@ -11,7 +11,7 @@ use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
-use super::{PointerInfo, register, unregister};
+use super::{PointerInfo, pointer_info, register, unregister};
 use crate::graph::Node;
 use crate::observe::counters;
 use crate::state::{Region, RegionMap};
@@ -52,6 +52,8 @@ pub struct Allocation {
     /// A device of that memory, which makes copies.
     pub device: Arc<dyn Device>,
     owner: Owner,
+    /// Whether pointer queries know it by this buffer. Memory adopted from a USM allocation is known already.
+    is_registered: bool,
 }
 
 enum Owner {
@@ -75,6 +77,31 @@ pub struct PageState {
     pub current: u32,
     /// Copies under way that make an allocation current.
     pub arrivals: SmallVec<[(u8, Arc<Node>); 1]>,
+    /// What was before `writer`, which is what is if it never runs.
+    pub before: Before,
+}
+
+/// The state of a region before its last writer.
+#[derive(Clone, Default)]
+pub struct Before {
+    /// The writer before, if it had not ended.
+    writer: Option<Arc<Node>>,
+    /// The allocations with the newest bytes if that ended well.
+    current: u32,
+    /// The same if that never ran, where known.
+    earlier: Option<u32>,
+}
+
+impl Before {
+    /// The allocations with the newest bytes if the last writer did nothing; `None` if the bytes are lost, or it is not known.
+    fn current(&self) -> Option<u32> {
+        match &self.writer {
+            None => Some(self.current),
+            Some(writer) if writer.has_succeeded() => Some(self.current),
+            Some(writer) if writer.did_not_run() => self.earlier,
+            Some(_) => None,
+        }
+    }
 }
 
 impl PartialEq for PageState {
@@ -85,6 +112,9 @@ impl PartialEq for PageState {
             _ => false,
         };
         self.current == other.current
+            && same_node(&self.before.writer, &other.before.writer)
+            && self.before.current == other.before.current
+            && self.before.earlier == other.before.earlier
             && same_node(&self.writer, &other.writer)
             && self.readers.len() == other.readers.len()
             && self.readers.iter().zip(&other.readers).all(|(a, b)| Arc::ptr_eq(a, b))
@@ -96,8 +126,15 @@ impl PartialEq for PageState {
 impl PageState {
     /// Forgets commands that have ended well; an allocation whose copy failed is not current any more.
     pub fn refresh(&mut self) {
-        if self.writer.as_ref().is_some_and(|writer| writer.has_succeeded()) {
-            self.writer = None;
+        if let Some(writer) = &self.writer
+            && writer.is_complete()
+        {
+            if writer.has_succeeded() {
+                self.writer = None;
+                self.before = Before::default();
+            } else if let Some(before) = self.untouched() {
+                *self = Self { current: before, readers: std::mem::take(&mut self.readers), ..Self::default() };
+            }
         }
         if !self.arrivals.is_empty() {
             let mut current = self.current;
@@ -117,8 +154,36 @@ impl PageState {
         }
     }
 
+    /// The allocations with the newest bytes if the last writer failed without having run, so that all is as it was before.
+    pub fn untouched(&self) -> Option<u32> {
+        if self.writer.as_ref().is_some_and(|writer| writer.did_not_run()) { self.before.current() } else { None }
+    }
+
+    /// Makes `writer` the last command that wrote. The newest bytes stay where they were.
+    pub fn order_after(&mut self, writer: &Arc<Node>) {
+        self.refresh();
+        if !self.writer.as_ref().is_some_and(|known| Arc::ptr_eq(known, writer)) {
+            // Copies under way may be this command's own, and may be what fails.
+            let arriving = self.arrivals.iter().fold(0, |bits, (allocation, _)| bits | 1 << *allocation);
+            let earlier = self.writer.as_ref().and_then(|_| self.before.current());
+            self.before = Before { writer: self.writer.take(), current: self.current & !arriving, earlier };
+        }
+        self.writer = Some(writer.clone());
+        self.readers.clear();
+    }
+
+    /// Makes `writer` the last command that wrote, to the allocations of `current` only.
+    pub fn overwrite(&mut self, writer: &Arc<Node>, current: u32) {
+        self.order_after(writer);
+        self.current = current;
+        self.arrivals.clear();
+    }
+
     /// Which allocations hold the newest bytes, or will when the copies under way are done.
     pub fn effective_current(&self) -> u32 {
+        if let Some(before) = self.untouched() {
+            return before;
+        }
         let failed = self.arrivals.iter().filter(|(_, copy)| copy.has_failed());
         failed.fold(self.current, |current, (allocation, _)| current & !(1 << *allocation))
     }
@@ -234,8 +299,13 @@ impl BufferState {
             counters().buffer_allocated_bytes.add(layout.size() as u64);
             pointer
         };
-        let allocation =
-            Allocation { memory: memory.id(), pointer, device: device.clone(), owner: Owner::Runtime(memory.clone()) };
+        let allocation = Allocation {
+            memory: memory.id(),
+            pointer,
+            device: device.clone(),
+            owner: Owner::Runtime(memory.clone()),
+            is_registered: false,
+        };
         let inserted = self.insert(core, allocation, UsmKind::Device);
         if let Err((error, allocation)) = inserted {
             allocation.free(layout);
@@ -257,7 +327,8 @@ impl BufferState {
         owner: Box<dyn Any + Send>,
         is_current: bool,
     ) -> Result<usize> {
-        let allocation = Allocation { memory, pointer, device: device.clone(), owner: Owner::Foreign(owner) };
+        let allocation =
+            Allocation { memory, pointer, device: device.clone(), owner: Owner::Foreign(owner), is_registered: false };
         let position = self.insert(core, allocation, UsmKind::Device).map_err(|(error, _)| error)?;
         if is_current {
             self.map.update(&Region::whole(core.extent), |_, page| page.current |= 1 << position);
@@ -268,7 +339,7 @@ impl BufferState {
     fn insert(
         &mut self,
         core: &BufferCore,
-        allocation: Allocation,
+        mut allocation: Allocation,
         kind: UsmKind,
     ) -> std::result::Result<usize, (Error, Allocation)> {
         let vacant = self.allocations.iter().position(Option::is_none);
@@ -277,9 +348,11 @@ impl BufferState {
             let message = format!("a buffer can be used in at most {MAX_ALLOCATIONS} memories");
             return Err((Error::new(oxisycl_types::ErrorCode::MemoryAllocation, message), allocation));
         }
-        if core.layout.size() > 0 && matches!(allocation.owner, Owner::Runtime(_)) {
+        let base = allocation.pointer.as_ptr() as usize;
+        allocation.is_registered = core.layout.size() > 0 && pointer_info(base).is_none();
+        if allocation.is_registered {
             register(PointerInfo {
-                base: allocation.pointer.as_ptr() as usize,
+                base,
                 size: core.layout.size(),
                 kind,
                 memory: allocation.memory,
@@ -310,7 +383,8 @@ impl BufferState {
             page.current &= !(1 << position);
             page.arrivals.retain(|(allocation, _)| usize::from(*allocation) != position);
         });
-        let allocation = self.allocations[position].take()?;
+        let mut allocation = self.allocations[position].take()?;
+        allocation.forget();
         match allocation.owner {
             Owner::Foreign(owner) => Some(owner),
             Owner::Runtime(_) => {
@@ -334,9 +408,16 @@ impl BufferState {
 }
 
 impl Allocation {
-    fn free(self, layout: Layout) {
-        if let (Owner::Runtime(memory), true) = (&self.owner, layout.size() > 0) {
+    /// Pointer queries do not know it any more.
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.is_registered) {
             unregister(self.pointer.as_ptr() as usize);
+        }
+    }
+
+    fn free(mut self, layout: Layout) {
+        self.forget();
+        if let (Owner::Runtime(memory), true) = (&self.owner, layout.size() > 0) {
             counters().buffer_frees.add(1);
             // SAFETY: allocated by `ensure` from this memory with this layout; the callers guarantee that no command uses it.
             unsafe { memory.free(self.pointer, UsmKind::Device, layout) }

@@ -61,6 +61,14 @@ impl GraphDump {
         out
     }
 
+    /// Stops collecting and forgets everything. Returns what [`render`](Self::render) would have.
+    pub fn stop(&self) -> String {
+        let text = self.render();
+        self.on.store(false, Ordering::Relaxed);
+        *self.state.lock() = State::default();
+        text
+    }
+
     /// Writes the dump to the path given to [`start`](Self::start), if there is one.
     pub fn write(&self) -> std::io::Result<()> {
         let path = self.state.lock().path.clone();

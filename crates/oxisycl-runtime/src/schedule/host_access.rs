@@ -9,7 +9,10 @@ use super::plan::{Dependencies, commit, plan};
 use super::queue::remove_repetitions;
 use super::requirement::{BufferView, Requirement};
 use super::transfer::{Requester, bring, record, transfer_queue};
-use crate::graph::{DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, forbid_endless_wait, start, wait_for_grant, wait_for_node};
+use crate::graph::{
+    DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, forbid_endless_wait, start, wait_for_grant,
+    wait_for_node,
+};
 use crate::memory::BufferCore;
 use crate::observe::counters;
 use crate::state::Region;
@@ -38,13 +41,14 @@ impl HostAccess {
         let core = requirement.core().clone();
         let node;
         let pointer;
+        let before: SmallVec<[Arc<Node>; 4]>;
         {
             let mut state = core.lock();
             let mut dependencies = Dependencies::new();
             let mut missing = Vec::new();
             plan(&requirement, &state, &mut dependencies, &mut missing);
             // Now rather than in the wait below: the node of an accessor that was never granted would count as a writer.
-            let before: SmallVec<[Arc<Node>; 4]> = dependencies.iter().map(|d| d.node.clone()).collect();
+            before = dependencies.iter().map(|d| d.node.clone()).collect();
             forbid_endless_wait(&before)?;
             let requester = Requester { shared: &shared, epoch: None };
             bring(&requester, &core, &mut state, requirement.position, missing, &mut dependencies)?;
@@ -62,9 +66,12 @@ impl HostAccess {
         match access.node.failure() {
             None => Ok(access),
             Some(failure) => {
+                before.iter().filter(|node| node.has_failed()).for_each(|node| node.mark_observed());
                 let root = Error::from(failure.root());
-                let message =
-                    format!("the data of buffer {} is lost because a command that wrote or moved it failed", core.id);
+                let message = format!(
+                    "the data of buffer {} is not available because a command that wrote or moved it failed",
+                    core.id
+                );
                 Err(Error::with_source(root.code(), message, root))
             }
         }

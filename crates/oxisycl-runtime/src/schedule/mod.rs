@@ -14,4 +14,4 @@ mod transfer;
 pub use context::Context;
 pub use host_access::{HostAccess, bring_to, quiesce};
 pub use queue::{CommandGroup, Queue};
-pub use requirement::{BufferView, Requirement};
+pub use requirement::{BufferView, Regions, Requirement};

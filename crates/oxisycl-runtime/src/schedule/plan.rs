@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::requirement::Requirement;
 use crate::graph::{Dependency, Node};
-use crate::memory::{BufferState, PageState};
+use crate::memory::BufferState;
 use crate::state::Region;
 
 /// The dependencies of one command.
@@ -51,8 +51,12 @@ pub(super) fn plan(
     let kind = if requirement.no_init { DependencyKind::Order } else { DependencyKind::Data };
     for pages in &requirement.pages {
         state.map.for_each(pages, |region, page| {
-            if let Some(writer) = &page.writer {
-                add(dependencies, writer, kind);
+            if let Some(writer) = page.writer.as_ref().filter(|_| page.untouched().is_none()) {
+                // The rest of a partly covered page keeps what this writer writes: it must not get a new writer that succeeds
+                // if this one fails yet. `commit` knows a failure of the past.
+                let is_replaced = || requirement.bytes.iter().any(|bytes| bytes.contains(region));
+                let keeps_rest = requirement.no_init && !writer.has_failed() && !is_replaced();
+                add(dependencies, writer, if keeps_rest { DependencyKind::Data } else { kind });
             }
             for (allocation, copy) in &page.arrivals {
                 if usize::from(*allocation) == requirement.position {
@@ -112,24 +116,16 @@ pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &
                 if page.writer.as_ref().is_some_and(|writer| writer.has_failed()) {
                     page.readers.push(node.clone());
                 } else {
-                    page.writer = Some(node.clone());
-                    page.readers.clear();
+                    page.order_after(node);
                 }
             });
         } else {
-            state.map.update(pages, |_, page| overwrite(page, node, bit));
+            state.map.update(pages, |_, page| page.overwrite(node, bit));
         }
     }
     if requirement.no_init {
         for bytes in &requirement.bytes {
-            state.map.update(bytes, |_, page| overwrite(page, node, bit));
+            state.map.update(bytes, |_, page| page.overwrite(node, bit));
         }
     }
-}
-
-fn overwrite(page: &mut PageState, node: &Arc<Node>, bit: u32) {
-    page.writer = Some(node.clone());
-    page.readers.clear();
-    page.current = bit;
-    page.arrivals.clear();
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use oxisycl_backend::{Command, DependencyKind, Device, QueueOptions};
+use oxisycl_backend::{Command, CommandFailure, DependencyKind, Device, FailureKind, QueueOptions};
 use oxisycl_types::ErrorCode;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use super::requirement::Requirement;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
     AsyncErrors, DeferredDrops, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking,
-    start, wait_for_epoch, wait_for_node,
+    start, wait_for_epoch,
 };
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, trace};
@@ -32,7 +32,7 @@ pub struct CommandGroup {
     /// A host task instead of commands.
     pub host_task: Option<HostWork>,
     /// Other things that must live until the command has completed.
-    pub holds: SmallVec<[Box<dyn Any + Send>; 1]>,
+    pub holds: SmallVec<[Hold; 1]>,
 }
 
 /// Takes command groups for one device (SYCL 2020 section 4.6.5).
@@ -137,7 +137,7 @@ impl Queue {
 
         let mut holds: SmallVec<[Hold; 3]> =
             group.requirements.iter().map(|requirement| Hold::Buffer(requirement.core().clone())).collect();
-        holds.extend(std::mem::take(&mut group.holds).into_iter().map(Hold::Other));
+        holds.extend(std::mem::take(&mut group.holds));
         let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
@@ -163,33 +163,55 @@ impl Queue {
     ) -> Result<Arc<Node>> {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
-            return self.start_command(last, epoch, holds, dependencies);
+            let node = self.new_command(&last, epoch, holds, dependencies);
+            start(&node, Work::Command(last), dependencies)?;
+            return Ok(node);
         }
         let mut parts = Dependencies::new();
+        let mut refused = None;
         for command in commands {
-            match self.start_command(command, epoch.clone(), SmallVec::new(), dependencies) {
-                Ok(node) => parts.push(Dependency { node, kind: DependencyKind::Data }),
+            let part = self.new_command(&command, epoch.clone(), SmallVec::new(), dependencies);
+            let label = command.to_string();
+            match start(&part, Work::Command(command), dependencies) {
+                Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
+                Err(error) if parts.is_empty() => return Err(error.into()),
                 Err(error) => {
-                    // Parts that are under way use the memory that `holds` keeps.
-                    for part in &parts {
-                        wait_for_node(&part.node)?;
-                    }
-                    return Err(error);
+                    refused = Some((label, error));
+                    break;
                 }
             }
         }
         parts.extend(dependencies.iter().cloned());
-        self.start_command(last, epoch, holds, &parts)
+        let node = self.new_command(&last, epoch, holds, &parts);
+        if refused.is_none() {
+            let label = last.to_string();
+            match start(&node, Work::Command(last), &parts) {
+                Ok(()) => return Ok(node),
+                Err(error) => {
+                    // Counted as ended, but it goes on.
+                    counters().nodes.add(1);
+                    refused = Some((label, error));
+                }
+            }
+        }
+        // Parts are under way. They use the memory that the node holds, and the buffers' states must know them by it: what the
+        // backend refused becomes the node's failure, after all parts.
+        if let Some((label, error)) = refused {
+            let failure = CommandFailure::new(label, self.shared.device_name(), FailureKind::Device(error));
+            start(&node, Work::Fail(failure), &parts)?;
+        }
+        Ok(node)
     }
 
-    fn start_command(
+    /// A node for `command`, not started yet.
+    fn new_command(
         &self,
-        command: Command,
+        command: &Command,
         epoch: Arc<Epoch>,
         holds: SmallVec<[Hold; 3]>,
         dependencies: &[Dependency],
-    ) -> Result<Arc<Node>> {
-        let name = match &command {
+    ) -> Arc<Node> {
+        let name = match command {
             Command::Kernel(kernel) => {
                 counters().kernels.add(1);
                 kernel.descriptor.display_name()
@@ -209,12 +231,10 @@ impl Queue {
         let kind = NodeKind::Command(command.operation());
         let node = Node::new(kind, name, self.shared.clone(), Some(epoch), holds);
         record(&node, dependencies);
-        start(&node, Work::Command(command), dependencies)?;
-        Ok(node)
+        node
     }
 
-    /// A command that completes when everything submitted to the queue before it has completed, and that everything submitted
-    /// after it waits for, on an in-order queue; on an out-of-order queue the former only.
+    /// A command that does nothing after the commands of `wait_for`; on an in-order queue also after everything before it.
     pub fn submit_barrier(&self, wait_for: &[Arc<Node>]) -> Result<Arc<Node>> {
         let group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
         self.submit(group)
@@ -261,7 +281,11 @@ impl Drop for Queue {
 
 /// An error if a dependency is already known to have failed: then nothing is enqueued.
 fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> Result {
-    let failed = dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| d.node.failure());
+    let failed = dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| {
+        let failure = d.node.failure()?;
+        d.node.mark_observed();
+        Some(failure)
+    });
     failed.map_or(Ok(()), |failure| {
         let error = Error::from(&failure);
         let message = format!(

@@ -7,11 +7,15 @@ use oxisycl_types::{AccessMode, ErrorCode};
 use smallvec::SmallVec;
 
 use crate::memory::{BufferCore, OpenHold};
-use crate::state::{Region, decompose_interval};
+use crate::state::{Region, coalesce_slice, decompose_interval};
 use crate::{Error, Result};
 
+/// Up to this many rows of a strided access to a reshaped buffer are tracked one by one; of more, everything from the first to the
+/// last byte counts as accessed (S-R26).
+const MAX_ROWS: usize = 1024;
+
 /// Disjoint boxes of a buffer in its base coordinates, the innermost in bytes.
-pub(super) type Regions = SmallVec<[Region; 1]>;
+pub type Regions = SmallVec<[Region; 1]>;
 
 /// A way of looking at a buffer: as it was made, as a sub-buffer, or with other elements or another shape.
 #[derive(Clone)]
@@ -34,7 +38,7 @@ pub struct Requirement {
     pub hold: OpenHold,
     /// The bytes that may be accessed.
     pub bytes: Regions,
-    /// Whether `bytes` is exact; else it is a superset (S-R56).
+    /// Whether `bytes` is exact; else it is a superset (S-R26).
     pub is_exact: bool,
     /// The pages that the accessor requires.
     pub pages: Regions,
@@ -87,9 +91,31 @@ impl BufferView {
         if !is_exact && let Some(shifted) = self.shifted_rows(&in_bytes, row_bytes) {
             return (SmallVec::from_buf([shifted]), true);
         }
+        if !is_exact && let Some(rows) = self.rows_of(&in_bytes, space) {
+            return (rows, true);
+        }
         let begin = self.byte_offset + interval.0;
         let end = self.byte_offset + interval.1;
         (decompose_interval(begin, end, base).into_iter().collect(), is_exact)
+    }
+
+    /// The rows of a strided box, if there are not too many to list.
+    fn rows_of(&self, in_bytes: &Region, space: [usize; 3]) -> Option<Regions> {
+        let [slices, rows, _] = in_bytes.extent();
+        if slices.saturating_mul(rows) > MAX_ROWS {
+            return None;
+        }
+        let mut regions = Regions::new();
+        for z in in_bytes.begin[0]..in_bytes.end[0] {
+            for y in in_bytes.begin[1]..in_bytes.end[1] {
+                let row = self.byte_offset + (z * space[1] + y) * space[2];
+                let (begin, end) = (row + in_bytes.begin[2], row + in_bytes.end[2]);
+                regions.extend(decompose_interval(begin, end, self.core.extent));
+            }
+        }
+        let n_regions = coalesce_slice(&mut regions);
+        regions.truncate(n_regions);
+        Some(regions)
     }
 
     /// A strided box of a sub-buffer made of whole rows is the same box some rows further down.
@@ -166,6 +192,22 @@ impl Requirement {
     /// The buffer.
     pub fn core(&self) -> &Arc<BufferCore> {
         self.hold.core()
+    }
+
+    /// Says that the command stores to every byte from `first` to `last`, `n_bytes` in all: if that is what this accessor names,
+    /// the old contents are not needed.
+    pub fn discard_if_overwritten(&mut self, first: *const u8, last: *const u8, n_bytes: usize) {
+        let (Some(begin), Some(end)) = (self.bytes.first(), self.bytes.last()) else { return };
+        if !self.mode.writes() || !self.is_exact || self.bytes.iter().map(Region::size).sum::<usize>() != n_bytes {
+            return;
+        }
+        let core = self.core();
+        let [_, rows, row] = core.extent;
+        let pointer = core.lock().allocation(self.position).pointer.as_ptr().cast_const();
+        let address = |at: [usize; 3]| pointer.wrapping_add((at[0] * rows + at[1]) * row + at[2]);
+        if address(begin.begin) == first && address(end.end.map(|n| n - 1)) == last {
+            self.no_init = true;
+        }
     }
 
     /// Whether the two cannot stand in one command group: both name a byte and one of them writes, or both write to one page in

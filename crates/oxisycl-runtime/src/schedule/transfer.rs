@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::plan::{Dependencies, Missing, commit_copy};
 use crate::graph::{AsyncErrors, Dependency, Epoch, Hold, Node, NodeKind, QueueShared, Work, start};
 use crate::memory::{BufferCore, BufferState};
-use crate::observe::{counters, graph_dump};
+use crate::observe::{counters, graph_dump, trace};
 use crate::state::{Region, coalesce};
 use crate::{Error, Result};
 
@@ -33,7 +33,7 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
         Some(shared) => shared,
         None => {
             queues.retain(|_, queue| queue.strong_count() > 0);
-            let options = QueueOptions::default();
+            let options = QueueOptions { profiling: trace().is_on(), ..QueueOptions::default() };
             let queue = device.create_queue(&options)?;
             // What fails here also fails the command that needs it, which tells its own queue.
             let errors = AsyncErrors::silent();

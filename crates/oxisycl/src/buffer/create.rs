@@ -138,7 +138,8 @@ impl<const D: usize> BufferOptions<D> {
 
     /// A buffer that takes over a USM allocation as its allocation in that memory (S-R11). The allocation holds the data.
     ///
-    /// Errors: `Invalid` if the number of elements is not that of the range.
+    /// Errors: `Invalid` if the number of elements is not that of the range, or if a copy to or from the allocation waits for a
+    /// host accessor of this thread.
     pub fn from_usm<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();
         if range.checked_size() != Some(data.len()) {
@@ -147,6 +148,7 @@ impl<const D: usize> BufferOptions<D> {
                 data.len()
             )));
         }
+        data.wait_for_unfinished()?;
         let buffer = self.make::<T>(range, align_of::<T>())?;
         if let (Some(pointer), false) = (NonNull::new(data.as_ptr().cast::<u8>()), data.is_empty()) {
             let device = data.allocation().device().clone();

@@ -126,8 +126,10 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// Frees the buffer's allocation on `device`: the "explicit user request" of S-R5 and S-R6. Blocks until no command uses the
     /// buffer. Pointers into the allocation become invalid. Does nothing if there is no allocation.
     ///
-    /// Errors: `Invalid` if bytes exist that only this allocation holds, if a command group that is being made or a host
-    /// accessor holds the buffer, or if the memory is not the buffer's own.
+    /// Memory that the buffer was made from is dropped with its owner (a vector or a USM slice).
+    ///
+    /// Errors: `Invalid` if bytes exist that only this allocation holds, or if a command group that is being made or a host
+    /// accessor holds the buffer.
     pub fn release(&self, device: &Device) -> Result {
         self.check_closed("release")?;
         schedule::quiesce(&self.view.core)?;

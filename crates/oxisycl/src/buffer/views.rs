@@ -34,7 +34,9 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
             return Err(Error::invalid(format!("{what}: it is not contiguous")));
         }
         let mut view = self.view.clone();
-        view.byte_offset += self.range.linear(&offset) * size_of::<T>();
+        if !region.is_empty() {
+            view.byte_offset += self.range.linear(&offset) * size_of::<T>();
+        }
         view.extent = range.embed();
         view.sub_buffer = Some(self.view.bytes_of(&region).0);
         Ok(Self { handle: self.handle.clone(), view, range, elements: PhantomData })

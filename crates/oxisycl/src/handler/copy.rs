@@ -1,10 +1,13 @@
 //! Copies and fills as commands (E6, E7).
 
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
 use oxisycl_device::{Accessor, DeviceCopyable, Loads, Read, Stores};
-use oxisycl_types::{Id, Range};
+use oxisycl_runtime::graph::{Hold, Loan};
+use oxisycl_types::{ErrorCode, Id, Range};
 use parking_lot::Mutex;
 
 use super::Handler;
@@ -57,13 +60,22 @@ unsafe impl<T: DeviceCopyable> HostMemory<T> for &'static [T] {
 }
 
 /// Where host memory waits for the end of its copy.
-#[derive(Debug)]
 pub struct HostSlot<H>(Arc<Mutex<State<H>>>);
 
-#[derive(Debug)]
 struct State<H> {
     memory: Option<H>,
-    is_free: bool,
+    usage: Usage,
+}
+
+/// Who may use the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Usage {
+    /// The command, or the command group that is being made.
+    Command,
+    /// The user.
+    Free,
+    /// Nobody: the copy that wrote it failed, perhaps in the middle of an element.
+    Lost,
 }
 
 impl<H> Clone for HostSlot<H> {
@@ -73,19 +85,39 @@ impl<H> Clone for HostSlot<H> {
 }
 
 impl<H> HostSlot<H> {
-    /// The memory, once the command has completed; `None` before, and after it was taken.
+    /// The memory, once the command has completed; `None` before, after it was taken, and if a copy to it failed.
     pub fn take(&self) -> Option<H> {
         let mut state = self.0.lock();
-        if state.is_free { state.memory.take() } else { None }
+        if state.usage == Usage::Free { state.memory.take() } else { None }
     }
 }
 
-/// Held by the command; its drop frees the memory for the user.
-struct InUse<H>(HostSlot<H>);
+impl<H> fmt::Debug for HostSlot<H> {
+    /// Says nothing of the memory itself, which the command may be writing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usage = self.0.lock().usage;
+        f.debug_struct("HostSlot").field("usage", &usage).finish_non_exhaustive()
+    }
+}
+
+/// Held by the command. Its end, or its drop if the command was never enqueued, gives the memory to the user.
+struct InUse<H> {
+    slot: HostSlot<H>,
+    is_written: bool,
+}
+
+impl<H: Send> Loan for InUse<H> {
+    fn ended(&self, succeeded: bool) {
+        self.slot.0.lock().usage = if succeeded || !self.is_written { Usage::Free } else { Usage::Lost };
+    }
+}
 
 impl<H> Drop for InUse<H> {
     fn drop(&mut self) {
-        self.0.0.lock().is_free = true;
+        let mut state = self.slot.0.lock();
+        if state.usage == Usage::Command {
+            state.usage = Usage::Free;
+        }
     }
 }
 
@@ -174,14 +206,27 @@ fn too_small(target: usize, source: usize) -> Error {
 }
 
 impl<'cg> Handler<'cg> {
+    /// The command stores to all of `target`, whose old contents therefore need neither be moved nor be there.
+    fn overwrite(&mut self, target: &Layout) {
+        if target.bytes() == 0 {
+            return;
+        }
+        let end = (0..3).map(|d| (target.extent[d] - 1) * [target.pitch[1], target.pitch[0], 1][d]).sum();
+        for requirement in &mut self.group.requirements {
+            if requirement.memory == target.memory {
+                requirement.discard_if_overwritten(target.pointer, target.pointer.wrapping_add(end), target.bytes());
+            }
+        }
+    }
+
     fn layout<T, const D: usize, M>(&self, accessor: Accessor<'cg, T, D, M>) -> Layout {
         Layout::of_accessor(accessor, self.queue.device().memory_id(), accessor.buffer_range())
     }
 
     /// Copies the elements of `source` to the first elements of `target`, both in row-major order; the shapes may differ.
     ///
-    /// Errors: `Invalid` if the target has fewer elements than the source, or for a second command in the group; what `access`
-    /// recorded.
+    /// Errors: `Invalid` if the target has fewer elements than the source, or for a second command in the group; `Accessor` if
+    /// both are the same accessor; what `access` recorded.
     pub fn copy<T, const D: usize, const E: usize, M, N>(
         &mut self,
         source: Accessor<'cg, T, D, M>,
@@ -197,6 +242,14 @@ impl<'cg> Handler<'cg> {
                 return Err(too_small(target.size(), source.size()));
             }
             let (source, target) = (handler.layout(source), handler.layout(target));
+            // Other accessors of the group do not overlap if one of them writes.
+            if source.pointer == target.pointer && source.bytes() > 0 {
+                let message = "the source and the target of a copy are the same accessor";
+                return Err(Error::new(ErrorCode::Accessor, message));
+            }
+            if source.bytes() == target.bytes() {
+                handler.overwrite(&target);
+            }
             copies(&source, &target, &mut handler.group.commands);
             Ok(())
         })
@@ -224,7 +277,7 @@ impl<'cg> Handler<'cg> {
             // SAFETY: `HostMemory` keeps the elements valid and unchanged while the hold below owns the memory.
             unsafe { handler.copy_from_raw(pointer, target) }
         })?;
-        Ok(self.hold_host_memory(source))
+        Ok(self.hold_host_memory(source, false))
     }
 
     /// Copies `source` to a vector, which the command owns until it completes. The slot gives it back.
@@ -248,12 +301,13 @@ impl<'cg> Handler<'cg> {
             // SAFETY: the vector's elements are valid and used by nobody else while the hold below owns it.
             unsafe { handler.copy_to_raw(source, pointer) }
         })?;
-        Ok(self.hold_host_memory(target))
+        Ok(self.hold_host_memory(target, true))
     }
 
-    pub(crate) fn hold_host_memory<H: Send + 'static>(&mut self, memory: H) -> HostSlot<H> {
-        let slot = HostSlot(Arc::new(Mutex::new(State { memory: Some(memory), is_free: false })));
-        self.group.holds.push(Box::new(InUse(slot.clone())));
+    /// Lends `memory` to the command, which writes it or only reads it.
+    pub(crate) fn hold_host_memory<H: Send + 'static>(&mut self, memory: H, is_written: bool) -> HostSlot<H> {
+        let slot = HostSlot(Arc::new(Mutex::new(State { memory: Some(memory), usage: Usage::Command })));
+        self.group.holds.push(Hold::Loan(Box::new(InUse { slot: slot.clone(), is_written })));
         slot
     }
 
@@ -295,13 +349,14 @@ impl<'cg> Handler<'cg> {
         self.command("a copy to a pointer", |handler| unsafe { handler.copy_to_raw(source, target) })
     }
 
-    unsafe fn copy_from_raw<T, const D: usize, M>(
+    unsafe fn copy_from_raw<T: DeviceCopyable, const D: usize, M: Stores>(
         &mut self,
         source: *const T,
         target: Accessor<'cg, T, D, M>,
     ) -> Result {
         let target = self.layout(target);
         let source = Layout::linear(source.cast_mut().cast(), target.bytes());
+        self.overwrite(&target);
         copies(&source, &target, &mut self.group.commands);
         Ok(())
     }
@@ -323,6 +378,7 @@ impl<'cg> Handler<'cg> {
     {
         self.command("a fill", |handler| {
             let layout = handler.layout(target);
+            handler.overwrite(&layout);
             if layout.bytes() > 0 {
                 let mut extent = target.range().embed();
                 if layout.is_contiguous() {
@@ -347,11 +403,15 @@ impl<'cg> Handler<'cg> {
     }
 }
 
-/// The bytes of a value. Padding bytes are written as zeros.
+/// The bytes of a value. Of primitive types they are known to have no padding, which lets devices set memory byte by byte.
 pub(super) fn pattern_of<T: DeviceCopyable>(value: &T) -> FillPattern {
-    let mut bytes = FillPattern::from_elem(0, size_of::<T>());
-    // SAFETY: both are valid for the size of `T` and distinct. A typed copy of a value may leave padding undefined, so the
-    // value is written over zeros and read back byte-wise only by copying.
-    unsafe { std::ptr::from_ref(value).cast::<u8>().copy_to_nonoverlapping(bytes.as_mut_ptr(), size_of::<T>()) };
-    bytes
+    macro_rules! plain {
+        ($($primitive:ty)*) => { $(
+            if let Some(value) = (value as &dyn Any).downcast_ref::<$primitive>() {
+                return FillPattern::from_slice(bytemuck::bytes_of(value));
+            }
+        )* };
+    }
+    plain! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 bool char }
+    FillPattern::of(value)
 }

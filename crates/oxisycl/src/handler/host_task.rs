@@ -9,28 +9,34 @@ use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
 use super::Handler;
 use crate::{Buffer, Device, Error, Result};
 
-/// Proof of being inside a host task, and its [`InteropHandle`].
-pub struct HostScope<'t> {
+/// Makes a lifetime invariant.
+type Brand<'a> = PhantomData<fn(&'a ()) -> &'a ()>;
+
+/// Proof of being inside the host task of the command group `'cg`, and its [`InteropHandle`].
+///
+/// It belongs to one group, because a task may submit others: their accessors give nothing before their own task runs.
+pub struct HostScope<'t, 'cg> {
     interop: &'t InteropHandle,
-    brand: PhantomData<fn(&'t ()) -> &'t ()>,
+    task: Brand<'t>,
+    group: Brand<'cg>,
     not_send: PhantomData<*mut ()>,
 }
 
-impl Clone for HostScope<'_> {
+impl Clone for HostScope<'_, '_> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl Copy for HostScope<'_> {}
+impl Copy for HostScope<'_, '_> {}
 
-impl<'t> HostScope<'t> {
+impl<'t> HostScope<'t, '_> {
     /// Access to native objects of the queue's backend.
     pub fn interop(self) -> &'t InteropHandle {
         self.interop
     }
 }
 
-impl fmt::Debug for HostScope<'_> {
+impl fmt::Debug for HostScope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HostScope")
     }
@@ -79,14 +85,16 @@ pub struct HostTaskAccessor<'cg, T, const D: usize, M> {
     buffer: Range<D>,
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
+impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D, M> {
     /// The extent that may be used.
     pub fn range(&self) -> Range<D> {
         self.accessor.range()
     }
 
     fn first(&self) -> *mut T {
-        self.accessor.as_ptr().wrapping_add(self.buffer.linear(&self.accessor.offset()))
+        // Without elements, the offset may name a place far outside the allocation, even address zero.
+        let skipped = if self.accessor.is_empty() { 0 } else { self.buffer.linear(&self.accessor.offset()) };
+        self.accessor.as_ptr().wrapping_add(skipped)
     }
 
     fn is_contiguous(&self) -> bool {
@@ -104,10 +112,10 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
     ///
     /// # Panics
     /// If the range is not contiguous in memory; use [`at`](Self::at) then.
-    pub fn slice<'s>(&'s self, _scope: HostScope<'_>) -> &'s [T] {
+    pub fn slice<'s>(&'s self, _scope: HostScope<'_, 'cg>) -> &'s [T] {
         assert!(self.is_contiguous(), "the accessor's range {:?} is not contiguous", self.range());
-        // SAFETY: contiguous and inside the host allocation; the requirement orders the task with conflicting commands, and a
-        // scope exists only while the task runs. Nothing else in the group overlaps.
+        // SAFETY: contiguous and inside the host allocation; the requirement orders the task with conflicting commands, and the
+        // scope of this group exists only while its task runs. Nothing else in the group overlaps.
         unsafe { std::slice::from_raw_parts(self.first(), self.accessor.size()) }
     }
 
@@ -115,7 +123,7 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
     ///
     /// # Panics
     /// If the index is outside the range.
-    pub fn at<'s>(&'s self, _scope: HostScope<'_>, index: impl Into<Id<D>>) -> &'s T {
+    pub fn at<'s>(&'s self, _scope: HostScope<'_, 'cg>, index: impl Into<Id<D>>) -> &'s T {
         // SAFETY: `element` checked the index; the rest as in `slice`.
         unsafe { &*self.element(index.into()) }
     }
@@ -124,7 +132,7 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
     ///
     /// # Panics
     /// If the range is not contiguous in memory; use [`at_mut`](Self::at_mut) then.
-    pub fn slice_mut<'s>(&'s mut self, _scope: HostScope<'_>) -> &'s mut [T]
+    pub fn slice_mut<'s>(&'s mut self, _scope: HostScope<'_, 'cg>) -> &'s mut [T]
     where
         M: Stores,
     {
@@ -137,7 +145,7 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'_, T, D, M> {
     ///
     /// # Panics
     /// If the index is outside the range.
-    pub fn at_mut<'s>(&'s mut self, _scope: HostScope<'_>, index: impl Into<Id<D>>) -> &'s mut T
+    pub fn at_mut<'s>(&'s mut self, _scope: HostScope<'_, 'cg>, index: impl Into<Id<D>>) -> &'s mut T
     where
         M: Stores,
     {
@@ -189,7 +197,7 @@ impl<'cg> Handler<'cg> {
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
     pub fn host_task<F>(&mut self, task: F) -> Result
     where
-        F: for<'t> FnOnce(HostScope<'t>) + Send + 'cg,
+        F: for<'t> FnOnce(HostScope<'t, 'cg>) + Send + 'cg,
     {
         self.command("a host task", |handler| {
             let device = handler.queue.device().clone();
@@ -202,7 +210,7 @@ impl<'cg> Handler<'cg> {
             });
             let interop = InteropHandle { device: device.clone(), allocations: allocations.collect() };
             let work: Box<dyn FnOnce() + Send + 'cg> = Box::new(move || {
-                task(HostScope { interop: &interop, brand: PhantomData, not_send: PhantomData });
+                task(HostScope { interop: &interop, task: PhantomData, group: PhantomData, not_send: PhantomData });
             });
             // SAFETY: `'cg` is a fresh lifetime of this command group that nothing borrowed can outlive by construction: what the
             // task captures with it is accessors, whose memory the group's holds keep until the task has ended.

@@ -49,6 +49,7 @@ impl<'cg> Handler<'cg> {
     where
         K: for<'wi> Kernel<Item<'wi, D>> + 'cg,
     {
+        self.name.get_or_insert(std::any::type_name::<K>());
         self.parallel_for(range, move |item: Item<'_, D>| kernel.run(item))
     }
 
@@ -72,6 +73,7 @@ impl<'cg> Handler<'cg> {
     where
         K: SingleKernel + 'cg,
     {
+        self.name.get_or_insert(std::any::type_name::<K>());
         self.single_task(move |task: Single<'_>| kernel.run(task))
     }
 

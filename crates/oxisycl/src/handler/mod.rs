@@ -9,8 +9,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxisycl_device::{Accessor, AccessorParts, Chunked, DeviceCopyable, ModeFor, Stores};
-use oxisycl_runtime::graph::Node;
+use oxisycl_runtime::graph::{Node, forbid_blocking};
 use oxisycl_runtime::schedule::{CommandGroup, Requirement};
+use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
 
 use crate::buffer::region_of;
@@ -27,6 +28,8 @@ pub struct Handler<'cg> {
     queue: Queue,
     group: CommandGroup,
     failed: Option<Error>,
+    /// Positions of the requirements that placeholders made.
+    required: Vec<usize>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
@@ -34,10 +37,15 @@ pub struct Handler<'cg> {
 }
 
 impl<'cg> Handler<'cg> {
-    pub(crate) fn new(queue: &Queue) -> Self {
+    /// A handler for a new group. Errors: `Invalid` inside a kernel or a waker.
+    ///
+    /// Before the user's closure runs: inside a kernel it would have the token of a work-item at hand, which is taken as proof
+    /// that the accessor's command has started.
+    pub(crate) fn new(queue: &Queue) -> Result<Self> {
+        forbid_blocking("submit")?;
         let group = CommandGroup::default();
-        let queue = queue.clone();
-        Self { queue, group, failed: None, has_command: false, name: None, brand: PhantomData, not_send: PhantomData }
+        let (queue, brand, not_send) = (queue.clone(), PhantomData, PhantomData);
+        Ok(Self { queue, group, failed: None, required: Vec::new(), has_command: false, name: None, brand, not_send })
     }
 
     /// Schedules what was recorded.
@@ -92,7 +100,7 @@ impl<'cg> Handler<'cg> {
     ///
     /// # Safety
     /// No work-item accesses an element through one accessor that another work-item writes through the other, and none holds a
-    /// reference or view of an element while it is written.
+    /// reference or view of an element while it is written. A copy does not read through one what it writes through the other.
     pub unsafe fn access_aliased<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -144,7 +152,29 @@ impl<'cg> Handler<'cg> {
         &mut self,
         placeholder: &Placeholder<T, D, M>,
     ) -> Accessor<'cg, T, D, M> {
-        self.access_range(&placeholder.buffer, placeholder.mode, placeholder.range, placeholder.offset)
+        let Placeholder { buffer, range, offset, mode } = placeholder;
+        let own = buffer.view().bytes_of(&region_of(*range, *offset)).0;
+        let memory = self.queue.device().memory_id();
+        let known = self.required.iter().map(|&position| &self.group.requirements[position]).find(|known| {
+            Arc::ptr_eq(known.core(), &buffer.view().core)
+                && (known.bytes == own
+                    && known.mode == M::MODE
+                    && known.no_init == M::NO_INIT
+                    && known.memory == memory)
+        });
+        if let Some(known) = known {
+            let view = buffer.view();
+            let base = known.core().lock().allocation(known.position).pointer;
+            let pointer = base.as_ptr().wrapping_add(view.byte_offset).cast();
+            // SAFETY: the requirement was made for these bytes in this mode; the accessor that was made with it is a copy.
+            return unsafe {
+                Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset: *offset, range: *range })
+            };
+        }
+        let n_before = self.group.requirements.len();
+        let accessor = self.access_range(buffer, *mode, *range, *offset);
+        self.required.extend(n_before..self.group.requirements.len());
+        accessor
     }
 
     /// The command starts after `event`, and does not run if its command fails.
@@ -183,7 +213,7 @@ impl<'cg> Handler<'cg> {
     fn try_require<T: DeviceCopyable, const D: usize>(
         &mut self,
         buffer: &Buffer<T, D>,
-        region: &oxisycl_runtime::state::Region,
+        region: &Region,
         (mode, no_init): (oxisycl_types::AccessMode, bool),
         device: &Arc<dyn oxisycl_backend::Device>,
         refuse_overlap: bool,
@@ -242,10 +272,15 @@ fn overlap(new: &Requirement, other: &Requirement) -> Error {
     Error::new(
         oxisycl_types::ErrorCode::Accessor,
         format!(
-            "two accessors of one command group overlap in buffer {}, with modes {:?} and {:?}; use disjoint ranges or one accessor",
+            "two accessors of one command group conflict in buffer {}, with modes {:?} and {:?}: {}",
             new.core().id,
             other.mode,
-            new.mode
+            new.mode,
+            if new.memory == other.memory {
+                "they overlap; use disjoint ranges or one accessor"
+            } else {
+                "they overlap, or write to one page in different memories; use two groups"
+            }
         ),
     )
 }

@@ -177,8 +177,7 @@ fn usage(problem: &str) -> ! {
 
 /// The devices of each kind that was asked for: root devices of the process, or none for kinds that are made for each test.
 fn kinds(device: &str) -> Vec<(BackendKind, Vec<Device>)> {
-    const ALL: &[BackendKind] =
-        &[BackendKind::Host, BackendKind::Simulated, BackendKind::Cuda, BackendKind::OpenCl];
+    const ALL: &[BackendKind] = &[BackendKind::Host, BackendKind::Simulated, BackendKind::Cuda, BackendKind::OpenCl];
     if device != "all" && !ALL.iter().any(|kind| kind.name() == device) {
         usage(&format!("unknown device \"{device}\""));
     }

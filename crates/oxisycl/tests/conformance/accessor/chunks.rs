@@ -230,13 +230,8 @@ fn fill_with_visits_the_block_in_row_major_order(env: &Env) {
         })
     });
     kernel.unwrap();
-    let slice = |at: i32| vec![at + 1, at + 2, at + 3, at / 3 + 1, at + 4, at + 5, at + 6, at / 3 + 2];
     // Blocks of 2x2x3, 2x2x1, 2x1x3 and 2x1x1 elements.
-    let expected = [
-        [1, 2, 3, 1, 4, 5, 6, 2, 1, 2, 3, 1],
-        [7, 8, 9, 3, 10, 11, 12, 4, 4, 5, 6, 2],
-    ];
-    assert_eq!(slice(0), expected[0][..8]);
+    let expected = [[1, 2, 3, 1, 4, 5, 6, 2, 1, 2, 3, 1], [7, 8, 9, 3, 10, 11, 12, 4, 4, 5, 6, 2]];
     assert_eq!(buffer.to_vec().unwrap(), expected.concat());
 }
 

@@ -112,7 +112,8 @@ fn no_init_read_write_sees_its_own_writes(env: &Env) {
 }
 
 fn get_and_set_work_beside_each_other(env: &Env) {
-    let [a, b, c] = [1, 10, 0].map(|factor| Buffer::from_vec(iota(20).iter().map(|x| x * factor).collect(), 20).unwrap());
+    let [a, b, c] =
+        [1, 10, 0].map(|factor| Buffer::from_vec(iota(20).iter().map(|x| x * factor).collect(), 20).unwrap());
     let kernel = env.queue().submit(|cg| {
         let (a, b, c) = (cg.access(&a, Read), cg.access(&b, ReadWrite), cg.access(&c, Write));
         cg.parallel_for(20, move |item| {

@@ -279,7 +279,9 @@ fn writes_stay_inside_the_range(env: &Env) {
     let buffer = Buffer::from_vec(vec![0; 7 * 9], [7, 9]).unwrap();
     let mut expected = vec![0; 7 * 9];
     for (i, (offset, range)) in
-        [([0, 0], [7, 1]), ([6, 0], [1, 9]), ([2, 3], [3, 4]), ([1, 8], [4, 1]), ([3, 3], [1, 1])].into_iter().enumerate()
+        [([0, 0], [7, 1]), ([6, 0], [1, 9]), ([2, 3], [3, 4]), ([1, 8], [4, 1]), ([3, 3], [1, 1])]
+            .into_iter()
+            .enumerate()
     {
         let value = 1 << i;
         update_range(&queue, &buffer, offset, range, move |x| x | value);

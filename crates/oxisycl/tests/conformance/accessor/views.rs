@@ -151,7 +151,7 @@ fn rows_of_planes_are_slices(env: &Env) {
     let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
     let sums = collect(env, &buffer, ([4, 5], [0, 0]), [4], |view, item| view.row(item.index()).iter().sum());
     assert_eq!(sums, [10, 35, 60, 85]);
-    let sums = collect(env, &buffer, ([2, 3], [1, 1]), [2], |view, item| digits(view.row(item.index())) % 10_000);
+    let sums = collect(env, &buffer, ([2, 3], [1, 1]), [2], |view, item| digits(view.row(item.index())));
     assert_eq!(sums, [678, 1100 + 120 + 13]);
 }
 

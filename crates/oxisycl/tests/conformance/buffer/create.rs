@@ -242,8 +242,7 @@ enum State {
 
 fn structs_and_enums_keep_their_value(env: &Env) {
     let at = |x: f32, charge, state| Particle { position: [x, 0.0, -x], charge, state };
-    let start =
-        vec![at(1.0, -1, State::Free { speed: 2.0 }), at(2.0, 1, State::Bound(7)), at(3.0, 0, State::Gone)];
+    let start = vec![at(1.0, -1, State::Free { speed: 2.0 }), at(2.0, 1, State::Bound(7)), at(3.0, 0, State::Gone)];
     let buffer = Buffer::from_vec(start, 3).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
@@ -263,11 +262,7 @@ fn structs_and_enums_keep_their_value(env: &Env) {
     let end = buffer.to_vec().unwrap();
     assert_eq!(end.iter().map(|p| p.position[1]).collect::<Vec<_>>(), [2.0, 4.0, 6.0]);
     assert_eq!(end.iter().map(|p| p.charge).collect::<Vec<_>>(), [-1, 1, 0]);
-    assert_eq!([end[0].state, end[1].state, end[2].state], [
-        State::Bound(2),
-        State::Free { speed: 7.5 },
-        State::Gone
-    ]);
+    assert_eq!([end[0].state, end[1].state, end[2].state], [State::Bound(2), State::Free { speed: 7.5 }, State::Gone]);
 }
 
 #[derive(Clone, Copy, DeviceCopyable)]

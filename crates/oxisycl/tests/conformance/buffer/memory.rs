@@ -145,8 +145,7 @@ fn release_of_memory_that_the_buffer_did_not_allocate_is_refused(env: &Env) {
 
     let raw = queue.malloc_device::<i32>(4).unwrap();
     // SAFETY: the allocation outlives the buffer and its commands, and nobody else uses it.
-    let buffer =
-        unsafe { BufferOptions::new().from_usm_pointer::<i32>(raw.as_ptr(), 4, env.device(), false) }.unwrap();
+    let buffer = unsafe { BufferOptions::new().from_usm_pointer::<i32>(raw.as_ptr(), 4, env.device(), false) }.unwrap();
     write_positions(&queue, &buffer, 0);
     touch(&env.other_queue(), &buffer).wait().unwrap();
     assert_eq!(code(buffer.release(env.device())), ErrorCode::Invalid);
@@ -159,7 +158,8 @@ fn release_of_memory_that_the_buffer_did_not_allocate_is_refused(env: &Env) {
         let buffer = Buffer::from_vec(data, 4).unwrap();
         touch(&env.other_queue(), &buffer).wait().unwrap();
         assert_eq!(code(buffer.release(env.device())), ErrorCode::Invalid);
-        assert_eq!(buffer.into_vec().unwrap().as_ptr(), address);
+        let data = buffer.into_vec().unwrap();
+        assert_eq!(data.as_ptr(), address);
     }
 }
 

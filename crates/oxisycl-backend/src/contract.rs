@@ -1,0 +1,63 @@
+//! The tests that every backend must pass: what [`Queue`](crate::Queue) and [`Memory`](crate::Memory) promise, as functions that
+//! panic where a device breaks it.
+//!
+//! A backend's own tests make a [`Subject`] for each of its devices and call [`run_all`]. Every function stands for itself and
+//! needs no other device; none of them takes longer than the device needs for a few thousand small commands.
+//!
+//! Covers what the runtime relies on, not how good a device is at it.
+
+mod failures;
+mod kernels;
+mod memory;
+mod order;
+mod subject;
+mod transfers;
+
+pub use failures::{
+    a_failed_dependency_is_told_after_all_dependencies,
+    data_dependencies_pass_failures_on_and_order_dependencies_do_not, failures_travel_along_chains_with_their_root,
+};
+pub use kernels::{Affine, Gate, affine_entry, failing_entry, gate_entry, kernels_run_every_item_once, native};
+pub use memory::{allocations_are_aligned_and_distinct, zeroed_memory_is_zero};
+pub use order::{
+    a_chain_runs_in_order, a_completion_may_enqueue, a_diamond_joins, a_marker_waits,
+    dependencies_may_repeat_and_be_complete, enqueue_does_not_wait, every_command_completes_once,
+    profiling_gives_times, threads_may_share_a_queue,
+};
+pub use subject::Subject;
+pub use transfers::{copies_agree_with_a_model, fills_agree_with_a_model};
+
+/// A test of the contract.
+pub type Test = fn(&Subject);
+
+/// All tests with their names.
+pub const TESTS: &[(&str, Test)] = &[
+    ("every_command_completes_once", every_command_completes_once),
+    ("a_chain_runs_in_order", a_chain_runs_in_order),
+    ("a_diamond_joins", a_diamond_joins),
+    ("dependencies_may_repeat_and_be_complete", dependencies_may_repeat_and_be_complete),
+    ("a_marker_waits", a_marker_waits),
+    ("enqueue_does_not_wait", enqueue_does_not_wait),
+    ("a_completion_may_enqueue", a_completion_may_enqueue),
+    ("threads_may_share_a_queue", threads_may_share_a_queue),
+    ("profiling_gives_times", profiling_gives_times),
+    ("kernels_run_every_item_once", kernels_run_every_item_once),
+    (
+        "data_dependencies_pass_failures_on_and_order_dependencies_do_not",
+        data_dependencies_pass_failures_on_and_order_dependencies_do_not,
+    ),
+    ("failures_travel_along_chains_with_their_root", failures_travel_along_chains_with_their_root),
+    ("a_failed_dependency_is_told_after_all_dependencies", a_failed_dependency_is_told_after_all_dependencies),
+    ("copies_agree_with_a_model", copies_agree_with_a_model),
+    ("fills_agree_with_a_model", fills_agree_with_a_model),
+    ("zeroed_memory_is_zero", zeroed_memory_is_zero),
+    ("allocations_are_aligned_and_distinct", allocations_are_aligned_and_distinct),
+];
+
+/// Runs every test, and prints its name first.
+pub fn run_all(subject: &Subject) {
+    for (name, test) in TESTS {
+        println!("{} {name}", subject.device().info().name);
+        test(subject);
+    }
+}

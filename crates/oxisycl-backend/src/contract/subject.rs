@@ -1,0 +1,269 @@
+//! The device under test, and what the tests need to talk to it.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use oxisycl_image::KernelDescriptor;
+use oxisycl_types::LaunchRange;
+
+use super::kernels::{Affine, Gate, native};
+use crate::{
+    ArgumentBlock, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device, Event,
+    EventStatus, KernelCommand, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+};
+
+/// Nothing may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A device under test, and kernels that it can run.
+///
+/// The kernels do what the functions of the same name in this module do when they are compiled natively; a backend that runs
+/// device images passes descriptors of its own, which take the same arguments.
+pub struct Subject {
+    device: Arc<dyn Device>,
+    affine: KernelDescriptor,
+    failing: Option<KernelDescriptor>,
+    gate: Option<KernelDescriptor>,
+}
+
+impl Subject {
+    /// A device that runs the program's own native code on threads of its own, or on those that help it.
+    pub fn native(device: Arc<dyn Device>) -> Self {
+        let [affine, failing, gate] = native();
+        Self { device, affine, failing: Some(failing), gate: Some(gate) }
+    }
+
+    /// A device that runs kernels with other descriptors: see [`affine_entry`](super::affine_entry).
+    pub fn with_kernels(device: Arc<dyn Device>, affine: KernelDescriptor) -> Self {
+        Self { device, affine, failing: None, gate: None }
+    }
+
+    /// Without tests that need a kernel that fails and leaves the device usable.
+    #[must_use]
+    pub fn without_failing_kernels(mut self) -> Self {
+        self.failing = None;
+        self
+    }
+
+    /// Without tests that need a kernel that runs until the host lets it end, for devices that run commands within `enqueue`.
+    #[must_use]
+    pub fn without_endless_kernels(mut self) -> Self {
+        self.gate = None;
+        self
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    pub(super) fn queue(&self) -> Arc<dyn Queue> {
+        self.device.create_queue(&QueueOptions::default()).expect("a device makes queues")
+    }
+
+    /// Changes `n` numbers in memory of the device.
+    pub(super) fn affine(&self, arguments: Affine, range: LaunchRange) -> Command {
+        kernel(self.affine, &arguments, range)
+    }
+
+    /// Fails, if the device has such a kernel.
+    pub(super) fn failing(&self) -> Option<Command> {
+        self.failing.map(|descriptor| kernel(descriptor, &(), LaunchRange::SINGLE))
+    }
+
+    /// Runs until the gate is opened, if the device has such a kernel.
+    pub(super) fn gate(&self, gate: &Arc<Gate>) -> Option<Command> {
+        // The tests open the gate and see the completion before they let go of it.
+        self.gate.map(|descriptor| kernel(descriptor, &Gate::address(gate), LaunchRange::SINGLE))
+    }
+}
+
+fn kernel<K: Copy + Send + Sync>(descriptor: KernelDescriptor, arguments: &K, range: LaunchRange) -> Command {
+    Command::Kernel(KernelCommand { descriptor, arguments: ArgumentBlock::new(arguments), range })
+}
+
+/// A one-dimensional range.
+pub(super) fn line(n: usize) -> LaunchRange {
+    LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] }
+}
+
+/// Bytes in memory of a device, freed at the end. Every test waits for its commands before.
+pub(super) struct DeviceBytes<'a> {
+    device: &'a Arc<dyn Device>,
+    kind: UsmKind,
+    pointer: NonNull<u8>,
+    layout: Layout,
+}
+
+impl<'a> DeviceBytes<'a> {
+    pub(super) fn new(device: &'a Arc<dyn Device>, size: usize) -> Self {
+        Self::of_kind(device, UsmKind::Device, size)
+    }
+
+    /// A shared allocation, if the device has such.
+    pub(super) fn shared(device: &'a Arc<dyn Device>, size: usize) -> Option<Self> {
+        let has = device.info().has(oxisycl_types::Aspect::UsmSharedAllocations);
+        has.then(|| Self::of_kind(device, UsmKind::Shared, size))
+    }
+
+    fn of_kind(device: &'a Arc<dyn Device>, kind: UsmKind, size: usize) -> Self {
+        let layout = Layout::from_size_align(size, 64).expect("a small layout");
+        let pointer = device.memory().allocate(kind, layout, false).expect("a device has some memory");
+        Self { device, kind, pointer, layout }
+    }
+
+    /// Memory that holds the bytes.
+    pub(super) fn upload(device: &'a Arc<dyn Device>, queue: &Arc<dyn Queue>, bytes: &[u8]) -> Self {
+        let this = Self::new(device, bytes.len());
+        run(queue, copy(row(MemoryId::HOST, bytes.as_ptr().cast_mut()), this.row(), bytes.len()));
+        this
+    }
+
+    pub(super) fn download(&self, queue: &Arc<dyn Queue>) -> Vec<u8> {
+        let mut bytes = vec![0; self.layout.size()];
+        run(queue, copy(self.row(), row(MemoryId::HOST, bytes.as_mut_ptr()), bytes.len()));
+        bytes
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut u8 {
+        self.pointer.as_ptr()
+    }
+
+    /// Its beginning as a row.
+    pub(super) fn row(&self) -> Rectangle {
+        row(self.device.memory().id(), self.as_ptr())
+    }
+}
+
+impl Drop for DeviceBytes<'_> {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `of_kind` with the same arguments, and the tests wait for the commands that use it.
+        unsafe { self.device.memory().free(self.pointer, self.kind, self.layout) }
+    }
+}
+
+/// Numbers as bytes.
+pub(super) fn bytes_of(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// Bytes as numbers.
+pub(super) fn numbers_of(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("four bytes"))).collect()
+}
+
+/// One row of bytes.
+pub(super) fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
+    Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
+}
+
+/// A copy of one row.
+pub(super) fn copy(source: Rectangle, target: Rectangle, bytes: usize) -> Command {
+    Command::Copy(CopyCommand { source, target, extent: [1, 1, bytes] })
+}
+
+/// The end of one command.
+#[derive(Default)]
+pub(super) struct Probe {
+    ends: Mutex<Vec<Outcome>>,
+    changed: Condvar,
+    /// Events that have to be complete when the command completes.
+    earlier: Vec<Arc<dyn Event>>,
+}
+
+impl Probe {
+    /// The outcome, once there is one. Helps the device meanwhile.
+    pub(super) fn wait(&self, queue: &Arc<dyn Queue>) -> Outcome {
+        queue.flush().expect("a queue can be flushed");
+        let began = Instant::now();
+        let _guard = queue.begin_help();
+        loop {
+            if let Some(outcome) = self.ends().first() {
+                return outcome.clone();
+            }
+            assert!(began.elapsed() < PATIENCE, "a command did not complete");
+            if !queue.help() {
+                let ends = self.ends();
+                if ends.is_empty() {
+                    drop(self.changed.wait_timeout(ends, Duration::from_micros(200)));
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn succeed(&self, queue: &Arc<dyn Queue>) -> Outcome {
+        let outcome = self.wait(queue);
+        assert!(outcome.result.is_ok(), "a command failed: {:?}", outcome.result);
+        outcome
+    }
+
+    #[track_caller]
+    pub(super) fn fail(&self, queue: &Arc<dyn Queue>) -> CommandFailure {
+        self.wait(queue).result.expect_err("a command succeeded that should have failed")
+    }
+
+    /// How often the command has completed.
+    pub(super) fn count(&self) -> usize {
+        self.ends().len()
+    }
+
+    fn ends(&self) -> std::sync::MutexGuard<'_, Vec<Outcome>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Completion for Probe {
+    fn complete(self: Arc<Self>, mut outcome: Outcome) {
+        if self.earlier.iter().any(|event| event.status() != EventStatus::Complete) {
+            // A panic here would be in the backend's thread.
+            let device = "the contract";
+            let error = crate::BackendError::Unsupported {
+                device: device.to_owned(),
+                what: "a completion before the dependencies have ended".to_owned(),
+            };
+            outcome.result = Err(CommandFailure::new("a command", device, crate::FailureKind::Device(error)));
+        }
+        self.ends().push(outcome);
+        self.changed.notify_all();
+    }
+}
+
+/// A command that was accepted.
+pub(super) struct Enqueued {
+    pub(super) event: Arc<dyn Event>,
+    pub(super) probe: Arc<Probe>,
+}
+
+impl Enqueued {
+    /// As a dependency that must not fail.
+    pub(super) fn data(&self) -> Dependency {
+        Dependency { event: self.event.clone(), kind: DependencyKind::Data }
+    }
+
+    /// As a dependency that only has to end.
+    pub(super) fn order(&self) -> Dependency {
+        Dependency { event: self.event.clone(), kind: DependencyKind::Order }
+    }
+}
+
+/// Enqueues a command whose memory the test keeps until it has seen the completion.
+pub(super) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Enqueued {
+    let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).collect();
+    let probe = Arc::new(Probe { earlier, ..Probe::default() });
+    // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
+    // kernels by the contract of `Subject`.
+    let event = unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("a queue accepts commands");
+    Enqueued { event, probe }
+}
+
+/// Enqueues a command and waits for its success.
+#[track_caller]
+pub(super) fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
+    let enqueued = enqueue(queue, command, &[]);
+    let outcome = enqueued.probe.succeed(queue);
+    assert_eq!(enqueued.event.status(), EventStatus::Complete, "a completed command's event is complete");
+    outcome
+}

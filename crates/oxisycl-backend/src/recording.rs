@@ -1,0 +1,243 @@
+//! A backend for tests: it writes down every command it is given, and ends commands only when the test says so.
+//!
+//! A [`RecordingBackend`] has any number of devices with memories of their own, and a host device if asked for. All of them share
+//! one [`Recorder`], through which a test sees commands in the order of their submission and decides when, and how, each of them
+//! ends. A command that ends well is carried out on the thread that ends it, so that data is where it should be.
+//!
+//! Invariants: there are no threads; a command never ends before its dependencies have ended, and one with a failed dependency of
+//! kind `Data` ends by itself, with a failure, when the last of them has; no lock is held while a completion or a kernel runs.
+//!
+//! Not meant for programs: every command is kept for as long as the backend lives.
+
+mod info;
+mod memory;
+mod recorder;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxisycl_image::ImageTarget;
+use oxisycl_types::BackendKind;
+
+use crate::{
+    Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Partition,
+    Platform, PlatformInfo, Queue, QueueOptions,
+};
+
+pub use recorder::{CommandKind, CommandState, Place, Recorded, Recorder};
+
+use memory::RecordingMemory;
+use recorder::{Shared, Submission};
+
+/// When commands end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum CompletionMode {
+    /// When the test calls the recorder.
+    #[default]
+    Manual,
+    /// Before `enqueue` returns, or together with the last of their dependencies.
+    AtOnce,
+    /// One at a time, the oldest first, when a waiting thread helps its queue ([`Queue::help`]).
+    WhenHelped,
+}
+
+/// What a [`RecordingBackend`] is like.
+#[derive(Clone, Debug)]
+pub struct RecordingConfig {
+    n_devices: usize,
+    has_host: bool,
+    peer_copies: bool,
+    mode: CompletionMode,
+}
+
+impl RecordingConfig {
+    /// That many devices, which can copy to each other; no host device; commands end when the test says so.
+    pub fn new(n_devices: usize) -> Self {
+        Self { n_devices, has_host: false, peer_copies: true, mode: CompletionMode::Manual }
+    }
+
+    /// Also a host device, which comes first and whose memory is [`MemoryId::HOST`]. The backend is then of kind `Host`.
+    #[must_use]
+    pub fn with_host(mut self) -> Self {
+        self.has_host = true;
+        self
+    }
+
+    /// The devices can only copy between their own memory and the host's.
+    #[must_use]
+    pub fn without_peer_copies(mut self) -> Self {
+        self.peer_copies = false;
+        self
+    }
+
+    /// When commands end, until the recorder is told otherwise.
+    #[must_use]
+    pub fn mode(mut self, mode: CompletionMode) -> Self {
+        self.mode = mode;
+        self
+    }
+}
+
+/// See the module documentation.
+pub struct RecordingBackend {
+    platform: Arc<RecordingPlatform>,
+    kind: BackendKind,
+    recorder: Recorder,
+}
+
+struct RecordingPlatform {
+    info: PlatformInfo,
+    kind: BackendKind,
+    devices: Vec<Arc<dyn Device>>,
+}
+
+impl RecordingBackend {
+    /// Makes the devices.
+    pub fn new(config: RecordingConfig) -> Self {
+        let shared = Arc::new(Shared::new(config.mode));
+        let kind = if config.has_host { BackendKind::Host } else { BackendKind::Simulated };
+        let memories: Vec<MemoryId> = (0..config.n_devices).map(|_| MemoryId::unique()).collect();
+        let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+        let ids = config.has_host.then_some(MemoryId::HOST).into_iter().chain(memories.iter().copied());
+        for (index, id) in ids.enumerate() {
+            let is_host = id == MemoryId::HOST;
+            let name = if is_host { "recording host".to_owned() } else { format!("recording device {index}") };
+            let reachable = match (is_host, config.peer_copies) {
+                (true, _) => Vec::new(),
+                (false, true) => memories.clone(),
+                (false, false) => vec![id],
+            };
+            let memory = Arc::new(RecordingMemory::new(id, name.clone(), shared.clone()));
+            let info = info::recording_info(name, is_host);
+            devices.push(Arc::new(RecordingDevice { index, kind, memory, info, reachable, shared: shared.clone() }));
+        }
+        let info = PlatformInfo {
+            name: "OxiSYCL recording".to_owned(),
+            vendor: "OxiSYCL".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let platform = Arc::new(RecordingPlatform { info, kind, devices });
+        Self { platform, kind, recorder: Recorder::new(shared) }
+    }
+
+    /// What was recorded, and the control over it.
+    pub fn recorder(&self) -> Recorder {
+        self.recorder.clone()
+    }
+
+    /// All devices, the host device first if there is one.
+    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
+        self.platform.devices.clone()
+    }
+}
+
+impl Backend for RecordingBackend {
+    fn kind(&self) -> BackendKind {
+        self.kind
+    }
+
+    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+        Ok(vec![self.platform.clone()])
+    }
+}
+
+impl Platform for RecordingPlatform {
+    fn backend(&self) -> BackendKind {
+        self.kind
+    }
+
+    fn info(&self) -> &PlatformInfo {
+        &self.info
+    }
+
+    fn devices(&self) -> Vec<Arc<dyn Device>> {
+        self.devices.clone()
+    }
+}
+
+struct RecordingDevice {
+    index: usize,
+    kind: BackendKind,
+    memory: Arc<dyn Memory>,
+    info: DeviceInfo,
+    /// Memories beside the host's that its queues can copy between.
+    reachable: Vec<MemoryId>,
+    shared: Arc<Shared>,
+}
+
+impl Device for RecordingDevice {
+    fn backend(&self) -> BackendKind {
+        self.kind
+    }
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+
+    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info.name.clone(), what: "sub-devices".to_owned() })
+    }
+
+    fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        Ok(Arc::new(RecordingQueue {
+            number: self.shared.n_queues.fetch_add(1, Ordering::Relaxed),
+            device: self.index,
+            device_name: self.info.name.clone(),
+            options: *options,
+            shared: self.shared.clone(),
+        }))
+    }
+
+    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
+        let reaches = |memory| memory == MemoryId::HOST || self.reachable.contains(&memory);
+        reaches(source) && reaches(target)
+    }
+
+    fn timestamp(&self) -> u64 {
+        self.shared.now()
+    }
+
+    fn image_targets(&self) -> &[ImageTarget] {
+        &[]
+    }
+}
+
+struct RecordingQueue {
+    number: usize,
+    device: usize,
+    device_name: String,
+    options: QueueOptions,
+    shared: Arc<Shared>,
+}
+
+impl Queue for RecordingQueue {
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError> {
+        let submission = Submission {
+            device: self.device,
+            device_name: &self.device_name,
+            queue: self.number,
+            profiling: self.options.profiling,
+            command,
+            dependencies,
+            completion,
+        };
+        self.shared.submit(submission)
+    }
+
+    fn flush(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn help(&self) -> bool {
+        self.shared.help()
+    }
+}

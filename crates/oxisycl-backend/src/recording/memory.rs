@@ -1,0 +1,190 @@
+//! The memories of recording devices, and carrying out commands in them. The only unsafe code of the recording backend.
+//!
+//! Memory is ordinary memory of the process, so that pointers are valid. [`Allocations`] lists what is allocated: an address that a
+//! command has no right to is found before it is used, and memory that is freed too early is reported.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use oxisycl_types::HostChunk;
+
+use super::recorder::{Shared, lock};
+use crate::{
+    BackendError, Command, CopyCommand, FailureKind, FillCommand, KernelCommand, Memory, MemoryId, Operation,
+    Rectangle, UsmKind,
+};
+
+/// What fresh memory holds that nobody asked to be zeroed.
+const FRESH: u8 = 0xA5;
+
+/// One live allocation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allocation {
+    pub(super) size: usize,
+    pub(super) memory: MemoryId,
+}
+
+/// The live allocations of a backend by address.
+#[derive(Debug, Default)]
+pub(super) struct Allocations(BTreeMap<usize, Allocation>);
+
+impl Allocations {
+    /// The allocation that holds an address, and its first byte.
+    pub(super) fn find(&self, address: usize) -> Option<(usize, Allocation)> {
+        let (base, allocation) = self.0.range(..=address).next_back()?;
+        (address - base < allocation.size).then_some((*base, *allocation))
+    }
+
+    /// Number of allocations in a memory.
+    pub(super) fn count(&self, memory: MemoryId) -> usize {
+        self.0.values().filter(|allocation| allocation.memory == memory).count()
+    }
+
+    /// Says what is wrong with a box in a memory. Of the host's memory nothing is known.
+    pub(super) fn check(&self, rectangle: &Rectangle, extent: [usize; 3]) -> Result<(), String> {
+        let size = span(rectangle, extent);
+        if rectangle.memory == MemoryId::HOST || size == 0 {
+            return Ok(());
+        }
+        let address = rectangle.pointer as usize;
+        match self.find(address) {
+            Some((base, allocation))
+                if allocation.memory == rectangle.memory && address + size <= base + allocation.size =>
+            {
+                Ok(())
+            }
+            found => Err(format!(
+                "{size} bytes at {address:#x} are not in an allocation of memory {} (found: {found:?})",
+                rectangle.memory.number()
+            )),
+        }
+    }
+}
+
+/// Bytes from the first to one past the last of a box.
+pub(super) fn span(rectangle: &Rectangle, extent: [usize; 3]) -> usize {
+    if extent.contains(&0) {
+        return 0;
+    }
+    (extent[0] - 1) * rectangle.slice_pitch + (extent[1] - 1) * rectangle.row_pitch + extent[2]
+}
+
+pub(super) struct RecordingMemory {
+    id: MemoryId,
+    device_name: String,
+    shared: Arc<Shared>,
+}
+
+impl RecordingMemory {
+    pub(super) fn new(id: MemoryId, device_name: String, shared: Arc<Shared>) -> Self {
+        Self { id, device_name, shared }
+    }
+}
+
+impl Memory for RecordingMemory {
+    fn id(&self) -> MemoryId {
+        self.id
+    }
+
+    fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
+        if let Some(count) = self.shared.refuses_allocation() {
+            let (device, operation) = (self.device_name.clone(), Operation::Allocate);
+            return Err(BackendError::InjectedFault { device, operation, count });
+        }
+        if layout.size() == 0 {
+            return Err(BackendError::Unsupported {
+                device: self.device_name.clone(),
+                what: "empty allocations".to_owned(),
+            });
+        }
+        // SAFETY: the size is not zero, see above.
+        let pointer = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| BackendError::OutOfMemory {
+            device: self.device_name.clone(),
+            requested: layout.size(),
+            available: None,
+        })?;
+        if !zeroed {
+            // SAFETY: just allocated with this size, and known to nobody else.
+            unsafe { ptr::write_bytes(pointer.as_ptr(), FRESH, layout.size()) };
+        }
+        let memory = if kind == UsmKind::Device { self.id } else { MemoryId::HOST };
+        let allocation = Allocation { size: layout.size(), memory };
+        lock(&self.shared.allocations).0.insert(pointer.as_ptr() as usize, allocation);
+        Ok(pointer)
+    }
+
+    unsafe fn free(&self, pointer: NonNull<u8>, _kind: UsmKind, layout: Layout) {
+        let base = pointer.as_ptr() as usize;
+        self.shared.note_free(base, layout.size());
+        lock(&self.shared.allocations).0.remove(&base);
+        // SAFETY: the caller promises that it came from `allocate` with this layout, and is not used any more.
+        unsafe { dealloc(pointer.as_ptr(), layout) };
+    }
+
+    fn is_host_accessible(&self) -> bool {
+        self.id == MemoryId::HOST
+    }
+}
+
+/// Carries out a command whose rectangles were checked.
+///
+/// # Safety
+/// The promises that `Queue::enqueue` demands for the command hold.
+pub(super) unsafe fn carry_out(command: &Command) -> Result<(), FailureKind> {
+    match command {
+        // SAFETY: the caller's promise.
+        Command::Kernel(kernel) => return unsafe { run(kernel) },
+        // SAFETY: as above.
+        Command::Copy(copy) => unsafe { copy_box(copy) },
+        // SAFETY: as above.
+        Command::Fill(fill) => unsafe { fill_box(fill) },
+        Command::Marker | Command::Prefetch { .. } | Command::Advise { .. } => {}
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The argument block belongs to the descriptor's entry, and its accessors are valid.
+unsafe fn run(kernel: &KernelCommand) -> Result<(), FailureKind> {
+    let chunk = HostChunk::new(0, kernel.range.size());
+    let entry = kernel.descriptor.host_entry;
+    // SAFETY: the caller's promise; the chunk is the whole launch.
+    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(kernel.arguments.as_ptr(), &kernel.range, &chunk) }));
+    ended.map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        FailureKind::Panic { message, location: None, item: Some((kernel.range.dimensions, chunk.item.get())) }
+    })
+}
+
+fn row(rectangle: &Rectangle, slice: usize, row: usize) -> *mut u8 {
+    rectangle.pointer.wrapping_add(slice * rectangle.slice_pitch + row * rectangle.row_pitch)
+}
+
+/// # Safety
+/// Both boxes are valid and do not overlap, and nobody uses the target meanwhile.
+unsafe fn copy_box(copy: &CopyCommand) {
+    let [slices, rows, bytes] = copy.extent;
+    for (slice, line) in (0..slices).flat_map(|slice| (0..rows).map(move |line| (slice, line))) {
+        let (source, target) = (row(&copy.source, slice, line), row(&copy.target, slice, line));
+        // SAFETY: row `line` of slice `slice` of boxes that are valid by the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(source, target, bytes) };
+    }
+}
+
+/// # Safety
+/// The box is valid, and nobody uses it meanwhile.
+unsafe fn fill_box(fill: &FillCommand) {
+    let [slices, rows, elements] = fill.extent;
+    let pattern = &fill.pattern;
+    for (slice, line) in (0..slices).flat_map(|slice| (0..rows).map(move |line| (slice, line))) {
+        for element in 0..elements {
+            let target = row(&fill.target, slice, line).wrapping_add(element * pattern.len());
+            // SAFETY: an element of row `line` of slice `slice` of a box that is valid by the caller's promise.
+            unsafe { ptr::copy_nonoverlapping(pattern.as_ptr(), target, pattern.len()) };
+        }
+    }
+}

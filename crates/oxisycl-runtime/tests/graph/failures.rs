@@ -1,0 +1,429 @@
+//! What failed commands, copies and allocations mean for everything that comes after them.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use oxisycl_backend::{Command, CopyCommand, FailureKind, MemoryId, QueueOptions, Rectangle};
+use oxisycl_runtime::Error;
+use oxisycl_runtime::graph::AsyncErrors;
+use oxisycl_runtime::schedule::Queue;
+use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
+use oxisycl_types::ErrorCode;
+use parking_lot::Mutex;
+
+use crate::support::{Buffer, Change, HostThread, PATIENCE, World, eventually, host};
+
+#[test]
+fn failed_writer_is_remembered_until_overwritten() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    world.lose("failing");
+    let error = queue.group().read(&buffer).try_kernel("reader").unwrap_err();
+    assert!(error.to_string().contains("is lost"), "{error}");
+    assert!(queue.group().update(&buffer).try_kernel("writer").is_err());
+    assert!(queue.group().write(&buffer).try_kernel("partial writer").is_err());
+    assert!(host(&buffer, Read).is_err());
+    assert_eq!(world.recorder.len(), 1, "nothing was enqueued");
+    queue.discard("overwrite", &buffer);
+    queue.read("reader", &buffer);
+    assert_eq!((world.waits("overwrite").len(), world.waits("reader")), (0, vec!["overwrite".to_owned()]));
+}
+
+#[test]
+fn what_is_submitted_before_the_failure_is_known_fails_with_it() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    let reader = queue.read("reader", &buffer);
+    let overwrite = queue.discard("overwrite", &buffer);
+    let after = queue.read("after", &buffer);
+    world.lose("failing");
+    assert!(matches!(reader.failure().unwrap().kind(), FailureKind::Dependency(_)));
+    world.recorder.complete_all();
+    assert!(overwrite.has_succeeded() && after.has_succeeded());
+}
+
+#[test]
+fn reader_failure_does_not_poison() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("writer", &buffer);
+    queue.read("failing", &buffer);
+    queue.update("before", &buffer);
+    world.complete("writer");
+    world.lose("failing");
+    let after = queue.update("after", &buffer);
+    world.recorder.complete_all();
+    assert!(after.has_succeeded());
+}
+
+#[test]
+fn other_pages_are_untouched_by_a_failure() {
+    let (world, buffer) = (World::new(1), Buffer::paged(16, 4));
+    let queue = world.queue(0);
+    queue.update("failing", buffer.part(4, 8));
+    world.lose("failing");
+    queue.read("page 0", buffer.part(0, 4));
+    assert!(queue.group().read(buffer.part(3, 5)).try_kernel("both").is_err());
+}
+
+#[test]
+fn a_partial_overwrite_saves_only_what_it_writes() {
+    let (world, buffer) = (World::new(1), Buffer::paged(16, 16));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    world.lose("failing");
+    queue.discard("first half", buffer.part(0, 8));
+    assert!(queue.group().read(&buffer).try_kernel("reader").is_err());
+    queue.discard("second half", buffer.part(8, 16));
+    assert_eq!(world.waits("second half"), ["first half"], "they share a page");
+    queue.read("reader", &buffer);
+    assert_eq!(world.waits("reader"), ["first half", "second half"]);
+}
+
+#[test]
+fn a_failure_after_a_partial_overwrite_is_not_forgotten() {
+    let (world, buffer) = (World::new(1), Buffer::new(16));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    let overwrite = queue.discard("first half", buffer.part(0, 8));
+    let before = queue.read("before", &buffer);
+    world.lose("failing");
+    world.recorder.complete_all();
+    assert!(overwrite.has_succeeded());
+    assert!(before.has_failed(), "half of what it reads is lost");
+    assert!(queue.group().read(&buffer).try_kernel("reader").is_err());
+}
+
+#[test]
+fn each_of_several_partial_writers_can_lose_its_part() {
+    let (world, buffer) = (World::new(1), Buffer::new(16));
+    let queue = world.queue(0);
+    queue.discard("first", buffer.part(0, 4));
+    queue.discard("second", buffer.part(4, 8));
+    queue.discard("third", buffer.part(8, 16));
+    let reader = queue.read("reader", &buffer);
+    world.lose("first");
+    world.recorder.complete_all();
+    assert!(reader.has_failed());
+    assert!(queue.group().read(&buffer).try_kernel("again").is_err());
+    queue.discard("first again", buffer.part(0, 4));
+    let last = queue.read("last", &buffer);
+    world.recorder.complete_all();
+    assert!(last.has_succeeded());
+}
+
+#[test]
+fn a_failed_copy_is_retried_by_the_next_command() {
+    let (world, buffer) = (World::new(1), Buffer::new(8).initialized());
+    let queue = world.queue(0);
+    let first = queue.read("first", &buffer);
+    let second = queue.read("second", &buffer);
+    world.recorder.lose(0);
+    assert!(first.has_failed() && second.has_failed());
+    let third = queue.read("third", &buffer);
+    assert_eq!(world.copies().len(), 2);
+    world.recorder.complete_all();
+    assert!(third.has_succeeded());
+    assert_eq!(buffer.read(&world), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn a_failed_copy_to_the_host_is_retried_by_the_next_host_accessor() {
+    let (world, buffer) = (World::new(1), Buffer::new(8).initialized());
+    world.queue(0).group().access(&buffer, ReadWrite, false, Change::Add(1)).kernel("writer");
+    world.recorder.complete_all();
+    let access = HostThread::start(&buffer, Read);
+    eventually(|| world.copies().len() == 2);
+    world.recorder.lose(2);
+    assert!(access.granted().is_err());
+    access.release();
+    assert_eq!(buffer.read(&world), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_writer_whose_copy_failed_loses_the_data() {
+    let (world, buffer) = (World::new(1), Buffer::new(8).initialized());
+    let queue = world.queue(0);
+    let writer = queue.update("writer", &buffer);
+    world.recorder.lose(0);
+    assert!(writer.has_failed());
+    assert!(queue.group().read(&buffer).try_kernel("reader").is_err());
+}
+
+#[test]
+fn a_failure_travels_to_the_copy_and_the_command_that_needs_it() {
+    let (world, buffer) = (World::new(2), Buffer::new(8));
+    world.queue(0).update("failing", &buffer);
+    let reader = world.queue(1).read("reader", &buffer);
+    world.lose("failing");
+    assert_eq!(
+        reader.failure().unwrap().root().command(),
+        "kernel \"failing\"".to_owned() + " (" + &location(&world) + ")"
+    );
+    assert_eq!(world.recorder.pending(), [0; 0]);
+}
+
+fn location(world: &World) -> String {
+    let failure = world.queue(0).group().kernel("location");
+    world.lose("location");
+    let text = failure.failure().unwrap().command().to_owned();
+    text.trim_start_matches("kernel \"location\" (").trim_end_matches(')').to_owned()
+}
+
+#[test]
+fn failing_enqueue_registers_nothing() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("first", &buffer);
+    world.recorder.refuse_command(1);
+    let error = queue.group().update(&buffer).try_kernel("refused").unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Runtime);
+    queue.read("reader", &buffer);
+    assert_eq!(world.waits("reader"), ["first"]);
+    world.recorder.complete_all();
+    assert!(!world.has("refused") && queue.queue.is_idle());
+}
+
+#[test]
+fn a_refused_copy_refuses_the_command_and_the_next_one_tries_again() {
+    let (world, buffer) = (World::new(1), Buffer::new(8).initialized());
+    let queue = world.queue(0);
+    world.recorder.refuse_command(1);
+    assert!(queue.group().update(&buffer).try_kernel("refused").is_err());
+    assert!(world.recorder.is_empty());
+    queue.read("reader", &buffer);
+    assert_eq!(world.waits("reader"), ["copy"]);
+}
+
+#[test]
+fn copies_of_a_refused_command_stay_useful() {
+    let (world, buffer) = (World::new(1), Buffer::new(8).initialized());
+    let queue = world.queue(0);
+    world.recorder.refuse_command(2);
+    assert!(queue.group().update(&buffer).try_kernel("refused").is_err());
+    let reader = queue.read("reader", &buffer);
+    assert_eq!((world.copies().len(), world.waits("reader")), (1, vec!["copy".to_owned()]));
+    world.recorder.complete_all();
+    assert!(reader.has_succeeded());
+}
+
+#[test]
+fn memory_exhausted_on_a_device_is_an_error_and_nothing_is_enqueued() {
+    let (world, buffer) = (World::new(2), Buffer::new(8).initialized());
+    world.recorder.refuse_allocation(1);
+    let error = world.queue(0).group().read(&buffer).try_kernel("refused").unwrap_err();
+    assert_eq!(error.code(), ErrorCode::MemoryAllocation);
+    assert!(world.recorder.is_empty());
+    world.queue(1).read("elsewhere", &buffer);
+    world.queue(0).read("again", &buffer);
+    assert_eq!(world.copies().len(), 2);
+}
+
+/// A copy of eight bytes from a leaked place on the host to another.
+fn copy_command() -> Command {
+    let places = Box::leak(Box::new([[0u64; 1]; 2]));
+    let [source, target] = places.each_mut().map(|place| Rectangle {
+        memory: MemoryId::HOST,
+        pointer: place.as_mut_ptr().cast(),
+        row_pitch: 8,
+        slice_pitch: 8,
+    });
+    Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] })
+}
+
+#[test]
+fn a_command_of_several_copies_ends_with_all_of_them() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    let group = queue.group().update(&buffer).command(copy_command()).command(copy_command());
+    let node = group.command(copy_command()).submit().unwrap();
+    queue.read("reader", &buffer);
+    assert_eq!(world.recorder.command(2).waits_for(), [0, 1]);
+    assert_eq!(world.recorder.command(3).waits_for(), [2]);
+    for index in 0..3 {
+        assert!(!node.is_complete());
+        world.recorder.complete(index);
+    }
+    assert!(node.has_succeeded());
+}
+
+#[test]
+fn a_command_of_several_copies_holds_its_memory_until_the_last_ends_although_one_is_refused() {
+    for refused in [2, 3] {
+        let (world, buffer) = (World::new(1), Buffer::new(8));
+        let queue = world.queue(0);
+        let held = Arc::new(());
+        world.recorder.refuse_command(refused);
+        let group = queue.group().update(&buffer).hold(held.clone());
+        let group = group.command(copy_command()).command(copy_command()).command(copy_command());
+        // Whether it is told now or later: the first copies are under way.
+        let result = group.submit();
+        assert_eq!(world.recorder.len() as u64, refused - 1);
+        assert_eq!(Arc::strong_count(&held), 2, "the copies under way use the memory");
+        let overwrite = queue.discard("overwrite", &buffer);
+        assert!(!overwrite.is_handed_over() || world.waits("overwrite").len() + 1 >= refused as usize);
+        world.recorder.complete_all();
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert!(result.map_or(true, |node| node.has_failed()));
+        assert!(overwrite.has_succeeded());
+    }
+}
+
+#[test]
+fn a_panic_in_a_host_task_fails_it_and_nothing_else() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    let task = queue.group().update(&buffer).host_task(|| panic!("a host task of a test"));
+    let reader = queue.read("reader", &buffer);
+    eventually(|| reader.is_complete());
+    let failure = task.failure().unwrap();
+    assert!(matches!(failure.kind(), FailureKind::Panic { message, .. } if message == "a host task of a test"));
+    assert!(matches!(reader.failure().unwrap().kind(), FailureKind::Dependency(_)));
+    let next = queue.group().host_task(|| {});
+    eventually(|| next.has_succeeded());
+}
+
+/// Panics when it is dropped.
+struct PanicsAtTheEnd;
+
+impl Drop for PanicsAtTheEnd {
+    fn drop(&mut self) {
+        panic!("a destructor of a test");
+    }
+}
+
+#[test]
+fn a_panicking_destructor_of_a_held_value_keeps_nothing_from_ending() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    let access = host(&buffer, ReadWrite).unwrap();
+    let first = queue.group().update(&buffer).hold(PanicsAtTheEnd).kernel("first");
+    let second = queue.update("second", &buffer);
+    drop(access);
+    world.recorder.complete_all();
+    assert!(first.has_succeeded() && second.has_succeeded());
+    // The thread that met the panic still resumes delayed commands.
+    let access = host(&Buffer::new(1), Read).unwrap();
+    drop(access);
+    let access = host(&buffer, Read);
+    drop(access);
+    let other = Buffer::new(8);
+    let access = host(&other, Read).unwrap();
+    let third = queue.update("third", &other);
+    drop(access);
+    assert!(third.is_handed_over());
+}
+
+#[test]
+fn a_panicking_destructor_of_a_host_task_that_cannot_run_keeps_nothing_from_ending() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    let captured = PanicsAtTheEnd;
+    let task = queue.group().read(&buffer).host_task(move || {
+        let _captured = &captured;
+    });
+    let other = queue.group().update(&buffer).host_task(|| {});
+    world.lose("failing");
+    assert!(task.has_failed() && other.has_failed());
+}
+
+/// Says whether a runtime's lock can be taken while it is dropped.
+struct Locks(Buffer, Arc<Queue>, std::sync::mpsc::Sender<bool>);
+
+impl Drop for Locks {
+    fn drop(&mut self) {
+        let (view, queue) = (self.0.0.clone(), self.1.clone());
+        let (done, is_done) = channel();
+        // On another thread, so that a lock that is held fails the test instead of hanging it.
+        std::thread::spawn(move || {
+            drop(view.core.lock());
+            queue.is_idle();
+            let _ = done.send(());
+        });
+        let _ = self.2.send(is_done.recv_timeout(PATIENCE / 20).is_ok());
+    }
+}
+
+#[test]
+fn values_of_the_user_end_outside_the_locks_also_when_a_command_is_refused() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.in_order_queue(0);
+    let (tell, was_free) = channel();
+    let locks = || Locks(buffer.clone(), queue.queue.clone(), tell.clone());
+
+    world.recorder.refuse_command(1);
+    assert!(queue.group().update(&buffer).hold(locks()).try_kernel("refused").is_err());
+    assert!(was_free.recv_timeout(PATIENCE).unwrap(), "refused");
+
+    world.recorder.set_mode(oxisycl_backend::recording::CompletionMode::AtOnce);
+    queue.group().update(&buffer).hold(locks()).kernel("at once");
+    assert!(was_free.recv_timeout(PATIENCE).unwrap(), "completed at once");
+
+    world.recorder.set_mode(oxisycl_backend::recording::CompletionMode::Manual);
+    queue.group().update(&buffer).hold(locks()).kernel("later");
+    world.complete("later");
+    assert!(was_free.recv_timeout(PATIENCE).unwrap(), "completed later");
+
+    let failing = queue.update("failing", &buffer);
+    world.lose("failing");
+    assert!(failing.has_failed());
+    assert!(queue.group().read(&buffer).hold(locks()).try_kernel("lost").is_err());
+    assert!(was_free.recv_timeout(PATIENCE).unwrap(), "not even enqueued");
+}
+
+/// A queue with a handler that collects.
+fn collecting(world: &World) -> (Arc<Queue>, Arc<AsyncErrors>, Arc<Mutex<Vec<Error>>>) {
+    let collected: Arc<Mutex<Vec<Error>>> = Arc::default();
+    let into = collected.clone();
+    let errors = AsyncErrors::new(Some(Arc::new(move |errors| into.lock().extend(errors))));
+    let queue = Queue::new(&world.context, &world.devices[0], QueueOptions::default(), errors.clone()).unwrap();
+    (queue, errors, collected)
+}
+
+#[test]
+fn each_error_reaches_the_handler_once_and_the_oldest_first() {
+    let world = World::new(1);
+    let (queue, errors, collected) = collecting(&world);
+    let buffer = Buffer::new(8);
+    let device = world.devices[0].clone();
+    let queue = crate::support::TestQueue { queue, device };
+    queue.update("first", &buffer);
+    queue.read("second", &buffer);
+    world.lose("first");
+    assert!(errors.deliver());
+    assert!(!errors.deliver());
+    let texts: Vec<String> = collected.lock().iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 2);
+    assert!(texts[0].contains("\"first\"") && texts[1].contains("\"second\""), "{texts:?}");
+}
+
+#[test]
+fn errors_of_a_queue_that_is_gone_reach_the_handler() {
+    let world = World::new(1);
+    let (queue, _, collected) = collecting(&world);
+    let device = world.devices[0].clone();
+    let queue = crate::support::TestQueue { queue, device };
+    queue.group().kernel("before");
+    queue.group().kernel("after");
+    world.lose("before");
+    drop(queue);
+    eventually(|| collected.lock().len() == 1);
+    world.lose("after");
+    eventually(|| collected.lock().len() == 2);
+}
+
+#[test]
+fn a_host_accessor_tells_what_the_data_was_lost_for() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    world.queue(0).update("failing", &buffer);
+    let access = HostThread::start(&buffer, Write);
+    assert!(access.is_waiting());
+    world.lose("failing");
+    let error = access.granted().unwrap_err();
+    access.release();
+    assert!(error.to_string().contains("lost"), "{error}");
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("\"failing\""));
+}

@@ -1,0 +1,430 @@
+//! Pages: which ones an accessor requires, conflicts, and few transfers (S-R20 to S-R23, S-R26, S-R30, S-R32 to S-R38).
+
+use oxisycl::prelude::*;
+
+use crate::harness::{Env, queue_on, tests};
+use crate::support::{
+    Gate, Random, assert_completes, assert_held_back, counted, iota, read_on, touch, touch_range, update_range,
+    write_positions,
+};
+
+tests![
+    the_page_range_in_one_dimension_is_every_page_touched,
+    the_page_range_in_two_dimensions_is_every_page_touched,
+    the_page_range_in_three_dimensions_is_every_page_touched,
+    random_page_ranges_are_exact,
+    an_empty_range_touches_no_page,
+    each_page_has_a_state_of_its_own_on_each_device,
+    a_write_to_a_page_moves_that_page_only,
+    a_write_across_a_page_border_moves_both_pages,
+    adjacent_outdated_pages_are_moved_by_one_copy,
+    adjacent_outdated_pages_of_a_plane_are_moved_by_one_copy,
+    outdated_pages_with_gaps_are_moved_by_one_copy_each_run,
+    pages_with_different_sources_are_fetched_from_each,
+    reads_do_not_conflict,
+    writes_to_different_pages_do_not_conflict,
+    a_write_and_a_read_of_different_pages_do_not_conflict,
+    accesses_of_one_page_conflict_although_the_elements_differ,
+    one_common_page_makes_a_conflict,
+    pages_that_meet_only_in_one_dimension_do_not_conflict,
+    different_buffers_never_conflict,
+    by_default_disjoint_ranges_are_ordered,
+    disjoint_pages_run_at_the_same_time,
+    reinterpreted_access_conflicts_by_pages,
+    reinterpreted_access_moves_every_byte_it_needs,
+];
+
+/// Elements in the pages of `page` that a range touches.
+fn elements_in_pages<const D: usize>(
+    extent: [usize; D],
+    page: [usize; D],
+    offset: [usize; D],
+    range: [usize; D],
+) -> u64 {
+    if range.contains(&0) {
+        return 0;
+    }
+    let in_dimension = |d: usize| {
+        let begin = offset[d] / page[d] * page[d];
+        let end = (offset[d] + range[d]).div_ceil(page[d]) * page[d];
+        end.min(extent[d]) - begin
+    };
+    (0..D).map(in_dimension).product::<usize>() as u64
+}
+
+/// Checks how many bytes move for a read of that range after everything was written elsewhere.
+#[track_caller]
+fn check_page_range<const D: usize>(
+    env: &Env,
+    extent: [usize; D],
+    page: [usize; D],
+    offset: [usize; D],
+    range: [usize; D],
+) {
+    let buffer = BufferOptions::new().page_size(page).uninit::<i32>(extent).unwrap();
+    write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
+    let (since, ()) = counted(|| touch_range(&env.queue(), &buffer, offset, range).wait().unwrap());
+    let expected = elements_in_pages(extent, page, offset, range);
+    assert_eq!(since.transferred_bytes(), 4 * expected, "{extent:?} {page:?} {offset:?} {range:?}");
+    // A box of pages is one copy.
+    assert_eq!(since.transfers(), u64::from(expected > 0), "{extent:?} {page:?} {offset:?} {range:?}");
+}
+
+fn the_page_range_in_one_dimension_is_every_page_touched(env: &Env) {
+    assert_eq!(elements_in_pages([10], [4], [3], [2]), 8);
+    for (offset, range) in
+        [(0, 4), (0, 1), (1, 2), (3, 1), (3, 2), (0, 5), (4, 4), (4, 5), (7, 2), (8, 2), (9, 1), (0, 10), (0, 8)]
+    {
+        check_page_range(env, [10], [4], [offset], [range]);
+    }
+}
+
+fn the_page_range_in_two_dimensions_is_every_page_touched(env: &Env) {
+    for (offset, range) in [
+        ([0, 0], [4, 4]),
+        ([1, 1], [2, 2]),
+        ([3, 3], [2, 2]),
+        ([0, 0], [5, 4]),
+        ([0, 0], [4, 5]),
+        ([4, 8], [1, 1]),
+        ([8, 8], [2, 2]),
+        ([3, 0], [1, 10]),
+        ([0, 3], [10, 2]),
+        ([0, 0], [10, 10]),
+    ] {
+        check_page_range(env, [10, 10], [4, 4], offset, range);
+        check_page_range(env, [10, 10], [3, 7], offset, range);
+        check_page_range(env, [10, 10], [1, 10], offset, range);
+        check_page_range(env, [10, 10], [20, 1], offset, range);
+    }
+}
+
+fn the_page_range_in_three_dimensions_is_every_page_touched(env: &Env) {
+    for (offset, range) in [
+        ([0, 0, 0], [2, 2, 2]),
+        ([1, 1, 1], [1, 1, 1]),
+        ([1, 1, 1], [2, 2, 2]),
+        ([3, 4, 5], [2, 2, 2]),
+        ([4, 5, 6], [1, 1, 1]),
+        ([0, 5, 0], [5, 1, 7]),
+        ([0, 0, 6], [5, 6, 1]),
+        ([0, 0, 0], [5, 6, 7]),
+    ] {
+        check_page_range(env, [5, 6, 7], [2, 2, 2], offset, range);
+        check_page_range(env, [5, 6, 7], [3, 1, 4], offset, range);
+    }
+}
+
+fn random_page_ranges_are_exact(env: &Env) {
+    let mut random = Random::new(env.seed());
+    for _ in 0..30 {
+        let extent: [usize; 3] = std::array::from_fn(|_| 1 + random.below(9));
+        let page: [usize; 3] = std::array::from_fn(|_| 1 + random.below(5));
+        let intervals: [(usize, usize); 3] = std::array::from_fn(|d| random.interval(extent[d]));
+        check_page_range(env, extent, page, intervals.map(|(begin, _)| begin), intervals.map(|(_, length)| length));
+    }
+}
+
+fn an_empty_range_touches_no_page(env: &Env) {
+    for offset in [0, 3, 4, 10] {
+        check_page_range(env, [10], [4], [offset], [0]);
+    }
+    check_page_range(env, [10, 10], [4, 4], [3, 3], [0, 4]);
+    check_page_range(env, [10, 10], [4, 4], [3, 3], [4, 0]);
+}
+
+fn each_page_has_a_state_of_its_own_on_each_device(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(16), 16).unwrap();
+    let queues: Vec<Queue> = env.devices().iter().map(queue_on).collect();
+    for queue in &queues {
+        touch(queue, &buffer).wait().unwrap();
+    }
+    for (i, queue) in queues.iter().enumerate() {
+        update_range(queue, &buffer, 4 * i, 4, move |x| x + 100 * (i as i32 + 1)).wait().unwrap();
+    }
+    // On device `i`, page `i` and the one that nobody wrote are up to date, and the two others are not.
+    for (i, queue) in queues.iter().enumerate() {
+        for page in [i, 3] {
+            let (since, ()) = counted(|| touch_range(queue, &buffer, 4 * page, 4).wait().unwrap());
+            assert_eq!(since.transfers(), 0, "page {page} on device {i}");
+        }
+    }
+    for (i, queue) in queues.iter().enumerate() {
+        for page in (0..3).filter(|&page| page != i) {
+            let (since, ()) = counted(|| touch_range(queue, &buffer, 4 * page, 4).wait().unwrap());
+            assert_eq!((since.transfers(), since.transferred_bytes()), (1, 16), "page {page} on device {i}");
+        }
+    }
+    let expected: Vec<i32> = (0..16).map(|i| if i < 12 { i + 100 * (i / 4 + 1) } else { i }).collect();
+    assert_eq!(buffer.to_vec().unwrap(), expected);
+}
+
+fn a_write_to_a_page_moves_that_page_only(env: &Env) {
+    let buffer = BufferOptions::new().page_size([2, 4]).uninit::<i32>([8, 8]).unwrap();
+    write_positions(&env.queue(), &buffer, 0);
+    touch(&env.other_queue(), &buffer);
+    update_range(&env.other_queue(), &buffer, [5, 1], [1, 2], |_| -1).wait().unwrap();
+    let (since, ()) = counted(|| touch_range(&env.queue(), &buffer, [0, 0], [4, 8]).wait().unwrap());
+    assert_eq!(since.transfers(), 0);
+    let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 4 * 8));
+    let mut expected = iota(64);
+    expected[41..43].fill(-1);
+    assert_eq!(read_on(&env.queue(), &buffer), expected);
+}
+
+fn a_write_across_a_page_border_moves_both_pages(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
+    write_positions(&env.queue(), &buffer, 0);
+    touch(&env.other_queue(), &buffer);
+    update_range(&env.other_queue(), &buffer, 3, 2, |x| -x).wait().unwrap();
+    let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 32));
+}
+
+fn adjacent_outdated_pages_are_moved_by_one_copy(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).uninit::<i32>(64).unwrap();
+    // Written by different kernels in a random order, so that nothing but the pages themselves can join them.
+    for page in [3, 0, 6, 5, 1, 7, 2, 4, 15, 9, 11, 10, 8, 14, 13, 12] {
+        update_range(&env.other_queue(), &buffer, 4 * page, 4, move |_| page as i32);
+    }
+    let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 256));
+    assert_eq!(read_on(&env.queue(), &buffer), (0..64).map(|i| i / 4).collect::<Vec<_>>());
+}
+
+fn adjacent_outdated_pages_of_a_plane_are_moved_by_one_copy(env: &Env) {
+    let buffer = BufferOptions::new().page_size([2, 2]).uninit::<i32>([8, 8]).unwrap();
+    write_positions(&env.other_queue(), &buffer, 0);
+    touch(&env.queue(), &buffer).wait().unwrap();
+    let rewrite = |pages: &[[usize; 2]]| {
+        for &[y, x] in pages {
+            update_range(&env.other_queue(), &buffer, [2 * y, 2 * x], [2, 2], |x| x + 1).wait().unwrap();
+        }
+        let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+        assert_eq!(since.transferred_bytes(), 16 * pages.len() as u64);
+        since.transfers()
+    };
+    // A row, a column and a block of pages.
+    assert_eq!(rewrite(&[[1, 0], [1, 1], [1, 2], [1, 3]]), 1);
+    assert_eq!(rewrite(&[[0, 2], [1, 2], [2, 2], [3, 2]]), 1);
+    assert_eq!(rewrite(&[[1, 1], [2, 2], [1, 2], [2, 1]]), 1);
+    // An L takes two boxes, a diagonal one each.
+    assert_eq!(rewrite(&[[0, 0], [1, 0], [1, 1]]), 2);
+    assert_eq!(rewrite(&[[0, 0], [1, 1], [2, 2]]), 3);
+    assert_eq!(buffer.to_vec().unwrap(), read_on(&env.other_queue(), &buffer));
+}
+
+fn outdated_pages_with_gaps_are_moved_by_one_copy_each_run(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).uninit::<i32>(64).unwrap();
+    write_positions(&env.queue(), &buffer, 0);
+    touch(&env.other_queue(), &buffer);
+    // Runs of 1, 2 and 3 pages.
+    for page in [1, 3, 4, 8, 9, 10] {
+        update_range(&env.other_queue(), &buffer, 4 * page, 4, |x| -x).wait().unwrap();
+    }
+    let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (3, 6 * 16));
+    let expected =
+        iota(64).iter().map(|&x| if [1, 3, 4, 8, 9, 10].contains(&(x / 4)) { -x } else { x }).collect::<Vec<_>>();
+    assert_eq!(read_on(&env.queue(), &buffer), expected);
+}
+
+fn pages_with_different_sources_are_fetched_from_each(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
+    update_range(&env.other_queue(), &buffer, 0, 8, |_| 1);
+    update_range(&env.third_queue(), &buffer, 8, 8, |_| 2);
+    let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (2, 64));
+    assert_eq!(read_on(&env.queue(), &buffer), [[1; 8], [2; 8]].concat());
+}
+
+/// A buffer of four pages of four elements.
+fn paged() -> Buffer<i32, 1> {
+    BufferOptions::new().page_size(4).from_vec(iota(16), 16).unwrap()
+}
+
+fn read_gate(queue: &Queue, buffer: &Buffer<i32, 1>, offset: usize, range: usize) -> Gate {
+    Gate::new(queue, |cg| {
+        cg.access_range(buffer, Read, range, offset);
+    })
+}
+
+fn write_gate(queue: &Queue, buffer: &Buffer<i32, 1>, offset: usize, range: usize) -> Gate {
+    Gate::new(queue, |cg| {
+        cg.access_range(buffer, ReadWrite, range, offset);
+    })
+}
+
+fn reads_do_not_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let gate = read_gate(&queue, &buffer, 0, 16);
+    let reader = touch(&queue, &buffer);
+    assert_completes(&reader);
+    assert_completes(&touch(&env.in_order_queue(), &buffer));
+    assert_completes(&touch(&env.other_queue(), &buffer));
+    assert!(!gate.event().is_complete());
+    assert_eq!(buffer.host_access(Read).unwrap()[3], 3);
+    gate.open();
+}
+
+fn writes_to_different_pages_do_not_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffer = paged();
+    touch(&queue, &buffer).wait().unwrap();
+    let gate = write_gate(&queue, &buffer, 0, 4);
+    for page in 1..4 {
+        assert_completes(&update_range(&queue, &buffer, 4 * page, 4, |x| -x));
+    }
+    gate.open();
+    assert_eq!(buffer.to_vec().unwrap()[3..6], [3, -4, -5]);
+}
+
+fn a_write_and_a_read_of_different_pages_do_not_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffer = paged();
+    let gate = write_gate(&queue, &buffer, 5, 1);
+    assert_completes(&touch_range(&queue, &buffer, 0, 4));
+    assert_completes(&touch_range(&env.other_queue(), &buffer, 8, 8));
+    gate.open();
+    let gate = read_gate(&queue, &buffer, 0, 8);
+    assert_completes(&update_range(&queue, &buffer, 8, 8, |x| x));
+    gate.open();
+}
+
+fn accesses_of_one_page_conflict_although_the_elements_differ(env: &Env) {
+    let queue = env.queue();
+    let buffer = paged();
+    let gate = write_gate(&queue, &buffer, 4, 1);
+    let (reader, writer) = (touch_range(&queue, &buffer, 6, 1), update_range(&queue, &buffer, 7, 1, |x| x + 1));
+    assert_held_back(&reader);
+    assert_held_back(&writer);
+    gate.open();
+    writer.wait().unwrap();
+    assert!(reader.is_complete());
+    let gate = read_gate(&queue, &buffer, 0, 1);
+    let writer = update_range(&queue, &buffer, 3, 1, |x| x + 1);
+    assert_held_back(&writer);
+    gate.open();
+    assert_completes(&writer);
+}
+
+fn one_common_page_makes_a_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffer = paged();
+    let gate = write_gate(&queue, &buffer, 0, 5);
+    let common = touch_range(&queue, &buffer, 7, 2);
+    assert_held_back(&common);
+    assert_completes(&touch_range(&queue, &buffer, 8, 8));
+    gate.open();
+    assert_completes(&common);
+}
+
+fn pages_that_meet_only_in_one_dimension_do_not_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffer = BufferOptions::new().page_size([2, 3]).from_vec(iota(36), [6, 6]).unwrap();
+    let gate = Gate::new(&queue, |cg| {
+        cg.access_range(&buffer, ReadWrite, [2, 1], [2, 1]);
+    });
+    // The same rows, the same columns, and a corner.
+    assert_completes(&update_range(&queue, &buffer, [2, 3], [2, 3], |x| x));
+    assert_completes(&update_range(&queue, &buffer, [4, 0], [2, 3], |x| x));
+    assert_completes(&update_range(&queue, &buffer, [0, 0], [2, 6], |x| x));
+    let common = update_range(&queue, &buffer, [1, 2], [2, 1], |x| x);
+    assert_held_back(&common);
+    gate.open();
+    assert_completes(&common);
+}
+
+fn different_buffers_never_conflict(env: &Env) {
+    let queue = env.queue();
+    let buffers: Vec<_> = (0..4).map(|_| Buffer::from_vec(iota(16), 16).unwrap()).collect();
+    let gate = Gate::writing(&queue, &buffers[0]);
+    let group = queue.submit(|cg| {
+        let [a, b, c] = [1, 2, 3].map(|i| cg.access(&buffers[i], ReadWrite));
+        cg.parallel_for(16, move |item| a.update(item, |x| x + b.get(item) + c.get(item)))
+    });
+    assert_completes(&group.unwrap());
+    gate.open();
+}
+
+fn by_default_disjoint_ranges_are_ordered(env: &Env) {
+    let queue = env.queue();
+    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let gate = write_gate(&queue, &buffer, 0, 4);
+    let (writer, reader) = (update_range(&queue, &buffer, 8, 4, |x| x + 1), touch_range(&queue, &buffer, 15, 1));
+    assert_held_back(&writer);
+    assert_held_back(&reader);
+    gate.open();
+    assert_completes(&writer);
+    assert_completes(&reader);
+}
+
+fn disjoint_pages_run_at_the_same_time(env: &Env) {
+    // Two host tasks that meet: each waits for the other.
+    let queue = env.queue();
+    let buffer = paged();
+    let meeting = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let tasks: Vec<Event> = [0, 8]
+        .iter()
+        .map(|&offset| {
+            let meeting = meeting.clone();
+            let task = queue.submit(|cg| {
+                let mut part = cg.access_host_range(&buffer, ReadWrite, 8, offset);
+                cg.host_task(move |scope| {
+                    meeting.wait();
+                    part.slice_mut(scope).fill(offset as i32);
+                })
+            });
+            task.unwrap()
+        })
+        .collect();
+    for task in &tasks {
+        assert_completes(task);
+    }
+    assert_eq!(buffer.to_vec().unwrap(), [[0; 8], [8; 8]].concat());
+}
+
+fn reinterpreted_access_conflicts_by_pages(env: &Env) {
+    let queue = env.queue();
+    let buffer = paged();
+    let bytes = buffer.reinterpret::<u8, 2>([8, 8]).unwrap();
+    let touch_rows = |first: usize, n_rows: usize| {
+        let kernel = queue.submit(|cg| {
+            cg.access_range(&bytes, Read, [n_rows, 8], [first, 0]);
+            cg.single_task(|_| {})
+        });
+        kernel.unwrap()
+    };
+    // Rows of 8 bytes: the page of elements 4 to 7 is rows 2 and 3.
+    let gate = write_gate(&queue, &buffer, 4, 4);
+    assert_completes(&touch_rows(0, 2));
+    assert_completes(&touch_rows(4, 4));
+    let common = touch_rows(3, 1);
+    assert_held_back(&common);
+    gate.open();
+    assert_completes(&common);
+}
+
+fn reinterpreted_access_moves_every_byte_it_needs(env: &Env) {
+    let buffer = BufferOptions::new().page_size([1, 4]).uninit::<i32>([4, 8]).unwrap();
+    let view = buffer.reinterpret::<i32, 2>([8, 4]).unwrap();
+    for (offset, range) in [([0, 0], [1, 4]), ([1, 1], [3, 2]), ([7, 3], [1, 1]), ([2, 0], [4, 1])] {
+        write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
+        let seen = Buffer::<i32, 2>::uninit(range).unwrap();
+        let (since, ()) = counted(|| {
+            let kernel = env.queue().submit(|cg| {
+                let (from, to) = (cg.access_range(&view, Read, range, offset), cg.access(&seen, Write.no_init()));
+                cg.parallel_for(range, move |item| to.set(item, from.get(item)))
+            });
+            kernel.unwrap().wait().unwrap();
+        });
+        let expected: Vec<i32> = (0..range[0] * range[1])
+            .map(|i| ((offset[0] + i / range[1]) * 4 + offset[1] + i % range[1]) as i32)
+            .collect();
+        assert_eq!(seen.to_vec().unwrap(), expected);
+        let least = 4 * expected.len() as u64;
+        assert!((least..=128).contains(&since.transferred_bytes()), "{offset:?} {range:?}");
+    }
+}

@@ -1,0 +1,394 @@
+//! Order by events, within and across contexts; failed dependencies.
+
+use oxisycl::prelude::*;
+use oxisycl::{EventStatus, Result};
+
+use crate::harness::{Env, tests};
+use crate::support::{Gate, assert_completes, assert_held_back, code, counted, iota, update, write_positions};
+
+tests![
+    a_command_starts_after_an_event_it_depends_on,
+    a_command_starts_after_all_events_it_depends_on,
+    repeated_and_completed_events_do_no_harm,
+    a_default_event_is_complete,
+    events_order_commands_of_different_queues,
+    events_order_commands_of_different_devices,
+    events_order_commands_of_different_contexts_of_one_device,
+    a_dependency_on_another_context_is_counted,
+    a_group_without_a_command_completes_after_its_dependencies,
+    a_barrier_completes_after_the_events_named,
+    a_diamond_of_events_runs_in_order,
+    an_event_outlives_its_queue,
+    event_handles_compare_by_command,
+    the_status_of_an_event_follows_its_command,
+    a_command_that_depends_on_a_failed_event_does_not_run,
+    a_submission_that_depends_on_a_known_failure_is_refused,
+    data_of_a_failed_writer_is_lost_until_it_is_replaced,
+    a_failure_leaves_other_buffers_and_queues_alone,
+    waiting_for_several_events_tells_the_first_failure,
+];
+
+fn a_command_starts_after_an_event_it_depends_on(env: &Env) {
+    let queue = env.queue();
+    let slice = queue.malloc_device::<i32>(1).unwrap();
+    let pointer = slice.pointer();
+    let gate = Gate::new(&queue, |_| {});
+    let mut last = gate.event().clone();
+    for i in 1..20 {
+        let kernel = queue.submit(|cg| {
+            cg.depends_on(&last);
+            // SAFETY: each kernel runs after the one before.
+            cg.single_task(move |_| unsafe {
+                let old = if i == 1 { 0 } else { pointer.read(0) };
+                pointer.write(0, old * 2 + 1);
+            })
+        });
+        last = kernel.unwrap();
+    }
+    assert_held_back(&last);
+    gate.open();
+    last.wait().unwrap();
+    assert_eq!(slice.to_vec(&queue).unwrap(), [(1 << 19) - 1]);
+}
+
+fn a_command_starts_after_all_events_it_depends_on(env: &Env) {
+    let queue = env.queue();
+    let gates: Vec<Gate> = (0..4).map(|_| Gate::new(&queue, |_| {})).collect();
+    let events: Vec<Event> = gates.iter().map(|gate| gate.event().clone()).collect();
+    let kernel = queue.submit(|cg| {
+        cg.depends_on_all(&events);
+        cg.single_task(|_| {})
+    });
+    let kernel = kernel.unwrap();
+    for gate in gates {
+        assert_held_back(&kernel);
+        gate.open();
+    }
+    assert_completes(&kernel);
+}
+
+fn repeated_and_completed_events_do_no_harm(env: &Env) {
+    let queue = env.queue();
+    let done = queue.single_task(|_| {}).unwrap();
+    done.wait().unwrap();
+    let gate = Gate::new(&queue, |_| {});
+    let kernel = queue.submit(|cg| {
+        for _ in 0..5 {
+            cg.depends_on(&done);
+            cg.depends_on(gate.event());
+            cg.depends_on(&Event::default());
+        }
+        cg.single_task(|_| {})
+    });
+    let kernel = kernel.unwrap();
+    assert_held_back(&kernel);
+    gate.open();
+    assert_completes(&kernel);
+}
+
+fn a_default_event_is_complete(_env: &Env) {
+    let event = Event::default();
+    assert_eq!(event.status(), EventStatus::Complete);
+    event.wait().unwrap();
+    event.wait_and_throw().unwrap();
+    assert!(event.dependencies().is_empty() && !event.is_host_task());
+    assert_eq!(event, Event::default());
+    assert_eq!(code(event.profile()), ErrorCode::Invalid);
+}
+
+/// A kernel on `second` that reads what a kernel on `first` wrote, ordered by an event only.
+fn check_event_order(first: &Queue, second: &Queue) -> Result {
+    let memory = first.malloc_host::<i32>(64)?;
+    let pointer = memory.pointer();
+    let gate = Gate::new(first, |_| {});
+    let writer = first.submit(|cg| {
+        cg.depends_on(gate.event());
+        // SAFETY: each work-item writes its own element, and the reader waits for this kernel.
+        cg.parallel_for(64, move |item| unsafe { pointer.write(item.index(), 7) })
+    })?;
+    let sums = Buffer::<i32, 1>::uninit(1)?;
+    let reader = second.submit(|cg| {
+        cg.depends_on(&writer);
+        let sums = cg.access(&sums, Write);
+        // SAFETY: the writer has ended.
+        cg.single_task(move |task| sums.set_at(task, 0, (0..64).map(|i| unsafe { pointer.read(i) }).sum()))
+    })?;
+    assert_held_back(&reader);
+    gate.open();
+    assert_eq!(sums.to_vec()?, [448]);
+    assert!(writer.is_complete());
+    Ok(())
+}
+
+fn events_order_commands_of_different_queues(env: &Env) {
+    check_event_order(&env.queue(), &env.queue()).unwrap();
+    check_event_order(&env.in_order_queue(), &env.queue()).unwrap();
+    check_event_order(&env.queue(), &env.in_order_queue()).unwrap();
+}
+
+fn events_order_commands_of_different_devices(env: &Env) {
+    check_event_order(&env.queue(), &env.other_queue()).unwrap();
+    check_event_order(&env.other_queue(), &env.queue()).unwrap();
+}
+
+fn events_order_commands_of_different_contexts_of_one_device(env: &Env) {
+    let in_own_context = || {
+        let context = Context::new(std::slice::from_ref(env.device())).unwrap();
+        Queue::builder().device(env.device()).context(&context).build().unwrap()
+    };
+    let (first, second) = (in_own_context(), in_own_context());
+    assert!(first.context() != second.context());
+    check_event_order(&first, &second).unwrap();
+}
+
+fn a_dependency_on_another_context_is_counted(env: &Env) {
+    let first = env.queue();
+    let context = Context::new(std::slice::from_ref(env.device())).unwrap();
+    let second = Queue::builder().device(env.device()).context(&context).build().unwrap();
+    let gate = Gate::new(&first, |_| {});
+    let kernel = first.submit(|cg| {
+        cg.depends_on(gate.event());
+        cg.single_task(|_| {})
+    });
+    let kernel = kernel.unwrap();
+    let (since, dependent) = counted(|| {
+        let dependent = second.submit(|cg| {
+            cg.depends_on(&kernel);
+            cg.single_task(|_| {})
+        });
+        dependent.unwrap()
+    });
+    assert_eq!(since.cross_context_dependencies, 1);
+    assert_held_back(&dependent);
+    gate.open();
+    assert_completes(&dependent);
+    // Within one context the backend orders the commands itself.
+    let (since, ()) = counted(|| {
+        let gate = Gate::new(&first, |_| {});
+        let kernel = first.submit(|cg| {
+            cg.depends_on(gate.event());
+            cg.single_task(|_| {})
+        });
+        let kernel = kernel.unwrap();
+        let dependent = env.queue().submit(|cg| {
+            cg.depends_on(&kernel);
+            cg.single_task(|_| {})
+        });
+        gate.open();
+        dependent.unwrap().wait().unwrap();
+    });
+    assert_eq!(since.cross_context_dependencies, 0);
+}
+
+fn a_group_without_a_command_completes_after_its_dependencies(env: &Env) {
+    let queue = env.queue();
+    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let gate = Gate::writing(&queue, &buffer);
+    let by_event = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        Ok(())
+    });
+    let by_data = queue.submit(|cg| {
+        cg.access(&buffer, Read);
+        Ok(())
+    });
+    let (by_event, by_data) = (by_event.unwrap(), by_data.unwrap());
+    assert_held_back(&by_event);
+    assert_held_back(&by_data);
+    gate.open();
+    assert_completes(&by_event);
+    assert_completes(&by_data);
+}
+
+fn a_barrier_completes_after_the_events_named(env: &Env) {
+    let queue = env.queue();
+    let (first, second) = (Gate::new(&queue, |_| {}), Gate::new(&env.other_queue(), |_| {}));
+    let barrier = queue.submit_barrier([first.event(), second.event()]).unwrap();
+    assert_held_back(&barrier);
+    first.open();
+    assert_held_back(&barrier);
+    second.open();
+    assert_completes(&barrier);
+}
+
+fn a_diamond_of_events_runs_in_order(env: &Env) {
+    let queues = [env.queue(), env.other_queue(), env.third_queue()];
+    let (to, order) = std::sync::mpsc::channel();
+    let submit = |queue: &Queue, name: char, after: &[&Event]| {
+        let to = to.clone();
+        let task = queue.submit(|cg| {
+            cg.depends_on_all(after.iter().copied());
+            cg.host_task(move |_| to.send(name).unwrap())
+        });
+        task.unwrap()
+    };
+    let top = submit(&queues[0], 'a', &[]);
+    let (left, right) = (submit(&queues[1], 'b', &[&top]), submit(&queues[2], 'b', &[&top]));
+    let kernel = queues[0].submit(|cg| {
+        cg.depends_on(&right);
+        cg.single_task(|_| {})
+    });
+    submit(&queues[0], 'c', &[&left, &kernel.unwrap()]).wait().unwrap();
+    assert_eq!(order.try_iter().collect::<String>(), "abbc");
+}
+
+fn an_event_outlives_its_queue(env: &Env) {
+    let gate = Gate::new(&env.queue(), |_| {});
+    let event = {
+        let queue = env.queue();
+        let kernel = queue.submit(|cg| {
+            cg.depends_on(gate.event());
+            cg.single_task(|_| {})
+        });
+        kernel.unwrap()
+    };
+    let copy = event.clone();
+    drop(event);
+    assert_held_back(&copy);
+    gate.open();
+    copy.wait().unwrap();
+    copy.wait_and_throw().unwrap();
+}
+
+fn event_handles_compare_by_command(env: &Env) {
+    let queue = env.queue();
+    let (a, b) = (queue.single_task(|_| {}).unwrap(), queue.single_task(|_| {}).unwrap());
+    assert!(a == a.clone() && a != b && a != Event::default());
+    Event::wait_all([&a, &b]).unwrap();
+}
+
+fn the_status_of_an_event_follows_its_command(env: &Env) {
+    let queue = env.queue();
+    let (to, begun) = std::sync::mpsc::channel();
+    let (open, is_open) = std::sync::mpsc::channel::<()>();
+    let gate = Gate::new(&queue, |_| {});
+    let task = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        cg.host_task(move |_| {
+            to.send(()).unwrap();
+            let _ = is_open.recv();
+        })
+    });
+    let task = task.unwrap();
+    assert_eq!(task.status(), EventStatus::Submitted);
+    gate.open();
+    begun.recv().unwrap();
+    assert_eq!(task.status(), EventStatus::Running);
+    drop(open);
+    task.wait().unwrap();
+    assert_eq!(task.status(), EventStatus::Complete);
+}
+
+/// A kernel that panics once the gate is open.
+fn failing(queue: &Queue, gate: &Gate) -> Event {
+    let kernel = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        cg.single_task(|_| panic!("on purpose"))
+    });
+    kernel.unwrap()
+}
+
+fn a_command_that_depends_on_a_failed_event_does_not_run(env: &Env) {
+    for queue in [env.queue(), env.other_queue()] {
+        let first = env.queue();
+        let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+        let gate = Gate::new(&first, |_| {});
+        let failed = failing(&first, &gate);
+        let dependent = queue.submit(|cg| {
+            cg.depends_on(&failed);
+            let data = cg.access(&buffer, Write.no_init());
+            cg.parallel_for(4, move |item| data.set(item, -1))
+        });
+        let dependent = dependent.unwrap();
+        gate.open();
+        let error = dependent.wait().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Kernel);
+        let source = std::error::Error::source(&error).expect("the failure of the first command");
+        assert!(source.to_string().contains("on purpose"), "{error:?}");
+        assert_eq!(code(failed.wait()), ErrorCode::Kernel);
+        // What was to be replaced is lost, too.
+        assert_eq!(code(buffer.to_vec()), ErrorCode::Kernel);
+        let _ = (first.wait(), queue.wait());
+    }
+}
+
+fn a_submission_that_depends_on_a_known_failure_is_refused(env: &Env) {
+    let queue = env.queue();
+    let gate = Gate::new(&queue, |_| {});
+    let failed = failing(&queue, &gate);
+    gate.open();
+    assert_eq!(code(failed.wait()), ErrorCode::Kernel);
+    let (since, result) = counted(|| {
+        queue.submit(|cg| {
+            cg.depends_on(&failed);
+            cg.single_task(|_| {})
+        })
+    });
+    assert_eq!(code(result), ErrorCode::Event);
+    assert_eq!(since.nodes, 0);
+    assert_eq!(code(queue.submit_barrier([&failed])), ErrorCode::Event);
+    queue.single_task(|_| {}).unwrap().wait().unwrap();
+}
+
+fn data_of_a_failed_writer_is_lost_until_it_is_replaced(env: &Env) {
+    let queue = env.queue();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(8), 8).unwrap();
+    let failed = crate::support::update_range(&queue, &buffer, 0, 4, |_| panic!("on purpose"));
+    assert_eq!(code(failed.wait()), ErrorCode::Kernel);
+    assert_eq!(code(buffer.to_vec()), ErrorCode::Kernel);
+    let read = |queue: &Queue, first: usize| {
+        queue.submit(|cg| {
+            cg.access_range(&buffer, Read, 4, first);
+            cg.single_task(|_| {})
+        })
+    };
+    assert_eq!(code(read(&queue, 0).and_then(|event| event.wait())), ErrorCode::Kernel);
+    assert_eq!(code(read(&env.other_queue(), 0).and_then(|event| event.wait())), ErrorCode::Kernel);
+    // The other page is as it was.
+    read(&queue, 4).unwrap().wait().unwrap();
+    assert_eq!(buffer.host_access_range(Read, 4, 4).unwrap().as_slice(), [4, 5, 6, 7]);
+    let kernel = queue.submit(|cg| {
+        let data = cg.access_range(&buffer, Write.no_init(), 4, 0);
+        cg.parallel_for(4, move |item| data.set(item, 9))
+    });
+    kernel.unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), [9, 9, 9, 9, 4, 5, 6, 7]);
+    let _ = env.other_queue().wait();
+}
+
+fn a_failure_leaves_other_buffers_and_queues_alone(env: &Env) {
+    let (queue, other) = (env.queue(), env.queue());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8), 8).unwrap());
+    let gate = Gate::new(&queue, |_| {});
+    let failed = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        let (a, b) = (cg.access(&a, ReadWrite), cg.access(&b, Read));
+        cg.parallel_for(8, move |item| a.set(item, if b.get(item) == 5 { panic!("on purpose") } else { 0 }))
+    });
+    let failed = failed.unwrap();
+    let beside = update(&other, &b, |x| x + 1);
+    gate.open();
+    assert_eq!(code(failed.wait()), ErrorCode::Kernel);
+    beside.wait().unwrap();
+    other.wait().unwrap();
+    update(&queue, &b, |x| x + 1);
+    assert_eq!(b.to_vec().unwrap(), (2..10).collect::<Vec<_>>());
+    assert_eq!(code(a.to_vec()), ErrorCode::Kernel);
+    write_positions(&queue, &a, 0);
+    assert_eq!(a.to_vec().unwrap(), iota(8));
+}
+
+fn waiting_for_several_events_tells_the_first_failure(env: &Env) {
+    let queue = env.queue();
+    let gate = Gate::new(&queue, |_| {});
+    let failed = failing(&queue, &gate);
+    let late = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        cg.host_task(|_| std::thread::sleep(std::time::Duration::from_millis(10)))
+    });
+    let late = late.unwrap();
+    gate.open_later();
+    assert_eq!(code(Event::wait_all([&failed, &late])), ErrorCode::Kernel);
+    assert!(late.is_complete());
+    Event::wait_all([&late]).unwrap();
+}

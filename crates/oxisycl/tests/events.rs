@@ -1,0 +1,442 @@
+//! Events, waits and the order of commands.
+
+mod support;
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use oxisycl::EventStatus;
+use oxisycl::prelude::*;
+
+use support::{Gate, block_on, eventually, in_order, refused, simulated, watchdog};
+
+fn filled(n_elements: usize) -> Buffer<i32, 1> {
+    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+}
+
+fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
+    let submitted = queue.submit(|cg| {
+        let data = cg.access(buffer, ReadWrite);
+        cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
+    });
+    submitted.unwrap()
+}
+
+#[test]
+fn a_default_event_is_complete_without_dependencies() {
+    let event = Event::default();
+    assert_eq!(event.status(), EventStatus::Complete);
+    assert!(event.is_complete() && event.dependencies().is_empty() && !event.is_host_task());
+    event.wait().unwrap();
+    event.wait_and_throw().unwrap();
+    block_on(event.clone()).unwrap();
+    assert_eq!(event, Event::default());
+    let queue = Queue::default().unwrap();
+    let after = queue.submit(|cg| {
+        cg.depends_on(&event);
+        cg.single_task(|_| {})
+    });
+    after.unwrap().wait().unwrap();
+}
+
+#[test]
+fn the_status_goes_from_submitted_over_running_to_complete() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let (devices, control) = simulated(1);
+    control.pause(0);
+    let event = Queue::new(&devices[0]).unwrap().single_task(|_| GATE.pass()).unwrap();
+    assert_eq!(event.status(), EventStatus::Submitted);
+    control.resume(0);
+    GATE.wait_entered();
+    assert_eq!(event.status(), EventStatus::Running);
+    assert!(!event.is_complete());
+    GATE.open();
+    event.wait().unwrap();
+    assert_eq!(event.status(), EventStatus::Complete);
+}
+
+#[test]
+fn a_host_task_and_what_waits_for_it_have_a_status_and_dependencies() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let queue = Queue::default().unwrap();
+    let task = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let kernel = queue.submit(|cg| {
+        cg.depends_on(&task);
+        cg.single_task(|_| {})
+    });
+    let kernel = kernel.unwrap();
+    GATE.wait_entered();
+    assert_eq!((task.status(), kernel.status()), (EventStatus::Running, EventStatus::Submitted));
+    assert!(task.is_host_task() && !kernel.is_host_task());
+    assert_eq!(kernel.dependencies(), std::slice::from_ref(&task));
+    GATE.open();
+    kernel.wait().unwrap();
+    assert_eq!((task.status(), kernel.status()), (EventStatus::Complete, EventStatus::Complete));
+    assert!(kernel.dependencies().is_empty());
+}
+
+#[test]
+fn seeing_a_command_complete_shows_its_writes() {
+    let _watchdog = watchdog();
+    let queue = Queue::default().unwrap();
+    for _ in 0..200 {
+        let buffer = filled(16);
+        let event = add_one(&queue, &buffer);
+        let address = buffer.usm_pointer(queue.device()).unwrap();
+        while event.status() != EventStatus::Complete {
+            std::hint::spin_loop();
+        }
+        // SAFETY: the only command that uses the buffer has ended.
+        let seen = unsafe { std::slice::from_raw_parts(address, 16) };
+        assert_eq!(seen, [8; 16]);
+        event.wait().unwrap();
+    }
+}
+
+#[test]
+fn wait_all_waits_for_every_event_and_returns_the_first_error() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let queue = Queue::default().unwrap();
+    let slow = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let events = [
+        queue.single_task(|_| {}).unwrap(),
+        queue.single_task(|_| panic!("first")).unwrap(),
+        slow.clone(),
+        queue.single_task(|_| panic!("second")).unwrap(),
+        Event::default(),
+    ];
+    let opener = std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        GATE.open();
+    });
+    refused(Event::wait_all(&events), ErrorCode::Kernel, &["first"]);
+    assert!(slow.is_complete());
+    opener.join().unwrap();
+    Event::wait_all([]).unwrap();
+}
+
+#[test]
+fn an_event_is_a_future() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(1);
+    for device in [Device::default().unwrap(), devices[0].clone()] {
+        let queue = Queue::new(&device).unwrap();
+        let buffer = filled(100);
+        block_on(async {
+            add_one(&queue, &buffer).await?;
+            let task = queue.submit(|cg| {
+                let mut data = cg.access_host(&buffer, ReadWrite);
+                cg.host_task(move |scope| data.slice_mut(scope)[0] = 0)
+            });
+            task?.await?;
+            let back = queue.copy_to_host(&buffer, vec![0; 100])?.await?;
+            assert_eq!((back[0], back[99]), (0, 8));
+            let memory = queue.copy_from_host(back, &buffer)?.await?;
+            assert_eq!(memory.len(), 100);
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+        let failing = block_on(queue.single_task(|_| panic!("awaited")).unwrap());
+        refused(failing, ErrorCode::Kernel, &["awaited"]);
+    }
+    // Woken although nobody else waits.
+    let queue = Queue::default().unwrap();
+    let slow = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let waiting = std::thread::spawn(move || block_on(slow));
+    GATE.wait_entered();
+    GATE.open();
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
+fn an_unfinished_host_copy_keeps_its_memory_and_gives_it_back_once() {
+    let _watchdog = watchdog();
+    let (devices, control) = simulated(1);
+    let queue = Queue::new(&devices[0]).unwrap();
+    let buffer = filled(3);
+    control.pause(0);
+    let (event, slot) = queue
+        .submit_with(|cg| {
+            let source = cg.access(&buffer, Read);
+            cg.copy_to_host(source, vec![0; 3])
+        })
+        .unwrap();
+    assert!(slot.take().is_none(), "the command uses it");
+    control.resume(0);
+    event.wait().unwrap();
+    assert_eq!(slot.take(), Some(vec![7; 3]));
+    assert!(slot.take().is_none());
+}
+
+#[test]
+fn profiling_times_are_ordered() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(1);
+    for device in [Device::default().unwrap(), devices[0].clone()] {
+        let queue = Queue::builder().device(&device).in_order().profiling().build().unwrap();
+        assert!(queue.has_profiling() && queue.is_in_order());
+        let buffer = filled(1000);
+        let events = [
+            add_one(&queue, &buffer),
+            queue.fill(&buffer, 3).unwrap(),
+            queue.copy(&buffer, &filled(1000)).unwrap(),
+            queue.submit(|cg| cg.host_task(|_| std::thread::sleep(Duration::from_millis(2)))).unwrap(),
+            queue.single_task(|_| {}).unwrap(),
+            queue.parallel_for(0, |_| {}).unwrap(),
+            queue.submit_barrier([]).unwrap(),
+        ];
+        let profiles: Vec<_> = events.iter().map(|event| event.profile().unwrap()).collect();
+        for (i, profile) in profiles.iter().enumerate() {
+            assert!(profile.submitted <= profile.start && profile.start <= profile.end, "command {i}: {profile:?}");
+        }
+        assert!(profiles.windows(2).all(|pair| pair[0].end <= pair[1].start), "{profiles:?}");
+        assert!(profiles[3].end - profiles[3].start >= 1_900_000, "nanoseconds: {:?}", profiles[3]);
+        let failed = queue.single_task(|_| panic!("profiled")).unwrap();
+        let profile = failed.profile().unwrap();
+        assert!(profile.start <= profile.end);
+        let blocked = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+        GATE.open();
+        assert!(blocked.profile().is_ok(), "waits for the command");
+    }
+}
+
+#[test]
+fn a_command_that_did_not_run_has_no_profiling_times() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let queue = Queue::builder().profiling().build().unwrap();
+    let failing = queue.submit(|cg| {
+        cg.host_task(|_| {
+            GATE.pass();
+            panic!("cause");
+        })
+    });
+    let failing = failing.unwrap();
+    let after = queue.submit(|cg| {
+        cg.depends_on(&failing);
+        cg.single_task(|_| {})
+    });
+    GATE.open();
+    refused(after.unwrap().profile(), ErrorCode::Profiling, &["did not run"]);
+    assert!(failing.profile().is_ok());
+}
+
+#[test]
+fn events_outlive_queue_buffer_context_and_device() {
+    let _watchdog = watchdog();
+    let event = {
+        let (devices, control) = simulated(1);
+        control.pause(0);
+        let context = Context::new(&devices).unwrap();
+        let queue = Queue::builder().context(&context).device(&devices[0]).profiling().build().unwrap();
+        let event = add_one(&queue, &filled(1000));
+        drop((context, queue, devices));
+        assert!(!event.is_complete());
+        control.resume(0);
+        event
+    };
+    event.wait().unwrap();
+    assert!(event.profile().is_ok());
+    assert_eq!(event.clone(), event);
+}
+
+#[test]
+fn a_dropped_queue_event_or_context_neither_waits_nor_cancels() {
+    static GATE: Gate = Gate::new();
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    let _watchdog = watchdog();
+    let device = Device::default().unwrap();
+    let context = Context::new(std::slice::from_ref(&device)).unwrap();
+    for in_order in [true, false] {
+        let builder = Queue::builder().device(&device).context(&context);
+        let queue = if in_order { builder.in_order() } else { builder }.build().unwrap();
+        // Host tasks, so that no thread of the pool is held up and kernels can wait behind them.
+        let task = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+        let kernel = queue.submit(|cg| {
+            cg.depends_on(&task);
+            cg.single_task(|_| _ = RAN.fetch_add(1, Ordering::SeqCst))
+        });
+        kernel.unwrap();
+        drop(queue);
+    }
+    let kernel = Queue::builder().device(&device).context(&context).build().unwrap().single_task(|_| {
+        GATE.pass();
+        RAN.fetch_add(1, Ordering::SeqCst);
+    });
+    GATE.wait_entered();
+    drop((kernel, context, device));
+    assert_eq!(RAN.load(Ordering::SeqCst), 0, "the drops came first");
+    GATE.open();
+    eventually("everything that was submitted runs", || RAN.load(Ordering::SeqCst) == 3);
+}
+
+#[test]
+fn a_queue_is_idle_before_its_first_and_after_its_last_command() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    for _ in 0..100 {
+        let queue = Queue::default().unwrap();
+        assert!(queue.is_idle());
+        for _ in 0..10 {
+            queue.single_task(|_| {}).unwrap();
+        }
+        queue.wait().unwrap();
+        assert!(queue.is_idle(), "right after a wait");
+    }
+    let queue = Queue::default().unwrap();
+    let task = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    // Asking must not cost memory: this is what a polling loop does.
+    for _ in 0..100_000 {
+        assert!(!queue.is_idle());
+    }
+    GATE.open();
+    eventually("the queue becomes idle", || queue.is_idle());
+    assert!(task.is_complete());
+}
+
+#[test]
+fn flushed_commands_run_although_nobody_waits() {
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    let (devices, _control) = simulated(1);
+    for (i, device) in [Device::default().unwrap(), devices[0].clone()].iter().enumerate() {
+        let queue = Queue::new(device).unwrap();
+        queue.single_task(|_| _ = RAN.fetch_add(1, Ordering::SeqCst)).unwrap();
+        queue.flush().unwrap();
+        eventually("the kernel runs", || RAN.load(Ordering::SeqCst) == i + 1);
+    }
+}
+
+#[test]
+fn a_barrier_completes_after_its_events() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let (queue, other) = (Queue::default().unwrap(), Queue::default().unwrap());
+    let task = other.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let barrier = queue.submit_barrier([&task, &Event::default()]).unwrap();
+    let free = queue.single_task(|_| {}).unwrap();
+    free.wait().unwrap();
+    assert!(!barrier.is_complete() && !queue.is_idle());
+    GATE.open();
+    barrier.wait().unwrap();
+    assert!(task.is_complete());
+    let failing = queue.single_task(|_| panic!("under the barrier")).unwrap();
+    failing.wait().unwrap_err();
+    refused(queue.submit_barrier([&failing]), ErrorCode::Event, &["under the barrier"]);
+}
+
+#[test]
+fn a_barrier_on_an_in_order_queue_completes_after_everything_before() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let queue = in_order(&Device::default().unwrap());
+    let task = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let barrier = queue.submit_barrier([]).unwrap();
+    let after = queue.single_task(|_| {}).unwrap();
+    std::thread::sleep(Duration::from_millis(10));
+    assert!(!barrier.is_complete() && !after.is_complete());
+    GATE.open();
+    after.wait().unwrap();
+    assert!(task.is_complete() && barrier.is_complete());
+}
+
+#[test]
+fn an_in_order_queue_runs_kernels_fills_copies_and_host_tasks_in_order() {
+    static STEP: AtomicU32 = AtomicU32::new(0);
+    static WRONG: AtomicUsize = AtomicUsize::new(0);
+    fn expect(step: u32) {
+        let seen = STEP.fetch_add(1, Ordering::SeqCst);
+        WRONG.fetch_add(usize::from(seen != step), Ordering::SeqCst);
+    }
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(1);
+    for device in [Device::default().unwrap(), devices[0].clone()] {
+        let queue = in_order(&device);
+        STEP.store(0, Ordering::SeqCst);
+        for i in 0..100 {
+            queue.single_task(move |_| expect(3 * i)).unwrap();
+            queue.submit(|cg| cg.host_task(move |_| expect(3 * i + 1))).unwrap();
+            // Buffers do not loosen the order.
+            let unrelated = filled(1);
+            queue.fill(&unrelated, 1).unwrap();
+            let submitted = queue.submit(|cg| {
+                cg.access(&unrelated, ReadWrite);
+                cg.single_task(move |_| expect(3 * i + 2))
+            });
+            submitted.unwrap();
+        }
+        queue.wait().unwrap();
+        assert_eq!((STEP.load(Ordering::SeqCst), WRONG.load(Ordering::SeqCst)), (300, 0));
+    }
+}
+
+#[test]
+fn a_failed_command_does_not_stop_an_in_order_queue() {
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    let _watchdog = watchdog();
+    let queue = in_order(&Device::default().unwrap());
+    queue.single_task(|_| panic!("one of them")).unwrap();
+    queue.submit(|cg| cg.host_task(|_| panic!("another"))).unwrap();
+    let after = queue.single_task(|_| _ = RAN.fetch_add(1, Ordering::SeqCst)).unwrap();
+    after.wait().unwrap();
+    assert_eq!(RAN.load(Ordering::SeqCst), 1);
+    refused(queue.wait(), ErrorCode::Kernel, &["one of them"]);
+}
+
+#[test]
+fn dependencies_hold_across_queues_contexts_and_backends() {
+    static GATE: Gate = Gate::new();
+    static ORDER: AtomicUsize = AtomicUsize::new(0);
+    let _watchdog = watchdog();
+    let ((first, _a), (second, _b)) = (simulated(1), simulated(1));
+    let host = Device::default().unwrap();
+    let start = Queue::new(&host).unwrap().submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
+    let mut last = start;
+    for (i, device) in [&first[0], &host, &second[0], &first[0], &second[0], &host].into_iter().enumerate() {
+        let next = Queue::new(device).unwrap().submit(|cg| {
+            cg.depends_on_all([&last]);
+            cg.single_task(move |_| _ = ORDER.compare_exchange(i, i + 1, Ordering::SeqCst, Ordering::SeqCst))
+        });
+        last = next.unwrap();
+    }
+    GATE.open();
+    last.wait().unwrap();
+    assert_eq!(ORDER.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn commands_on_one_buffer_run_in_order_of_submission_across_queues() {
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(2);
+    let queues: Vec<Queue> =
+        [&Device::default().unwrap(), &devices[0], &devices[1]].map(|device| Queue::new(device).unwrap()).into();
+    let buffer = filled(64);
+    for i in 0..60 {
+        let submitted = queues[i % 3].submit(|cg| {
+            let data = cg.access(&buffer, ReadWrite);
+            cg.parallel_for(64, move |item| data.update(item, |x| x.wrapping_mul(31).wrapping_add(i as i32)))
+        });
+        submitted.unwrap();
+    }
+    let expected = (0..60).fold(7i32, |x, i| x.wrapping_mul(31).wrapping_add(i));
+    assert_eq!(buffer.into_vec().unwrap(), [expected; 64]);
+}
+
+#[test]
+fn submitting_does_not_wait_for_the_device() {
+    let _watchdog = watchdog();
+    let (devices, control) = simulated(1);
+    control.pause(0);
+    let queue = Queue::new(&devices[0]).unwrap();
+    let buffer = filled(1 << 16);
+    let began = Instant::now();
+    let last = (0..100).map(|_| add_one(&queue, &buffer)).last().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5) && !last.is_complete());
+    control.resume(0);
+    last.wait().unwrap();
+    assert_eq!(buffer.into_vec().unwrap()[0], 107);
+}

@@ -1,0 +1,16 @@
+//! A read accessor does not store, neither on a device nor on the host.
+#![forbid(unsafe_code)]
+
+use oxisycl::prelude::*;
+
+fn main() -> oxisycl::Result<()> {
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    queue.submit(|cg| {
+        let data = cg.access(&buffer, Read);
+        cg.parallel_for(8, move |item| data.set(item, 1))
+    })?;
+    let mut host = buffer.host_access(Read)?;
+    host.as_mut_slice()[0] = 1;
+    host[0] = 1;
+    Ok(())
+}
