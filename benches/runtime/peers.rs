@@ -80,9 +80,9 @@ pub(crate) fn ping_pong() -> f64 {
 }
 
 /// The yardstick of throughput.
-pub(crate) const EMPTY_SPAWN: Yardstick<'static> = Yardstick { reference: 0.10, measure: &empty_spawn };
+pub(crate) const EMPTY_SPAWN: Yardstick<'static> = Yardstick { reference: 0.08, measure: &empty_spawn };
 /// The yardstick of latency.
-pub(crate) const PING_PONG: Yardstick<'static> = Yardstick { reference: 8.0, measure: &ping_pong };
+pub(crate) const PING_PONG: Yardstick<'static> = Yardstick { reference: 4.0, measure: &ping_pong };
 
 /// Seconds for a chain of tasks, each of which spawns the next.
 pub(crate) fn spawn_chain(length: usize) -> f64 {

@@ -198,8 +198,8 @@ impl Error for CommandFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0.kind {
             FailureKind::Dependency(cause) => Some(cause),
-            FailureKind::Device(error) => Some(error),
-            FailureKind::Panic { .. } => None,
+            // Their text is part of this one's.
+            FailureKind::Device(_) | FailureKind::Panic { .. } => None,
         }
     }
 }

@@ -6,7 +6,11 @@ use core::marker::PhantomData;
 use oxisycl_types::{Id, Range};
 
 pub(crate) type Brand<'a> = PhantomData<fn(&'a ()) -> &'a ()>;
-pub(crate) type NotSend = PhantomData<*mut ()>;
+/// In a type that must stay with its work-item: a trait object that is neither `Send` nor `Sync`, whose name stands in the error.
+pub(crate) type NotSend = PhantomData<dyn StaysInItsWorkItem>;
+
+/// See [`NotSend`].
+pub(crate) trait StaysInItsWorkItem {}
 
 /// One work-item of a `parallel_for` over a range (SYCL 2020 section 4.9.1.4).
 ///
@@ -103,16 +107,24 @@ impl fmt::Debug for Single<'_> {
     }
 }
 
-/// A token of code inside a kernel. What reading needs.
+/// A token of code inside a kernel. What reading needs. Implemented by this crate only.
 ///
 /// # Safety
-/// Implemented by this crate only, for tokens that exist only while a kernel runs; `'k` ends with the call.
+/// The token exists only while a kernel runs; `'k` ends with the call.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a token of a kernel",
+    note = "pass the argument of the kernel: an `Item` or a `Single`"
+)]
 pub unsafe trait Inside<'k>: Copy {}
 
-/// A token of one work-item. What atomic operations need.
+/// A token of one work-item. What atomic operations need. Implemented by this crate only.
 ///
 /// # Safety
 /// As [`Inside`]; the token belongs to one work-item.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the token of one work-item",
+    note = "pass the argument of the kernel: an `Item` or a `Single`"
+)]
 pub unsafe trait InItem<'k>: Inside<'k> {}
 
 // SAFETY: an item exists only during its kernel call.

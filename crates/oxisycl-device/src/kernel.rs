@@ -12,7 +12,7 @@ use crate::{Item, Single};
     note = "implement `Kernel<Item<'wi, D>>` for it, or use `parallel_for` with a closure"
 )]
 pub trait Kernel<I>: Copy + Send + Sync {
-    /// Runs one work-item.
+    /// Runs one work-item. Mark it `#[inline]`, so that it can become part of the loop over work-items.
     fn run(&self, item: I);
 }
 

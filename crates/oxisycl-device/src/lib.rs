@@ -11,6 +11,8 @@
 //! - A writing accessor lets a work-item reach its own element (or its own block of elements) only. Two work-items of one
 //!   launch never have the same id. Other writes are atomic, or `unsafe`.
 //! - An accessor is branded by its command group, so it cannot be kept for another one, where nothing would order its use.
+//! - A token and the accessors of a group that has not started never meet: `submit` is refused inside a kernel, before it calls
+//!   the closure that makes accessors.
 //! - The runtime refuses overlapping accessors within one command group if one of them writes.
 //!
 //! Does not allocate, knows no queue and no device.
@@ -18,6 +20,8 @@
 
 #[cfg(test)]
 extern crate std;
+#[cfg(test)]
+mod tests;
 
 mod accessor;
 mod atomic;

@@ -6,6 +6,10 @@ use oxisycl_types::AccessMode;
 use crate::{AtomicElement, DeviceCopyable};
 
 mod sealed {
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be an access mode",
+        note = "the modes are `Read`, `Write`, `ReadWrite` and `Atomic`"
+    )]
     pub trait Sealed {}
 }
 
@@ -101,6 +105,8 @@ unsafe impl<T: DeviceCopyable> ModeFor<T> for Write {}
 unsafe impl<T: DeviceCopyable> ModeFor<T> for ReadWrite {}
 // SAFETY: keeps the old contents.
 unsafe impl<T: AtomicElement> ModeFor<T> for Atomic {}
+// Without this, the compiler complains about a missing `Pod` instead of saying what the trait says.
+#[diagnostic::do_not_recommend]
 // SAFETY: every bit pattern is a value.
 unsafe impl<T: DeviceCopyable + AnyBitPattern, M: Stores> ModeFor<T> for NoInit<M> {}
 

@@ -83,7 +83,8 @@ fn backend_code(error: &BackendError) -> ErrorCode {
 
 impl From<BackendError> for Error {
     fn from(error: BackendError) -> Self {
-        Self::with_source(backend_code(&error), error.to_string(), error)
+        // The text is all there is: as a source it would only say the same again.
+        Self::new(backend_code(&error), error.to_string())
     }
 }
 
@@ -95,7 +96,6 @@ impl From<&CommandFailure> for Error {
         };
         match failure.kind() {
             FailureKind::Dependency(cause) => Self::with_source(code, failure.to_string(), Error::from(cause)),
-            FailureKind::Device(error) => Self::with_source(code, failure.to_string(), error.clone()),
             _ => Self::new(code, failure.to_string()),
         }
     }

@@ -15,5 +15,6 @@ pub mod selector;
 pub mod state;
 
 mod error;
+mod fork;
 
 pub use error::{Error, Result};

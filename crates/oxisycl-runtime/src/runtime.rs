@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use oxisycl_backend::{Backend, Device, Platform};
 use oxisycl_types::ErrorCode;
 
-use crate::graph::report_unobserved_errors;
+use crate::graph::{report, report_unobserved_errors};
 use crate::observe::{counters, graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result};
+use crate::{Error, Result, fork};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -73,6 +73,7 @@ impl Runtime {
         }
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
         start_recorders()?;
+        fork::watch();
         // SAFETY: the function is an `extern "C" fn()` that does not unwind.
         unsafe { libc::atexit(at_exit) };
         Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter })
@@ -109,17 +110,20 @@ fn start_recorders() -> Result {
 }
 
 /// Runs when `main` returns or the process calls `exit`: files are written and errors told that nobody has seen. Work that is
-/// still pending ends with the process; that is said, too.
+/// still pending ends with the process; that is said, too. A forked child leaves all that to its parent.
 extern "C" fn at_exit() {
+    if fork::generation() != fork::FIRST_GENERATION {
+        return;
+    }
     let result = std::panic::catch_unwind(|| {
         let pending = counters().snapshot().live_nodes();
         if pending > 0 {
-            eprintln!("oxisycl: the process ends while {pending} commands are pending");
+            report(&format!("the process ends while {pending} commands are pending"));
         }
         report_unobserved_errors();
         for (what, result) in [("trace", trace().write()), ("graph", graph_dump().write())] {
             if let Err(error) = result {
-                eprintln!("oxisycl: cannot write the {what} file: {error}");
+                report(&format!("cannot write the {what} file: {error}"));
             }
         }
         if std::env::var_os("OXISYCL_COUNTERS").is_some() {

@@ -31,6 +31,13 @@ pub struct Profile {
     pub end: u64,
 }
 
+impl Profile {
+    /// How long the command executed.
+    pub fn duration(&self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.end.saturating_sub(self.start))
+    }
+}
+
 impl Event {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         Self { node: Some(node) }

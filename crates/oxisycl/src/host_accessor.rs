@@ -14,17 +14,22 @@ use oxisycl_types::{Id, Range};
 /// Indices are relative to its offset. It stays on its thread, so that a wait of that thread which it would block for ever is
 /// noticed and reported.
 pub struct HostAccessor<T, const D: usize, M> {
+    not_send: PhantomData<dyn StaysOnItsThread>,
     access: schedule::HostAccess,
     buffer: Range<D>,
     offset: Id<D>,
     range: Range<D>,
     mode: PhantomData<M>,
-    elements: PhantomData<*mut T>,
+    elements: PhantomData<fn() -> T>,
 }
+
+/// A trait object that is neither `Send` nor `Sync`, whose name stands in the error.
+trait StaysOnItsThread {}
 
 impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     pub(crate) fn new(access: schedule::HostAccess, buffer: Range<D>, offset: Id<D>, range: Range<D>) -> Self {
-        Self { access, buffer, offset, range, mode: PhantomData, elements: PhantomData }
+        let (not_send, mode, elements) = (PhantomData, PhantomData, PhantomData);
+        Self { not_send, access, buffer, offset, range, mode, elements }
     }
 
     /// The extent that may be used.

@@ -161,6 +161,7 @@ impl Queue {
         const { assert!(size_of::<T>() > 0, "elements of an allocation must not be zero-sized") };
         let layout = len
             .checked_mul(size_of::<T>())
+            .filter(|_| align.is_power_of_two())
             .and_then(|size| Layout::from_size_align(size, align.max(align_of::<T>())).ok())
             .ok_or_else(|| {
                 Error::invalid(format!(

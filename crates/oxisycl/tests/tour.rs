@@ -2,67 +2,21 @@
 //!
 //! Invariant: whatever the input, the program either works, or says what is wrong in one line and ends with a code of its own.
 
+#[path = "support/example.rs"]
+mod example;
+
 use std::collections::HashSet;
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgba};
 
-/// The built example, beside this test's own program.
 fn tour() -> &'static Path {
     static TOUR: OnceLock<PathBuf> = OnceLock::new();
-    TOUR.get_or_init(|| {
-        let own = std::env::current_exe().expect("the test's own path");
-        let profile = own.ancestors().nth(2).expect("a folder of the profile");
-        let tour = profile.join("examples").join(format!("tour{}", std::env::consts::EXE_SUFFIX));
-        // Cargo builds examples with all tests, but not with one of them.
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let sources = newest(&root.join("crates")).max(newest(&root.join("examples/tour")));
-        if changed(&tour).is_none_or(|built| Some(built) < sources) {
-            build(profile);
-        }
-        assert!(tour.exists(), "{} was not built", tour.display());
-        tour
-    })
-}
-
-fn changed(path: &Path) -> Option<SystemTime> {
-    path.metadata().and_then(|metadata| metadata.modified()).ok()
-}
-
-/// When a source in the folder was last changed, tests aside.
-fn newest(folder: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let sources = entries.filter(|path| !path.ends_with("tests")).filter_map(|path| match path.is_dir() {
-        true => newest(&path),
-        false => path.extension().is_some_and(|extension| extension == "rs").then(|| changed(&path))?,
-    });
-    sources.max()
-}
-
-/// Builds the example with the settings of this test: profile, target and folder are those of `target/[triple/]profile`.
-fn build(profile: &Path) {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| env!("CARGO").to_owned());
-    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    let profile_name = match name(profile).as_str() {
-        "debug" => "dev".to_owned(),
-        other => other.to_owned(),
-    };
-    let parent = profile.parent().expect("a target folder");
-    let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--example", "tour", "--profile", &profile_name]);
-    command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
-    // With an explicit target there is one more folder.
-    let has_triple = parent.parent().is_some_and(|folder| folder.join("CACHEDIR.TAG").exists());
-    match has_triple {
-        true => command.args(["--target", &name(parent)]).arg("--target-dir").arg(parent.parent().unwrap_or(parent)),
-        false => command.arg("--target-dir").arg(parent),
-    };
-    assert!(command.status().expect("cargo starts").success(), "cargo could not build the example");
+    TOUR.get_or_init(|| example::built("tour"))
 }
 
 /// A folder of one test, empty at its beginning.
@@ -88,12 +42,7 @@ impl Folder {
 
     /// Runs the tour on a picture, with its results in `out` of this folder.
     fn run(&self, picture: Option<&Path>, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
-        let mut command = Command::new(tour());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("OXISYCL_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = example::command(tour());
         command.envs(settings.iter().copied()).args(picture);
         command.arg("--out").arg(self.path("out")).args(arguments).output().expect("the tour starts")
     }
@@ -293,9 +242,9 @@ fn a_header_that_claims_huge_extents_allocates_nothing() {
 fn an_unwritable_output_is_told_with_its_path() {
     let folder = Folder::new("unwritable");
     let file = folder.write("file", b"");
-    let output = Command::new(tour()).args(["--size", "20x20", "--out"]).arg(file.join("out")).output().unwrap();
+    let output = example::command(tour()).args(["--size", "20x20", "--out"]).arg(file.join("out")).output().unwrap();
     check_failure(&output, 1, &["file", "not a folder"]);
-    let output = Command::new(tour()).args(["--size", "20x20", "--out"]).arg(&file).output().unwrap();
+    let output = example::command(tour()).args(["--size", "20x20", "--out"]).arg(&file).output().unwrap();
     check_failure(&output, 1, &["cannot create the folder", "file"]);
     fs::create_dir_all(folder.path("out/edges.png")).unwrap();
     folder.fails(None, &[], &["--size", "20x20"], &["cannot write", "edges.png", "it is a folder"]);

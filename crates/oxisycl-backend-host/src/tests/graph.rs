@@ -31,19 +31,19 @@ fn a_chain_runs_in_order() {
     let queue = queue(3);
     let mut last: Option<Arc<dyn Event>> = None;
     let mut probe = Probe::new();
-    for number in 0..2000usize {
+    for number in 0..scaled(2000) {
         let dependencies: Vec<_> = last.iter().map(data).collect();
         probe = Probe::new();
         last = Some(enqueue(&queue, kernel(&number, entry, oxisycl_types::LaunchRange::SINGLE), &dependencies, &probe));
     }
     probe.succeed();
-    assert_eq!(NEXT.load(Ordering::SeqCst), 2000);
+    assert_eq!(NEXT.load(Ordering::SeqCst), scaled(2000));
 }
 
 #[test]
 fn a_diamond_joins_after_both_sides() {
     let queue = queue(4);
-    for round in 0..200 {
+    for round in 0..scaled(200) {
         let log = Log::default();
         let probes: Vec<_> = (0..4).map(|number| Probe::logged(&log, number)).collect();
         let top = enqueue(&queue, nothing(), &[], &probes[0]);
@@ -112,7 +112,7 @@ fn gated(queue: &Arc<dyn Queue>, gate: &'static AtomicUsize, fail: bool) -> Arc<
 #[test]
 fn a_hundred_thousand_commands_deep_succeed_fail_and_drop_on_a_small_stack() {
     static GATE: AtomicUsize = AtomicUsize::new(0);
-    const DEPTH: usize = 100_000;
+    const DEPTH: usize = scaled(100_000);
     let body = || {
         for fail in [false, true] {
             GATE.store(0, Ordering::Release);
@@ -209,7 +209,7 @@ fn execution_times_are_there_exactly_on_queues_with_profiling() {
     let device = device(2);
     let queue = device.create_queue(&QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
     let before = device.timestamp();
-    let times = [run(&queue, nothing()), run(&queue, for_each(100_000, |_| {})), run(&queue, Command::Marker)]
+    let times = [run(&queue, nothing()), run(&queue, for_each(scaled(100_000), |_| {})), run(&queue, Command::Marker)]
         .map(|outcome| outcome.times.expect("times"));
     let after = device.timestamp();
     assert!(times.iter().all(|times| before <= times.start && times.start <= times.end && times.end <= after));
@@ -222,7 +222,7 @@ fn a_queue_and_its_device_may_go_before_their_commands_end() {
     static GATE: AtomicUsize = AtomicUsize::new(0);
     let queue = queue(2);
     let first = gated(&queue, &GATE, false);
-    let probes: Vec<_> = (0..100).map(|_| Probe::new()).collect();
+    let probes: Vec<_> = (0..scaled(1000)).map(|_| Probe::new()).collect();
     let mut last = first;
     for probe in &probes {
         last = enqueue(&queue, nothing(), &[data(&last)], probe);
@@ -256,7 +256,7 @@ fn many_threads_submit_dependent_and_independent_commands_at_once() {
             scope.spawn(|| {
                 let mut last: Option<Arc<dyn Event>> = None;
                 let mut probes = Vec::new();
-                for number in 0..500 {
+                for number in 0..scaled(500) {
                     let dependencies: Vec<_> = last.iter().map(data).collect();
                     let probe = Probe::new();
                     let command = for_each(1, |_| _ = RUNS.fetch_add(1, Ordering::Relaxed));
@@ -268,5 +268,5 @@ fn many_threads_submit_dependent_and_independent_commands_at_once() {
             });
         }
     });
-    assert_eq!(RUNS.load(Ordering::Relaxed), 8 * 500);
+    assert_eq!(RUNS.load(Ordering::Relaxed), 8 * scaled(500));
 }

@@ -22,9 +22,15 @@ unsafe fn count_entry(arguments: *const u8, launch: &LaunchRange, chunk: &HostCh
 fn every_item_of_every_shape_runs_exactly_once() {
     for threads in [1, 2, 3, 8] {
         let queue = queue(threads);
-        for extent in
-            [[1, 1, 2], [1, 1, 4097], [1, 1, 1_000_003], [1, 1000, 7], [1, 3, 100_000], [50, 20, 30], [200, 1, 1]]
-        {
+        for extent in [
+            [1, 1, 2],
+            [1, 1, 4097],
+            [1, 1, scaled(1_000_003)],
+            [1, 1000, 7],
+            [1, 3, scaled(100_000)],
+            [50, 20, 30],
+            [200, 1, 1],
+        ] {
             let launch = LaunchRange { dimensions: 3, extent, offset: [0; 3] };
             let counts: Vec<AtomicU8> = (0..launch.size()).map(|_| AtomicU8::new(0)).collect();
             for round in 1..4 {
@@ -105,7 +111,7 @@ fn a_sub_device_uses_no_more_threads_than_it_has() {
         for helping in [false, true] {
             let crowd = Crowd::default();
             let probe = Probe::new();
-            enqueue(&queue, kernel(&&crowd, crowd_entry, range(2000)), &[], &probe);
+            enqueue(&queue, kernel(&&crowd, crowd_entry, range(scaled(2000))), &[], &probe);
             if helping { probe.help(&queue) } else { probe.wait() }.result.expect("success");
             assert!(crowd.most.load(Ordering::SeqCst) <= most);
         }
@@ -115,7 +121,7 @@ fn a_sub_device_uses_no_more_threads_than_it_has() {
 #[test]
 fn several_shared_kernels_are_in_flight_at_once() {
     let queue = queue(3);
-    let counts: Vec<Vec<AtomicU8>> = (0..20).map(|_| (0..20_000).map(|_| AtomicU8::new(0)).collect()).collect();
+    let counts: Vec<Vec<AtomicU8>> = (0..20).map(|_| (0..scaled(20_000)).map(|_| AtomicU8::new(0)).collect()).collect();
     let probes: Vec<_> = counts
         .iter()
         .map(|counts| {
@@ -135,7 +141,7 @@ fn chunks_of_launches_with_short_rows_are_whole_rows() {
         assert_eq!(chunk.end % launch.extent[2], 0);
     }
     let queue = queue(4);
-    let launch = LaunchRange { dimensions: 2, extent: [1, 3000, 77], offset: [0; 3] };
+    let launch = LaunchRange { dimensions: 2, extent: [1, scaled(3000), 77], offset: [0; 3] };
     for _ in 0..10 {
         run(&queue, kernel(&(), entry, launch)).result.expect("whole rows");
     }

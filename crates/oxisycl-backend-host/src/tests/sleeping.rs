@@ -20,7 +20,7 @@ fn all_threads_sleep_when_there_is_nothing_to_do() {
     let (device, pool) = device_on(4, FakeTopology::default());
     let queue = queue_of(&device);
     for _ in 0..5 {
-        run(&queue, for_each(10_000, |_| {})).result.expect("success");
+        run(&queue, for_each(scaled(10_000), |_| {})).result.expect("success");
         eventually(|| pool.sleepers() == 4);
     }
 }

@@ -20,7 +20,12 @@ use crate::pool::Pool;
 use crate::topology::Topology;
 
 /// Nothing may take longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 100_000 } else { 60 });
+
+/// A size that an interpreter can cope with, too.
+pub(crate) const fn scaled(size: usize) -> usize {
+    if cfg!(miri) { size / 100 } else { size }
+}
 
 /// A machine that is what a test wants it to be.
 #[derive(Clone, Default)]

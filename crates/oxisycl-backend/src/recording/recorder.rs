@@ -145,12 +145,17 @@ impl Recorder {
         self.0.end(index, Ok(()));
     }
 
+    /// [`complete`](Self::complete), unless the command has ended or waits for something. Returns whether it ended the command.
+    pub fn try_complete(&self, index: usize) -> bool {
+        self.0.is_ready(index) && self.0.end(index, Ok(()))
+    }
+
     /// Carries out and ends commands in the order of submission until none is left, those included that are submitted meanwhile.
     pub fn complete_all(&self) {
         loop {
             let first = lock(&self.0.state).ready.first().copied();
             match first {
-                Some(index) => self.0.end(index, Ok(())),
+                Some(index) => drop(self.0.end(index, Ok(()))),
                 None => return,
             }
         }
@@ -392,6 +397,10 @@ impl Shared {
         }
     }
 
+    fn is_ready(&self, index: usize) -> bool {
+        lock(&self.state).ready.contains(&index)
+    }
+
     #[track_caller]
     fn assert_ready(&self, index: usize) {
         let state = lock(&self.state);
@@ -412,14 +421,13 @@ impl Shared {
             }
             state.ready.first().copied()
         };
-        first.is_some_and(|index| {
-            self.end(index, Ok(()));
-            true
-        })
+        first.is_some_and(|index| self.end(index, Ok(())))
     }
 
-    /// Ends a command that waits for nothing, and everything that ends because of it. Does nothing if another thread was faster.
-    fn end(&self, index: usize, ending: Ending) {
+    /// Ends a command that waits for nothing, and everything that ends because of it. Returns false, and does nothing, if another
+    /// thread was faster.
+    fn end(&self, index: usize, ending: Ending) -> bool {
+        let mut was_first = false;
         // A loop instead of recursion, as chains may be long.
         let mut next = VecDeque::from([(index, ending)]);
         while let Some((index, ending)) = next.pop_front() {
@@ -430,6 +438,7 @@ impl Shared {
                 entry.work.take().map(|work| (work, entry.device_name.clone(), entry.profiling))
             };
             let Some(((command, completion), device_name, profiling)) = taken else { continue };
+            was_first = true;
             let was_run = ending.is_ok();
             let start = self.now();
             let ending = ending.and_then(|()| self.run(&command));
@@ -442,6 +451,7 @@ impl Shared {
             drop(command);
             completion.complete(Outcome { result, times });
         }
+        was_first
     }
 
     /// Carries out a command, unless it uses memory that it must not.

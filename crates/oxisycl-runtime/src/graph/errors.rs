@@ -4,6 +4,7 @@
 //! error, unless the program already got it as the result of a wait. Nothing is lost: errors of a queue that is gone, and errors
 //! left at the end of the process, are delivered, too.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
@@ -163,8 +164,25 @@ impl AsyncErrors {
 
 fn print(errors: &[Error]) {
     for error in errors {
-        eprintln!("oxisycl: {error:?}");
+        report(&format!("{error:?}"));
     }
+}
+
+/// Writes `text` to standard error as one line, and in one piece, since panic messages of other threads come between pieces.
+pub fn report(text: &str) {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = format!("oxisycl: {}\n", lines.join("; "));
+    // Without a standard error there is nobody to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// The same by a thread of the runtime, for `drop`, which prints nothing itself.
+pub fn report_later(text: String) {
+    N_DELIVERING.fetch_add(1, Ordering::AcqRel);
+    spawn_detached(Box::new(move || {
+        report(&text);
+        N_DELIVERING.fetch_sub(1, Ordering::AcqRel);
+    }));
 }
 
 /// Prints every error of the process that nobody has been told of. For the end of the process.

@@ -5,9 +5,12 @@
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::fork;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
@@ -23,6 +26,8 @@ struct State {
 
 #[derive(Default)]
 struct Executor {
+    /// Of the process that used it first; 0 before that.
+    generation: AtomicU32,
     state: Mutex<State>,
     work: Condvar,
 }
@@ -33,6 +38,12 @@ static EXECUTOR: LazyLock<Executor> = LazyLock::new(Executor::default);
 /// back.
 pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     let executor = &*EXECUTOR;
+    let generation = fork::generation();
+    let known = executor.generation.compare_exchange(0, generation, Ordering::Relaxed, Ordering::Relaxed);
+    if known.is_err_and(|known| known != generation) {
+        // The threads are the parent's, and the lock may be held for ever.
+        return Err((job, std::io::Error::other("the process was forked after host tasks had run")));
+    }
     let mut state = executor.state.lock();
     let number = state.n_spawned;
     state.n_spawned += 1;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::start::Work;
-use super::{AsyncErrors, Epoch};
+use super::{AsyncErrors, DeferredDrops, Epoch};
 use crate::memory::BufferCore;
 
 /// What a node stands for.
@@ -140,6 +140,8 @@ pub(super) struct Inner {
     pub(super) is_cancelled: bool,
     /// Until the command has ended.
     pub(super) dependencies: SmallVec<[Dependency; 2]>,
+    /// How many of the first dependencies are parts of this command, which have done some of its work.
+    pub(super) n_parts: usize,
     pub(super) holds: SmallVec<[Hold; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
@@ -183,6 +185,7 @@ impl Node {
                 work: None,
                 is_cancelled: false,
                 dependencies: SmallVec::new(),
+                n_parts: 0,
                 holds,
                 epoch,
                 failure: None,
@@ -190,6 +193,11 @@ impl Node {
                 times: None,
             }),
         })
+    }
+
+    /// Says, before the node is started, that its first `n_parts` dependencies do a part of its work.
+    pub fn set_parts(&self, n_parts: usize) {
+        self.inner.lock().n_parts = n_parts;
     }
 
     /// Whether the command has ended, well or not.
@@ -297,6 +305,16 @@ impl Node {
     pub fn blockers(&self) -> Vec<Arc<Node>> {
         let inner = self.inner.lock();
         inner.dependencies.iter().filter(|d| !d.node.is_complete()).map(|d| d.node.clone()).collect()
+    }
+}
+
+impl Drop for Node {
+    /// A command that was refused still holds values of the user, which must not end under a lock.
+    fn drop(&mut self) {
+        let holds = std::mem::take(&mut self.inner.get_mut().holds);
+        if !holds.is_empty() {
+            DeferredDrops::drop_or_keep(holds);
+        }
     }
 }
 

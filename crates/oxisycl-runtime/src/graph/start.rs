@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +30,8 @@ pub enum Work {
     HostTask(HostWork),
     /// Tell the thread that waits for its host accessor that it may go on.
     HostAccess,
-    /// Nothing: a dependency failed. The node still ends only after all its dependencies, since later commands rely on that.
+    /// Nothing but to end with this failure: a dependency failed, or the backend refused the command. The node still ends only
+    /// after all its dependencies, since later commands rely on that.
     Fail(CommandFailure),
 }
 
@@ -39,33 +41,36 @@ pub enum Work {
 /// node's holds that it lives until the node completes.
 pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
     match work {
-        Work::Command(command) => {
-            let mut events = SmallVec::<[BackendDependency; 4]>::new();
-            for dependency in dependencies {
-                match resolve(node, dependency) {
-                    Resolution::Done => {}
-                    Resolution::Event(event) => events.push(event),
-                    Resolution::Failed(failure) => {
-                        delay(node, Work::Fail(failure), dependencies);
-                        return Ok(());
-                    }
-                    Resolution::Blocked => {
-                        delay(node, Work::Command(command), dependencies);
-                        return Ok(());
-                    }
-                }
-            }
-            if !events.is_empty() {
-                node.inner.lock().dependencies = dependencies.into();
-            }
-            // A node that never was has ended, as far as counting goes.
-            hand_over(node, command, &events).inspect_err(|_| counters().nodes_completed.add(1))
-        }
+        Work::Command(command) => start_command(node, command, dependencies),
         work => {
             delay(node, work, dependencies);
             Ok(())
         }
     }
+}
+
+/// The same for a command of a backend: a large value, which is only moved into a [`Work`] if it has to wait.
+pub fn start_command(node: &Arc<Node>, command: Command, dependencies: &[Dependency]) -> Result<(), BackendError> {
+    let mut events = SmallVec::<[BackendDependency; 4]>::new();
+    for dependency in dependencies {
+        match resolve(node, dependency) {
+            Resolution::Done => {}
+            Resolution::Event(event) => events.push(event),
+            Resolution::Failed(cause) => {
+                delay(node, Work::Fail(dependency_failure(node, &cause)), dependencies);
+                return Ok(());
+            }
+            Resolution::Blocked => {
+                delay(node, Work::Command(command), dependencies);
+                return Ok(());
+            }
+        }
+    }
+    if !events.is_empty() {
+        node.inner.lock().dependencies = dependencies.into();
+    }
+    // A node that never was has ended, as far as counting goes.
+    hand_over(node, command, &events).inspect_err(|_| counters().nodes_completed.add(1))
 }
 
 enum Resolution {
@@ -169,8 +174,8 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
 }
 
 thread_local! {
-    /// Nodes with one blocker less, while this thread is in `resume`. Keeps long chains from recursing.
-    static RESUMED: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
+    /// Nodes with one blocker less, oldest first, while this thread is in `resume`. Keeps long chains from recursing.
+    static RESUMED: RefCell<Option<VecDeque<Arc<Node>>>> = const { RefCell::new(None) };
 }
 
 /// Takes one blocker from each node, and releases those that have none left.
@@ -182,13 +187,13 @@ fn resume(nodes: Vec<Arc<Node>>) {
     let is_nested = RESUMED.try_with(|list| {
         let mut list = list.borrow_mut();
         let is_nested = list.is_some();
-        list.get_or_insert_default().append(&mut nodes);
+        list.get_or_insert_default().extend(nodes.drain(..));
         is_nested
     });
     match is_nested {
         Ok(true) => {}
         Ok(false) => {
-            while let Ok(Some(node)) = RESUMED.try_with(|list| list.borrow_mut().as_mut().and_then(Vec::pop)) {
+            while let Ok(Some(node)) = RESUMED.try_with(|list| list.borrow_mut().as_mut().and_then(VecDeque::pop_front)) {
                 remove_blocker(&node);
             }
             let _ = RESUMED.try_with(RefCell::take);
@@ -212,29 +217,32 @@ fn release(node: &Arc<Node>) {
     };
     let Some(work) = work else { return };
     let work = *work;
+    // How a node ends that is to fail does not depend on its dependencies any more.
+    let relevant = if matches!(work, Work::Fail(_)) { &[] } else { &dependencies[..] };
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
-    for dependency in &dependencies {
+    for dependency in relevant {
         match resolve(node, dependency) {
             Resolution::Done => {}
             Resolution::Event(event) => events.push(event),
-            Resolution::Failed(failure) if matches!(work, Work::Command(_)) => {
-                return delay(node, Work::Fail(failure), &dependencies);
+            Resolution::Failed(cause) if matches!(work, Work::Command(_)) => {
+                return delay(node, Work::Fail(dependency_failure(node, &cause)), &dependencies);
             }
-            Resolution::Failed(failure) => {
+            Resolution::Failed(cause) => {
                 DeferredDrops::drop_or_keep(work);
-                return fail_for_dependency(node, &failure);
+                let failure = dependency_failure(node, &cause);
+                return finish(node, Outcome { result: Err(failure), times: None });
             }
             // Every blocker was counted, so none is left.
             Resolution::Blocked => debug_assert!(false, "a released command is still blocked"),
         }
     }
     match work {
-        Work::Fail(failure) => fail_for_dependency(node, &failure),
+        Work::Fail(failure) => finish(node, Outcome { result: Err(failure), times: None }),
         Work::Command(command) => {
             let label = command.to_string();
             if let Err(error) = hand_over(node, command, &events) {
                 let failure = CommandFailure::new(label, node.shared.device_name(), FailureKind::Device(error));
-                finish(node, Outcome { result: Err(failure), times: None });
+                delay(node, Work::Fail(failure), &dependencies);
             }
         }
         Work::HostTask(work) => run_host_task(node, work),
@@ -242,9 +250,8 @@ fn release(node: &Arc<Node>) {
     }
 }
 
-fn fail_for_dependency(node: &Arc<Node>, cause: &CommandFailure) {
-    let failure = CommandFailure::dependency(label(node), node.shared.device_name(), cause);
-    finish(node, Outcome { result: Err(failure), times: None });
+fn dependency_failure(node: &Node, cause: &CommandFailure) -> CommandFailure {
+    CommandFailure::dependency(label(node), node.shared.device_name(), cause)
 }
 
 /// What messages call a node whose command is not at hand.
@@ -295,7 +302,7 @@ impl DeferredDrops {
         Self { is_outermost: is_outermost.unwrap_or(false) }
     }
 
-    fn drop_or_keep(value: impl Any) {
+    pub(crate) fn drop_or_keep(value: impl Any) {
         let mut value = Some(value);
         // Without the list (none is being kept, or the thread is ending) the value is dropped below, outside the borrow.
         let _ = DEFERRED.try_with(|list| {
@@ -365,8 +372,9 @@ fn run_host_task(node: &Arc<Node>, work: HostWork) {
     });
     if let Err((job, error)) = host_executor::spawn(job) {
         drop_user_value(job);
-        let message = format!("no thread for a host task: {error}");
-        let kind = FailureKind::Panic { message, location: None, item: None };
+        let code = error.raw_os_error().unwrap_or(0).into();
+        let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
+        let kind = FailureKind::Device(error);
         let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
         finish(node, Outcome { result: Err(failure), times: None });
     }
@@ -435,7 +443,12 @@ fn finish(node: &Arc<Node>, outcome: Outcome) {
         inner.times = outcome.times;
         let state = match failure.as_ref().map(CommandFailure::kind) {
             None => SUCCEEDED,
-            Some(FailureKind::Dependency(_)) => DID_NOT_RUN,
+            // What parts of the command have done is done.
+            Some(FailureKind::Dependency(_))
+                if inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
+            {
+                DID_NOT_RUN
+            }
             Some(_) => FAILED,
         };
         node.state.store(state, Ordering::Release);

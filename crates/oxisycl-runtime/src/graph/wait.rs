@@ -58,7 +58,20 @@ pub fn forbid_blocking(what: &str) -> Result {
 
 /// An error if a wait of this thread for `nodes` could never end.
 pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {
-    if nodes.is_empty() { Ok(()) } else { stuck_on(nodes).map_or(Ok(()), Err) }
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    forbid_waiting_for_parent()?;
+    stuck_on(nodes).map_or(Ok(()), Err)
+}
+
+/// An error in a forked process whose parent had pending commands.
+fn forbid_waiting_for_parent() -> Result {
+    if crate::fork::has_left_commands() {
+        let message = "the process was forked while commands were pending: they end in the parent only, so this wait cannot end";
+        return Err(Error::new(ErrorCode::Runtime, message));
+    }
+    Ok(())
 }
 
 /// Waits until `node` has ended. Says nothing of how it ended.
@@ -120,6 +133,7 @@ fn wait_until(
         return Ok(());
     }
     forbid_blocking("a wait")?;
+    forbid_waiting_for_parent()?;
     if let Some(error) = stuck() {
         return Err(error);
     }
@@ -156,7 +170,7 @@ fn wait_until(
         }
         if began.elapsed() > next_stall {
             next_stall += STALL_INTERVAL;
-            eprintln!("oxisycl: waiting for {:.0} s for {}", began.elapsed().as_secs_f64(), describe());
+            report(&format!("waiting for {:.0} s for {}", began.elapsed().as_secs_f64(), describe()));
         }
     }
 }

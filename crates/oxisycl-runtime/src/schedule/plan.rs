@@ -51,14 +51,19 @@ pub(super) fn plan(
     let kind = if requirement.no_init { DependencyKind::Order } else { DependencyKind::Data };
     for pages in &requirement.pages {
         state.map.for_each(pages, |region, page| {
-            if let Some(writer) = page.writer.as_ref().filter(|_| page.untouched().is_none()) {
+            // Looked at once, since the writer may end meanwhile: if it did not run, neither it nor copies of what it was to write
+            // matter.
+            let untouched = page.untouched();
+            let writer = page.writer.as_ref().filter(|_| untouched.is_none());
+            let arrivals = if untouched.is_none() { &page.arrivals[..] } else { &[] };
+            if let Some(writer) = writer {
                 // The rest of a partly covered page keeps what this writer writes: it must not get a new writer that succeeds
                 // if this one fails yet. `commit` knows a failure of the past.
                 let is_replaced = || requirement.bytes.iter().any(|bytes| bytes.contains(region));
                 let keeps_rest = requirement.no_init && !writer.has_failed() && !is_replaced();
                 add(dependencies, writer, if keeps_rest { DependencyKind::Data } else { kind });
             }
-            for (allocation, copy) in &page.arrivals {
+            for (allocation, copy) in arrivals {
                 if usize::from(*allocation) == requirement.position {
                     // A failed copy left the page outdated, which `effective_current` knows.
                     if !copy.has_failed() {
@@ -71,13 +76,13 @@ pub(super) fn plan(
                     add(dependencies, reader, DependencyKind::Order);
                 }
             }
-            let current = page.effective_current();
+            let current = untouched.unwrap_or_else(|| page.effective_current());
             if !requirement.no_init && current != 0 && current & bit == 0 {
                 missing.push(Missing {
                     region: *region,
                     sources: current,
-                    writer: page.writer.clone(),
-                    arrivals: page.arrivals.clone(),
+                    writer: writer.cloned(),
+                    arrivals: arrivals.into(),
                 });
             }
         });
@@ -88,8 +93,12 @@ pub(super) fn plan(
 pub(super) fn commit_copy(state: &mut BufferState, region: &Region, position: usize, copy: &Arc<Node>) {
     state.map.update(region, |_, page| {
         page.refresh();
-        page.current |= 1 << position;
-        page.arrivals.push((position as u8, copy.clone()));
+        // It may be current by now: if the writer turned out not to have run, the region is as it was before, and the copy, which
+        // depends on the writer, does not run either. Its failure must not count against what is there.
+        if page.current & (1 << position) == 0 {
+            page.current |= 1 << position;
+            page.arrivals.push((position as u8, copy.clone()));
+        }
         // Whoever overwrites the source comes after the copy.
         page.readers.push(copy.clone());
     });

@@ -14,7 +14,7 @@ use super::requirement::Requirement;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
     AsyncErrors, DeferredDrops, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking,
-    start, wait_for_epoch,
+    start, start_command, wait_for_epoch,
 };
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, trace};
@@ -135,9 +135,13 @@ impl Queue {
         }
         remove_repetitions(&mut dependencies);
 
-        let mut holds: SmallVec<[Hold; 3]> =
-            group.requirements.iter().map(|requirement| Hold::Buffer(requirement.core().clone())).collect();
-        holds.extend(std::mem::take(&mut group.holds));
+        let mut holds = SmallVec::<[Hold; 3]>::new();
+        for requirement in &group.requirements {
+            holds.push(Hold::Buffer(requirement.core().clone()));
+        }
+        if !group.holds.is_empty() {
+            holds.extend(group.holds.drain(..));
+        }
         let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
@@ -146,7 +150,7 @@ impl Queue {
                 start(&node, Work::HostTask(work), &dependencies)?;
                 node
             }
-            None => self.start_commands(std::mem::take(&mut group.commands), epoch, holds, &dependencies)?,
+            None => self.start_commands(&mut group.commands, epoch, holds, &dependencies)?,
         };
         for requirement in &group.requirements {
             commit(requirement, buffers.state(requirement.core()), &node);
@@ -156,7 +160,7 @@ impl Queue {
 
     fn start_commands(
         &self,
-        mut commands: SmallVec<[Command; 1]>,
+        commands: &mut SmallVec<[Command; 1]>,
         epoch: Arc<Epoch>,
         holds: SmallVec<[Hold; 3]>,
         dependencies: &[Dependency],
@@ -164,28 +168,33 @@ impl Queue {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
             let node = self.new_command(&last, epoch, holds, dependencies);
-            start(&node, Work::Command(last), dependencies)?;
+            start_command(&node, last, dependencies)?;
             return Ok(node);
         }
         let mut parts = Dependencies::new();
         let mut refused = None;
-        for command in commands {
+        for command in commands.drain(..) {
             let part = self.new_command(&command, epoch.clone(), SmallVec::new(), dependencies);
             let label = command.to_string();
-            match start(&part, Work::Command(command), dependencies) {
+            match start_command(&part, command, dependencies) {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
-                Err(error) if parts.is_empty() => return Err(error.into()),
+                Err(error) if parts.is_empty() => {
+                    DeferredDrops::drop_or_keep(holds);
+                    return Err(error.into());
+                }
                 Err(error) => {
                     refused = Some((label, error));
                     break;
                 }
             }
         }
+        let n_parts = parts.len();
         parts.extend(dependencies.iter().cloned());
         let node = self.new_command(&last, epoch, holds, &parts);
+        node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
-            match start(&node, Work::Command(last), &parts) {
+            match start_command(&node, last, &parts) {
                 Ok(()) => return Ok(node),
                 Err(error) => {
                     // Counted as ended, but it goes on.
@@ -312,6 +321,14 @@ pub(super) struct LockedBuffers<'a> {
 
 impl<'a> LockedBuffers<'a> {
     pub(super) fn lock(requirements: &'a [Requirement]) -> Self {
+        // What most groups have, without lists and sorting.
+        if let [] | [_] = requirements {
+            let mut locks = SmallVec::new();
+            if let Some(requirement) = requirements.first() {
+                locks.push((requirement.core().id, requirement.core().lock()));
+            }
+            return Self { locks };
+        }
         let mut cores: SmallVec<[&Arc<BufferCore>; 4]> = requirements.iter().map(Requirement::core).collect();
         cores.sort_by_key(|core| core.id);
         cores.dedup_by_key(|core| core.id);

@@ -7,7 +7,7 @@ use oxisycl_types::{AccessMode, ErrorCode};
 use smallvec::SmallVec;
 
 use crate::memory::{BufferCore, OpenHold};
-use crate::state::{Region, coalesce_slice, decompose_interval};
+use crate::state::{Region, RegionMap, coalesce_slice, decompose_interval};
 use crate::{Error, Result};
 
 /// Up to this many rows of a strided access to a reshaped buffer are tracked one by one; of more, everything from the first to the
@@ -145,7 +145,18 @@ impl BufferView {
                 None => SmallVec::from_buf([self.core.whole()]),
             };
         }
-        bytes.iter().map(|region| self.core.page_range(region)).collect()
+        if let [region] = bytes[..] {
+            return SmallVec::from_buf([self.core.page_range(&region)]);
+        }
+        // Page ranges of disjoint boxes may overlap, and what is missing must be missing once.
+        let mut map = RegionMap::new(self.core.extent, false);
+        for region in bytes {
+            map.update(&self.core.page_range(region), |_, is_required| *is_required = true);
+        }
+        let mut pages: Regions = map.iter().filter(|(_, is_required)| **is_required).map(|(region, _)| region).collect();
+        let n_regions = coalesce_slice(&mut pages);
+        pages.truncate(n_regions);
+        pages
     }
 
     /// The requirement of an accessor to `elements` on `device`, whose memory gets an allocation if it has none.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use oxisycl_device::DeviceCopyable;
-use oxisycl_runtime::graph::spawn_detached;
+use oxisycl_runtime::graph::report_later;
 use oxisycl_runtime::schedule;
 
 use super::Buffer;
@@ -55,7 +55,7 @@ impl<T: DeviceCopyable, const D: usize> Deref for BorrowedBuffer<'_, T, D> {
 impl<T: DeviceCopyable, const D: usize> Drop for BorrowedBuffer<'_, T, D> {
     fn drop(&mut self) {
         if let Err(error) = self.write_back() {
-            spawn_detached(Box::new(move || eprintln!("oxisycl: write-back of a borrowed buffer: {error:?}")));
+            report_later(format!("write-back of a borrowed buffer: {error:?}"));
         }
     }
 }

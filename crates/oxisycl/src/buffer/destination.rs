@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use oxisycl_device::DeviceCopyable;
-use oxisycl_runtime::graph::spawn_detached;
+use oxisycl_runtime::graph::report_later;
 use oxisycl_runtime::memory::BufferCore;
 use parking_lot::Mutex;
 
@@ -96,7 +96,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 match fetch() {
                     Ok(data) => *vector.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = data,
                     Err(error) => {
-                        spawn_detached(Box::new(move || eprintln!("oxisycl: final data of a buffer: {error:?}")));
+                        report_later(format!("final data of a buffer: {error:?}"));
                     }
                 }
             })),

@@ -17,6 +17,10 @@ use crate::{Buffer, Error, Result};
 ///
 /// # Safety
 /// `pointer` stays valid for reading `len` elements, and the elements unchanged, until the value is dropped, wherever it is moved.
+#[diagnostic::on_unimplemented(
+    message = "a copy command cannot own `{Self}` as elements of type `{T}`",
+    note = "use a `Vec<{T}>`, an `Arc<[{T}]>` or a `&'static [{T}]`"
+)]
 pub unsafe trait HostMemory<T>: Send + 'static {
     /// The first element.
     fn pointer(&self) -> *const T;

@@ -19,8 +19,11 @@ pub struct HostScope<'t, 'cg> {
     interop: &'t InteropHandle,
     task: Brand<'t>,
     group: Brand<'cg>,
-    not_send: PhantomData<*mut ()>,
+    not_send: PhantomData<dyn StaysInItsHostTask>,
 }
+
+/// A trait object that is neither `Send` nor `Sync`, whose name stands in the error.
+trait StaysInItsHostTask {}
 
 impl Clone for HostScope<'_, '_> {
     fn clone(&self) -> Self {

@@ -133,7 +133,7 @@ impl<'cg> Handler<'cg> {
                     ),
                 ));
             }
-            let command = if range.size() == 0 {
+            let command = if range.extent.contains(&0) {
                 Command::Marker
             } else {
                 Command::Kernel(KernelCommand { descriptor, arguments, range })

@@ -1,4 +1,4 @@
-//! A read accessor does not store, neither on a device nor on the host.
+//! A read accessor does not store, and a host accessor for reading lends no mutable slice.
 #![forbid(unsafe_code)]
 
 use oxisycl::prelude::*;
@@ -11,6 +11,5 @@ fn main() -> oxisycl::Result<()> {
     })?;
     let mut host = buffer.host_access(Read)?;
     host.as_mut_slice()[0] = 1;
-    host[0] = 1;
     Ok(())
 }

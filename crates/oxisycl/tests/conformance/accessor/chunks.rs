@@ -172,8 +172,6 @@ fn a_block_index_outside_the_block_is_an_error(env: &Env) {
             cg.parallel_for_offset([1, 1], id, move |item| data.block(item).set(index, -1))
         });
         assert_eq!(code(kernel.unwrap().wait()), ErrorCode::Kernel, "{id:?} {index:?}");
-        let repaired = env.queue().copy_from_host(iota(35), &buffer);
-        assert_eq!(code(repaired), ErrorCode::Kernel);
         crate::support::write_positions(&env.queue(), &buffer, 0);
         assert_eq!(buffer.to_vec().unwrap(), iota(35));
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod atomics;
 pub(crate) mod chunks;
+pub(crate) mod groups;
 pub(crate) mod modes;
 pub(crate) mod ranges;
 pub(crate) mod views;

@@ -69,7 +69,8 @@ fn into_vec_works_for_buffers_without_a_vector(env: &Env) {
 
 fn into_vec_fails_while_another_handle_exists(env: &Env) {
     let mut buffer = Buffer::from_vec(iota(64), 64).unwrap();
-    let makes: [fn(&Buffer<i32, 1>) -> Box<dyn std::any::Any>; 3] = [
+    type Make = fn(&Buffer<i32, 1>) -> Box<dyn std::any::Any>;
+    let makes: [Make; 3] = [
         |buffer| Box::new(buffer.clone()),
         |buffer| Box::new(buffer.sub_buffer(0, 32).unwrap()),
         |buffer| Box::new(buffer.reinterpret::<u32, 2>([8, 8]).unwrap()),

@@ -16,7 +16,7 @@ tests![
     release_waits_for_the_commands,
     release_is_refused_inside_a_command_group_that_uses_the_buffer,
     release_is_refused_while_a_host_accessor_exists,
-    release_of_memory_that_the_buffer_did_not_allocate_is_refused,
+    release_gives_up_memory_that_the_buffer_was_made_from,
     a_released_buffer_is_allocated_again_at_its_next_use,
     memory_is_freed_when_the_buffer_and_its_commands_are_gone,
     exhausted_memory_is_an_error_before_anything_is_enqueued,
@@ -133,34 +133,38 @@ fn release_is_refused_while_a_host_accessor_exists(env: &Env) {
     assert_eq!(host[3], 3);
 }
 
-fn release_of_memory_that_the_buffer_did_not_allocate_is_refused(env: &Env) {
+fn release_gives_up_memory_that_the_buffer_was_made_from(env: &Env) {
     let queue = env.queue();
     let slice = queue.malloc_device::<i32>(4).unwrap();
-    let pointer = slice.as_ptr();
     let buffer = BufferOptions::new().from_usm(slice, 4).unwrap();
     write_positions(&queue, &buffer, 0);
-    touch(&env.other_queue(), &buffer).wait().unwrap();
     assert_eq!(code(buffer.release(env.device())), ErrorCode::Invalid);
-    assert_eq!(buffer.usm_pointer(env.device()), Some(pointer));
+    touch(&env.other_queue(), &buffer).wait().unwrap();
+    buffer.release(env.device()).unwrap();
+    assert!(!buffer.is_allocated_on(env.device()));
+    assert_eq!(read_on(&queue, &buffer), iota(4));
+    assert_eq!(code(buffer.into_usm()), ErrorCode::Invalid);
 
+    // Memory of somebody else is left as it is.
     let raw = queue.malloc_device::<i32>(4).unwrap();
     // SAFETY: the allocation outlives the buffer and its commands, and nobody else uses it.
-    let buffer = unsafe { BufferOptions::new().from_usm_pointer::<i32>(raw.as_ptr(), 4, env.device(), false) }.unwrap();
+    let buffer = unsafe { BufferOptions::new().from_usm_pointer(raw.as_ptr(), 4, env.device(), false) }.unwrap();
     write_positions(&queue, &buffer, 0);
     touch(&env.other_queue(), &buffer).wait().unwrap();
-    assert_eq!(code(buffer.release(env.device())), ErrorCode::Invalid);
-    assert_eq!(buffer.usm_pointer(env.device()), Some(raw.as_ptr()));
-    drop(buffer);
+    let (since, ()) = counted(|| buffer.release(env.device()).unwrap());
+    assert_eq!((since.usm_frees, since.buffer_frees), (0, 0));
+    update(&queue, &buffer, |x| x + 1).wait().unwrap();
+    assert_ne!(buffer.usm_pointer(env.device()), Some(raw.as_ptr()));
+    assert_eq!(raw.to_vec(&queue).unwrap(), iota(4));
 
+    // A vector is gone, and `into_vec` makes a new one.
+    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    update(&env.other_queue(), &buffer, |x| x + 1);
     if env.is_host() {
-        let data = iota(4);
-        let address = data.as_ptr();
-        let buffer = Buffer::from_vec(data, 4).unwrap();
-        touch(&env.other_queue(), &buffer).wait().unwrap();
-        assert_eq!(code(buffer.release(env.device())), ErrorCode::Invalid);
-        let data = buffer.into_vec().unwrap();
-        assert_eq!(data.as_ptr(), address);
+        buffer.release(env.device()).unwrap();
+        assert!(!buffer.is_allocated_on(env.device()));
     }
+    assert_eq!(buffer.into_vec().unwrap(), [1, 2, 3, 4]);
 }
 
 fn a_released_buffer_is_allocated_again_at_its_next_use(env: &Env) {

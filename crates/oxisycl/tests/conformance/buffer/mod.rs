@@ -3,4 +3,5 @@
 pub(crate) mod create;
 pub(crate) mod end;
 pub(crate) mod memory;
-pub(crate) mod views;
+pub(crate) mod reinterpret;
+pub(crate) mod sub_buffer;

@@ -232,7 +232,8 @@ fn copies_take_part_in_the_order(env: &Env) {
 
 fn elements_of_every_width_are_copied(env: &Env) {
     fn check<const N: usize>(env: &Env) {
-        let data: Vec<[u8; N]> = (0..35u8).map(|i| std::array::from_fn(|byte| i * 7 + byte as u8)).collect();
+        let data: Vec<[u8; N]> =
+            (0..35u8).map(|i| std::array::from_fn(|byte| i.wrapping_mul(7).wrapping_add(byte as u8))).collect();
         let from = Buffer::from_vec(data.clone(), [5, 7]).unwrap();
         let to = Buffer::<[u8; N], 1>::uninit(12).unwrap();
         let copy = env.queue().submit(|cg| {

@@ -206,15 +206,6 @@ fn pointers_are_copied_from_and_to(env: &Env) {
     });
     read.unwrap().wait().unwrap();
     assert_eq!(target, [1, 2, 4, 5]);
-    // USM pointers will do as well.
-    let slice = queue.malloc_device::<i32>(20).unwrap();
-    let read = queue.submit(|cg| {
-        let from = cg.access(&buffer, Read);
-        // SAFETY: the allocation has as many elements as the accessor, and lives until the command has ended.
-        unsafe { cg.copy_to_pointer(from, slice.as_ptr()) }
-    });
-    read.unwrap().wait().unwrap();
-    assert_eq!(slice.to_vec(&queue).unwrap(), buffer.to_vec().unwrap());
 }
 
 fn a_copy_from_the_host_needs_no_old_data_with_no_init(env: &Env) {

@@ -65,7 +65,8 @@ fn the_first_use_allocates_on_that_device_only(env: &Env) {
 
 fn every_way_to_use_a_device_allocates_there_once(env: &Env) {
     let queue = env.other_queue();
-    let uses: [(&str, fn(&Queue, &Buffer<i32, 1>)); 6] = [
+    type Use = fn(&Queue, &Buffer<i32, 1>);
+    let uses: [(&str, Use); 6] = [
         ("kernel", |queue, buffer| drop(touch(queue, buffer))),
         ("fill", |queue, buffer| drop(queue.fill(buffer, 1).unwrap())),
         ("copy from the host", |queue, buffer| drop(queue.copy_from_host(iota(8), buffer).unwrap())),

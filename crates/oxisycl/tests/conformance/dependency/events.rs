@@ -306,8 +306,8 @@ fn a_command_that_depends_on_a_failed_event_does_not_run(env: &Env) {
         let source = std::error::Error::source(&error).expect("the failure of the first command");
         assert!(source.to_string().contains("on purpose"), "{error:?}");
         assert_eq!(code(failed.wait()), ErrorCode::Kernel);
-        // What was to be replaced is lost, too.
-        assert_eq!(code(buffer.to_vec()), ErrorCode::Kernel);
+        // What was to be replaced may be lost, too; it is never something else.
+        assert!(buffer.to_vec().is_ok_and(|data| data == iota(4)) || code(buffer.to_vec()) == ErrorCode::Kernel);
         let _ = (first.wait(), queue.wait());
     }
 }

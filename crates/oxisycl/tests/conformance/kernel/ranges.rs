@@ -289,7 +289,7 @@ fn the_work_of_items_may_differ_widely(env: &Env) {
     let collatz = |mut n: u64| {
         let mut n_steps = 0;
         while n != 1 {
-            n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+            n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
             n_steps += 1;
         }
         n_steps

@@ -26,34 +26,35 @@ tests![
 
 const KINDS: [UsmKind; 3] = [UsmKind::Device, UsmKind::Host, UsmKind::Shared];
 
+/// Copies and waits.
+///
+/// # Safety
+/// As for `Queue::memcpy`.
+unsafe fn copy_bytes<T, U>(queue: &Queue, target: *mut T, source: *const U, bytes: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { queue.memcpy(target.cast(), source.cast(), bytes) }.unwrap().wait().unwrap();
+}
+
 fn memcpy_works_between_all_kinds_of_memory(env: &Env) {
     let queue = env.queue();
     let data: Vec<i32> = iota(33);
     for from in KINDS {
-        let mut source: UsmSlice<i32> = queue.malloc(from, 33).unwrap();
-        // SAFETY, here and below: both places are valid for the bytes, and each command is waited for.
-        unsafe { queue.memcpy(source.as_ptr().cast(), data.as_ptr().cast(), 132) }.unwrap().wait().unwrap();
         for to in KINDS {
-            let target: UsmSlice<i32> = queue.malloc(to, 33).unwrap();
-            // SAFETY: as above.
-            unsafe { queue.memcpy(target.as_ptr().cast(), source.as_ptr().cast_const().cast(), 132) }
-                .unwrap()
-                .wait()
-                .unwrap();
+            let (source, target) = (queue.malloc::<i32>(from, 33).unwrap(), queue.malloc::<i32>(to, 33).unwrap());
             let mut back = vec![0; 33];
-            // SAFETY: as above.
-            unsafe { queue.memcpy(back.as_mut_ptr().cast(), target.as_ptr().cast_const().cast(), 132) }
-                .unwrap()
-                .wait()
-                .unwrap();
+            // SAFETY: all places have 132 bytes, and each copy is waited for.
+            unsafe {
+                copy_bytes(&queue, source.as_ptr(), data.as_ptr(), 132);
+                copy_bytes(&queue, target.as_ptr(), source.as_ptr(), 132);
+                copy_bytes(&queue, back.as_mut_ptr(), target.as_ptr(), 132);
+            }
             assert_eq!(back, data, "{from} to {to}");
         }
-        source.copy_from_slice(&queue, &[0; 33]).unwrap();
     }
     // Ordinary memory on both sides.
     let mut copy = vec![0; 33];
     // SAFETY: as above.
-    unsafe { queue.memcpy(copy.as_mut_ptr().cast(), data.as_ptr().cast(), 132) }.unwrap().wait().unwrap();
+    unsafe { copy_bytes(&queue, copy.as_mut_ptr(), data.as_ptr(), 132) };
     assert_eq!(copy, data);
 }
 
@@ -208,7 +209,7 @@ fn commands_wait_for_events(env: &Env) {
     let slice = queue.malloc_device::<i32>(4).unwrap();
     let pointer = slice.as_ptr();
     let gate = Gate::new(&queue, |_| {});
-    let source = vec![5, 6];
+    let source = [5, 6];
     // SAFETY: the places are valid for the bytes, the commands are ordered by events, and the last is waited for.
     let last = unsafe {
         let fill = queue.submit(|cg| {
