@@ -2,11 +2,11 @@
 //!
 //! Each is measured in a process of its own, whose allocator has no free memory of earlier cases that could hide growth.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use oxisycl::prelude::*;
-use oxisycl::{BufferOptions, Result};
+use oxisycl::{BufferOptions, Result, observe};
 
 use crate::protocol::{Bar, Measured, Options, seconds};
 
@@ -33,7 +33,7 @@ const CASES: [Case; 5] = [
 
 pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
-        let n_runs = if case.unit == "MiB" { 3 } else { options.rounds };
+        let n_runs = if case.unit == "MiB" { options.rounds.min(5) } else { options.rounds };
         let values: Option<Vec<f64>> = (0..n_runs).map(|_| in_child(case.name)).collect();
         let Some(values) = values else {
             eprintln!("  {}: the process that measured it failed", case.name);
@@ -48,7 +48,8 @@ pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
 
 /// The value that a new process measures. A hang shows as one.
 fn in_child(name: &str) -> Option<f64> {
-    let output = Command::new(std::env::current_exe().ok()?).args([CHILD, name]).output().ok()?;
+    let output =
+        Command::new(std::env::current_exe().ok()?).args([CHILD, name]).stderr(Stdio::inherit()).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
@@ -86,19 +87,27 @@ fn growth(wait_every: usize) -> Result<f64> {
         }
         .map(drop)
     };
-    let run = |count: usize| -> Result {
+    let run = |count: usize| -> Result<u64> {
+        let mut most = 0;
         for number in 0..count {
             submit(number)?;
+            if number % 1_000 == 0 {
+                most = most.max(observe::counters().live_nodes());
+            }
             if number % wait_every == wait_every - 1 {
                 queue.wait()?;
             }
         }
-        queue.wait()
+        queue.wait()?;
+        Ok(most)
     };
     run(10_000)?;
     let before = resident();
-    run(SUBMISSIONS)?;
-    Ok(resident() - before)
+    let most = run(SUBMISSIONS)?;
+    let growth = resident() - before;
+    // Commands that wait for a processor need memory, too: other work on the machine shows here.
+    eprintln!("      {growth:.1} MiB; up to {most} commands were unfinished at the same time");
+    Ok(growth)
 }
 
 fn million() -> Result<f64> {

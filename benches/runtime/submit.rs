@@ -76,7 +76,8 @@ fn submit_range(queue: &Queue) {
 fn independent(options: &Options, results: &mut Vec<Measured>, in_order: &Queue, out_of_order: &Queue) {
     let bar = Bar::ScaledAtMost(1.0);
     let case = |name, bar, adaptive_cpp| Case { name, bar, adaptive_cpp, peer: "rayon spawn" };
-    let cases: [(Case, &Queue, fn(&Queue)); 4] = [
+    type Run = fn(&Queue);
+    let cases: [(Case, &Queue, Run); 4] = [
         (case("submit.independent.in_order", bar, adaptive_cpp::INDEPENDENT_IN_ORDER), in_order, submit_single),
         (
             case("submit.independent.out_of_order", bar, adaptive_cpp::INDEPENDENT_OUT_OF_ORDER),

@@ -7,7 +7,12 @@ use crate::suites::count;
 use crate::workspace::Workspace;
 
 /// The packages whose unit tests Miri can run, and a filter each (empty: all).
-const TESTS: &[(&str, &str)] = &[("oxisycl-types", ""), ("oxisycl-device", "")];
+const TESTS: &[(&str, &str)] = &[
+    ("oxisycl-types", ""),
+    ("oxisycl-device", ""),
+    ("oxisycl-backend", "arguments::"),
+    ("oxisycl-backend", "fill_pattern::"),
+];
 
 /// Runs [`TESTS`] if a nightly toolchain with Miri is installed.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {

@@ -245,7 +245,8 @@ fn every_failure_surfaces_without_copies_between_devices_and_with_slow_shuffled_
     let n_runs = sweep(&SimulatedConfig::new(2).peer_copies(false), |attempts| (1..=attempts).collect());
     assert!(n_runs > 30, "only {n_runs} operations");
     for seed in 0..3 {
-        let config = SimulatedConfig::new(2).shuffled(seed).peer_copies(seed % 2 == 0).latency(Duration::from_micros(50));
+        let config =
+            SimulatedConfig::new(2).shuffled(seed).peer_copies(seed % 2 == 0).latency(Duration::from_micros(50));
         sweep(&config, |attempts| [1, attempts / 2, attempts].into_iter().filter(|&nth| nth > 0).collect());
     }
 }

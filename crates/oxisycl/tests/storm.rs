@@ -292,7 +292,9 @@ fn buffers_dropped_by_other_threads_while_commands_use_them_stay_valid() {
             let last = (0..3).map(|_| add(queue, &buffer, 1)).last();
             let submitted = queue.submit(|cg| {
                 let data = cg.access(&buffer, Read);
-                cg.parallel_for(256, move |item| _ = WRONG.fetch_add(usize::from(data.get(item) != 6), Ordering::SeqCst))
+                cg.parallel_for(256, move |item| {
+                    _ = WRONG.fetch_add(usize::from(data.get(item) != 6), Ordering::SeqCst)
+                })
             });
             submitted.unwrap();
             let other = std::thread::spawn(move || drop(buffer));

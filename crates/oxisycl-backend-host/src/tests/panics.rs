@@ -58,7 +58,7 @@ fn the_pool_survives_panics_in_many_chunks_and_skips_the_rest() {
     for _ in 0..20 {
         let failure = fails(
             &queue,
-            for_each(100_000, |item| {
+            for_each(scaled(100_000), |item| {
                 RUNS.fetch_add(1, Ordering::Relaxed);
                 assert!(item % 1000 != 999, "bad");
             }),
@@ -67,7 +67,7 @@ fn the_pool_survives_panics_in_many_chunks_and_skips_the_rest() {
     }
     // Each of four threads ends its chunk at the first panic, and takes no other.
     assert!(RUNS.load(Ordering::Relaxed) <= 20 * 8 * 1000, "{RUNS:?}");
-    assert!(run(&queue, for_each(100_000, |_| {})).result.is_ok());
+    assert!(run(&queue, for_each(scaled(100_000), |_| {})).result.is_ok());
 }
 
 #[test]

@@ -26,9 +26,9 @@ fn every_item_of_every_shape_runs_exactly_once() {
             [1, 1, 2],
             [1, 1, 4097],
             [1, 1, scaled(1_000_003)],
-            [1, 1000, 7],
+            [1, scaled(1000), 7],
             [1, 3, scaled(100_000)],
-            [50, 20, 30],
+            [scaled(500), 20, 30],
             [200, 1, 1],
         ] {
             let launch = LaunchRange { dimensions: 3, extent, offset: [0; 3] };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::Node;
-use super::start::spawn_detached;
+use super::start::{discard, spawn_detached};
 use crate::Error;
 
 /// Receives asynchronous errors, oldest first.
@@ -151,8 +151,7 @@ impl AsyncErrors {
                 // A handler that panics must not take a thread of the runtime down, nor hide the errors.
                 let kept = errors.clone();
                 if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || handler(errors))) {
-                    // A payload's destructor may panic, too.
-                    std::mem::forget(payload);
+                    discard(payload);
                     print(&kept);
                 }
             }

@@ -17,5 +17,5 @@ mod wait;
 pub use epoch::{Epoch, EpochSignal};
 pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unobserved_errors};
 pub use node::{Dependency, Hold, Loan, Node, NodeKind, QueueShared};
-pub use start::{DeferredDrops, HostWork, Work, current_host_task, spawn_detached, start, start_command};
+pub use start::{DeferredDrops, HostWork, Work, current_host_task, start, start_command};
 pub use wait::{forbid_blocking, forbid_endless_wait, in_callback, wait_for_epoch, wait_for_grant, wait_for_node};

@@ -193,7 +193,8 @@ fn resume(nodes: Vec<Arc<Node>>) {
     match is_nested {
         Ok(true) => {}
         Ok(false) => {
-            while let Ok(Some(node)) = RESUMED.try_with(|list| list.borrow_mut().as_mut().and_then(VecDeque::pop_front)) {
+            while let Ok(Some(node)) = RESUMED.try_with(|list| list.borrow_mut().as_mut().and_then(VecDeque::pop_front))
+            {
                 remove_blocker(&node);
             }
             let _ = RESUMED.try_with(RefCell::take);
@@ -323,7 +324,14 @@ fn drop_user_value(value: impl Any) {
 /// Calls code of the user whose panic is nobody's business but the panic hook's.
 fn call_user(f: impl FnOnce()) {
     if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(f)) {
-        std::mem::forget(payload);
+        discard(payload);
+    }
+}
+
+/// Drops a panic's payload, also one whose destructor panics.
+pub(super) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(another) = std::panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
     }
 }
 
@@ -346,7 +354,7 @@ pub fn current_host_task() -> Option<Arc<Node>> {
 }
 
 /// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
-pub fn spawn_detached(job: Box<dyn FnOnce() + Send>) {
+pub(super) fn spawn_detached(job: Box<dyn FnOnce() + Send>) {
     if let Err((job, _)) = host_executor::spawn(job) {
         job();
     }
@@ -363,8 +371,7 @@ fn run_host_task(node: &Arc<Node>, work: HostWork) {
         HOST_TASK.set(None);
         let result = result.map_err(|payload| {
             let message = panic_message(&*payload);
-            // A payload's destructor may panic, too.
-            std::mem::forget(payload);
+            discard(payload);
             let kind = FailureKind::Panic { message, location: None, item: None };
             CommandFailure::new("host task", task.shared.device_name(), kind)
         });

@@ -9,7 +9,7 @@ use oxisycl_backend::Queue;
 use oxisycl_types::ErrorCode;
 
 use super::node::{Node, NodeKind, QueueShared};
-use super::{EpochSignal, current_host_task};
+use super::{EpochSignal, current_host_task, report};
 use crate::{Error, Result};
 
 /// How long a waiting thread spins before it sleeps.
@@ -68,7 +68,8 @@ pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {
 /// An error in a forked process whose parent had pending commands.
 fn forbid_waiting_for_parent() -> Result {
     if crate::fork::has_left_commands() {
-        let message = "the process was forked while commands were pending: they end in the parent only, so this wait cannot end";
+        let message =
+            "the process was forked while commands were pending: they end in the parent only, so this wait cannot end";
         return Err(Error::new(ErrorCode::Runtime, message));
     }
     Ok(())

@@ -179,6 +179,16 @@ impl PageState {
         self.arrivals.clear();
     }
 
+    /// The allocation at `position` is going: another one may take its place.
+    fn forget(&mut self, position: usize) {
+        self.refresh();
+        let others = !(1 << position);
+        self.current &= others;
+        self.before.current &= others;
+        self.before.earlier = self.before.earlier.map(|current| current & others);
+        self.arrivals.retain(|(allocation, _)| usize::from(*allocation) != position);
+    }
+
     /// Which allocations hold the newest bytes, or will when the copies under way are done.
     pub fn effective_current(&self) -> u32 {
         if let Some(before) = self.untouched() {
@@ -379,10 +389,7 @@ impl BufferState {
     /// # Safety
     /// No command that uses the allocation is pending, and none is being made.
     pub unsafe fn remove(&mut self, core: &BufferCore, position: usize) -> Option<Box<dyn Any + Send>> {
-        self.map.update(&Region::whole(core.extent), |_, page| {
-            page.current &= !(1 << position);
-            page.arrivals.retain(|(allocation, _)| usize::from(*allocation) != position);
-        });
+        self.map.update(&Region::whole(core.extent), |_, page| page.forget(position));
         let mut allocation = self.allocations[position].take()?;
         allocation.forget();
         match allocation.owner {

@@ -153,7 +153,8 @@ impl BufferView {
         for region in bytes {
             map.update(&self.core.page_range(region), |_, is_required| *is_required = true);
         }
-        let mut pages: Regions = map.iter().filter(|(_, is_required)| **is_required).map(|(region, _)| region).collect();
+        let mut pages: Regions =
+            map.iter().filter(|(_, is_required)| **is_required).map(|(region, _)| region).collect();
         let n_regions = coalesce_slice(&mut pages);
         pages.truncate(n_regions);
         pages

@@ -244,6 +244,26 @@ fn a_command_that_fails_for_a_dependency_ends_only_after_its_other_dependencies(
 }
 
 #[test]
+fn a_command_that_is_known_to_fail_ends_only_after_its_other_dependencies() {
+    let world = World::new(1);
+    let queue = world.queue(0);
+    let failing = queue.group().kernel("failing");
+    let slow = queue.group().kernel("slow");
+    world.lose("failing");
+    let shared = queue.queue.shared().clone();
+    let kind = NodeKind::Command(oxisycl_backend::Operation::Other);
+    let node = Node::new(kind, "command", shared, None, SmallVec::new());
+    let dependencies = [
+        Dependency { node: failing, kind: DependencyKind::Data },
+        Dependency { node: slow, kind: DependencyKind::Order },
+    ];
+    start(&node, Work::Command(oxisycl_backend::Command::Marker), &dependencies).unwrap();
+    assert!(!node.is_complete());
+    world.complete("slow");
+    assert!(node.has_failed() && !world.has("marker"));
+}
+
+#[test]
 fn a_delayed_command_that_is_refused_ends_only_after_its_dependencies() {
     let (world, slow, blocked) = (World::new(1), Buffer::new(8), Buffer::new(8));
     let queue = world.queue(0);

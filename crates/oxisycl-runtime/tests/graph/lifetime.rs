@@ -37,6 +37,30 @@ fn copies_hold_both_ends() {
 }
 
 #[test]
+fn a_removed_allocation_does_not_count_as_current_any_more() {
+    let (world, buffer) = (World::new(3), Buffer::new(8).initialized());
+    let core = buffer.0.core.clone();
+    world.queue(0).read("reader", &buffer);
+    world.recorder.complete_all();
+    // A writer that never runs, so that the data is where it was before: on the host and on the first device.
+    let writer = world.queue(1).update("writer", &buffer);
+    world.recorder.lose(world.copies()[1].0);
+    assert!(writer.has_failed());
+    {
+        let mut state = core.lock();
+        let position = state.find(world.memory(0)).unwrap();
+        assert!(!state.is_only_copy(&core, position));
+        // SAFETY: no command is pending.
+        unsafe { state.remove(&core, position) };
+    }
+    assert_eq!(world.recorder.n_allocations(world.memory(0)), 0);
+    // The next allocation takes the place of the removed one.
+    world.queue(2).read("elsewhere", &buffer);
+    assert_eq!(world.waits("elsewhere"), ["copy"]);
+    assert_eq!(world.copies()[2].1.route(), Some((oxisycl_backend::MemoryId::HOST, world.memory(2))));
+}
+
+#[test]
 fn a_delayed_command_holds_its_buffers() {
     let (world, buffer, blocked) = (World::new(1), Buffer::new(8), Buffer::new(8));
     let access = host(&blocked, Read).unwrap();

@@ -5,6 +5,7 @@ mod host_task;
 mod kernel;
 mod usm;
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -29,11 +30,23 @@ pub struct Handler<'cg> {
     group: CommandGroup,
     failed: Option<Error>,
     /// Positions of the requirements that placeholders made.
-    required: Vec<usize>,
+    required: Vec<(RequiredKey, usize)>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
     not_send: PhantomData<*mut ()>,
+}
+
+/// What makes two placeholders the same accessor. Less would not do: accessors of other modes or shapes give a work-item other
+/// elements of the same bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RequiredKey {
+    /// The types of element and mode.
+    accessor: TypeId,
+    buffer: u64,
+    byte_offset: usize,
+    /// Of the view and of the part, and where that begins.
+    extents: [[usize; 3]; 3],
 }
 
 impl<'cg> Handler<'cg> {
@@ -153,27 +166,25 @@ impl<'cg> Handler<'cg> {
         placeholder: &Placeholder<T, D, M>,
     ) -> Accessor<'cg, T, D, M> {
         let Placeholder { buffer, range, offset, mode } = placeholder;
-        let own = buffer.view().bytes_of(&region_of(*range, *offset)).0;
-        let memory = self.queue.device().memory_id();
-        let known = self.required.iter().map(|&position| &self.group.requirements[position]).find(|known| {
-            Arc::ptr_eq(known.core(), &buffer.view().core)
-                && (known.bytes == own
-                    && known.mode == M::MODE
-                    && known.no_init == M::NO_INIT
-                    && known.memory == memory)
-        });
-        if let Some(known) = known {
-            let view = buffer.view();
+        let key = RequiredKey {
+            accessor: TypeId::of::<Placeholder<T, D, M>>(),
+            buffer: buffer.id(),
+            byte_offset: buffer.view().byte_offset,
+            extents: [buffer.range().embed(), range.embed(), offset.embed()],
+        };
+        if let Some((_, position)) = self.required.iter().find(|(known, _)| *known == key) {
+            let known = &self.group.requirements[*position];
             let base = known.core().lock().allocation(known.position).pointer;
-            let pointer = base.as_ptr().wrapping_add(view.byte_offset).cast();
-            // SAFETY: the requirement was made for these bytes in this mode; the accessor that was made with it is a copy.
+            let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
+            // SAFETY: the requirement was made for an accessor of this type, to the same part of the same view, of which this is a
+            // copy: both give a work-item the same elements.
             return unsafe {
                 Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset: *offset, range: *range })
             };
         }
         let n_before = self.group.requirements.len();
         let accessor = self.access_range(buffer, *mode, *range, *offset);
-        self.required.extend(n_before..self.group.requirements.len());
+        self.required.extend((n_before..self.group.requirements.len()).map(|position| (key, position)));
         accessor
     }
 

@@ -19,7 +19,8 @@ tests![
     devices_without_peer_copies_go_over_the_host,
     a_detour_over_the_host_makes_the_host_current,
     a_detour_moves_only_what_is_outdated,
-    the_nearest_source_is_used,
+    a_peer_is_preferred_to_the_host,
+    the_host_is_preferred_to_a_detour,
     a_failed_transfer_fails_the_command_and_keeps_the_source,
     a_failed_launch_leaves_the_other_devices_alone,
     a_failed_allocation_leaves_the_data_where_it_is,
@@ -220,8 +221,15 @@ fn a_detour_moves_only_what_is_outdated(_env: &Env) {
     assert_eq!(read_on(&second, &buffer), expected);
 }
 
-fn the_nearest_source_is_used(_env: &Env) {
-    // The host has the data too, so that no detour is needed.
+fn a_peer_is_preferred_to_the_host(_env: &Env) {
+    let (_simulator, first, second) = pair(SimulatedConfig::new(2));
+    let buffer = Buffer::from_vec(iota(100), 100).unwrap();
+    touch(&first, &buffer).wait().unwrap();
+    let (since, ()) = counted(|| touch(&second, &buffer).wait().unwrap());
+    assert_eq!((since.transfers_between_devices, since.transfers_to_device), (1, 0));
+}
+
+fn the_host_is_preferred_to_a_detour(_env: &Env) {
     let (_simulator, first, second) = pair(SimulatedConfig::new(2).peer_copies(false));
     let buffer = Buffer::from_vec(iota(100), 100).unwrap();
     touch(&first, &buffer).wait().unwrap();

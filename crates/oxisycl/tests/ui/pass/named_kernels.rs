@@ -1,8 +1,8 @@
 //! Kernels may be types, with accessors in them, and generic.
 #![forbid(unsafe_code)]
 
-use oxisycl::prelude::*;
 use oxisycl::SingleKernel;
+use oxisycl::prelude::*;
 
 #[derive(Clone, Copy)]
 struct Axpy<'cg, T> {

@@ -1,8 +1,8 @@
 //! Placeholders become accessors of any group, and helpers may be generic over the mode.
 #![forbid(unsafe_code)]
 
-use oxisycl::prelude::*;
 use oxisycl::ModeFor;
+use oxisycl::prelude::*;
 
 fn require<'cg, M: ModeFor<u32>>(cg: &mut Handler<'cg>, buffer: &Buffer<u32, 1>, mode: M) -> Accessor<'cg, u32, 1, M> {
     cg.access(buffer, mode)

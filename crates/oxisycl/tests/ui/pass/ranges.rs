@@ -6,7 +6,8 @@ use oxisycl::prelude::*;
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
     let (n, r, s): (usize, [usize; 3], Range<2>) = (8, [2, 2, 2], Range::new([2, 4]));
-    let (line, space, plane) = (Buffer::<u32, 1>::uninit(n)?, Buffer::<u32, 3>::uninit(r)?, Buffer::<u32, 2>::uninit(s)?);
+    let (line, space, plane) =
+        (Buffer::<u32, 1>::uninit(n)?, Buffer::<u32, 3>::uninit(r)?, Buffer::<u32, 2>::uninit(s)?);
     queue.submit(|cg| {
         let data = cg.access(&line, Write.no_init());
         cg.parallel_for(n, move |item| data.set(item, 1))

@@ -1,0 +1,249 @@
+//! Environment variables: what wrong values are told, and what right ones do.
+
+#[path = "support/child.rs"]
+mod child_process;
+#[path = "support/json.rs"]
+mod json;
+mod support;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oxisycl::observe;
+use oxisycl::prelude::*;
+use oxisycl::selector::cpu_selector;
+
+use child_process::{Ended, role, run};
+use json::Json;
+
+/// What this program does when one of its tests starts it again.
+#[test]
+fn child() {
+    match role().as_deref() {
+        None => {}
+        Some("lists_devices") => match Device::all() {
+            Ok(devices) => {
+                let names: Vec<String> = devices.iter().map(|d| format!("{}:{}", d.backend(), d.name())).collect();
+                println!("devices={}", names.join("|"));
+            }
+            Err(error) => {
+                println!("code={:?}", error.code());
+                println!("message={}", format!("{error}").replace('\n', "\\n"));
+                // The same at every later call, also of others.
+                assert_eq!(Queue::default().unwrap_err().to_string(), error.to_string());
+                assert_eq!(Buffer::from_vec(vec![1], 1).unwrap_err().to_string(), error.to_string());
+            }
+        },
+        Some("works") => println!("sum={:?}", work().map_err(|error| format!("{error:?}"))),
+        Some("works_on_simulated") => {
+            let devices = Device::all().unwrap();
+            let queue = Queue::new(devices.iter().find(|device| device.has(Aspect::Emulated)).unwrap()).unwrap();
+            println!("first={:?}", queue.single_task(|_| {}).unwrap().wait().map_err(|error| format!("{error:?}")));
+            println!("second={:?}", queue.single_task(|_| {}).unwrap().wait().map_err(|error| format!("{error:?}")));
+        }
+        Some("traces_by_call") => trace_by_call(),
+        Some(other) => panic!("no role {other}"),
+    }
+}
+
+/// Kernels, copies, a fill and a host task, named and with dependencies.
+fn work() -> oxisycl::Result<i32> {
+    let queue = Queue::builder().device(&Device::select(cpu_selector)?).profiling().build()?;
+    let (buffer, other) = (Buffer::from_vec(vec![1; 1000], 1000)?, Buffer::<i32, 1>::uninit(1000)?);
+    // Pending while everything else is submitted, so that the graph has edges.
+    let slow = queue.submit(|cg| cg.host_task(|_| std::thread::sleep(Duration::from_millis(20))))?;
+    queue.submit(|cg| {
+        cg.name("say \"hi\" \\ there");
+        cg.depends_on(&slow);
+        let data = cg.access(&buffer, ReadWrite);
+        cg.parallel_for(1000, move |item| data.update(item, |x| x + 1))
+    })?;
+    queue.fill(&other, 5)?;
+    queue.copy(&buffer, &other)?;
+    queue.submit(|cg| {
+        let mut data = cg.access_host(&other, ReadWrite);
+        cg.host_task(move |scope| data.slice_mut(scope)[0] += 1)
+    })?;
+    queue.wait()?;
+    Ok(other.to_vec()?.iter().sum())
+}
+
+#[track_caller]
+fn refused(variables: &[(&str, &str)], parts: &[&str]) {
+    let ended = run("lists_devices", variables).succeeded();
+    assert_eq!(ended.value("code"), "Platform", "{ended:#?}");
+    for part in parts {
+        assert!(ended.value("message").contains(part), "{part:?} is missing: {ended:#?}");
+    }
+}
+
+fn folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("settings-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_wrong_device_selector_is_quoted_with_the_grammar() {
+    for value in ["cudda:gpu", "host", "host:cpu;", "host:qpu", "host:0.0.0.0", "!", "", "hip:*;;"] {
+        let quoted = format!("{value:?}");
+        refused(
+            &[("OXISYCL_DEVICE_SELECTOR", value)],
+            &["OXISYCL_DEVICE_SELECTOR", &quoted, "term;term", "backend:device", "root.sub"],
+        );
+    }
+    refused(&[("OXISYCL_DEVICE_SELECTOR", "cudda:gpu")], &["expected backend", "cuda", "host", "found \"cudda\""]);
+}
+
+#[test]
+fn the_device_selector_decides_which_devices_there_are() {
+    let devices = |value: &str| {
+        let variables = [("OXISYCL_SIMULATED", "2"), ("OXISYCL_DEVICE_SELECTOR", value)];
+        run("lists_devices", &variables).succeeded().value("devices").to_owned()
+    };
+    assert_eq!(devices("simulated:1"), "simulated:simulated device 1");
+    assert_eq!(devices("*:*").matches("simulated:").count(), 2);
+    assert_eq!(devices("*:*;!simulated:0").matches("simulated:").count(), 1);
+    assert!(devices("host:*").starts_with("host:"));
+    assert_eq!(devices("cuda:*"), "");
+}
+
+#[test]
+fn wrong_numbers_name_the_variable_the_value_and_what_it_may_be() {
+    for value in ["0", "-1", "many", "65", "", "2x", "99999999999999999999"] {
+        refused(&[("OXISYCL_SIMULATED", value)], &[&format!("OXISYCL_SIMULATED={value:?}"), "from 1 to 64"]);
+    }
+    for (variable, value, expected) in [
+        ("OXISYCL_SIMULATED_LATENCY_US", "soon", "microseconds"),
+        ("OXISYCL_SIMULATED_MEMORY", "1T", "followed by k, M or G"),
+        ("OXISYCL_SIMULATED_MEMORY", "99999999999G", "followed by k, M or G"),
+        ("OXISYCL_SIMULATED_FAULTS", "launch", "operation:count"),
+        ("OXISYCL_SIMULATED_FAULTS", "launch:0", "count from 1"),
+        ("OXISYCL_SIMULATED_FAULTS", "copy:1@7", "device below 2"),
+    ] {
+        let variables = [("OXISYCL_SIMULATED", "2"), (variable, value)];
+        refused(&variables, &[&format!("{variable}={value:?}"), expected]);
+    }
+    for value in ["0", "-1", "all", "", "1.5", "1025", "99999999999999999999"] {
+        let ended = run("lists_devices", &[("OXISYCL_HOST_THREADS", value)]).succeeded();
+        assert_eq!(ended.value("code"), "Platform", "{value}: {ended:#?}");
+        for part in ["OXISYCL_HOST_THREADS", &format!("{value:?}"), "1024"] {
+            assert!(ended.value("message").contains(part), "{part}: {ended:#?}");
+        }
+    }
+}
+
+#[test]
+fn any_number_of_host_threads_works() {
+    for threads in ["1", "2", "3", "33"] {
+        let ended = run("works", &[("OXISYCL_HOST_THREADS", threads)]).succeeded();
+        assert_eq!(ended.value("sum"), "Ok(2001)", "{threads}: {ended:#?}");
+    }
+}
+
+#[test]
+fn faults_of_simulated_devices_can_be_set_from_outside() {
+    let variables = [("OXISYCL_SIMULATED", "1"), ("OXISYCL_SIMULATED_FAULTS", "launch:1")];
+    let ended = run("works_on_simulated", &variables).succeeded();
+    assert!(ended.value("first").contains("injected fault in launch number 1"), "{ended:#?}");
+    assert_eq!(ended.value("second"), "Ok(())");
+}
+
+#[test]
+fn files_that_cannot_be_written_are_errors_at_once() {
+    let missing = folder().join("no such folder").join("file.json");
+    let missing = missing.to_str().unwrap();
+    for variable in ["OXISYCL_TRACE", "OXISYCL_GRAPH"] {
+        refused(&[(variable, missing)], &[variable, &format!("cannot write \"{missing}\"")]);
+        refused(&[(variable, "")], &[variable, "cannot write \"\""]);
+        refused(&[(variable, "/")], &[variable, "cannot write \"/\""]);
+    }
+    let error = observe::start_trace(missing).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Invalid);
+    assert!(error.to_string().contains(missing), "{error}");
+}
+
+/// The spans of a trace file, by name, with their category.
+fn spans(text: &str) -> Vec<(String, String)> {
+    let trace = Json::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
+    let events = trace.get("traceEvents").list();
+    let mut found = Vec::new();
+    for event in events {
+        assert!(event.get("pid").number().is_some() && !event.get("name").text().is_empty(), "{event:?}");
+        match event.get("ph").text() {
+            "X" => {
+                let [ts, dur, tid] = ["ts", "dur", "tid"].map(|name| event.get(name).number().unwrap());
+                assert!(ts >= 0.0 && dur >= 0.0 && tid >= 1.0, "{event:?}");
+                found.push((event.get("name").text().to_owned(), event.get("cat").text().to_owned()));
+            }
+            "M" => assert!(!event.get("args").get("name").text().is_empty(), "{event:?}"),
+            other => panic!("an event of kind {other:?}"),
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn assert_traced(ended: &Ended, text: &str) {
+    let spans = spans(text);
+    let count = |category: &str| spans.iter().filter(|(_, found)| found == category).count();
+    assert_eq!(
+        (count("kernel"), count("fill"), count("copy"), count("host_task")),
+        (1, 1, 1, 2),
+        "{spans:?} {ended:#?}"
+    );
+    assert!(spans.contains(&("say \"hi\" \\ there".to_owned(), "kernel".to_owned())), "{spans:?}");
+}
+
+#[test]
+fn a_trace_file_is_json_with_every_command() {
+    let path = folder().join("trace.json");
+    let ended = run("works", &[("OXISYCL_TRACE", path.to_str().unwrap())]).succeeded();
+    assert_eq!(ended.value("sum"), "Ok(2001)");
+    assert_traced(&ended, &std::fs::read_to_string(path).unwrap());
+}
+
+fn trace_by_call() {
+    let path = folder().join("by_call.json");
+    observe::start_trace(&path).unwrap();
+    work().unwrap();
+    observe::stop_trace().unwrap();
+    // Nothing more is recorded, and stopping twice is harmless.
+    work().unwrap();
+    observe::stop_trace().unwrap();
+    println!("path={}", path.display());
+}
+
+#[test]
+fn a_trace_can_be_taken_of_a_part_of_the_program() {
+    let ended = run("traces_by_call", &[]).succeeded();
+    assert_traced(&ended, &std::fs::read_to_string(ended.value("path")).unwrap());
+}
+
+#[test]
+fn the_graph_is_written_as_dot() {
+    let path = folder().join("graph.dot");
+    run("works", &[("OXISYCL_GRAPH", path.to_str().unwrap())]).succeeded();
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!((lines.next(), lines.next_back()), (Some("digraph oxisycl {"), Some("}")), "{text}");
+    let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    for line in lines.filter(|line| !line.contains("node [")) {
+        let line = line.trim().strip_suffix(';').unwrap_or_else(|| panic!("{line}"));
+        match line.split_once(" -> ") {
+            Some((from, to)) => edges.push((from, to)),
+            None => nodes.push(line.split_once(" [label=\"").unwrap_or_else(|| panic!("{line}"))),
+        }
+    }
+    assert!(nodes.len() >= 6 && !edges.is_empty(), "{text}");
+    let is_node = |name: &str| nodes.iter().any(|(node, _)| *node == name);
+    assert!(edges.iter().all(|(from, to)| is_node(from) && is_node(to)), "{text}");
+    let node = |label: &str| nodes.iter().find(|(_, text)| text.contains(label)).unwrap_or_else(|| panic!("{text}")).0;
+    assert!(edges.contains(&(node("host task"), node("say \\\"hi\\\" \\\\ there"))), "{text}");
+}
+
+#[test]
+fn counters_are_printed_when_asked_for() {
+    let ended = run("works", &[("OXISYCL_COUNTERS", "1")]).succeeded();
+    assert!(ended.stderr.contains("kernels: 1") && ended.stderr.contains("host_tasks: 2"), "{ended:#?}");
+}
