@@ -52,7 +52,8 @@ fn each_class_of_command_fails_with_its_device_and_number() {
     let (devices, control) = simulated(1);
     let (queue, errors) = collecting(&devices[0]);
     let buffer = filled(8);
-    let cases: [(Operation, &str, &dyn Fn() -> oxisycl::Result<Event>); 4] = [
+    type Run<'a> = &'a dyn Fn() -> oxisycl::Result<Event>;
+    let cases: [(Operation, &str, Run<'_>); 4] = [
         (Operation::Launch, "kernel \"add one\"", &|| add_one(&queue, &buffer)),
         (Operation::Fill, "fill", &|| queue.fill(&Buffer::uninit(8)?, 3)),
         (Operation::Copy, "copy", &|| queue.copy(&Buffer::<i32, 1>::uninit(8)?, &Buffer::uninit(8)?)),
@@ -141,7 +142,8 @@ fn lost_data_is_an_error_until_it_is_overwritten_whole() {
         let from_host =
             |buffer: &Buffer<i32, 1>| drop(queue.copy_from_host(vec![5; 8], buffer).unwrap().wait().unwrap());
         let by_host = |buffer: &Buffer<i32, 1>| buffer.host_access(Write.no_init()).unwrap().as_mut_slice().fill(5);
-        let ways: [&dyn Fn(&Buffer<i32, 1>); 5] = [&by_kernel, &by_fill, &by_copy, &from_host, &by_host];
+        type Way<'a> = &'a dyn Fn(&Buffer<i32, 1>);
+        let ways: [Way<'_>; 5] = [&by_kernel, &by_fill, &by_copy, &from_host, &by_host];
         for (i, overwrite) in ways.iter().enumerate() {
             let buffer = lost(&queue);
             refused(buffer.host_access(Read), ErrorCode::Kernel, &["writer"]);
