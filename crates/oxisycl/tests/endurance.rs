@@ -11,10 +11,11 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use oxisycl::BufferOptions;
+use oxisycl::observe::counters;
 use oxisycl::prelude::*;
 
 use child_process::{role, run};
-use support::{Gate, alone, in_order, simulated};
+use support::{Gate, alone, eventually, in_order, simulated};
 
 /// A quick build does a tenth.
 const N_SUBMISSIONS: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
@@ -190,6 +191,8 @@ fn measure_memory(name: &str) {
                 let _ = queue.wait();
                 queue.take_errors();
             }
+            // Of queues that are gone, too.
+            eventually("every command ends", || counters().live_nodes() == 0);
         }
     }
     println!("growth={}", resident().saturating_sub(before));

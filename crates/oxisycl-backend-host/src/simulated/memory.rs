@@ -109,6 +109,12 @@ impl SimulatedMemory {
         Ok(())
     }
 
+    /// Takes `reserve` back.
+    fn give_back(&self, size: usize) {
+        let mut used = self.used.lock();
+        *used = used.saturating_sub(size as u64);
+    }
+
     fn out_of_memory(&self, requested: usize, available: usize) -> BackendError {
         BackendError::OutOfMemory { device: self.device_name.clone(), requested, available: Some(available) }
     }
@@ -134,7 +140,7 @@ impl Memory for SimulatedMemory {
         }
         let Some(pointer) = allocate(layout) else {
             if limited {
-                *self.used.lock() -= layout.size() as u64;
+                self.give_back(layout.size());
             }
             return Err(self.out_of_memory(layout.size(), 0));
         };
@@ -152,7 +158,7 @@ impl Memory for SimulatedMemory {
         unsafe { ptr::write_bytes(pointer.as_ptr(), FREED, layout.size()) };
         self.registry.allocations.lock().remove(&(pointer.as_ptr() as usize));
         if kind != UsmKind::Host {
-            *self.used.lock() -= layout.size() as u64;
+            self.give_back(layout.size());
         }
         // SAFETY: as above; `allocate` used the same layout.
         unsafe { free(pointer, layout) };
