@@ -205,6 +205,7 @@ fn fail_on_many_lines() {
     let queue = Queue::default().unwrap();
     queue.submit(|cg| cg.host_task(|_| assert_eq!([1, 2], [3, 4], "first line\nsecond line"))).unwrap();
     drop(queue);
+    eventually("the task ends", || oxisycl::observe::counters().live_nodes() == 0);
     // What `drop` cannot return.
     let mut data = [1, 2];
     let host = {
