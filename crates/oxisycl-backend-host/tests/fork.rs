@@ -33,7 +33,8 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         parameters: ParameterLayout { size: 0, align: 1 },
         host_entry: nothing,
     };
-    let command = KernelCommand { descriptor, arguments: ArgumentBlock::new(&()), range: LaunchRange::SINGLE };
+    let command =
+        KernelCommand { descriptor, code: None, arguments: ArgumentBlock::new(&()), range: LaunchRange::SINGLE };
     let done = Arc::<Done>::default();
     // SAFETY: the command uses no memory.
     unsafe { queue.enqueue(Command::Kernel(command), &[], done.clone()) }?;

@@ -1,11 +1,12 @@
 //! What a queue can be asked to do.
 
 use std::fmt;
+use std::sync::Arc;
 
 use oxisycl_image::KernelDescriptor;
 use oxisycl_types::LaunchRange;
 
-use crate::{ArgumentBlock, FillPattern, MemoryId};
+use crate::{ArgumentBlock, FillPattern, LoadedKernel, MemoryId};
 
 /// One unit of work of a queue.
 ///
@@ -78,6 +79,8 @@ impl fmt::Display for Command {
 pub struct KernelCommand {
     /// The kernel.
     pub descriptor: KernelDescriptor,
+    /// Its code on the queue's device; `None` where kernels run as the program's own native code.
+    pub code: Option<Arc<dyn LoadedKernel>>,
     /// Its argument bytes.
     pub arguments: ArgumentBlock,
     /// Its index space; never empty.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, MemoryId, Queue, QueueOptions};
+use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOptions};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
@@ -89,4 +89,16 @@ pub trait Device: Send + Sync {
 
     /// The kinds of device image it takes, best first; empty if it runs the program's own native code.
     fn image_targets(&self) -> &[ImageTarget];
+
+    /// Hands an image to the driver, which may compile it: this can take long. The image was decoded and verified, and is for
+    /// a target that the device takes.
+    ///
+    /// # Safety
+    /// The image's code is what the device compiler made, or the user has vouched for it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the device runs native code only; `Driver` with the driver's log if it refuses the code.
+    unsafe fn load(&self, _image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
+    }
 }

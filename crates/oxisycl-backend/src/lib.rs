@@ -25,6 +25,7 @@ mod error;
 mod fill_pattern;
 mod info;
 mod memory;
+mod module;
 mod queue;
 pub mod recording;
 
@@ -37,6 +38,7 @@ pub use info::{
     CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty, VectorWidths,
 };
 pub use memory::{Memory, MemoryId, UsmKind};
+pub use module::{LoadedKernel, Module};
 pub use queue::{
     Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, Outcome, Priority, Queue, QueueOptions,
 };

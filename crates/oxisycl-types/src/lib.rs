@@ -1,7 +1,8 @@
 //! Plain values that host code, kernels and backends share.
 //!
 //! Owns the vocabulary of the SYCL 2020 specification: index-space types ([`Id`], [`Range`], [`NdRange`]), access modes,
-//! device types, aspects, error codes, and the description of one launch ([`LaunchRange`], [`HostChunk`]).
+//! device types, aspects, error codes, and the description of one launch
+//! ([`LaunchRange`]), for kernels on a CPU ([`HostChunk`]) and in device images ([`DeviceLaunch`]).
 //! Invariant: every type here is plain data with the same layout in host and device code.
 //! Does not know buffers, devices or memory; depends on nothing.
 #![no_std]
@@ -11,6 +12,7 @@ mod access_mode;
 mod aspect;
 mod backend_kind;
 mod conversions;
+mod device_launch;
 mod device_type;
 mod error_code;
 mod id;
@@ -22,6 +24,7 @@ mod range;
 pub use access_mode::{AccessMode, Target};
 pub use aspect::Aspect;
 pub use backend_kind::BackendKind;
+pub use device_launch::{DeviceLaunch, PanicArgument, PanicRecord};
 pub use device_type::DeviceType;
 pub use error_code::ErrorCode;
 pub use id::Id;

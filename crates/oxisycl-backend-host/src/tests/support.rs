@@ -94,6 +94,7 @@ pub(crate) fn kernel<K: Copy + Send + Sync>(arguments: &K, host_entry: HostEntry
             parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
             host_entry,
         },
+        code: None,
         arguments: ArgumentBlock::new(arguments),
         range,
     })

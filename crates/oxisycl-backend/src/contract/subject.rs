@@ -11,7 +11,7 @@ use oxisycl_types::LaunchRange;
 use super::kernels::{Affine, Gate, native};
 use crate::{
     ArgumentBlock, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device, Event,
-    EventStatus, KernelCommand, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
 
 /// Nothing may take longer.
@@ -23,21 +23,36 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// device images passes descriptors of its own, which take the same arguments.
 pub struct Subject {
     device: Arc<dyn Device>,
-    affine: KernelDescriptor,
-    failing: Option<KernelDescriptor>,
-    gate: Option<KernelDescriptor>,
+    affine: TestKernel,
+    failing: Option<TestKernel>,
+    gate: Option<TestKernel>,
 }
+
+/// A kernel of the tests, and its code where it is not native.
+type TestKernel = (KernelDescriptor, Option<Arc<dyn LoadedKernel>>);
 
 impl Subject {
     /// A device that runs the program's own native code on threads of its own, or on those that help it.
     pub fn native(device: Arc<dyn Device>) -> Self {
-        let [affine, failing, gate] = native();
+        let [affine, failing, gate] = native().map(|descriptor| (descriptor, None));
         Self { device, affine, failing: Some(failing), gate: Some(gate) }
     }
 
-    /// A device that runs kernels with other descriptors: see [`affine_entry`](super::affine_entry).
-    pub fn with_kernels(device: Arc<dyn Device>, affine: KernelDescriptor) -> Self {
-        Self { device, affine, failing: None, gate: None }
+    /// A device that runs code it was given: what [`affine_entry`](super::affine_entry), [`failing_entry`](super::failing_entry)
+    /// and [`gate_entry`](super::gate_entry) do, compiled for it. The memory of the gate is the host's.
+    pub fn loaded(
+        device: Arc<dyn Device>,
+        affine: Arc<dyn LoadedKernel>,
+        failing: Option<Arc<dyn LoadedKernel>>,
+        gate: Option<Arc<dyn LoadedKernel>>,
+    ) -> Self {
+        let [affine_descriptor, failing_descriptor, gate_descriptor] = native();
+        Self {
+            device,
+            affine: (affine_descriptor, Some(affine)),
+            failing: failing.map(|code| (failing_descriptor, Some(code))),
+            gate: gate.map(|code| (gate_descriptor, Some(code))),
+        }
     }
 
     /// Without tests that need a kernel that fails and leaves the device usable.
@@ -65,23 +80,24 @@ impl Subject {
 
     /// Changes `n` numbers in memory of the device.
     pub(super) fn affine(&self, arguments: Affine, range: LaunchRange) -> Command {
-        kernel(self.affine, &arguments, range)
+        kernel(&self.affine, &arguments, range)
     }
 
     /// Fails, if the device has such a kernel.
     pub(super) fn failing(&self) -> Option<Command> {
-        self.failing.map(|descriptor| kernel(descriptor, &(), LaunchRange::SINGLE))
+        self.failing.as_ref().map(|failing| kernel(failing, &(), LaunchRange::SINGLE))
     }
 
     /// Runs until the gate is opened, if the device has such a kernel.
     pub(super) fn gate(&self, gate: &Arc<Gate>) -> Option<Command> {
         // The tests open the gate and see the completion before they let go of it.
-        self.gate.map(|descriptor| kernel(descriptor, &Gate::address(gate), LaunchRange::SINGLE))
+        self.gate.as_ref().map(|code| kernel(code, &Gate::address(gate), LaunchRange::SINGLE))
     }
 }
 
-fn kernel<K: Copy + Send + Sync>(descriptor: KernelDescriptor, arguments: &K, range: LaunchRange) -> Command {
-    Command::Kernel(KernelCommand { descriptor, arguments: ArgumentBlock::new(arguments), range })
+fn kernel<K: Copy + Send + Sync>((descriptor, code): &TestKernel, arguments: &K, range: LaunchRange) -> Command {
+    let (descriptor, code, arguments) = (*descriptor, code.clone(), ArgumentBlock::new(arguments));
+    Command::Kernel(KernelCommand { descriptor, code, arguments, range })
 }
 
 /// A one-dimensional range.

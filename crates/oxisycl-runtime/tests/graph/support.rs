@@ -462,6 +462,7 @@ fn kernel(name: &'static str, arguments: &[Touch; 3]) -> Command {
             parameters: ParameterLayout { size: size_of::<[Touch; 3]>(), align: align_of::<[Touch; 3]>() },
             host_entry: touch_entry,
         },
+        code: None,
         arguments: ArgumentBlock::new(arguments),
         range: LaunchRange::SINGLE,
     })

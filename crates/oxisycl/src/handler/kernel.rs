@@ -136,7 +136,7 @@ impl<'cg> Handler<'cg> {
             let command = if range.extent.contains(&0) {
                 Command::Marker
             } else {
-                Command::Kernel(KernelCommand { descriptor, arguments, range })
+                Command::Kernel(KernelCommand { descriptor, code: None, arguments, range })
             };
             handler.group.commands.push(command);
             Ok(())

@@ -1,0 +1,21 @@
+//! Device images that a device has taken.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::BackendError;
+
+/// A device image whose code is loaded on a device. Unloaded when the object and all its kernels are gone.
+pub trait Module: Send + Sync {
+    /// The kernel with this symbol. `Driver` if the code has none.
+    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError>;
+}
+
+/// A kernel that its device can launch. Only queues of the backend that made it know what is in it.
+///
+/// Keeps its module loaded: commands hold it until they have completed (soundness rule 9).
+pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
+    /// The largest work-group it can run in, in work-items, as far as the driver limits it.
+    fn max_work_group_size(&self) -> usize;
+}
