@@ -9,9 +9,12 @@
 //!
 //! Not meant for programs: every command is kept for as long as the backend lives.
 
+mod faults;
 mod info;
 mod memory;
+mod recorded;
 mod recorder;
+mod shared;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,10 +27,11 @@ use crate::{
     Platform, PlatformInfo, Queue, QueueOptions,
 };
 
-pub use recorder::{CommandKind, CommandState, Place, Recorded, Recorder};
+pub use recorded::{CommandKind, CommandState, Place, Recorded};
+pub use recorder::Recorder;
 
 use memory::RecordingMemory;
-use recorder::{Shared, Submission};
+use shared::{Shared, Submission};
 
 /// When commands end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use oxisycl_types::HostChunk;
 
-use super::recorder::{Shared, lock};
+use super::shared::{Shared, lock};
 use crate::{
     BackendError, Command, CopyCommand, FailureKind, FillCommand, KernelCommand, Memory, MemoryId, Operation,
     Rectangle, UsmKind,

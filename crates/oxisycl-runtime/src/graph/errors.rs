@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::Node;
-use super::start::{discard, spawn_detached};
+use super::deferred_drops::discard;
+use super::host_executor::spawn_detached;
 use crate::Error;
 
 /// Receives asynchronous errors, oldest first.

@@ -67,6 +67,13 @@ pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     }
 }
 
+/// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
+pub(super) fn spawn_detached(job: Job) {
+    if let Err((job, _)) = spawn(job) {
+        job();
+    }
+}
+
 fn run() {
     let executor = &*EXECUTOR;
     let mut state = executor.state.lock();

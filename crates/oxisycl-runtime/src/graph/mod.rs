@@ -7,15 +7,20 @@
 //! Invariants: a node completes exactly once; completing never recurses, however long the chain; no lock is held while user
 //! code runs. Does not know buffers, pages or transfers: `schedule` decides what depends on what.
 
+mod complete;
+mod deferred_drops;
 mod epoch;
 mod errors;
 mod host_executor;
+mod host_task;
 mod node;
 mod start;
 mod wait;
 
+pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
 pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unobserved_errors};
+pub use host_task::{HostWork, current_host_task};
 pub use node::{Dependency, Hold, Loan, Node, NodeKind, QueueShared};
-pub use start::{DeferredDrops, HostWork, Work, current_host_task, start, start_command};
+pub use start::{Work, start, start_command};
 pub use wait::{forbid_blocking, forbid_endless_wait, in_callback, wait_for_epoch, wait_for_grant, wait_for_node};

@@ -1,25 +1,26 @@
-//! Starting a node: handing it over to its backend, delaying it until that is possible, and completing it.
+//! Starting a node: handing its command over to the backend, or delaying it until that is possible.
+//!
+//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. Whoever ends or hands over one of
+//! them calls [`resume`], and the last blocker's end releases the node. Invariants: a node is handed over once, and only with all
+//! of its dependencies ended or known to the backend; one that can never run ends all the same, after its dependencies. How a node
+//! ends is told in `complete`.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{
-    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, ExecutionTimes,
-    FailureKind, Outcome,
+    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, FailureKind,
+    Outcome,
 };
 use smallvec::SmallVec;
 
-use super::host_executor;
-use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
-use super::wait::CallbackScope;
-use crate::observe::{self, Span, counters, trace};
-
-/// What a host task does.
-pub type HostWork = Box<dyn FnOnce() + Send>;
+use super::complete::finish;
+use super::deferred_drops::DeferredDrops;
+use super::host_task::{HostWork, run_host_task};
+use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use crate::observe::counters;
 
 /// What a node is to do once its dependencies allow it.
 #[expect(clippy::large_enum_variant, reason = "it is moved once; a box would cost every launch an allocation")]
@@ -179,7 +180,7 @@ thread_local! {
 }
 
 /// Takes one blocker from each node, and releases those that have none left.
-fn resume(nodes: Vec<Arc<Node>>) {
+pub(super) fn resume(nodes: Vec<Arc<Node>>) {
     if nodes.is_empty() {
         return;
     }
@@ -277,251 +278,5 @@ fn grant(node: &Arc<Node>) {
         if let Waiter::Thread(thread) = waiter {
             thread.unpark();
         }
-    }
-}
-
-thread_local! {
-    /// User values whose drop waits until this thread has released its locks.
-    static DEFERRED: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
-}
-
-/// While this exists, completing a node on this thread keeps user values for later: their `drop` is user code, which may call
-/// the runtime and must not find it locked. Made before locks are taken, so that it ends after they are released.
-pub struct DeferredDrops {
-    is_outermost: bool,
-}
-
-impl DeferredDrops {
-    /// Starts keeping user values.
-    pub fn enter() -> Self {
-        let is_outermost = DEFERRED.try_with(|list| {
-            let mut list = list.borrow_mut();
-            let is_outermost = list.is_none();
-            list.get_or_insert_default();
-            is_outermost
-        });
-        Self { is_outermost: is_outermost.unwrap_or(false) }
-    }
-
-    pub(crate) fn drop_or_keep(value: impl Any) {
-        let mut value = Some(value);
-        // Without the list (none is being kept, or the thread is ending) the value is dropped below, outside the borrow.
-        let _ = DEFERRED.try_with(|list| {
-            if let Some(list) = &mut *list.borrow_mut() {
-                list.extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
-            }
-        });
-        drop_user_value(value);
-    }
-}
-
-/// Drops what belongs to the user. Its destructor may panic, and so may the destructor of the panic's payload: neither may keep
-/// a node from ending.
-fn drop_user_value(value: impl Any) {
-    call_user(|| drop(value));
-}
-
-/// Calls code of the user whose panic is nobody's business but the panic hook's.
-fn call_user(f: impl FnOnce()) {
-    if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(f)) {
-        discard(payload);
-    }
-}
-
-/// Drops a panic's payload, also one whose destructor panics.
-pub(super) fn discard(payload: Box<dyn Any + Send>) {
-    if let Err(another) = std::panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(another);
-    }
-}
-
-impl Drop for DeferredDrops {
-    fn drop(&mut self) {
-        if self.is_outermost {
-            let kept = DEFERRED.try_with(RefCell::take).ok().flatten();
-            kept.into_iter().flatten().for_each(drop_user_value);
-        }
-    }
-}
-
-thread_local! {
-    static HOST_TASK: RefCell<Option<Arc<Node>>> = const { RefCell::new(None) };
-}
-
-/// The host task that the calling thread runs, if it does.
-pub fn current_host_task() -> Option<Arc<Node>> {
-    HOST_TASK.try_with(|task| task.borrow().clone()).ok().flatten()
-}
-
-/// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
-pub(super) fn spawn_detached(job: Box<dyn FnOnce() + Send>) {
-    if let Err((job, _)) = host_executor::spawn(job) {
-        job();
-    }
-}
-
-fn run_host_task(node: &Arc<Node>, work: HostWork) {
-    node.state.store(HANDED_OVER, Ordering::Release);
-    let task = node.clone();
-    let job = Box::new(move || {
-        HOST_TASK.set(Some(task.clone()));
-        let start = task.shared.device.timestamp();
-        let result = std::panic::catch_unwind(AssertUnwindSafe(work));
-        let times = ExecutionTimes { start, end: task.shared.device.timestamp() };
-        HOST_TASK.set(None);
-        let result = result.map_err(|payload| {
-            let message = panic_message(&*payload);
-            discard(payload);
-            let kind = FailureKind::Panic { message, location: None, item: None };
-            CommandFailure::new("host task", task.shared.device_name(), kind)
-        });
-        finish(&task, Outcome { result, times: Some(times) });
-    });
-    if let Err((job, error)) = host_executor::spawn(job) {
-        drop_user_value(job);
-        let code = error.raw_os_error().unwrap_or(0).into();
-        let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
-        let kind = FailureKind::Device(error);
-        let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
-        finish(node, Outcome { result: Err(failure), times: None });
-    }
-}
-
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic payload of unknown type".to_owned())
-}
-
-impl Completion for Node {
-    fn complete(self: Arc<Self>, outcome: Outcome) {
-        finish(&self, outcome);
-    }
-}
-
-impl Node {
-    /// Ends a host accessor: its holder has dropped it, or nobody wants it any more. One that was not granted yet ends after
-    /// its dependencies, as commands submitted later rely on that.
-    pub fn end_host_access(self: &Arc<Self>) {
-        {
-            let mut inner = self.inner.lock();
-            match self.state.load(Ordering::Acquire) {
-                PENDING => {
-                    inner.is_cancelled = true;
-                    return;
-                }
-                HANDED_OVER => {}
-                _ => return,
-            }
-        }
-        finish(self, Outcome { result: Ok(()), times: None });
-    }
-}
-
-/// Ends `node` and lets go of everything that waited for it.
-fn finish(node: &Arc<Node>, outcome: Outcome) {
-    if observe_is_on() {
-        record_span(node, &outcome);
-    }
-    let failure = outcome.result.err();
-    // Memory goes first, so that whoever sees the command complete sees its memory released.
-    let holds = std::mem::take(&mut node.inner.lock().holds);
-    for hold in &holds {
-        if let Hold::Loan(loan) = hold {
-            loan.ended(failure.is_none());
-        }
-    }
-    if !holds.is_empty() {
-        DeferredDrops::drop_or_keep(holds);
-    }
-    if let Some(failure) = &failure {
-        counters().failures.add(1);
-        let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
-        node.inner.lock().failure = Some(failure.clone());
-        // A host accessor's failure is the result of the call that makes it.
-        if node.kind != NodeKind::HostAccess {
-            node.shared.errors.push(node, is_dependent);
-        }
-    }
-    let (waiters, event, epoch, work, dependencies) = {
-        let mut inner = node.inner.lock();
-        inner.times = outcome.times;
-        let state = match failure.as_ref().map(CommandFailure::kind) {
-            None => SUCCEEDED,
-            // What parts of the command have done is done.
-            Some(FailureKind::Dependency(_))
-                if inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
-            {
-                DID_NOT_RUN
-            }
-            Some(_) => FAILED,
-        };
-        node.state.store(state, Ordering::Release);
-        let dependencies = std::mem::take(&mut inner.dependencies);
-        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
-    };
-    counters().nodes_completed.add(1);
-    drop((event, dependencies));
-    if let Some(work) = work {
-        DeferredDrops::drop_or_keep(work);
-    }
-    if !waiters.is_empty() {
-        notify(waiters);
-    }
-    // Last: a wait for the epoch must find everything else done.
-    drop(epoch);
-}
-
-fn notify(waiters: Vec<Waiter>) {
-    let mut resumed = Vec::new();
-    for waiter in waiters {
-        match waiter {
-            Waiter::Thread(thread) => thread.unpark(),
-            Waiter::Waker(waker) => {
-                // A waker is user code: it must not block on the runtime, and its panic is not ours.
-                let _scope = CallbackScope::enter();
-                call_user(|| waker.wake());
-            }
-            Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
-        }
-    }
-    resume(resumed);
-}
-
-fn observe_is_on() -> bool {
-    trace().is_on() || cfg!(feature = "tracing")
-}
-
-fn record_span(node: &Node, outcome: &Outcome) {
-    #[cfg(feature = "tracing")]
-    tracing::trace!(
-        target: "oxisycl",
-        node = node.id,
-        name = node.name,
-        device = node.shared.device_name(),
-        failed = outcome.result.is_err(),
-        "command completed"
-    );
-    if let (Some(times), true) = (outcome.times, trace().is_on()) {
-        let category = match node.kind {
-            NodeKind::HostTask => "host_task",
-            NodeKind::HostAccess => "host_access",
-            NodeKind::Command(operation) => match operation {
-                oxisycl_backend::Operation::Launch => "kernel",
-                oxisycl_backend::Operation::Copy => "copy",
-                oxisycl_backend::Operation::Fill => "fill",
-                _ => "other",
-            },
-        };
-        observe::trace().record(Span {
-            name: node.name.to_owned(),
-            category,
-            device: node.shared.device_name().to_owned(),
-            start: times.start,
-            end: times.end,
-            node: node.id,
-        });
     }
 }

@@ -1,0 +1,334 @@
+//! The record that all devices of a backend share: commands in the order of submission, and what ends because of what.
+//!
+//! Owns the commands until they end, and the rules by which one ends: never before its dependencies; by itself, with a failure, if
+//! one of kind `Data` failed. Invariants: a command is taken out of its entry once, so it ends once, whichever thread is first; no
+//! lock is held while a kernel or a completion runs, both of which may submit more. When a command ends that waits for nothing is
+//! not decided here, but by the mode and the [`Recorder`](super::Recorder).
+
+use std::any::Any;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::CompletionMode;
+use super::faults::Faults;
+use super::memory::{Allocations, carry_out, span};
+use super::recorded::{CommandKind, CommandState, Place, Recorded};
+use crate::{
+    BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes,
+    FailureKind, Outcome, Rectangle,
+};
+
+/// What the devices of a backend share.
+pub(super) struct Shared {
+    /// Tells events of different backends apart.
+    number: u64,
+    pub(super) n_queues: AtomicUsize,
+    pub(super) allocations: Mutex<Allocations>,
+    pub(super) state: Mutex<State>,
+    clock: AtomicU64,
+    pub(super) command_faults: Faults,
+    pub(super) allocation_faults: Faults,
+}
+
+/// The record.
+pub(super) struct State {
+    pub(super) mode: CompletionMode,
+    pub(super) entries: Vec<Entry>,
+    /// Pending commands that wait for nothing.
+    pub(super) ready: BTreeSet<usize>,
+    pub(super) violations: Vec<String>,
+}
+
+/// One command of the record.
+pub(super) struct Entry {
+    pub(super) recorded: Recorded,
+    event: Arc<RecordedEvent>,
+    device_name: String,
+    /// Until the command ends.
+    work: Option<(Command, Arc<dyn Completion>)>,
+    profiling: bool,
+    /// Dependencies that have not ended.
+    n_open: usize,
+    followers: Vec<(usize, DependencyKind)>,
+    /// While pending, why the command cannot run; then, why it failed.
+    failure: Option<CommandFailure>,
+}
+
+/// A command on its way into the record.
+pub(super) struct Submission<'a> {
+    pub(super) device: usize,
+    pub(super) device_name: &'a str,
+    pub(super) queue: usize,
+    pub(super) profiling: bool,
+    pub(super) command: Command,
+    pub(super) dependencies: &'a [Dependency],
+    pub(super) completion: Arc<dyn Completion>,
+}
+
+struct RecordedEvent {
+    /// The number of the backend.
+    backend: u64,
+    index: usize,
+    has_ended: AtomicBool,
+}
+
+impl Event for RecordedEvent {
+    fn status(&self) -> EventStatus {
+        if self.has_ended.load(Ordering::Acquire) { EventStatus::Complete } else { EventStatus::Submitted }
+    }
+}
+
+/// How a command is to end.
+pub(super) type Ending = Result<(), FailureKind>;
+
+impl Shared {
+    pub(super) fn new(mode: CompletionMode) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let state = State { mode, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            n_queues: AtomicUsize::new(0),
+            allocations: Mutex::default(),
+            state: Mutex::new(state),
+            clock: AtomicU64::new(1),
+            command_faults: Faults::default(),
+            allocation_faults: Faults::default(),
+        }
+    }
+
+    /// A clock that ticks whenever it is read.
+    pub(super) fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn refuses_allocation(&self) -> Option<u64> {
+        self.allocation_faults.attempt()
+    }
+
+    pub(super) fn submit(&self, submission: Submission<'_>) -> Result<Arc<dyn Event>, BackendError> {
+        let Submission { device, device_name, queue, profiling, command, dependencies, completion } = submission;
+        if let Some(count) = self.command_faults.attempt() {
+            let operation = command.operation();
+            return Err(BackendError::InjectedFault { device: device_name.to_owned(), operation, count });
+        }
+        let mut edges = Vec::with_capacity(dependencies.len());
+        for Dependency { event, kind } in dependencies {
+            let event: &dyn Any = &**event;
+            match event.downcast_ref::<RecordedEvent>() {
+                Some(event) if event.backend == self.number => edges.push((event.index, *kind)),
+                _ => {
+                    return Err(BackendError::Unsupported {
+                        device: device_name.to_owned(),
+                        what: "an event of another backend as a dependency".to_owned(),
+                    });
+                }
+            }
+        }
+        let mut recorded = self.describe(&command);
+        (recorded.device, recorded.queue, recorded.dependencies) = (device, queue, edges);
+        let mut state = lock(&self.state);
+        let index = state.entries.len();
+        let event = Arc::new(RecordedEvent { backend: self.number, index, has_ended: AtomicBool::new(false) });
+        let (mut n_open, mut failure) = (0, None);
+        for &(earlier, kind) in &recorded.dependencies {
+            let earlier = &mut state.entries[earlier];
+            match earlier.recorded.state {
+                CommandState::Pending => {
+                    earlier.followers.push((index, kind));
+                    n_open += 1;
+                }
+                CommandState::Failed if kind == DependencyKind::Data => failure = failure.or(earlier.failure.clone()),
+                _ => {}
+            }
+        }
+        state.entries.push(Entry {
+            recorded,
+            event: event.clone(),
+            device_name: device_name.to_owned(),
+            work: Some((command, completion)),
+            profiling,
+            n_open,
+            followers: Vec::new(),
+            failure,
+        });
+        let next = if n_open == 0 { state.arrive(index) } else { None };
+        drop(state);
+        if let Some(ending) = next {
+            self.end(index, ending);
+        }
+        Ok(event)
+    }
+
+    /// What is known of a command before it is submitted.
+    fn describe(&self, command: &Command) -> Recorded {
+        let (kind, label, extent) = match command {
+            Command::Kernel(kernel) => (CommandKind::Kernel, kernel.descriptor.display_name(), kernel.range.extent),
+            Command::Copy(copy) => (CommandKind::Copy, "copy", copy.extent),
+            Command::Fill(fill) => (CommandKind::Fill, "fill", fill.extent),
+            Command::Marker => (CommandKind::Marker, "marker", [0; 3]),
+            Command::Prefetch { size, .. } => (CommandKind::Prefetch, "prefetch", [1, 1, *size]),
+            Command::Advise { size, .. } => (CommandKind::Advise, "advise", [1, 1, *size]),
+        };
+        let allocations = lock(&self.allocations);
+        let place = |rectangle: &Rectangle| Place {
+            memory: rectangle.memory,
+            offset: allocations.find(rectangle.pointer as usize).map(|(base, _)| rectangle.pointer as usize - base),
+            row_pitch: rectangle.row_pitch,
+            slice_pitch: rectangle.slice_pitch,
+        };
+        let (source, target) = match command {
+            Command::Copy(copy) => (Some(place(&copy.source)), Some(place(&copy.target))),
+            Command::Fill(fill) => (None, Some(place(&fill.target))),
+            _ => (None, None),
+        };
+        Recorded {
+            device: 0,
+            queue: 0,
+            kind,
+            label: label.to_owned(),
+            dependencies: Vec::new(),
+            source,
+            target,
+            extent,
+            state: CommandState::Pending,
+        }
+    }
+
+    pub(super) fn is_ready(&self, index: usize) -> bool {
+        lock(&self.state).ready.contains(&index)
+    }
+
+    #[track_caller]
+    pub(super) fn assert_ready(&self, index: usize) {
+        let state = lock(&self.state);
+        let Some(entry) = state.entries.get(index) else { panic!("command {index} of {}", state.entries.len()) };
+        if !state.ready.contains(&index) {
+            let recorded = entry.recorded.clone();
+            drop(state);
+            panic!("command {index} cannot be ended now: {recorded:?}");
+        }
+    }
+
+    /// Ends the oldest command that can end, if the backend works that way.
+    pub(super) fn help(&self) -> bool {
+        let first = {
+            let state = lock(&self.state);
+            if state.mode != CompletionMode::WhenHelped {
+                return false;
+            }
+            state.ready.first().copied()
+        };
+        first.is_some_and(|index| self.end(index, Ok(())))
+    }
+
+    /// Ends a command that waits for nothing, and everything that ends because of it. Returns false, and does nothing, if another
+    /// thread was faster.
+    pub(super) fn end(&self, index: usize, ending: Ending) -> bool {
+        let mut was_first = false;
+        // A loop instead of recursion, as chains may be long.
+        let mut next = VecDeque::from([(index, ending)]);
+        while let Some((index, ending)) = next.pop_front() {
+            let taken = {
+                let mut state = lock(&self.state);
+                state.ready.remove(&index);
+                let entry = &mut state.entries[index];
+                entry.work.take().map(|work| (work, entry.device_name.clone(), entry.profiling))
+            };
+            let Some(((command, completion), device_name, profiling)) = taken else { continue };
+            was_first = true;
+            let was_run = ending.is_ok();
+            let start = self.now();
+            let ending = ending.and_then(|()| self.run(&command));
+            let times = (profiling && was_run).then(|| ExecutionTimes { start, end: self.now() });
+            let result = ending.map_err(|kind| match kind {
+                FailureKind::Dependency(cause) => CommandFailure::dependency(&command, device_name, &cause),
+                kind => CommandFailure::new(&command, device_name, kind),
+            });
+            lock(&self.state).mark_ended(index, result.as_ref().err(), &mut next);
+            drop(command);
+            completion.complete(Outcome { result, times });
+        }
+        was_first
+    }
+
+    /// Carries out a command, unless it uses memory that it must not.
+    fn run(&self, command: &Command) -> Ending {
+        let boxes: &[_] = match command {
+            Command::Copy(copy) => &[(copy.source, copy.extent), (copy.target, copy.extent)],
+            Command::Fill(fill) => &[(fill.target, bytes_of_fill(fill))],
+            _ => &[],
+        };
+        for (rectangle, extent) in boxes {
+            let checked = lock(&self.allocations).check(rectangle, *extent);
+            if let Err(what) = checked {
+                lock(&self.state).violations.push(format!("{command}: {what}"));
+                return Err(FailureKind::Device(BackendError::Unsupported { device: "recording".to_owned(), what }));
+            }
+        }
+        // SAFETY: whoever enqueued the command promised what `enqueue` demands until its completion, which comes after this; that
+        // memory of the devices is still allocated was checked above.
+        unsafe { carry_out(command) }
+    }
+
+    /// Notes pending copies and fills that use memory which is about to be freed.
+    pub(super) fn note_free(&self, base: usize, size: usize) {
+        let mut state = lock(&self.state);
+        let State { entries, violations, .. } = &mut *state;
+        for (index, entry) in entries.iter().enumerate() {
+            let boxes = match &entry.work {
+                Some((Command::Copy(copy), _)) => vec![(copy.source, copy.extent), (copy.target, copy.extent)],
+                Some((Command::Fill(fill), _)) => vec![(fill.target, bytes_of_fill(fill))],
+                _ => continue,
+            };
+            let overlaps = |(rectangle, extent): &(Rectangle, [usize; 3])| {
+                let first = rectangle.pointer as usize;
+                first < base + size && base < first + span(rectangle, *extent)
+            };
+            if boxes.iter().any(overlaps) {
+                violations.push(format!("command {index} is pending while its memory is freed"));
+            }
+        }
+    }
+}
+
+impl State {
+    /// Everything that the command waits for has ended. Returns how it ends at once, if it does.
+    fn arrive(&mut self, index: usize) -> Option<Ending> {
+        let entry = &self.entries[index];
+        if let Some(cause) = &entry.failure {
+            return Some(Err(FailureKind::Dependency(cause.clone())));
+        }
+        self.ready.insert(index);
+        (self.mode == CompletionMode::AtOnce).then_some(Ok(()))
+    }
+
+    fn mark_ended(&mut self, index: usize, failure: Option<&CommandFailure>, next: &mut VecDeque<(usize, Ending)>) {
+        let entry = &mut self.entries[index];
+        entry.recorded.state = if failure.is_some() { CommandState::Failed } else { CommandState::Succeeded };
+        entry.failure = failure.cloned();
+        entry.event.has_ended.store(true, Ordering::Release);
+        for (follower, kind) in std::mem::take(&mut entry.followers) {
+            let later = &mut self.entries[follower];
+            if kind == DependencyKind::Data && later.failure.is_none() {
+                later.failure = failure.cloned();
+            }
+            later.n_open -= 1;
+            if later.n_open == 0
+                && let Some(ending) = self.arrive(follower)
+            {
+                next.push_back((follower, ending));
+            }
+        }
+    }
+}
+
+fn bytes_of_fill(fill: &crate::FillCommand) -> [usize; 3] {
+    let [slices, rows, elements] = fill.extent;
+    [slices, rows, elements * fill.pattern.len()]
+}
+
+/// Locks, also after a panic of a test.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,148 @@
+//! Ending a node: its result, and everything that waited for it.
+//!
+//! Runs on whatever thread the command ended on, maybe a driver's. The order is part of the protocol: what the command held is
+//! let go first, then its failure is listed, then the node counts as complete, then who waits is told, and its epoch loses it
+//! last. So whoever sees a command as complete sees its memory released and its error listed, and whoever waited for the epoch
+//! sees all of that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxisycl_backend::{CommandFailure, Completion, FailureKind, Outcome};
+
+use super::deferred_drops::{DeferredDrops, call_user};
+use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::start::resume;
+use super::wait::CallbackScope;
+use crate::observe::{self, Span, counters, trace};
+
+impl Completion for Node {
+    fn complete(self: Arc<Self>, outcome: Outcome) {
+        finish(&self, outcome);
+    }
+}
+
+impl Node {
+    /// Ends a host accessor: its holder has dropped it, or nobody wants it any more. One that was not granted yet ends after
+    /// its dependencies, as commands submitted later rely on that.
+    pub fn end_host_access(self: &Arc<Self>) {
+        {
+            let mut inner = self.inner.lock();
+            match self.state.load(Ordering::Acquire) {
+                PENDING => {
+                    inner.is_cancelled = true;
+                    return;
+                }
+                HANDED_OVER => {}
+                _ => return,
+            }
+        }
+        finish(self, Outcome { result: Ok(()), times: None });
+    }
+}
+
+/// Ends `node` and lets go of everything that waited for it.
+pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
+    if observe_is_on() {
+        record_span(node, &outcome);
+    }
+    let failure = outcome.result.err();
+    // Memory goes first, so that whoever sees the command complete sees its memory released.
+    let holds = std::mem::take(&mut node.inner.lock().holds);
+    for hold in &holds {
+        if let Hold::Loan(loan) = hold {
+            loan.ended(failure.is_none());
+        }
+    }
+    if !holds.is_empty() {
+        DeferredDrops::drop_or_keep(holds);
+    }
+    if let Some(failure) = &failure {
+        counters().failures.add(1);
+        let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
+        node.inner.lock().failure = Some(failure.clone());
+        // A host accessor's failure is the result of the call that makes it.
+        if node.kind != NodeKind::HostAccess {
+            node.shared.errors.push(node, is_dependent);
+        }
+    }
+    let (waiters, event, epoch, work, dependencies) = {
+        let mut inner = node.inner.lock();
+        inner.times = outcome.times;
+        let state = match failure.as_ref().map(CommandFailure::kind) {
+            None => SUCCEEDED,
+            // What parts of the command have done is done.
+            Some(FailureKind::Dependency(_))
+                if inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
+            {
+                DID_NOT_RUN
+            }
+            Some(_) => FAILED,
+        };
+        node.state.store(state, Ordering::Release);
+        let dependencies = std::mem::take(&mut inner.dependencies);
+        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
+    };
+    counters().nodes_completed.add(1);
+    drop((event, dependencies));
+    if let Some(work) = work {
+        DeferredDrops::drop_or_keep(work);
+    }
+    if !waiters.is_empty() {
+        notify(waiters);
+    }
+    // Last: a wait for the epoch must find everything else done.
+    drop(epoch);
+}
+
+fn notify(waiters: Vec<Waiter>) {
+    let mut resumed = Vec::new();
+    for waiter in waiters {
+        match waiter {
+            Waiter::Thread(thread) => thread.unpark(),
+            Waiter::Waker(waker) => {
+                // A waker is user code: it must not block on the runtime, and its panic is not ours.
+                let _scope = CallbackScope::enter();
+                call_user(|| waker.wake());
+            }
+            Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
+        }
+    }
+    resume(resumed);
+}
+
+fn observe_is_on() -> bool {
+    trace().is_on() || cfg!(feature = "tracing")
+}
+
+fn record_span(node: &Node, outcome: &Outcome) {
+    #[cfg(feature = "tracing")]
+    tracing::trace!(
+        target: "oxisycl",
+        node = node.id,
+        name = node.name,
+        device = node.shared.device_name(),
+        failed = outcome.result.is_err(),
+        "command completed"
+    );
+    if let (Some(times), true) = (outcome.times, trace().is_on()) {
+        let category = match node.kind {
+            NodeKind::HostTask => "host_task",
+            NodeKind::HostAccess => "host_access",
+            NodeKind::Command(operation) => match operation {
+                oxisycl_backend::Operation::Launch => "kernel",
+                oxisycl_backend::Operation::Copy => "copy",
+                oxisycl_backend::Operation::Fill => "fill",
+                _ => "other",
+            },
+        };
+        observe::trace().record(Span {
+            name: node.name.to_owned(),
+            category,
+            device: node.shared.device_name().to_owned(),
+            start: times.start,
+            end: times.end,
+            node: node.id,
+        });
+    }
+}
