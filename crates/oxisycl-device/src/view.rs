@@ -80,10 +80,11 @@ impl<'k, T, const D: usize> View<'k, T, D> {
         Some(unsafe { core::slice::from_raw_parts(self.first, Range(self.range).size()) })
     }
 
-    /// All elements in row-major order.
+    /// All elements in row-major order, from either end.
     #[inline(always)]
     pub fn iter(self) -> ViewIter<'k, T, D> {
-        ViewIter { view: self, index: [0; D], left: Range(self.range).size() }
+        let last = self.range.map(|n| n.wrapping_sub(1));
+        ViewIter { view: self, index: [0; D], last, left: Range(self.range).size() }
     }
 }
 
@@ -185,6 +186,7 @@ impl<'k, T, const D: usize> IntoIterator for View<'k, T, D> {
 pub struct ViewIter<'k, T, const D: usize> {
     view: View<'k, T, D>,
     index: [usize; D],
+    last: [usize; D],
     left: usize,
 }
 
@@ -210,6 +212,25 @@ impl<'k, T, const D: usize> Iterator for ViewIter<'k, T, D> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
+    }
+}
+
+impl<'k, T, const D: usize> DoubleEndedIterator for ViewIter<'k, T, D> {
+    #[inline]
+    fn next_back(&mut self) -> Option<&'k T> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let element = self.view.at(self.last);
+        for d in (0..D).rev() {
+            if self.last[d] > 0 {
+                self.last[d] -= 1;
+                break;
+            }
+            self.last[d] = self.view.range[d] - 1;
+        }
+        Some(element)
     }
 }
 

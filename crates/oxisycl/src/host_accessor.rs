@@ -1,8 +1,10 @@
 //! Host accessors (SYCL 2020 section 4.7.6.11).
 
 use std::fmt;
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
+use std::slice;
 
 use oxisycl_device::{DeviceCopyable, Mode, Stores};
 use oxisycl_runtime::schedule;
@@ -83,9 +85,10 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
         Some(unsafe { &*self.as_ptr().add(position) })
     }
 
-    /// All elements in row-major order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + '_ {
-        Rows { accessor: self, index: Id::default(), left: self.size(), row: [].iter() }
+    /// All elements in row-major order, from either end.
+    pub fn iter(&self) -> HostIter<'_, T, D, M> {
+        let n_rows = if self.is_empty() { 0 } else { self.size() / self.range.0[D - 1] };
+        HostIter { accessor: self, rows: 0..n_rows, front: [].iter(), back: [].iter() }
     }
 
     /// All elements as one slice, if they are contiguous in memory.
@@ -105,13 +108,15 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
         Some(self.as_ptr().wrapping_add(begin))
     }
 
-    /// The longest contiguous run that starts at `index`.
-    fn row(&self, index: &Id<D>) -> &[T] {
-        match self.position(index) {
-            // SAFETY: the rest of a row lies in the range; the rest as in `get`.
-            Some(position) => unsafe {
-                std::slice::from_raw_parts(self.as_ptr().add(position), self.range.0[D - 1] - index.0[D - 1])
-            },
+    /// The row with that number, counted in row-major order.
+    fn row(&self, number: usize) -> &[T] {
+        let (mut index, mut rest) = (Id::default(), number);
+        for d in (0..D - 1).rev() {
+            (index.0[d], rest) = (rest % self.range.0[d], rest / self.range.0[d]);
+        }
+        match self.position(&index) {
+            // SAFETY: a row lies in the range, and is contiguous; the rest as in `get`.
+            Some(position) => unsafe { std::slice::from_raw_parts(self.as_ptr().add(position), self.range.0[D - 1]) },
             None => &[],
         }
     }
@@ -169,36 +174,75 @@ fn advance<const D: usize>(index: &mut Id<D>, range: &Range<D>) {
     }
 }
 
-struct Rows<'a, T, const D: usize, M> {
+/// Iterator over the elements of a [`HostAccessor`] in row-major order.
+pub struct HostIter<'a, T, const D: usize, M> {
     accessor: &'a HostAccessor<T, D, M>,
-    index: Id<D>,
-    left: usize,
-    row: std::slice::Iter<'a, T>,
+    /// The rows that neither end has begun.
+    rows: std::ops::Range<usize>,
+    front: slice::Iter<'a, T>,
+    back: slice::Iter<'a, T>,
 }
 
-impl<'a, T: DeviceCopyable, const D: usize, M: Mode> Iterator for Rows<'a, T, D, M> {
+impl<T, const D: usize, M> Clone for HostIter<'_, T, D, M> {
+    fn clone(&self) -> Self {
+        let Self { accessor, rows, front, back } = self;
+        Self { accessor, rows: rows.clone(), front: front.clone(), back: back.clone() }
+    }
+}
+
+impl<T, const D: usize, M> fmt::Debug for HostIter<'_, T, D, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostIter").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: DeviceCopyable, const D: usize, M: Mode> Iterator for HostIter<'a, T, D, M> {
     type Item = &'a T;
 
     #[inline]
     fn next(&mut self) -> Option<&'a T> {
-        if self.left == 0 {
-            return None;
+        loop {
+            if let Some(element) = self.front.next() {
+                return Some(element);
+            }
+            match self.rows.next() {
+                Some(row) => self.front = self.accessor.row(row).iter(),
+                None => return self.back.next(),
+            }
         }
-        if self.row.len() == 0 {
-            self.row = self.accessor.row(&self.index).iter();
-            self.index.0[D - 1] = self.accessor.range.0[D - 1] - 1;
-            advance(&mut self.index, &self.accessor.range);
-        }
-        self.left -= 1;
-        self.row.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        let left = self.front.len() + self.rows.len() * self.accessor.range.0[D - 1] + self.back.len();
+        (left, Some(left))
     }
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Mode> ExactSizeIterator for Rows<'_, T, D, M> {}
+impl<'a, T: DeviceCopyable, const D: usize, M: Mode> DoubleEndedIterator for HostIter<'a, T, D, M> {
+    #[inline]
+    fn next_back(&mut self) -> Option<&'a T> {
+        loop {
+            if let Some(element) = self.back.next_back() {
+                return Some(element);
+            }
+            match self.rows.next_back() {
+                Some(row) => self.back = self.accessor.row(row).iter(),
+                None => return self.front.next_back(),
+            }
+        }
+    }
+}
+
+impl<T: DeviceCopyable, const D: usize, M: Mode> ExactSizeIterator for HostIter<'_, T, D, M> {}
+impl<T: DeviceCopyable, const D: usize, M: Mode> FusedIterator for HostIter<'_, T, D, M> {}
+
+impl<'a, T: DeviceCopyable, const D: usize, M: Mode> IntoIterator for &'a HostAccessor<T, D, M> {
+    type Item = &'a T;
+    type IntoIter = HostIter<'a, T, D, M>;
+    fn into_iter(self) -> HostIter<'a, T, D, M> {
+        self.iter()
+    }
+}
 
 #[cold]
 fn outside<const D: usize>(index: Id<D>, range: Range<D>) -> ! {

@@ -45,7 +45,7 @@ pub use context::Context;
 pub use device::Device;
 pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
-pub use host_accessor::HostAccessor;
+pub use host_accessor::{HostAccessor, HostIter};
 pub use platform::Platform;
 pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder};
 

@@ -32,6 +32,13 @@ fn a_view_gives_its_elements_by_index_row_and_iterator() {
             assert_eq!(view.range(), Range(range));
             assert!(view.iter().eq(expected) && view.into_iter().eq(expected));
             assert_eq!(view.iter().len(), expected.len());
+            assert!(view.iter().rev().eq(expected.iter().rev()));
+            // From both ends in turn, until they meet.
+            let (mut both, mut left) = (view.iter(), expected.iter());
+            while let Some(element) = both.next() {
+                assert_eq!((Some(element), both.next_back(), both.len()), (left.next(), left.next_back(), left.len()));
+            }
+            assert_eq!((both.next_back(), left.len()), (None, 0));
             for (y, row) in expected.chunks(range[1]).enumerate() {
                 assert_eq!(view.row(y), row);
                 for (x, value) in row.iter().enumerate() {
@@ -52,7 +59,7 @@ fn a_view_gives_its_elements_by_index_row_and_iterator() {
 #[test]
 fn a_view_of_a_space_gives_rows() {
     with_view([3, 3, 4], [2, 2, 3], [1, 0, 1], |view, expected| {
-        assert!(view.iter().eq(expected));
+        assert!(view.iter().eq(expected) && view.iter().rev().eq(expected.iter().rev()));
         for (line, row) in expected.chunks(3).enumerate() {
             assert_eq!(view.row(line / 2, line % 2), row);
         }

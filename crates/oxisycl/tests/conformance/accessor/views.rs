@@ -12,6 +12,7 @@ tests![
     a_view_of_a_part_is_relative_to_its_offset,
     get_gives_nothing_outside_the_range,
     a_view_iterates_in_row_major_order,
+    a_view_iterates_backwards,
     a_view_of_a_strided_part_iterates_over_the_part_only,
     to_slice_exists_exactly_for_contiguous_parts,
     rows_of_planes_are_slices,
@@ -111,6 +112,15 @@ fn a_view_iterates_in_row_major_order(env: &Env) {
     });
     assert_eq!(seen, [12_345_678; 2]);
     let empty = collect(env, &buffer, ([0, 2, 2], [2, 0, 0]), [1], |view, _| view.iter().count() as i32);
+    assert_eq!(empty, [0]);
+}
+
+fn a_view_iterates_backwards(env: &Env) {
+    let buffer = Buffer::from_vec((0..27).map(|i| i % 10).collect::<Vec<i32>>(), [3, 3, 3]).unwrap();
+    let seen = collect(env, &buffer, ([2, 2, 2], [1, 0, 1]), [1], |view, _| digits(view.iter().rev()));
+    // Elements 23, 22, 20, 19, 14, 13, 11, 10.
+    assert_eq!(seen, [32_094_310]);
+    let empty = collect(env, &buffer, ([2, 0, 2], [0; 3]), [1], |view, _| view.iter().rev().count() as i32);
     assert_eq!(empty, [0]);
 }
 

@@ -3,7 +3,7 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{code, iota, read_on, update, update_range, write_positions};
+use crate::support::{Random, code, iota, read_on, update, update_range, write_positions};
 
 tests![
     it_sees_what_kernels_wrote,
@@ -14,6 +14,8 @@ tests![
     iteration_is_row_major_and_knows_its_length,
     iteration_over_a_strided_part_stays_inside,
     iteration_over_a_strided_part_of_a_cube_stays_inside,
+    iteration_goes_backwards_and_from_both_ends,
+    iteration_of_no_elements_ends_at_once,
     elements_are_indexed_by_numbers_arrays_and_ids,
     an_index_outside_the_range_panics,
     get_gives_nothing_outside_the_range,
@@ -119,6 +121,58 @@ fn iteration_over_a_strided_part_of_a_cube_stays_inside(env: &Env) {
         sum += element;
     }
     assert_eq!(sum, 34 + 49 + 54);
+}
+
+fn iteration_goes_backwards_and_from_both_ends(env: &Env) {
+    let buffer = Buffer::<i32, 3>::uninit([3, 4, 5]).unwrap();
+    write_positions(&env.queue(), &buffer, 0);
+    for (range, offset) in [
+        ([3, 4, 5], [0; 3]),
+        ([2, 2, 2], [1, 1, 3]),
+        ([1, 1, 5], [2, 3, 0]),
+        ([3, 1, 1], [0, 2, 4]),
+        ([3, 4, 1], [0; 3]),
+    ] {
+        let host = buffer.host_access_range(Read, range, offset).unwrap();
+        let forwards: Vec<i32> = host.iter().copied().collect();
+        let mut backwards: Vec<i32> = host.iter().rev().copied().collect();
+        backwards.reverse();
+        assert_eq!(backwards, forwards, "{range:?} {offset:?}");
+        assert!((&host).into_iter().eq(&forwards));
+        // Any mixture of both ends gives each element once, and always knows how many are left.
+        let mut random = Random::new(env.seed());
+        for _ in 0..20 {
+            let (mut begin, mut end) = (0, forwards.len());
+            let mut elements = host.iter();
+            while begin < end {
+                assert_eq!((elements.len(), elements.size_hint()), (end - begin, (end - begin, Some(end - begin))));
+                if random.below(2) == 0 {
+                    assert_eq!(elements.next(), Some(&forwards[begin]));
+                    begin += 1;
+                } else {
+                    end -= 1;
+                    assert_eq!(elements.next_back(), Some(&forwards[end]));
+                }
+                assert!(elements.clone().eq(&forwards[begin..end]), "a copy goes on from the same place");
+            }
+            assert_eq!((elements.next(), elements.next_back(), elements.len()), (None, None, 0));
+        }
+    }
+    let host = buffer.host_access(Read).unwrap();
+    assert_eq!(host.iter().rposition(|&x| x % 7 == 0), Some(56));
+    assert_eq!(
+        (host.iter().rev().nth(4), host.iter().nth_back(59), host.iter().last()),
+        (Some(&55), Some(&0), Some(&59))
+    );
+}
+
+fn iteration_of_no_elements_ends_at_once(_env: &Env) {
+    let buffer = Buffer::from_vec(iota(24), [2, 3, 4]).unwrap();
+    for range in [[0, 3, 4], [2, 0, 4], [2, 3, 0], [0; 3]] {
+        let host = buffer.host_access_range(Read, range, [0; 3]).unwrap();
+        let mut elements = host.iter();
+        assert_eq!((elements.len(), elements.next(), elements.next_back()), (0, None, None), "{range:?}");
+    }
 }
 
 fn elements_are_indexed_by_numbers_arrays_and_ids(_env: &Env) {
