@@ -14,20 +14,24 @@
 //! prints it: `package` (unit tests) or `package::target`, a space, and the name. A name with a `.rs` at its end is a file of
 //! the package, for programs that must not compile.
 //!
+//! The `[blocking]` table names the tests of each row of the book's table of what blocks; see [`blocking`].
+//!
 //! Checked: every number of [`ROWS`] has exactly one entry, every entry has a test or a reason, and every test exists.
 //! Whether the tests pass is the business of the stages that run them.
 
+mod blocking;
 mod entry;
 mod find;
 
 use std::collections::BTreeMap;
 
 use crate::outcome::{Failure, Outcome, Result};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, parse_toml};
 use entry::Entry;
 use find::Finder;
 
 const FILE: &str = "requirements.toml";
+const SEMANTICS: &str = "book/src/semantics.md";
 
 /// The numbers that must have an entry: a prefix and its last number.
 const ROWS: &[(&str, u32)] = &[
@@ -46,12 +50,16 @@ const ROWS: &[(&str, u32)] = &[
     ("N", 6),
 ];
 
-/// Checks the file against [`ROWS`] and against the tests of the workspace.
+/// Checks the file against [`ROWS`], against the book and against the tests of the workspace.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
-    let entries = entry::parse(&workspace.read(FILE)?)?;
+    let document = parse_toml(FILE, &workspace.read(FILE)?)?;
+    let entries = entry::parse(&document)?;
+    let blocking = blocking::parse(&document)?;
+    let rows = blocking::rows(&workspace.read(SEMANTICS)?)?;
     let mut findings = check_numbers(&entries);
+    findings.extend(blocking::check(&rows, &blocking));
     let mut finder = Finder::new(workspace);
-    for entry in &entries {
+    for entry in entries.iter().chain(&blocking) {
         for test in &entry.tests {
             if let Err(problem) = finder.find(test)? {
                 findings.push(format!("{}: test \"{test}\": {problem}", entry.id));
@@ -61,7 +69,13 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let tested = entries.iter().filter(|entry| !entry.tests.is_empty()).count();
     let tests: usize = entries.iter().map(|entry| entry.tests.len()).sum();
     let reasons = entries.iter().filter(|entry| entry.tests.is_empty() && entry.reason.is_some()).count();
-    let summary = format!("{tested} of {} requirements have tests ({tests} names), {reasons} a reason", entries.len());
+    let tested_rows = blocking.iter().filter(|row| !row.tests.is_empty()).count();
+    let summary = format!(
+        "{tested} of {} requirements have tests ({tests} names), {reasons} a reason; {tested_rows} of {} rows of what blocks \
+         have tests",
+        entries.len(),
+        rows.len()
+    );
     println!("  {summary}");
     Failure::unless_empty("finding in requirements.toml", findings)?;
     Ok(Outcome::Passed(summary))

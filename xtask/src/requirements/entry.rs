@@ -1,7 +1,6 @@
 use toml::{Table, Value};
 
 use crate::outcome::{Failure, Result};
-use crate::workspace::parse_toml;
 
 /// One requirement: its number, its tests, and why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +13,11 @@ pub(super) struct Entry {
 /// The keys an entry may have.
 const KEYS: &[&str] = &["id", "source", "behaviour", "tests", "reason"];
 
-/// Reads the entries; a key that is missing, unknown, empty or of the wrong type is a failure that names the entry.
-pub(super) fn parse(text: &str) -> Result<Vec<Entry>> {
-    let document = parse_toml(super::FILE, text)?;
-    if let Some(key) = document.keys().find(|key| *key != "requirement") {
-        return Err(Failure::new(format!("{}: unknown key \"{key}\" (expected: [[requirement]])", super::FILE)));
+/// Reads the entries of the document; a key that is missing, unknown, empty or of the wrong type is a failure that names the entry.
+pub(super) fn parse(document: &Table) -> Result<Vec<Entry>> {
+    if let Some(key) = document.keys().find(|key| *key != "requirement" && *key != super::blocking::KEY) {
+        let expected = format!("[[requirement]] or [{}]", super::blocking::KEY);
+        return Err(Failure::new(format!("{}: unknown key \"{key}\" (expected: {expected})", super::FILE)));
     }
     let entries = document.get("requirement").and_then(Value::as_array);
     let Some(entries) = entries else {
@@ -63,20 +62,25 @@ fn text(owner: &str, table: &Table, key: &str) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::parse_toml;
 
     const GOOD: &str = "[[requirement]]\nid = \"A1\"\nsource = \"s\"\nbehaviour = \"b\"\n";
 
+    fn read(text: &str) -> Result<Vec<Entry>> {
+        parse(&parse_toml(crate::requirements::FILE, text)?)
+    }
+
     fn error(text: &str) -> String {
-        parse(text).unwrap_err().message
+        read(text).unwrap_err().message
     }
 
     #[test]
     fn an_entry_may_have_tests_or_a_reason_or_neither() {
         let bare = Entry { id: "A1".to_owned(), tests: Vec::new(), reason: None };
-        assert_eq!(parse(GOOD), Ok(vec![bare.clone()]));
-        let tests = parse(&format!("{GOOD}tests = [\"a b\", \"a c\"]\n")).unwrap();
+        assert_eq!(read(GOOD), Ok(vec![bare.clone()]));
+        let tests = read(&format!("{GOOD}tests = [\"a b\", \"a c\"]\n")).unwrap();
         assert_eq!(tests, [Entry { tests: vec!["a b".to_owned(), "a c".to_owned()], ..bare.clone() }]);
-        let reason = parse(&format!("{GOOD}tests = []\nreason = \"later\"\n")).unwrap();
+        let reason = read(&format!("{GOOD}tests = []\nreason = \"later\"\n")).unwrap();
         assert_eq!(reason, [Entry { reason: Some("later".to_owned()), ..bare }]);
     }
 

@@ -10,6 +10,7 @@ mod harness;
 mod support;
 
 mod accessor;
+mod blocking;
 mod buffer;
 mod copy;
 mod data_state;
@@ -55,6 +56,10 @@ const AREAS: &[(&str, &[Test])] = &[
     ("copy", copy::host::TESTS),
     ("copy", copy::fill::TESTS),
     ("multi_device", multi_device::TESTS),
+    ("blocking", blocking::commands::TESTS),
+    ("blocking", blocking::buffers::TESTS),
+    ("blocking", blocking::ends::TESTS),
+    ("blocking", blocking::memory::TESTS),
 ];
 
 fn main() -> ExitCode {

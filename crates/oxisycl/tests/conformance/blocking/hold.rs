@@ -1,0 +1,106 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use oxisycl::prelude::*;
+use oxisycl::simulated::SimulatedControl;
+
+use crate::harness::Env;
+use crate::support::{Gate, iota};
+
+/// Ways to keep a command from ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It is a host task, so the runtime keeps what depends on it from the device.
+    HostTask,
+    /// The device has it and does not end it.
+    Device,
+}
+
+/// The ways that the device under test knows: every device can be waited for by a host task, and where kernels run on the CPU,
+/// one of them can be kept from ending.
+pub(super) fn ways(env: &Env) -> &'static [Way] {
+    if env.is_host() || env.control().is_some() { &[Way::HostTask, Way::Device] } else { &[Way::HostTask] }
+}
+
+/// A pending command that ends once this is opened or dropped. Only one at a time may hold the device itself.
+pub(super) struct Hold {
+    event: Event,
+    gate: Option<Gate>,
+    ticket: Option<usize>,
+    control: Option<SimulatedControl>,
+}
+
+/// Kernels with a higher ticket than this one spin.
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+static TICKETS: AtomicUsize = AtomicUsize::new(0);
+
+impl Hold {
+    /// A command that keeps its queue busy and nothing else; on an in-order queue everything after it is held.
+    pub(super) fn new(env: &Env, way: Way, queue: &Queue) -> Self {
+        Self::with(env, way, queue, |_| {})
+    }
+
+    /// A command that writes the buffer.
+    pub(super) fn writing(env: &Env, way: Way, queue: &Queue, buffer: &Buffer<i32, 1>) -> Self {
+        Self::with(env, way, queue, |cg| {
+            cg.access(buffer, ReadWrite);
+        })
+    }
+
+    fn with(env: &Env, way: Way, queue: &Queue, record: impl for<'cg> FnOnce(&mut Handler<'cg>)) -> Self {
+        if way == Way::HostTask {
+            let gate = Gate::new(queue, record);
+            return Self { event: gate.event().clone(), gate: Some(gate), ticket: None, control: None };
+        }
+        let control = env.control();
+        if let Some(control) = &control {
+            control.pause(0);
+        }
+        let ticket = control.is_none().then(|| 1 + TICKETS.fetch_add(1, Ordering::SeqCst));
+        let submitted = queue.submit(|cg| {
+            record(cg);
+            cg.single_task(move |_| {
+                while ticket.is_some_and(|ticket| OPENED.load(Ordering::SeqCst) < ticket) {
+                    std::thread::yield_now();
+                }
+            })
+        });
+        Self { event: submitted.unwrap(), gate: None, ticket, control }
+    }
+
+    pub(super) fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// Lets the command end, which nothing has done before.
+    #[track_caller]
+    pub(super) fn open(self) {
+        assert!(!self.event.is_complete(), "nothing let the command go");
+    }
+
+    /// Lets the command end some time later.
+    pub(super) fn open_later(self) {
+        assert!(!self.event.is_complete(), "nothing let the command go");
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            drop(self);
+        });
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.gate = None;
+        if let Some(ticket) = self.ticket {
+            OPENED.fetch_max(ticket, Ordering::SeqCst);
+        }
+        if let Some(control) = &self.control {
+            control.resume(0);
+        }
+    }
+}
+
+/// A buffer of eight elements.
+pub(super) fn eight() -> Buffer<i32, 1> {
+    Buffer::from_vec(iota(8), 8).unwrap()
+}
