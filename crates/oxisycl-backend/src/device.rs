@@ -1,5 +1,6 @@
 //! Backends, platforms and devices: what there is, before any work runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_image::{DeviceImage, ImageTarget};
@@ -51,6 +52,24 @@ pub enum AffinityDomain {
     L2Cache,
     /// The outermost of the above that splits the device.
     NextPartitionable,
+}
+
+impl AffinityDomain {
+    /// The specification's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Numa => "numa",
+            Self::L3Cache => "l3_cache",
+            Self::L2Cache => "l2_cache",
+            Self::NextPartitionable => "next_partitionable",
+        }
+    }
+}
+
+impl fmt::Display for AffinityDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// How to split a device.

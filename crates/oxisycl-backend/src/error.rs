@@ -60,6 +60,15 @@ pub enum BackendError {
         /// What was asked for.
         what: String,
     },
+    /// A setting has a value that it cannot have.
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
     /// A fault injected into a simulated device.
     InjectedFault {
         /// The device.
@@ -98,6 +107,7 @@ impl fmt::Display for BackendError {
             }
             Self::UnsupportedUsm { device, kind } => write!(f, "device \"{device}\" has no usm {kind} allocations"),
             Self::Unsupported { device, what } => write!(f, "device \"{device}\" does not support {what}"),
+            Self::Setting { variable, value, expected } => write!(f, "{variable}=\"{value}\": expected {expected}"),
             Self::InjectedFault { device, operation, count } => {
                 write!(f, "device \"{device}\": injected fault in {operation} number {count}")
             }

@@ -1,5 +1,7 @@
 //! What a device says of itself (SYCL 2020 section 4.6.4.2), as plain values.
 
+use std::fmt;
+
 use oxisycl_types::{Aspect, DeviceType};
 
 use crate::AffinityDomain;
@@ -89,6 +91,23 @@ pub enum PartitionProperty {
     ByAffinityDomain,
 }
 
+impl PartitionProperty {
+    /// The specification's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Equally => "partition_equally",
+            Self::ByCounts => "partition_by_counts",
+            Self::ByAffinityDomain => "partition_by_affinity_domain",
+        }
+    }
+}
+
+impl fmt::Display for PartitionProperty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// Vector widths in elements; 0 for a type that the device lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct VectorWidths {
@@ -171,5 +190,21 @@ impl DeviceInfo {
     /// Whether the device has `aspect`.
     pub fn has(&self, aspect: Aspect) -> bool {
         self.aspects.contains(&aspect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_to_split_have_the_specifications_names() {
+        use AffinityDomain::{L2Cache, L3Cache, NextPartitionable, Numa};
+        use PartitionProperty::{ByAffinityDomain, ByCounts, Equally};
+        let domains = [Numa, L3Cache, L2Cache, NextPartitionable].map(|domain| domain.to_string());
+        assert_eq!(domains, ["numa", "l3_cache", "l2_cache", "next_partitionable"]);
+        let properties = [Equally, ByCounts, ByAffinityDomain].map(|property| property.to_string());
+        assert_eq!(properties, ["partition_equally", "partition_by_counts", "partition_by_affinity_domain"]);
+        assert_eq!(format!("{Numa:>6}|{Equally:<18}|"), "  numa|partition_equally |");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::{Backend, Device, Platform};
+use oxisycl_backend::{Backend, BackendError, Device, Platform};
 use oxisycl_types::ErrorCode;
 
 use crate::graph::{report, report_unobserved_errors};
@@ -63,8 +63,10 @@ impl Runtime {
         let mut platforms = Vec::new();
         let mut host = None;
         for backend in &wiring.backends {
-            let found = backend.platforms().map_err(|error| {
-                Error::with_source(ErrorCode::Platform, format!("backend {}: {error}", backend.kind()), error)
+            let found = backend.platforms().map_err(|error| match error {
+                // Names all there is to name.
+                BackendError::Setting { .. } => Error::new(ErrorCode::Platform, error.to_string()),
+                _ => Error::with_source(ErrorCode::Platform, format!("backend {}: {error}", backend.kind()), error),
             })?;
             if backend.kind() == oxisycl_types::BackendKind::Host {
                 host = found.iter().flat_map(|platform| platform.devices()).next();

@@ -171,7 +171,7 @@ impl Device {
         if !self.info().partition_affinity_domains.contains(&domain) {
             return Err(Error::new(
                 ErrorCode::FeatureNotSupported,
-                format!("device \"{}\" cannot be split by {domain:?}", self.name()),
+                format!("device \"{}\" cannot be split by affinity domain {domain}", self.name()),
             ));
         }
         self.partition(&Partition::ByAffinityDomain(domain))
@@ -183,7 +183,7 @@ impl Device {
         }
         Err(Error::new(
             ErrorCode::FeatureNotSupported,
-            format!("device \"{}\" cannot be split ({property:?})", self.name()),
+            format!("device \"{}\" cannot be split ({property})", self.name()),
         ))
     }
 

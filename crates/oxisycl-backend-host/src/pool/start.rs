@@ -96,22 +96,24 @@ impl Pool {
 pub(crate) fn process_pool(device_name: &str) -> Result<&'static Pool, BackendError> {
     static POOL: OnceLock<Result<&'static Pool, BackendError>> = OnceLock::new();
     POOL.get_or_init(|| {
-        let threads = thread_count(std::env::var(THREADS_VARIABLE))
-            .map_err(|what| BackendError::Unsupported { device: device_name.to_owned(), what })?;
+        let threads = thread_count(std::env::var(THREADS_VARIABLE))?;
         Ok(Pool::leak(threads, device_name.to_owned()))
     })
     .clone()
 }
 
-fn thread_count(setting: Result<String, VarError>) -> Result<usize, String> {
-    let text = match setting {
+fn thread_count(setting: Result<String, VarError>) -> Result<usize, BackendError> {
+    let value = match setting {
         Ok(text) => text,
         Err(VarError::NotPresent) => return Ok(std::thread::available_parallelism().map_or(1, usize::from)),
         Err(VarError::NotUnicode(text)) => text.to_string_lossy().into_owned(),
     };
-    match text.trim().parse() {
+    match value.trim().parse() {
         Ok(count @ 1..=MAX_THREADS) => Ok(count),
-        _ => Err(format!("{THREADS_VARIABLE}=\"{text}\" (expected a number from 1 to {MAX_THREADS})")),
+        _ => {
+            let expected = format!("a number of threads from 1 to {MAX_THREADS}");
+            Err(BackendError::Setting { variable: THREADS_VARIABLE, value, expected })
+        }
     }
 }
 
@@ -126,7 +128,8 @@ mod tests {
         assert!(thread_count(Err(VarError::NotPresent)).expect("a default") >= 1);
         for text in ["", "0", "-1", "1025", "two", "1.5"] {
             let error = thread_count(Ok(text.to_owned())).expect_err("no number of threads");
-            assert_eq!(error, format!("OXISYCL_HOST_THREADS=\"{text}\" (expected a number from 1 to 1024)"));
+            let expected = format!("OXISYCL_HOST_THREADS=\"{text}\": expected a number of threads from 1 to 1024");
+            assert_eq!(error.to_string(), expected);
         }
         assert!(thread_count(Err(VarError::NotUnicode("x".into()))).is_err());
     }
