@@ -45,6 +45,11 @@ fn simulated_devices_that_reorder_commands_keep_the_contract() {
 }
 
 #[test]
+fn a_simulated_device_without_profiling_keeps_the_contract() {
+    check(&SimulatedBackend::new(SimulatedConfig::new(1).profiling(false)));
+}
+
+#[test]
 fn a_slow_simulated_device_without_peer_copies_keeps_the_contract() {
     check(&SimulatedBackend::new(SimulatedConfig::new(1).latency(Duration::from_micros(20)).peer_copies(false)));
 }

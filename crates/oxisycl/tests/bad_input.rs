@@ -323,10 +323,10 @@ fn wrong_partitions_are_refused() {
     assert_eq!(parts[0].parent().unwrap(), host);
     let (simulated, _control) = simulated(1);
     let name = simulated[0].name();
-    refused(simulated[0].partition_equally(1), ErrorCode::FeatureNotSupported, &[name]);
-    refused(simulated[0].partition_by_counts(&[1]), ErrorCode::FeatureNotSupported, &[name]);
+    refused(simulated[0].partition_equally(1), ErrorCode::FeatureNotSupported, &[name, "partition_equally"]);
+    refused(simulated[0].partition_by_counts(&[1]), ErrorCode::FeatureNotSupported, &[name, "partition_by_counts"]);
     let domain = simulated[0].partition_by_affinity_domain(AffinityDomain::Numa);
-    refused(domain, ErrorCode::FeatureNotSupported, &[name]);
+    refused(domain, ErrorCode::FeatureNotSupported, &[name, "partition_by_affinity_domain"]);
 }
 
 #[test]
@@ -337,6 +337,64 @@ fn a_selector_that_excludes_every_device_is_an_error_that_lists_them() {
     refused(Queue::select(&impossible), ErrorCode::Runtime, &["none of the devices"]);
     refused(oxisycl::Platform::select(&impossible), ErrorCode::Runtime, &["none of the devices"]);
     refused(Device::select(|_| i32::MIN), ErrorCode::Runtime, &[]);
+}
+
+#[test]
+fn a_profiling_queue_on_a_device_without_profiling_is_refused() {
+    let simulator = Simulator::new(SimulatedConfig::new(1).profiling(false)).unwrap();
+    let device = &simulator.devices()[0];
+    assert!(!device.has(Aspect::QueueProfiling));
+    let queue = Queue::builder().device(device).profiling().build();
+    refused(queue, ErrorCode::FeatureNotSupported, &[device.name(), "queue_profiling"]);
+    let context = Context::new(std::slice::from_ref(device)).unwrap();
+    let queue = Queue::builder().context(&context).in_order().profiling().build();
+    refused(queue, ErrorCode::FeatureNotSupported, &[device.name(), "queue_profiling"]);
+    let queue = Queue::builder().device(device).build().unwrap();
+    assert!(!queue.has_profiling());
+    let event = queue.single_task(|_| {}).unwrap();
+    event.wait().unwrap();
+    refused(event.profile(), ErrorCode::Invalid, &["without profiling"]);
+}
+
+#[test]
+fn a_kernel_for_a_device_that_has_no_code_of_it_is_refused() {
+    static RAN: AtomicBool = AtomicBool::new(false);
+    let simulator = Simulator::new(SimulatedConfig::new(1).native_kernels(false)).unwrap();
+    let device = &simulator.devices()[0];
+    let queue = Queue::new(device).unwrap();
+    let buffer = filled(4);
+    let submitted = queue.submit(|cg| {
+        cg.name("nowhere compiled");
+        let data = cg.access(&buffer, ReadWrite);
+        cg.parallel_for(4, move |item| {
+            RAN.store(true, Ordering::SeqCst);
+            data.set(item, 0);
+        })
+    });
+    refused(submitted, ErrorCode::KernelNotSupported, &["kernel \"nowhere compiled\"", device.name()]);
+    refused(queue.single_task(|_| {}), ErrorCode::KernelNotSupported, &[device.name()]);
+    refused(queue.parallel_for(0, |_| {}), ErrorCode::KernelNotSupported, &[device.name()]);
+    // What is not a kernel works, and the buffer is as it was.
+    queue.wait().unwrap();
+    let copy = filled(4);
+    queue.fill(&copy, 1).unwrap();
+    queue.copy(&buffer, &copy).unwrap();
+    assert_eq!((copy.into_vec().unwrap(), buffer.into_vec().unwrap()), (vec![7; 4], vec![7; 4]));
+    assert!(!RAN.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_native_queue_of_a_backend_without_one_is_a_mismatch() {
+    let (devices, _control) = simulated(1);
+    for device in [Device::default().unwrap(), devices[0].clone()] {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let queue = Queue::new(&device).unwrap();
+        let task =
+            queue.submit(|cg| cg.host_task(move |scope| sender.send(scope.interop().native_queue().err()).unwrap()));
+        task.unwrap().wait().unwrap();
+        let error = receiver.recv().unwrap().expect("there is no native queue");
+        assert_error(&error, ErrorCode::BackendMismatch, &["native queue", device.backend().name()]);
+    }
 }
 
 #[test]

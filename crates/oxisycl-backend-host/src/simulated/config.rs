@@ -23,6 +23,8 @@ pub struct SimulatedConfig {
     pub(crate) latency: Duration,
     pub(crate) memory: u64,
     pub(crate) peer_copies: bool,
+    pub(crate) profiling: bool,
+    pub(crate) native_kernels: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) faults: Vec<Fault>,
 }
@@ -38,6 +40,8 @@ impl SimulatedConfig {
             latency: Duration::ZERO,
             memory: DEFAULT_MEMORY,
             peer_copies: true,
+            profiling: true,
+            native_kernels: true,
             seed: None,
             faults: Vec::new(),
         }
@@ -75,6 +79,22 @@ impl SimulatedConfig {
     #[must_use]
     pub fn peer_copies(mut self, enabled: bool) -> Self {
         self.peer_copies = enabled;
+        self
+    }
+
+    /// Whether they have the aspect `queue_profiling`.
+    #[must_use]
+    pub fn profiling(mut self, enabled: bool) -> Self {
+        self.profiling = enabled;
+        self
+    }
+
+    /// Whether they run the program's own kernels, like the host device. If not, they are like devices that need an image of
+    /// each kernel, made by a device compiler. There are no such images for them: they refuse every kernel. Copies and fills
+    /// work.
+    #[must_use]
+    pub fn native_kernels(mut self, enabled: bool) -> Self {
+        self.native_kernels = enabled;
         self
     }
 

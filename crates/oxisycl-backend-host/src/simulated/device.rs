@@ -32,11 +32,16 @@ pub(crate) struct SimulatedDevice {
     pub(crate) info: DeviceInfo,
     /// Memories that its queues can copy between.
     pub(crate) reachable: Vec<MemoryId>,
+    /// Empty if it runs the program's own kernels.
+    pub(crate) image_targets: Vec<ImageTarget>,
 }
 
 /// What a device of that configuration says of itself.
 pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceInfo {
-    let mut aspects = vec![Aspect::Emulated, Aspect::Fp16, Aspect::Fp64, Aspect::Atomic64, Aspect::QueueProfiling];
+    let mut aspects = vec![Aspect::Emulated, Aspect::Fp16, Aspect::Fp64, Aspect::Atomic64];
+    if config.profiling {
+        aspects.push(Aspect::QueueProfiling);
+    }
     aspects.push(match config.device_type {
         DeviceType::Cpu => Aspect::Cpu,
         DeviceType::Gpu => Aspect::Gpu,
@@ -65,6 +70,11 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
     }
 }
 
+/// What kind of image a device of that configuration asks for; the triple is nobody's.
+pub(crate) fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
+    if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
+}
+
 impl Device for SimulatedDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::Simulated
@@ -86,7 +96,7 @@ impl Device for SimulatedDevice {
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         let options = TaskOptions {
             priority: options.priority,
-            profiling: options.profiling,
+            profiling: options.profiling && self.info.has(Aspect::QueueProfiling),
             max_threads: 1,
             sequence: 0,
             instant_hints: false,
@@ -104,7 +114,7 @@ impl Device for SimulatedDevice {
     }
 
     fn image_targets(&self) -> &[ImageTarget] {
-        &[]
+        &self.image_targets
     }
 }
 

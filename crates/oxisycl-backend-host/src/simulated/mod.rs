@@ -25,7 +25,7 @@ pub use fault::Fault;
 
 use check::{Checker, Transfers};
 use control::Handles;
-use device::{EngineHandle, SimulatedDevice, simulated_info};
+use device::{EngineHandle, SimulatedDevice, image_targets, simulated_info};
 use engine::Engine;
 use fault::Attempts;
 use memory::{Registry, SimulatedMemory};
@@ -79,6 +79,7 @@ impl SimulatedBackend {
                 memory,
                 info: simulated_info(&config, names[index].clone()),
                 reachable,
+                image_targets: image_targets(&config),
             }));
             handles.push(Handles { engine, attempts, transfers });
         }

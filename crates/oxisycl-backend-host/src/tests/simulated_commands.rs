@@ -100,6 +100,23 @@ fn a_device_describes_itself_as_configured() {
 }
 
 #[test]
+fn profiling_and_native_kernels_can_be_taken_away() {
+    let all = SimulatedBackend::new(SimulatedConfig::new(1));
+    let less = SimulatedBackend::new(SimulatedConfig::new(1).profiling(false).native_kernels(false));
+    let (all, less) = (devices(&all).remove(0), devices(&less).remove(0));
+    assert!(all.info().has(Aspect::QueueProfiling) && all.image_targets().is_empty());
+    assert!(!less.info().has(Aspect::QueueProfiling));
+    let targets: Vec<String> = less.image_targets().iter().map(ToString::to_string).collect();
+    assert_eq!(targets, ["host:simulated"]);
+    // A queue that is asked for times all the same, for a trace, has none.
+    let options = QueueOptions { profiling: true, ..QueueOptions::default() };
+    let queue = less.create_queue(&options).expect("a queue");
+    let probe = Probe::new();
+    enqueue(&queue, Command::Marker, &[], &probe);
+    assert!(probe.wait().times.is_none());
+}
+
+#[test]
 fn peers_are_reached_only_if_allowed() {
     for allowed in [true, false] {
         let backend = SimulatedBackend::new(SimulatedConfig::new(2).peer_copies(allowed));
