@@ -12,6 +12,7 @@ use bytemuck::AnyBitPattern;
 use oxisycl_backend::UsmKind;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::memory::{self, UsmAllocation};
+use oxisycl_types::Aspect;
 use parking_lot::Mutex;
 
 use crate::{Context, Device, Error, Event, Handler, Queue, Result};
@@ -333,14 +334,20 @@ impl<T> fmt::Debug for UsmSlice<T> {
     }
 }
 
-/// Allocates raw memory, to be freed with [`free`].
+/// Allocates raw memory, to be freed with [`free`]. Host allocations belong to the context: for them the device does not matter.
 ///
-/// Errors: `FeatureNotSupported` if the device lacks the kind; `MemoryAllocation` if memory is exhausted; `Invalid` if the device
-/// is not in the context.
+/// Errors: `FeatureNotSupported` if the device lacks the kind, or for a host allocation every device of the context;
+/// `MemoryAllocation` if memory is exhausted; `Invalid` if the device is not in the context.
 pub fn malloc_raw(kind: UsmKind, layout: Layout, device: &Device, context: &Context) -> Result<*mut u8> {
-    if !context.contains(device) {
-        return Err(Error::invalid(format!("device \"{}\" is not in the context of the allocation", device.name())));
-    }
+    let devices = context.devices();
+    let device = match kind {
+        UsmKind::Host => devices.iter().find(|device| device.has(Aspect::UsmHostAllocations)).unwrap_or(&devices[0]),
+        _ if context.contains(device) => device,
+        _ => {
+            let name = device.name();
+            return Err(Error::invalid(format!("device \"{name}\" is not in the context of the allocation")));
+        }
+    };
     let allocation = UsmAllocation::new(device.backend_device(), context.inner().id(), kind, layout, true)?;
     let pointer = allocation.as_ptr();
     raw_allocations().lock().insert(pointer as usize, allocation);

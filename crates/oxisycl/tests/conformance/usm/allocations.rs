@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use oxisycl::UsmKind;
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
-use oxisycl::usm::{PointerKind, UsmSlice, free, malloc_raw, pointer_device, pointer_kind};
+use oxisycl::usm::{PointerKind, UsmPointer, UsmSlice, free, malloc_raw, pointer_device, pointer_kind};
 
 use crate::harness::{Env, queue_on, tests};
 use crate::support::{Gate, code, counted, iota};
@@ -36,6 +36,7 @@ tests![
     raw_allocations_are_freed_by_hand,
     freeing_what_is_none_is_refused,
     a_device_outside_the_context_is_refused,
+    a_host_allocation_ignores_the_device,
     copies_to_and_from_slices_move_every_element,
     a_copy_of_another_length_is_refused,
 ];
@@ -357,7 +358,31 @@ fn freeing_what_is_none_is_refused(env: &Env) {
 fn a_device_outside_the_context_is_refused(env: &Env) {
     let context = Context::new(std::slice::from_ref(env.device())).unwrap();
     let layout = Layout::from_size_align(64, 64).unwrap();
-    assert_eq!(code(malloc_raw(UsmKind::Device, layout, env.other_device(), &context)), ErrorCode::Invalid);
+    for kind in [UsmKind::Device, UsmKind::Shared] {
+        assert_eq!(code(malloc_raw(kind, layout, env.other_device(), &context)), ErrorCode::Invalid, "{kind}");
+    }
+}
+
+fn a_host_allocation_ignores_the_device(env: &Env) {
+    // One device of another simulator, one of the own context, and one that has no host allocations itself.
+    let foreign = Simulator::new(SimulatedConfig::new(1).usm(&[UsmKind::Device])).unwrap();
+    let context = Context::new(std::slice::from_ref(env.device())).unwrap();
+    let queue = Queue::builder().device(env.device()).context(&context).build().unwrap();
+    let layout = Layout::from_size_align(4, 4).unwrap();
+    for device in [env.device(), &foreign.devices()[0]] {
+        let pointer = malloc_raw(UsmKind::Host, layout, device, &context).unwrap().cast::<i32>();
+        assert_eq!(pointer_kind(pointer, &context), PointerKind::Host);
+        assert_eq!(pointer_device(pointer, &context).unwrap(), *env.device());
+        let address = UsmPointer::new(pointer);
+        // SAFETY: the allocation has one element, and the kernel has ended before the host reads and frees it.
+        unsafe {
+            queue.single_task(move |_| address.write(0, 7)).unwrap().wait().unwrap();
+            assert_eq!(pointer.read(), 7);
+            free(pointer.cast()).unwrap();
+        }
+    }
+    let without = Context::new(&foreign.devices()).unwrap();
+    assert_eq!(code(malloc_raw(UsmKind::Host, layout, env.device(), &without)), ErrorCode::FeatureNotSupported);
 }
 
 fn copies_to_and_from_slices_move_every_element(env: &Env) {

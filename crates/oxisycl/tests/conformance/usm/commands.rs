@@ -19,6 +19,8 @@ tests![
     fill_touches_nothing_else,
     fill_of_an_overflowing_size_is_refused,
     prefetch_and_advice_are_accepted,
+    every_kind_of_advice_is_accepted_for_every_kind_of_allocation,
+    advice_is_ordered_by_events,
     commands_wait_for_events,
     commands_of_the_handler_count_as_the_one_command,
     an_in_order_queue_runs_commands_one_after_the_other,
@@ -202,6 +204,53 @@ fn prefetch_and_advice_are_accepted(env: &Env) {
         hinted.unwrap().wait().unwrap();
     }
     assert_eq!(slice.to_vec(&queue).unwrap(), iota(1000));
+}
+
+fn every_kind_of_advice_is_accepted_for_every_kind_of_allocation(env: &Env) {
+    let queue = env.queue();
+    for kind in [UsmKind::Device, UsmKind::Host, UsmKind::Shared] {
+        let mut slice = queue.malloc::<i32>(kind, 100).unwrap();
+        slice.copy_from_slice(&queue, &iota(100)).unwrap();
+        let bytes = slice.as_ptr().cast::<u8>();
+        let pointer = slice.pointer();
+        for advice in [Advice::ReadMostly, Advice::PreferDevice, Advice::PreferHost, Advice::Reset] {
+            // SAFETY: the bytes are inside an allocation that lives to the end.
+            unsafe {
+                queue.mem_advise(bytes, 400, advice).unwrap().wait().unwrap();
+                queue.mem_advise(bytes.add(4), 8, advice).unwrap().wait().unwrap();
+                queue.mem_advise(bytes, 0, advice).unwrap().wait().unwrap();
+            }
+            // A hint: what was advised against still works.
+            // SAFETY: each work-item uses its own element, and the hints have ended.
+            let kernel = queue.parallel_for(100, move |item| unsafe {
+                pointer.write(item.index(), pointer.read(item.index()) + 1);
+            });
+            kernel.unwrap().wait().unwrap();
+        }
+        assert_eq!(slice.to_vec(&queue).unwrap(), (4..104).collect::<Vec<_>>(), "{kind}");
+    }
+}
+
+fn advice_is_ordered_by_events(env: &Env) {
+    let queue = env.queue();
+    let slice = queue.malloc_shared::<i32>(4).unwrap();
+    let gate = Gate::new(&queue, |_| {});
+    let advice = queue.submit(|cg| {
+        cg.depends_on(gate.event());
+        // SAFETY: the allocation lives until the command has ended.
+        unsafe { cg.mem_advise(slice.as_ptr().cast(), 16, Advice::PreferHost) }
+    });
+    let advice = advice.unwrap();
+    let after = queue.submit(|cg| {
+        cg.depends_on(&advice);
+        // SAFETY: as above.
+        unsafe { cg.prefetch(slice.as_ptr().cast(), 16) }
+    });
+    let after = after.unwrap();
+    assert_held_back(&after);
+    gate.open();
+    after.wait().unwrap();
+    assert!(advice.is_complete());
 }
 
 fn commands_wait_for_events(env: &Env) {
