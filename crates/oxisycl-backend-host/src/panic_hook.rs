@@ -6,6 +6,11 @@
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
+#[cfg(panic = "abort")]
+use oxisycl_types::HostChunk;
+#[cfg(any(panic = "abort", test))]
+use oxisycl_types::LaunchRange;
+
 use crate::kernel::{self, Frame};
 
 /// Installs the hook, unless that was done. Not possible on a thread that is panicking; a later call then does it.
@@ -37,13 +42,41 @@ fn announce(frame: &Frame) {
     // SAFETY: the frame is live, so the kernel is running: its chunk lies on this thread's stack, and its command is kept by the task
     // that runs.
     let (command, chunk) = unsafe { (&*frame.command, &*frame.chunk) };
-    let id = &chunk.item.get()[3 - usize::from(command.range.dimensions.min(3))..];
+    let items = work_items(chunk.item.get(), HostChunk::ITEMS_PER_STORE, &command.range);
     let name = command.descriptor.display_name();
-    let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{name}\", work-item {id:?}");
+    let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{name}\", {items}");
+}
+
+/// Names the work-item, or the first and the last one, of up to `count` in the row of `first`.
+#[cfg(any(panic = "abort", test))]
+fn work_items(first: [usize; 3], count: usize, range: &LaunchRange) -> String {
+    let last = first[2].saturating_add(count - 1).min(range.offset[2] + range.extent[2] - 1);
+    let visible = 3 - usize::from(range.dimensions.min(3));
+    let of = |last: usize| format!("{:?}", &[first[0], first[1], last][visible..]);
+    if last == first[2] {
+        format!("work-item {}", of(last))
+    } else {
+        format!("a work-item from {} to {}", of(first[2]), of(last))
+    }
 }
 
 /// The panic becomes a report.
 #[cfg(not(panic = "abort"))]
 fn announce(frame: &Frame) {
     let _ = (frame.command, frame.chunk);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_items_are_named_as_exactly_as_they_are_known() {
+        let range = LaunchRange { dimensions: 2, extent: [1, 3, 100], offset: [0, 5, 10] };
+        assert_eq!(work_items([0, 6, 20], 1, &range), "work-item [6, 20]");
+        assert_eq!(work_items([0, 6, 20], 64, &range), "a work-item from [6, 20] to [6, 83]");
+        assert_eq!(work_items([0, 6, 74], 64, &range), "a work-item from [6, 74] to [6, 109]");
+        assert_eq!(work_items([0, 6, 109], 64, &range), "work-item [6, 109]");
+        assert_eq!(work_items([0; 3], 64, &LaunchRange::SINGLE), "work-item []");
+    }
 }

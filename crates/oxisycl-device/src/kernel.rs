@@ -55,17 +55,27 @@ fn run_one<const D: usize>(
     offset: [usize; D],
     chunk: &HostChunk,
 ) {
-    // With aborting panics nothing unwinds, and the panic hook reads the id instead.
-    if cfg!(panic = "abort") {
-        let mut full = [0; 3];
-        full[3 - D..].copy_from_slice(&id);
-        chunk.item.set(full);
-    }
     let guard = OnUnwind { id, chunk };
     // SAFETY: `run_rows` calls this once per id of its chunk, chunks of a launch are disjoint, and the item's lifetime is that
     // of this call.
     kernel(unsafe { Item::new(id, end, offset) });
     core::mem::forget(guard);
+}
+
+/// Runs consecutive work-items of one row.
+#[inline(always)]
+fn run_row<const D: usize>(
+    kernel: &impl Fn(Item<'_, D>),
+    mut id: [usize; D],
+    row: core::ops::Range<usize>,
+    end: [usize; D],
+    offset: [usize; D],
+    chunk: &HostChunk,
+) {
+    for x in row {
+        id[D - 1] = x;
+        run_one(kernel, id, end, offset, chunk);
+    }
 }
 
 /// Runs the work-items `chunk.begin..chunk.end` (row-major, offset not counted) of a launch.
@@ -89,9 +99,22 @@ fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, 
     loop {
         let first = id[D - 1];
         let n_items = left.min(offset[D - 1] + row_length - first);
-        for x in first..first + n_items {
-            id[D - 1] = x;
-            run_one(&kernel, id, end, offset, chunk);
+        let last = first + n_items;
+        if cfg!(panic = "abort") {
+            // Nothing unwinds, so that the panic hook reads where the kernel is. A store for every item would keep the loop from being
+            // vectorised.
+            let mut x = first;
+            while x < last {
+                id[D - 1] = x;
+                let mut full = [0; 3];
+                full[3 - D..].copy_from_slice(&id);
+                chunk.item.set(full);
+                let block_end = last.min(x.saturating_add(HostChunk::ITEMS_PER_STORE));
+                run_row(&kernel, id, x..block_end, end, offset, chunk);
+                x = block_end;
+            }
+        } else {
+            run_row(&kernel, id, first..last, end, offset, chunk);
         }
         left -= n_items;
         if left == 0 {

@@ -51,6 +51,13 @@ pub struct KernelDescriptor {
 impl KernelDescriptor {
     /// The name that messages use: the user's, else the type's without closure markers.
     pub fn display_name(&self) -> &'static str {
-        self.name.unwrap_or_else(|| self.type_name.trim_end_matches("::{{closure}}"))
+        self.name.unwrap_or_else(|| {
+            // Not `trim_end_matches`, which prepares a general search: this is called once per launch.
+            let mut name = self.type_name;
+            while let Some(shorter) = name.strip_suffix("::{{closure}}") {
+                name = shorter;
+            }
+            name
+        })
     }
 }

@@ -27,7 +27,8 @@ impl LaunchRange {
 /// A contiguous piece of a launch, in row-major linear work-item ids without the offset.
 ///
 /// `item` is where the executing code leaves the id (offset included) of the work-item that panicked. With
-/// `panic = "abort"` it is written before every work-item, so that the panic hook can read it.
+/// `panic = "abort"` it is the first of up to [`ITEMS_PER_STORE`](Self::ITEMS_PER_STORE) consecutive work-items of a row, one of which
+/// executes, so that the panic hook can read it.
 #[derive(Debug)]
 pub struct HostChunk {
     /// First linear id.
@@ -39,6 +40,10 @@ pub struct HostChunk {
 }
 
 impl HostChunk {
+    /// Most work-items between two stores to `item` with `panic = "abort"`: 1 where debug assertions are on, else enough that the
+    /// stores cost nothing.
+    pub const ITEMS_PER_STORE: usize = if cfg!(debug_assertions) { 1 } else { 64 };
+
     /// The chunk `begin..end`.
     #[inline]
     pub const fn new(begin: usize, end: usize) -> Self {

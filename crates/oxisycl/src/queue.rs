@@ -8,7 +8,7 @@ use std::task::{self, Poll};
 
 use oxisycl_backend::{Priority, QueueOptions};
 use oxisycl_device::{DeviceCopyable, Item, Single};
-use oxisycl_runtime::graph::{AsyncErrors, Node};
+use oxisycl_runtime::graph::{AsyncErrors, Node, forbid_blocking};
 use oxisycl_runtime::schedule;
 use oxisycl_types::{Aspect, BackendKind, ErrorCode, Range};
 
@@ -181,7 +181,8 @@ impl Queue {
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
     {
-        let mut handler = Handler::new(self)?;
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
         f(&mut handler)?;
         handler.submit().map(Event::new)
     }
@@ -191,7 +192,8 @@ impl Queue {
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
     {
-        let mut handler = Handler::new(self)?;
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
         let result = f(&mut handler)?;
         handler.submit().map(|node| (Event::new(node), result))
     }
@@ -202,7 +204,8 @@ impl Queue {
     where
         K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync + 'static,
     {
-        let mut handler = Handler::new(self)?;
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
         handler.parallel_for(range, kernel)?;
         handler.submit().map(Event::new)
     }
@@ -213,7 +216,8 @@ impl Queue {
     where
         K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'static,
     {
-        let mut handler = Handler::new(self)?;
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
         handler.single_task(kernel)?;
         handler.submit().map(Event::new)
     }

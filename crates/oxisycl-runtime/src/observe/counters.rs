@@ -94,6 +94,13 @@ counters! {
     failures,
 }
 
+impl Recorder {
+    /// As `live_nodes` of a snapshot, without the rest of it.
+    pub(crate) fn unfinished_nodes(&self) -> u64 {
+        self.nodes.get().saturating_sub(self.nodes_completed.get())
+    }
+}
+
 impl Counters {
     /// Graph nodes whose command has not ended.
     pub fn live_nodes(&self) -> u64 {

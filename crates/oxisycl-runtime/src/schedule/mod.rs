@@ -6,6 +6,7 @@
 
 mod context;
 mod host_access;
+mod pace;
 mod plan;
 mod queue;
 mod requirement;

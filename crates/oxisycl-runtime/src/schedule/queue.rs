@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::Context;
+use super::pace::pace;
 use super::plan::{Dependencies, commit, plan};
 use super::requirement::Requirement;
 use super::transfer::{Requester, bring, count, record};
@@ -83,7 +84,7 @@ impl Queue {
     /// Schedules a command group. Nothing of it is enqueued if this fails. Never waits for a device.
     ///
     /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
-    pub fn submit(&self, mut group: CommandGroup) -> Result<Arc<Node>> {
+    pub fn submit(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
         // First in, last out: user values that end with the group are dropped after all locks are released.
         let _deferred = DeferredDrops::enter();
         forbid_blocking("submit")?;
@@ -99,15 +100,16 @@ impl Queue {
                 ));
             }
         }
+        pace();
         let mut state = self.state.lock();
         let epoch = state.epoch.clone();
         if !self.shared.options.in_order {
             drop(state);
-            return self.schedule(&mut group, epoch, None);
+            return self.schedule(group, epoch, None);
         }
         // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
         let previous = state.last.take().filter(|last| !last.is_complete());
-        let result = self.schedule(&mut group, epoch, previous.as_ref());
+        let result = self.schedule(group, epoch, previous.as_ref());
         state.last = result.as_ref().ok().cloned().or(previous);
         let node = result?;
         Ok(node)
@@ -245,8 +247,8 @@ impl Queue {
 
     /// A command that does nothing after the commands of `wait_for`; on an in-order queue also after everything before it.
     pub fn submit_barrier(&self, wait_for: &[Arc<Node>]) -> Result<Arc<Node>> {
-        let group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
-        self.submit(group)
+        let mut group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
+        self.submit(&mut group)
     }
 
     /// Blocks until every command submitted before the call has ended. Errors of commands are left for

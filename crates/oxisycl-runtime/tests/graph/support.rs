@@ -364,10 +364,10 @@ impl Group<'_> {
         self
     }
 
-    pub(crate) fn submit(self) -> Result<Arc<Node>> {
+    pub(crate) fn submit(mut self) -> Result<Arc<Node>> {
         match self.failed {
             Some(error) => Err(error),
-            None => self.queue.queue.submit(self.group),
+            None => self.queue.queue.submit(&mut self.group),
         }
     }
 

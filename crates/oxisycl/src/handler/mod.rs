@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxisycl_device::{Accessor, AccessorParts, Chunked, DeviceCopyable, ModeFor, Stores};
-use oxisycl_runtime::graph::{Node, forbid_blocking};
+use oxisycl_runtime::graph::Node;
 use oxisycl_runtime::schedule::{CommandGroup, Requirement};
 use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
@@ -50,23 +50,22 @@ struct RequiredKey {
 }
 
 impl<'cg> Handler<'cg> {
-    /// A handler for a new group. Errors: `Invalid` inside a kernel or a waker.
+    /// A handler for a new group. The caller has forbidden kernels and wakers.
     ///
     /// Before the user's closure runs: inside a kernel it would have the token of a work-item at hand, which is taken as proof
     /// that the accessor's command has started.
-    pub(crate) fn new(queue: &Queue) -> Result<Self> {
-        forbid_blocking("submit")?;
+    pub(crate) fn new(queue: &Queue) -> Self {
         let group = CommandGroup::default();
         let (queue, brand, not_send) = (queue.clone(), PhantomData, PhantomData);
-        Ok(Self { queue, group, failed: None, required: Vec::new(), has_command: false, name: None, brand, not_send })
+        Self { queue, group, failed: None, required: Vec::new(), has_command: false, name: None, brand, not_send }
     }
 
     /// Schedules what was recorded.
-    pub(crate) fn submit(self) -> Result<Arc<Node>> {
-        if let Some(error) = self.failed {
+    pub(crate) fn submit(&mut self) -> Result<Arc<Node>> {
+        if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        self.queue.inner().submit(self.group)
+        self.queue.inner().submit(&mut self.group)
     }
 
     /// The queue that the group is submitted to.
