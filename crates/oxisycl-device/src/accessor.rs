@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
 use oxisycl_types::{Id, Range};
@@ -29,6 +30,20 @@ impl<T, const D: usize, M> Clone for Accessor<'_, T, D, M> {
     }
 }
 impl<T, const D: usize, M> Copy for Accessor<'_, T, D, M> {}
+
+impl<T, const D: usize, M> PartialEq for Accessor<'_, T, D, M> {
+    /// Whether both give access to the same part of the same buffer.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+impl<T, const D: usize, M> Eq for Accessor<'_, T, D, M> {}
+impl<T, const D: usize, M> Hash for Accessor<'_, T, D, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
 
 // SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use
 // of the memory; within the kernel, work-items reach disjoint elements, read only, or use atomics.
@@ -100,6 +115,12 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
             brand: PhantomData,
             mode: PhantomData,
         }
+    }
+
+    /// What makes two accessors the same. The pointer alone does not: empty parts may have that of another part.
+    #[inline]
+    fn identity(&self) -> (*mut T, [usize; D], [usize; D], [usize; D]) {
+        (self.first, self.range, self.pitch, self.offset)
     }
 
     /// The extent that may be used.

@@ -1,6 +1,7 @@
 //! Events (SYCL 2020 section 4.6.6).
 
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll};
@@ -140,6 +141,7 @@ impl Future for Event {
 }
 
 impl PartialEq for Event {
+    /// Whether both stand for the same command; all events without a command are equal.
     fn eq(&self, other: &Self) -> bool {
         match (&self.node, &other.node) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -149,3 +151,8 @@ impl PartialEq for Event {
     }
 }
 impl Eq for Event {}
+impl Hash for Event {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.node.as_ref().map(|node| node.id).hash(state);
+    }
+}

@@ -1,7 +1,7 @@
 //! Platforms, devices, selectors, contexts, and what devices say of themselves (A1 to A10, B3 to B7, J9, J10, L3).
 
 use std::collections::HashSet;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
@@ -105,8 +105,21 @@ fn queues_without_a_context_share_the_platforms_default_context() {
 #[test]
 fn copies_of_handles_are_equal_and_hash_alike() {
     fn check<T: Clone + Eq + Hash>(one: &T, other: &T) {
-        assert!(*one == one.clone() && *one != *other);
-        assert_eq!(HashSet::from([one.clone(), one.clone(), other.clone()]).len(), 2);
+        let copy = one.clone();
+        // Equality is symmetric, and agrees with the hash.
+        let handles = [one, &copy, other];
+        for (i, a) in handles.iter().enumerate() {
+            for (j, b) in handles.iter().enumerate() {
+                assert_eq!(a == b, (i == 2) == (j == 2));
+            }
+        }
+        assert_eq!(hash_of(one), hash_of(&copy));
+        assert_eq!(HashSet::from([one.clone(), copy, other.clone()]).len(), 2);
+    }
+    fn hash_of(value: &impl Hash) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        value.hash(&mut hasher);
+        hasher.finish()
     }
     let (one, other) = (simulator(DeviceType::Gpu, 2), simulator(DeviceType::Gpu, 2));
     check(&one.platform(), &other.platform());
@@ -115,6 +128,38 @@ fn copies_of_handles_are_equal_and_hash_alike() {
     check(&Queue::new(&one.devices()[0]).unwrap(), &Queue::new(&one.devices()[0]).unwrap());
     // Asked for again, a device is the same one.
     assert_eq!(one.devices()[1], one.devices()[1]);
+
+    let queue = Queue::new(&one.devices()[0]).unwrap();
+    let (first, second) = (queue.single_task(|_| {}).unwrap(), queue.single_task(|_| {}).unwrap());
+    check(&first, &second);
+    check(&first, &Event::default());
+    Event::wait_all([&first, &second]).unwrap();
+    check(&first, &second);
+
+    let buffer = Buffer::from_vec(vec![0u32; 64], 64).unwrap();
+    check(&buffer, &Buffer::from_vec(vec![0u32; 64], 64).unwrap());
+    check(&buffer, &buffer.sub_buffer(0, 32).unwrap());
+    check(&buffer, &buffer.sub_buffer(0, 64).unwrap());
+    check(&buffer.sub_buffer(0, 32).unwrap(), &buffer.sub_buffer(32, 32).unwrap());
+    assert_eq!(buffer.sub_buffer(8, 8).unwrap(), buffer.sub_buffer(8, 8).unwrap());
+    check(&buffer.reinterpret::<i32, 2>([8, 8]).unwrap(), &buffer.reinterpret::<i32, 2>([4, 16]).unwrap());
+    check(&buffer.placeholder(Read), &buffer.placeholder_range(Read, 32, 0));
+    check(&buffer.placeholder_range(Write, 1, 2), &buffer.placeholder_range(Write, 1, 3));
+
+    let submitted = queue.submit(|cg| {
+        let placeholder = buffer.placeholder_range(Read, 8, 8);
+        let (whole, part) = (cg.access(&buffer, Read), cg.require(&placeholder));
+        check(&whole, &part);
+        check(&part, &cg.access_range(&buffer, Read, 8, 16));
+        check(&cg.access_range(&buffer, Read, 0, 3), &cg.access_range(&buffer, Read, 0, 4));
+        assert!(part == cg.require(&placeholder));
+        // Also where the kernel runs.
+        cg.single_task(move |_| {
+            let copy = whole;
+            assert!(copy == whole && whole != part);
+        })
+    });
+    submitted.unwrap().wait().unwrap();
 }
 
 #[test]

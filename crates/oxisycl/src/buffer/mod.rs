@@ -8,6 +8,7 @@ mod placeholder;
 mod views;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -58,12 +59,22 @@ impl<T, const D: usize> fmt::Debug for Buffer<T, D> {
 impl<T, const D: usize> PartialEq for Buffer<T, D> {
     /// Whether both are the same view of the same buffer.
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.view.core, &other.view.core)
-            && self.view.byte_offset == other.view.byte_offset
-            && self.range == other.range
+        self.identity() == other.identity()
     }
 }
 impl<T, const D: usize> Eq for Buffer<T, D> {}
+impl<T, const D: usize> Hash for Buffer<T, D> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+impl<T, const D: usize> Buffer<T, D> {
+    /// What makes two handles the same view of the same buffer.
+    fn identity(&self) -> (u64, bool, usize, Range<D>) {
+        (self.view.core.id, self.view.sub_buffer.is_some(), self.view.byte_offset, self.range)
+    }
+}
 
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     pub(crate) fn view(&self) -> &BufferView {

@@ -1,5 +1,7 @@
 //! Placeholders: accessors that are made once and required by many command groups (I4).
 
+use std::hash::{Hash, Hasher};
+
 use oxisycl_device::{DeviceCopyable, ModeFor};
 use oxisycl_types::{Id, Range};
 
@@ -13,6 +15,19 @@ pub struct Placeholder<T, const D: usize, M> {
     pub(crate) range: Range<D>,
     pub(crate) offset: Id<D>,
     pub(crate) mode: M,
+}
+
+impl<T, const D: usize, M> PartialEq for Placeholder<T, D, M> {
+    /// Whether one command group gets the same accessor for both.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.buffer, self.range, self.offset) == (&other.buffer, other.range, other.offset)
+    }
+}
+impl<T, const D: usize, M> Eq for Placeholder<T, D, M> {}
+impl<T, const D: usize, M> Hash for Placeholder<T, D, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.buffer, self.range, self.offset).hash(state);
+    }
 }
 
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
