@@ -7,6 +7,7 @@ mod delays;
 mod failures;
 mod lifetime;
 mod order;
+mod pages;
 mod programs;
 mod regions;
 mod storms;

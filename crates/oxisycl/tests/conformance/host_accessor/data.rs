@@ -161,7 +161,7 @@ fn iteration_goes_backwards_and_from_both_ends(env: &Env) {
     let host = buffer.host_access(Read).unwrap();
     assert_eq!(host.iter().rposition(|&x| x % 7 == 0), Some(56));
     assert_eq!(
-        (host.iter().rev().nth(4), host.iter().nth_back(59), host.iter().last()),
+        (host.iter().rev().nth(4), host.iter().nth_back(59), host.iter().next_back()),
         (Some(&55), Some(&0), Some(&59))
     );
 }
