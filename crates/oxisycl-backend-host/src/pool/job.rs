@@ -97,18 +97,21 @@ impl Job {
         None
     }
 
-    /// Runs a claimed chunk, and completes the task if it was the last one.
+    /// Runs a claimed chunk, and completes the task if it was the last one. Returns whether it panicked and so claimed all that was
+    /// left: nobody else claims a last chunk then.
     ///
     /// # Safety
     /// `chunk` came from `claim` of this job and is run once.
-    pub(crate) unsafe fn run(&self, chunk: Chunk, costs: &CostTable, sink: &mut dyn Sink) {
+    pub(crate) unsafe fn run(&self, chunk: Chunk, costs: &CostTable, sink: &mut dyn Sink) -> bool {
         let mut length = chunk.end - chunk.begin;
         // SAFETY: the chunk is not done, so the task is not complete and its command is still there.
         let work = Work::of(unsafe { self.task.command() });
         let watch = Stopwatch::start(&work, self.shape.total);
         // SAFETY: the chunk lies within the work's total, nobody else runs it, and the enqueuer keeps the memory valid until the task
         // completes.
-        if let Err(report) = unsafe { work.run(chunk.begin, chunk.end) } {
+        let ended = unsafe { work.run(chunk.begin, chunk.end) };
+        let has_panicked = ended.is_err();
+        if let Err(report) = ended {
             self.panic.lock().get_or_insert(report);
             // Claims everything that is left, so that it is skipped.
             let rest = self.next.swap(self.shape.total, Ordering::Relaxed);
@@ -127,5 +130,6 @@ impl Job {
             };
             Arc::clone(&self.task).complete(result, times, sink);
         }
+        has_panicked
     }
 }

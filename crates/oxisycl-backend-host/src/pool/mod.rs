@@ -238,7 +238,10 @@ impl Pool {
                 self.close(job);
             }
             // SAFETY: the chunk was just claimed from this job.
-            unsafe { job.run(chunk, &self.costs, sink) };
+            let has_skipped_the_rest = unsafe { job.run(chunk, &self.costs, sink) };
+            if has_skipped_the_rest {
+                self.close(job);
+            }
             if stay == Stay::OneChunk {
                 break;
             }

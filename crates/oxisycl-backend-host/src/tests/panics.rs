@@ -70,6 +70,21 @@ fn the_pool_survives_panics_in_many_chunks_and_skips_the_rest() {
     assert!(run(&queue, for_each(scaled(100_000), |_| {})).result.is_ok());
 }
 
+/// Used to stay on the pool's list for ever, since the thread that claims the last chunk takes it off, and nobody did.
+#[test]
+fn a_job_that_panics_is_forgotten() {
+    let queue = queue(4);
+    let probe = Probe::new();
+    // Without the hook, and with slow items, so that chunks are left.
+    let command = for_each(64, |item| match item {
+        0 => std::panic::resume_unwind(Box::new("in the first chunk")),
+        _ => std::thread::sleep(std::time::Duration::from_millis(1)),
+    });
+    let event = enqueue(&queue, command, &[], &probe);
+    assert!(probe.wait().result.is_err());
+    eventually(|| Arc::strong_count(&event) == 1);
+}
+
 #[test]
 fn any_payload_is_survived() {
     struct Nasty;
