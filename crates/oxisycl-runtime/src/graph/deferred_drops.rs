@@ -41,7 +41,7 @@ impl DeferredDrops {
 
 /// Drops what belongs to the user. Its destructor may panic, and so may the destructor of the panic's payload: neither may keep
 /// a node from ending.
-pub(super) fn drop_user_value(value: impl Any) {
+fn drop_user_value(value: impl Any) {
     call_user(|| drop(value));
 }
 

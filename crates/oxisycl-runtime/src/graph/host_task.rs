@@ -1,7 +1,8 @@
 //! Host tasks: user code in the place of a command, on a thread of the executor.
 //!
 //! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the task is its
-//! node's failure; it never reaches the executor.
+//! node's failure; it never reaches the executor. A task that cannot run is dropped in the same place: neither the body of a host
+//! task nor its destructor ever runs on the thread that ends another command.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering;
 use oxisycl_backend::{BackendError, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 
 use super::complete::finish;
-use super::deferred_drops::{discard, drop_user_value};
+use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
 use super::node::{HANDED_OVER, Node};
 
@@ -33,27 +34,50 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
     node.state.store(HANDED_OVER, Ordering::Release);
     let task = node.clone();
     let job = Box::new(move || {
-        HOST_TASK.set(Some(task.clone()));
         let start = task.shared.device.timestamp();
-        let result = std::panic::catch_unwind(AssertUnwindSafe(work));
+        let result = in_task(&task, work);
         let times = ExecutionTimes { start, end: task.shared.device.timestamp() };
-        HOST_TASK.set(None);
-        let result = result.map_err(|payload| {
-            let message = panic_message(&*payload);
-            discard(payload);
+        let result = result.map_err(|message| {
             let kind = FailureKind::Panic { message, location: None, item: None };
             CommandFailure::new("host task", task.shared.device_name(), kind)
         });
         finish(&task, Outcome { result, times: Some(times) });
     });
     if let Err((job, error)) = host_executor::spawn(job) {
-        drop_user_value(job);
+        DeferredDrops::drop_or_keep(job);
         let code = error.raw_os_error().unwrap_or(0).into();
         let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
         let kind = FailureKind::Device(error);
         let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
         finish(node, Outcome { result: Err(failure), times: None });
     }
+}
+
+/// Ends `node`, which cannot run, with `failure`. The destructor of `work` is code of the user as `work` itself is: it may wait for
+/// commands that the calling thread has yet to release, so it runs where the task would have.
+pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
+    let (task, outcome) = (node.clone(), Outcome { result: Err(failure.clone()), times: None });
+    let job = Box::new(move || {
+        // A panic is nobody's failure: the task has one already.
+        let _ = in_task(&task, || drop(work));
+        finish(&task, outcome);
+    });
+    if let Err((job, _)) = host_executor::spawn(job) {
+        DeferredDrops::drop_or_keep(job);
+        finish(node, Outcome { result: Err(failure), times: None });
+    }
+}
+
+/// Calls `f` as a part of `task`. The error is the message of its panic.
+fn in_task(task: &Arc<Node>, f: impl FnOnce()) -> Result<(), String> {
+    HOST_TASK.set(Some(task.clone()));
+    let result = std::panic::catch_unwind(AssertUnwindSafe(f));
+    HOST_TASK.set(None);
+    result.map_err(|payload| {
+        let message = panic_message(&*payload);
+        discard(payload);
+        message
+    })
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

@@ -17,8 +17,7 @@ use oxisycl_backend::{
 use smallvec::SmallVec;
 
 use super::complete::finish;
-use super::deferred_drops::DeferredDrops;
-use super::host_task::{HostWork, run_host_task};
+use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use crate::observe::counters;
 
@@ -230,9 +229,11 @@ fn release(node: &Arc<Node>) {
                 return delay(node, Work::Fail(dependency_failure(node, &cause)), &dependencies);
             }
             Resolution::Failed(cause) => {
-                DeferredDrops::drop_or_keep(work);
                 let failure = dependency_failure(node, &cause);
-                return finish(node, Outcome { result: Err(failure), times: None });
+                return match work {
+                    Work::HostTask(work) => drop_host_task(node, work, failure),
+                    _ => finish(node, Outcome { result: Err(failure), times: None }),
+                };
             }
             // Every blocker was counted, so none is left.
             Resolution::Blocked => debug_assert!(false, "a released command is still blocked"),

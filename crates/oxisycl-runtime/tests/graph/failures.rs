@@ -5,8 +5,8 @@ use std::sync::mpsc::channel;
 
 use oxisycl_backend::{Command, CopyCommand, FailureKind, MemoryId, QueueOptions, Rectangle};
 use oxisycl_runtime::Error;
-use oxisycl_runtime::graph::AsyncErrors;
-use oxisycl_runtime::schedule::Queue;
+use oxisycl_runtime::graph::{AsyncErrors, Node, wait_for_node};
+use oxisycl_runtime::schedule::{CommandGroup, Queue, quiesce};
 use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
 use oxisycl_types::ErrorCode;
 use parking_lot::Mutex;
@@ -385,7 +385,59 @@ fn a_panicking_destructor_of_a_host_task_that_cannot_run_keeps_nothing_from_endi
     });
     let other = queue.group().update(&buffer).host_task(|| {});
     world.lose("failing");
-    assert!(task.has_failed() && other.has_failed());
+    eventually(|| task.has_failed() && other.has_failed());
+}
+
+/// Does something when it is dropped.
+struct Finally<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        if let Some(f) = self.0.take() {
+            f();
+        }
+    }
+}
+
+/// Used to hang: the destructor ran while the thread that ended the command had others to release.
+#[test]
+fn a_destructor_of_a_host_task_that_cannot_run_may_wait_for_what_it_submits_and_for_other_commands() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let (queue, other) = (world.queue(0), world.queue(0).queue);
+    queue.update("failing", &buffer);
+    let (tell, told) = channel();
+    let (give, given) = channel::<Arc<Node>>();
+    let finally = Finally(Some(move || {
+        let group = CommandGroup { host_task: Some(Box::new(|| {})), ..CommandGroup::default() };
+        let submitted = other.submit(group).unwrap();
+        tell.send(wait_for_node(&submitted).is_ok()).unwrap();
+        let behind = given.recv().unwrap();
+        tell.send(wait_for_node(&behind).is_ok()).unwrap();
+    }));
+    let task = queue.group().read(&buffer).host_task(move || drop(finally));
+    let behind = queue.group().read(&buffer).host_task(|| {});
+    give.send(behind.clone()).unwrap();
+    world.lose("failing");
+    assert!(told.recv_timeout(PATIENCE).unwrap() && told.recv_timeout(PATIENCE).unwrap());
+    eventually(|| task.has_failed());
+}
+
+/// Used to hang: the destructor ran before the command ended and on a thread that nobody knew to be its own.
+#[test]
+fn a_destructor_of_a_host_task_that_cannot_run_gets_an_error_if_it_waits_for_the_task() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let queue = world.queue(0);
+    queue.update("failing", &buffer);
+    let (tell, told) = channel();
+    // As a buffer with final data does.
+    let (core, own) = (buffer.0.core.clone(), queue.queue.clone());
+    let finally = Finally(Some(move || tell.send([quiesce(&core), own.wait()]).unwrap()));
+    let task = queue.group().read(&buffer).host_task(move || drop(finally));
+    world.lose("failing");
+    for result in told.recv_timeout(PATIENCE).unwrap() {
+        assert_eq!(result.unwrap_err().code(), ErrorCode::Invalid);
+    }
+    eventually(|| task.has_failed());
 }
 
 /// Says whether a runtime's lock can be taken while it is dropped.
