@@ -1,8 +1,89 @@
-//! Kernels and the code that runs them over a piece of their index space on a CPU.
+//! Kernels, and the code that runs them: over a piece of their index space on a CPU, or one work-item of it on a device.
+//!
+//! The same entry serves both. In native code the device's half is dropped, because [`builtin::is_device_code`] is false there; the
+//! device compiler makes it true and finds entries through [`DescribeKernel`].
 
-use oxisycl_types::{HostChunk, LaunchRange};
+use core::any::TypeId;
+use core::marker::PhantomData;
 
-use crate::{Item, Single};
+use oxisycl_types::{DeviceLaunch, HostChunk, HostEntry, LaunchRange};
+
+use crate::{Item, Single, builtin};
+
+/// What identifies a kernel: the functions of a vtable that the device compiler looks for in the program's code, and the runtime calls.
+///
+/// Implemented by the forms of a launch, without a value of the kernel.
+pub trait DescribeKernel {
+    /// The kernel's type. Callers outside the compiler may erase lifetimes first: they are not part of the id.
+    fn type_id(&self) -> TypeId
+    where
+        Self: 'static;
+
+    /// The kernel's code: a host entry in native code, and on a device what a launch calls with a [`DeviceLaunch`].
+    fn entry(&self) -> HostEntry;
+
+    /// Size and alignment of the kernel's type in bytes.
+    fn layout(&self) -> (usize, usize);
+
+    /// The compiler's name of the kernel's type.
+    fn type_name(&self) -> &'static str;
+}
+
+/// The form of `parallel_for`.
+#[derive(Debug)]
+pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
+
+/// The form of `single_task`.
+#[derive(Debug)]
+pub struct SingleForm<K>(pub PhantomData<K>);
+
+impl<K, const D: usize> DescribeKernel for RangeForm<K, D>
+where
+    K: for<'wi> Fn(Item<'wi, D>) + Copy,
+{
+    fn type_id(&self) -> TypeId
+    where
+        Self: 'static,
+    {
+        TypeId::of::<K>()
+    }
+
+    fn entry(&self) -> HostEntry {
+        range_entry::<K, D>
+    }
+
+    fn layout(&self) -> (usize, usize) {
+        (size_of::<K>(), align_of::<K>())
+    }
+
+    fn type_name(&self) -> &'static str {
+        core::any::type_name::<K>()
+    }
+}
+
+impl<K> DescribeKernel for SingleForm<K>
+where
+    K: for<'wi> Fn(Single<'wi>) + Copy,
+{
+    fn type_id(&self) -> TypeId
+    where
+        Self: 'static,
+    {
+        TypeId::of::<K>()
+    }
+
+    fn entry(&self) -> HostEntry {
+        single_entry::<K>
+    }
+
+    fn layout(&self) -> (usize, usize) {
+        (size_of::<K>(), align_of::<K>())
+    }
+
+    fn type_name(&self) -> &'static str {
+        core::any::type_name::<K>()
+    }
+}
 
 /// A kernel as a named type, launched over a range with `launch`.
 ///
@@ -143,7 +224,43 @@ where
     // A copy on this stack, so that stores of the kernel cannot alias its captures and the loop can keep them in registers.
     // SAFETY: `arguments` holds a value of `K` by contract.
     let kernel = unsafe { *arguments.cast::<K>() };
-    run_rows(|item: Item<'_, D>| kernel(item), launch, chunk);
+    if builtin::is_device_code() {
+        // SAFETY: the compiled kernel passes its launch.
+        run_on_device(kernel, unsafe { device_launch(launch) });
+    } else {
+        run_rows(|item: Item<'_, D>| kernel(item), launch, chunk);
+    }
+}
+
+/// What a compiled kernel passes in the place of the launch.
+///
+/// # Safety
+/// The caller is the entry of a kernel that was compiled for a device.
+#[inline(always)]
+unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
+    // SAFETY: by the contract of this function it is a `DeviceLaunch`, whose alignment is that of its largest number.
+    unsafe { &*(&raw const *launch).cast::<DeviceLaunch>() }
+}
+
+/// Runs the calling work-item, unless it lies beyond the launch.
+#[inline(always)]
+fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLaunch) {
+    let positions = [builtin::grid_position_z, builtin::grid_position_y, builtin::grid_position_x];
+    let mut id = [0; D];
+    let mut end = [0; D];
+    let mut offset = [0; D];
+    for d in 0..D {
+        let axis = 3 - D + d;
+        let position = launch.begin[axis] + positions[axis]();
+        if position >= launch.end[axis] {
+            return;
+        }
+        id[d] = position as usize;
+        offset[d] = launch.offset[axis] as usize;
+        end[d] = offset[d] + launch.extent[axis] as usize;
+    }
+    // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
+    kernel(unsafe { Item::new(id, end, offset) });
 }
 
 /// The host entry of a single task.

@@ -25,6 +25,7 @@ mod tests;
 
 mod accessor;
 mod atomic;
+pub mod builtin;
 mod chunks;
 mod element;
 mod item;
@@ -37,7 +38,7 @@ pub use atomic::AtomicElement;
 pub use chunks::{Block, Chunked};
 pub use element::DeviceCopyable;
 pub use item::{InItem, Inside, Item, Single};
-pub use kernel::{Kernel, SingleKernel, kernel, range_entry, single_entry};
+pub use kernel::{DescribeKernel, Kernel, RangeForm, SingleForm, SingleKernel, kernel, range_entry, single_entry};
 pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, Read, ReadWrite, Stores, Write};
 pub use oxisycl_macros::DeviceCopyable;
 pub use view::{CellView, View, ViewIter, Window};

@@ -1,11 +1,12 @@
 //! Launching kernels: the only generic step between a user's closure and the type-erased command.
 
+use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_backend::{ArgumentBlock, Command, KernelCommand};
-use oxisycl_device::{Item, Kernel, Single, SingleKernel, range_entry, single_entry};
+use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_types::{ErrorCode, HostEntry, Id, LaunchRange, Range};
+use oxisycl_types::{ErrorCode, Id, LaunchRange, Range};
 
 use super::Handler;
 use crate::{Error, Result};
@@ -37,7 +38,8 @@ impl<'cg> Handler<'cg> {
     {
         let (range, offset) = (range.into(), offset.into());
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
-        let descriptor = self.descriptor::<K>(Form::Range(D as u8), range_entry::<K, D>, Location::caller());
+        let form = RangeForm::<K, D>(PhantomData);
+        let descriptor = self.descriptor(&form, Form::Range(D as u8), Location::caller());
         self.kernel(descriptor, ArgumentBlock::new(&kernel), launch)
     }
 
@@ -61,7 +63,8 @@ impl<'cg> Handler<'cg> {
     where
         K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'cg,
     {
-        let descriptor = self.descriptor::<K>(Form::Single, single_entry::<K>, Location::caller());
+        let form = SingleForm::<K>(PhantomData);
+        let descriptor = self.descriptor(&form, Form::Single, Location::caller());
         self.kernel(descriptor, ArgumentBlock::new(&kernel), LaunchRange::SINGLE)
     }
 
@@ -77,19 +80,25 @@ impl<'cg> Handler<'cg> {
         self.single_task(move |task: Single<'_>| kernel.run(task))
     }
 
-    fn descriptor<K>(
+    // Inlined, so that the calls through the object become constants.
+    #[inline(always)]
+    fn descriptor(
         &self,
+        kernel: &dyn DescribeKernel,
         form: Form,
-        host_entry: HostEntry,
         location: &'static Location<'static>,
     ) -> KernelDescriptor {
+        // SAFETY: only the lifetime of the object changes, and it is used within this function only. What it is for: the id of a type
+        // that borrows for `'cg`, which `type_id` does not give as long as the compiler knows of the borrow.
+        let erased = unsafe { std::mem::transmute::<&dyn DescribeKernel, &(dyn DescribeKernel + 'static)>(kernel) };
+        let (size, align) = kernel.layout();
         KernelDescriptor {
-            id: KernelId { type_id: typeid::of::<K>(), form },
-            type_name: std::any::type_name::<K>(),
+            id: KernelId { type_id: erased.type_id(), form },
+            type_name: kernel.type_name(),
             name: self.name,
             location,
-            parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
-            host_entry,
+            parameters: ParameterLayout { size, align },
+            host_entry: kernel.entry(),
         }
     }
 

@@ -1,0 +1,72 @@
+//! Functions whose bodies the device compiler puts in: what a processor offers that Rust has no word for.
+//!
+//! The bodies here are those of the host device. The compiler finds a builtin by its path, so that a rename here is a change of the
+//! compiler's table (`oxisycl-compiler`, `lower/builtins.rs`).
+//!
+//! Nothing in here is checked. Safe interfaces are built on top.
+
+use oxisycl_types::DeviceLaunch;
+
+/// Whether the code was compiled for a device. False in native code, where the compiler drops what depends on it.
+#[inline(always)]
+pub fn is_device_code() -> bool {
+    false
+}
+
+/// Stands for the end of the program in bodies that native code never reaches.
+#[cold]
+fn not_on_the_host() -> ! {
+    panic!("a device builtin was called by native code")
+}
+
+macro_rules! positions {
+    ($($(#[$doc:meta])* $name:ident,)*) => { $(
+        $(#[$doc])*
+        #[inline(never)]
+        pub fn $name() -> u64 {
+            not_on_the_host()
+        }
+    )* };
+}
+
+positions! {
+    /// Position of the work-item in the grid along `x`, the innermost dimension.
+    grid_position_x,
+    /// Position of the work-item in the grid along `y`.
+    grid_position_y,
+    /// Position of the work-item in the grid along `z`.
+    grid_position_z,
+}
+
+/// The launch that the calling work-item belongs to.
+#[inline(never)]
+pub fn launch() -> *const DeviceLaunch {
+    not_on_the_host()
+}
+
+/// Waits for all work-items of the group, and makes what they wrote to local and global memory visible to each other.
+///
+/// # Safety
+/// All work-items of the group call it, from the same place, or none does. Native code may not call it.
+#[inline(never)]
+pub unsafe fn group_barrier() {
+    not_on_the_host()
+}
+
+/// The value that the work-item with index `lane` of the sub-group passes.
+///
+/// # Safety
+/// All work-items of the sub-group call it, from the same place, and `lane` is one of them. Native code may not call it.
+#[inline(never)]
+pub unsafe fn shuffle_u32(_value: u32, _lane: u32) -> u32 {
+    not_on_the_host()
+}
+
+/// The first byte of the group's dynamic local memory, aligned to 16 bytes.
+///
+/// # Safety
+/// The launch has local memory. Native code may not call it.
+#[inline(never)]
+pub unsafe fn local_memory() -> *mut u8 {
+    not_on_the_host()
+}
