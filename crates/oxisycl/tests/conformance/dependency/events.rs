@@ -22,6 +22,7 @@ tests![
     event_handles_compare_by_command,
     the_status_of_an_event_follows_its_command,
     a_command_that_depends_on_a_failed_event_does_not_run,
+    what_a_command_that_did_not_run_was_to_write_is_as_it_was_before,
     a_submission_that_depends_on_a_known_failure_is_refused,
     data_of_a_failed_writer_is_lost_until_it_is_replaced,
     a_failure_leaves_other_buffers_and_queues_alone,
@@ -288,27 +289,82 @@ fn failing(queue: &Queue, gate: &Gate) -> Event {
     kernel.unwrap()
 }
 
+/// A kernel that replaces each element by its double plus one, after the event.
+fn update_after(queue: &Queue, event: &Event, buffer: &Buffer<i32, 1>, has_no_init: bool) -> Event {
+    let kernel = queue.submit(|cg| {
+        cg.depends_on(event);
+        if has_no_init {
+            let data = cg.access(buffer, Write.no_init());
+            cg.parallel_for(buffer.range(), move |item| data.set(item, -1))
+        } else {
+            let data = cg.access(buffer, ReadWrite);
+            cg.parallel_for(buffer.range(), move |item| data.update(item, |x| 2 * x + 1))
+        }
+    });
+    kernel.unwrap()
+}
+
 fn a_command_that_depends_on_a_failed_event_does_not_run(env: &Env) {
     for queue in [env.queue(), env.other_queue()] {
-        let first = env.queue();
-        let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-        let gate = Gate::new(&first, |_| {});
-        let failed = failing(&first, &gate);
-        let dependent = queue.submit(|cg| {
-            cg.depends_on(&failed);
-            let data = cg.access(&buffer, Write.no_init());
-            cg.parallel_for(4, move |item| data.set(item, -1))
-        });
-        let dependent = dependent.unwrap();
-        gate.open();
-        let error = dependent.wait().unwrap_err();
-        assert_eq!(error.code(), ErrorCode::Kernel);
-        let source = std::error::Error::source(&error).expect("the failure of the first command");
-        assert!(source.to_string().contains("on purpose"), "{error:?}");
-        assert_eq!(code(failed.wait()), ErrorCode::Kernel);
-        // What was to be replaced may be lost, too; it is never something else.
-        assert!(buffer.to_vec().is_ok_and(|data| data == iota(4)) || code(buffer.to_vec()) == ErrorCode::Kernel);
-        let _ = (first.wait(), queue.wait());
+        for has_no_init in [false, true] {
+            let first = env.queue();
+            let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+            let gate = Gate::new(&first, |_| {});
+            let failed = failing(&first, &gate);
+            let dependent = update_after(&queue, &failed, &buffer, has_no_init);
+            gate.open();
+            let error = dependent.wait().unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Kernel);
+            let source = std::error::Error::source(&error).expect("the failure of the first command");
+            assert!(source.to_string().contains("on purpose"), "{error:?}");
+            assert_eq!(code(failed.wait()), ErrorCode::Kernel);
+            // It changed nothing, so nothing is lost, neither here nor for later commands on any device.
+            assert_eq!(buffer.to_vec().unwrap(), iota(4));
+            update(&queue, &buffer, |x| x + 1);
+            update(&first, &buffer, |x| x + 1);
+            assert_eq!(buffer.to_vec().unwrap(), [2, 3, 4, 5]);
+            let _ = (first.wait(), queue.wait());
+        }
+    }
+}
+
+fn what_a_command_that_did_not_run_was_to_write_is_as_it_was_before(env: &Env) {
+    for queue in [env.queue(), env.other_queue()] {
+        for has_no_init in [false, true] {
+            let first = env.queue();
+            let gate = Gate::new(&first, |_| {});
+            let failed = failing(&first, &gate);
+            let buffers = [(); 4].map(|()| Buffer::from_vec(iota(4), 4).unwrap());
+            let [after_writer, twice, before_writer, lost] = &buffers;
+            // Before, there may be what a pending command writes.
+            update(&first, after_writer, |x| x + 10);
+            let mut dependents = vec![update_after(&queue, &failed, after_writer, has_no_init)];
+            // Two in a row.
+            dependents.push(update_after(&queue, &failed, twice, has_no_init));
+            dependents.push(update_after(&first, &failed, twice, has_no_init));
+            // Who replaces the data does not need that it is good.
+            dependents.push(update_after(&queue, &failed, before_writer, has_no_init));
+            write_positions(&first, before_writer, 20);
+            // A command that ran and failed has lost the data, and whoever comes after it without running brings nothing back.
+            let cause = first.submit(|cg| {
+                cg.depends_on(gate.event());
+                let data = cg.access(lost, ReadWrite);
+                cg.parallel_for(4, move |item| data.update(item, |_| panic!("on purpose, too")))
+            });
+            let cause = cause.unwrap();
+            dependents.push(update_after(&queue, &failed, lost, has_no_init));
+            gate.open();
+            // Whoever needed the data while these are pending would depend on them, and fail with them.
+            assert!(dependents.iter().all(|dependent| code(dependent.wait()) == ErrorCode::Kernel));
+            assert_eq!(after_writer.to_vec().unwrap(), [10, 11, 12, 13]);
+            assert_eq!(twice.to_vec().unwrap(), iota(4));
+            assert_eq!(before_writer.to_vec().unwrap(), [20, 21, 22, 23]);
+            assert_eq!(code(cause.wait()), ErrorCode::Kernel);
+            assert_eq!(code(lost.to_vec()), ErrorCode::Kernel);
+            write_positions(&queue, lost, 30);
+            assert_eq!(lost.to_vec().unwrap(), [30, 31, 32, 33]);
+            let _ = (first.wait(), queue.wait());
+        }
     }
 }
 
