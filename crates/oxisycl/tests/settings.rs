@@ -34,6 +34,16 @@ fn child() {
                 assert_eq!(Buffer::from_vec(vec![1], 1).unwrap_err().to_string(), error.to_string());
             }
         },
+        Some("names_devices") => {
+            let platforms = Platform::all().unwrap();
+            let seen: Vec<Device> = platforms.iter().flat_map(Platform::devices).collect();
+            let hidden = platforms.iter().flat_map(Platform::hidden_devices);
+            println!("seen={}", seen.iter().map(|device| device.selector().unwrap()).collect::<Vec<_>>().join(" "));
+            println!(
+                "hidden={}",
+                hidden.map(|(name, info)| format!("{name}={}", info.name)).collect::<Vec<_>>().join("|")
+            );
+        }
         Some("works") => println!("sum={:?}", work().map_err(|error| format!("{error:?}"))),
         Some("works_on_simulated") => {
             let devices = Device::all().unwrap();
@@ -106,6 +116,43 @@ fn the_device_selector_decides_which_devices_there_are() {
     assert_eq!(devices("*:*;!simulated:0").matches("simulated:").count(), 1);
     assert!(devices("host:*").starts_with("host:"));
     assert_eq!(devices("cuda:*"), "");
+}
+
+/// The names of the devices that a program sees, and of those hidden from it, with what these say of themselves.
+fn names(selector: Option<&str>) -> (Vec<String>, Vec<(String, String)>) {
+    let mut variables = vec![("OXISYCL_SIMULATED", "3")];
+    variables.extend(selector.map(|value| ("OXISYCL_DEVICE_SELECTOR", value)));
+    let ended = run("names_devices", &variables).succeeded();
+    let seen = ended.value("seen").split_whitespace().map(str::to_owned).collect();
+    let hidden = ended.value("hidden").split('|').filter_map(|device| device.split_once('='));
+    (seen, hidden.map(|(name, info)| (name.to_owned(), info.to_owned())).collect())
+}
+
+#[test]
+fn each_name_of_a_device_selects_it_and_hides_the_others() {
+    let (all, hidden) = names(None);
+    assert!(all.starts_with(&["host:0".to_owned()]) && all.ends_with(&["simulated:2".to_owned()]), "{all:?}");
+    assert_eq!((all.len(), hidden.len()), (4, 0));
+    for name in &all {
+        let (seen, hidden) = names(Some(name));
+        assert_eq!(seen, std::slice::from_ref(name));
+        let expected: Vec<&String> = all.iter().filter(|other| *other != name).collect();
+        assert_eq!(hidden.iter().map(|(name, _)| name).collect::<Vec<_>>(), expected);
+        for (name, info) in &hidden {
+            let Some(index) = name.strip_prefix("simulated:") else { continue };
+            assert_eq!(*info, format!("simulated device {index}"));
+        }
+    }
+    let (seen, hidden) = names(Some("*:*;!simulated:1"));
+    assert_eq!(seen, ["host:0", "simulated:0", "simulated:2"]);
+    assert_eq!(hidden, [("simulated:1".to_owned(), "simulated device 1".to_owned())]);
+    // A device of which only parts can be seen is hidden itself.
+    let (parts, hidden) = names(Some("host:0.*"));
+    assert!(parts.iter().enumerate().all(|(i, name)| *name == format!("host:0.{i}")), "{parts:?}");
+    assert!(hidden.iter().any(|(name, _)| name == "host:0") && hidden.len() == 4, "{hidden:?}");
+    for part in &parts {
+        assert_eq!(names(Some(part)).0, std::slice::from_ref(part));
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod buffer;
 mod copy;
 mod data_state;
 mod dependency;
+mod device;
 mod host_accessor;
 mod kernel;
 mod multi_device;
@@ -44,6 +45,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("dependency", dependency::order::TESTS),
     ("dependency", dependency::events::TESTS),
     ("dependency", dependency::programs::TESTS),
+    ("device", device::TESTS),
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
     ("kernel", kernel::errors::TESTS),

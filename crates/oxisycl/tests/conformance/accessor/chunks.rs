@@ -22,6 +22,12 @@ tests![
     blocks_can_be_written_without_old_data,
     each_block_may_hold_a_partial_result,
     blocks_overlap_with_other_accessors_like_the_whole_range,
+    blocks_of_a_part_begin_at_its_offset,
+    blocks_of_a_part_of_a_cube_begin_at_its_offset,
+    blocks_of_a_part_leave_the_rest_alone,
+    blocks_of_an_empty_part_are_empty,
+    blocks_of_a_part_outside_the_buffer_are_refused,
+    blocks_of_a_part_overlap_only_inside_it,
 ];
 
 fn blocks_divide_a_line(env: &Env) {
@@ -272,4 +278,117 @@ fn blocks_overlap_with_other_accessors_like_the_whole_range(env: &Env) {
         cg.parallel_for(1, move |item| to.block(item).fill(from.get(item)))
     });
     assert_eq!(code(result), ErrorCode::Accessor);
+}
+
+fn blocks_of_a_part_begin_at_its_offset(env: &Env) {
+    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks_range(&buffer, ReadWrite, 4, 10, 3);
+        assert_eq!((data.range(), data.block_range(), data.n_blocks()), (Range([10]), Range([4]), Range([3])));
+        // One work-item more than there are blocks.
+        cg.parallel_for(4, move |item| {
+            let block = data.block(item);
+            assert_eq!(block.len(), [4, 4, 2, 0][item.index()]);
+            assert_eq!(block.origin(), [[0, 4, 8, 10][item.index()]]);
+            for i in 0..block.len() {
+                block.set(i, block.get(i) + 100 * (item.index() as i32 + 1));
+            }
+        })
+    });
+    kernel.unwrap();
+    let expected = [0, 1, 2, 103, 104, 105, 106, 207, 208, 209, 210, 311, 312, 13, 14, 15];
+    assert_eq!(buffer.to_vec().unwrap(), expected);
+}
+
+fn blocks_of_a_part_of_a_cube_begin_at_its_offset(env: &Env) {
+    let (range, offset, block) = ([2, 3, 4], [1, 1, 2], [2, 2, 3]);
+    let buffer = Buffer::from_vec(vec![-1; 4 * 5 * 7], [4, 5, 7]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks_range(&buffer, Write, block, range, offset);
+        assert_eq!(data.n_blocks(), [1, 2, 2]);
+        cg.parallel_for(data.n_blocks(), move |item| {
+            let block = data.block(item);
+            let [z, y, x] = block.origin().0;
+            block.fill_with(|index| ((z + index[0]) * 100 + (y + index[1]) * 10 + x + index[2]) as i32);
+        })
+    });
+    kernel.unwrap();
+    let expected = (0..4 * 5 * 7).map(|i| {
+        let at = [i / 35, i / 7 % 5, i % 7];
+        let inside = (0..3).all(|d| (offset[d]..offset[d] + range[d]).contains(&at[d]));
+        let [z, y, x] = std::array::from_fn(|d| at[d].wrapping_sub(offset[d]));
+        if inside { (z * 100 + y * 10 + x) as i32 } else { -1 }
+    });
+    assert_eq!(buffer.to_vec().unwrap(), expected.collect::<Vec<_>>());
+}
+
+fn blocks_of_a_part_leave_the_rest_alone(env: &Env) {
+    let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
+    crate::support::write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
+    let run = |block: usize, no_init: bool| {
+        let (since, ()) = crate::support::counted(|| {
+            let kernel = env.queue().submit(|cg| {
+                if no_init {
+                    let data = cg.access_chunks_range(&buffer, Write.no_init(), block, 6, 5);
+                    cg.parallel_for(data.n_blocks(), move |item| data.block(item).fill(-1 - item.index() as i32))
+                } else {
+                    let data = cg.access_chunks_range(&buffer, ReadWrite, block, 2, 13);
+                    cg.parallel_for(data.n_blocks(), move |item| data.block(item).set(0, 50))
+                }
+            });
+            kernel.unwrap().wait().unwrap();
+        });
+        (since.transfers(), since.transferred_bytes())
+    };
+    // Without old data nothing moves, even of pages that are covered in part; with it, the page that the part touches.
+    assert_eq!(run(4, true), (0, 0));
+    assert_eq!(run(8, false), (1, 16));
+    let expected = [0, 1, 2, 3, 4, -1, -1, -1, -1, -2, -2, 11, 12, 50, 14, 15];
+    assert_eq!(buffer.to_vec().unwrap(), expected);
+}
+
+fn blocks_of_an_empty_part_are_empty(env: &Env) {
+    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let data = cg.access_chunks_range(&buffer, Write, 2, 0, 4);
+        assert_eq!((data.range(), data.n_blocks()), (Range([0]), Range([0])));
+        cg.parallel_for(3, move |item| {
+            assert!(data.block(item).is_empty());
+            data.block(item).fill(-1);
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), iota(4));
+}
+
+fn blocks_of_a_part_outside_the_buffer_are_refused(env: &Env) {
+    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    for (block, range, offset) in [(2, 5, 4), (2, 1, 8), (2, 9, 0), (2, 1, usize::MAX), (2, usize::MAX, 1), (0, 4, 4)] {
+        let result = env.queue().submit(|cg| {
+            cg.access_chunks_range(&buffer, Write, block, range, offset);
+            cg.single_task(|_| {})
+        });
+        assert_eq!(code(result), ErrorCode::Invalid, "blocks of {block} in {range} at {offset}");
+    }
+    assert_eq!(buffer.to_vec().unwrap(), iota(8));
+}
+
+fn blocks_of_a_part_overlap_only_inside_it(env: &Env) {
+    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let submit = |first: usize| {
+        env.queue().submit(|cg| {
+            let from = cg.access_range(&buffer, Read, 1, first);
+            let to = cg.access_chunks_range(&buffer, Write, 2, 6, 4);
+            cg.parallel_for(to.n_blocks(), move |item| {
+                let value = from.view(item)[0];
+                to.block(item).fill(value)
+            })
+        })
+    };
+    assert_eq!(code(submit(4)), ErrorCode::Accessor);
+    assert_eq!(code(submit(9)), ErrorCode::Accessor);
+    submit(3).unwrap();
+    assert_eq!(buffer.to_vec().unwrap()[3..11], [3, 3, 3, 3, 3, 3, 3, 10]);
+    submit(10).unwrap();
+    assert_eq!(buffer.to_vec().unwrap()[3..11], [3, 10, 10, 10, 10, 10, 10, 10]);
 }

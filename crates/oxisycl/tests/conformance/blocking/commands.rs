@@ -114,8 +114,9 @@ fn row_8_03_making_devices_contexts_and_queues_never_blocks(env: &Env) {
         let mut devices = vec![env.device().clone(), Device::default().unwrap()];
         devices.extend(env.device().partition_equally(1).unwrap_or_default());
         for device in &devices {
-            let context = Context::new(std::slice::from_ref(device)).unwrap();
+            let context = Context::with_handler(std::slice::from_ref(device), |_| {}).unwrap();
             Queue::builder().device(device).context(&context).in_order().build().unwrap();
+            drop(Context::new(std::slice::from_ref(device)).unwrap());
             Queue::new(device).unwrap();
         }
         drop(Simulator::new(SimulatedConfig::new(2)).unwrap().devices());
