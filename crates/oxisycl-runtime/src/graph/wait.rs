@@ -201,10 +201,10 @@ fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
             continue;
         }
         if node.kind == NodeKind::HostAccess && node.owner == Some(thread) {
-            return Some(Error::new(
-                ErrorCode::Invalid,
-                "the wait cannot end: this thread holds a host accessor that blocks the command (drop the accessor first)",
-            ));
+            let of = node.accessed().map_or_else(String::new, |buffer| format!(" of {buffer}"));
+            return Some(Error::invalid(format!(
+                "the wait cannot end: this thread holds a host accessor{of} that blocks the command (drop the accessor first)"
+            )));
         }
         if node.kind == NodeKind::HostTask && task.as_ref().is_some_and(|task| task.id == node.id) {
             return Some(Error::invalid("the wait cannot end: the command depends on the host task that waits for it"));

@@ -3,6 +3,8 @@
 
 use std::alloc::Layout;
 use std::any::Any;
+use std::fmt;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +26,10 @@ const MAX_ALLOCATIONS: usize = 32;
 pub struct BufferCore {
     /// Identity, for messages.
     pub id: u64,
+    /// The user's name for it, for messages.
+    pub name: Option<&'static str>,
+    /// Where the user made it, for messages.
+    pub created: &'static Location<'static>,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
     pub extent: [usize; 3],
     /// Page size, in the same units (S-R20, S-R21).
@@ -217,7 +223,19 @@ impl OpenHold {
 
 impl BufferCore {
     /// A buffer without allocations whose contents nobody wrote. `extent` and `page` have their innermost dimension in bytes.
+    #[track_caller]
     pub fn new(extent: [usize; 3], page: Option<[usize; 3]>, align: usize) -> Result<Arc<Self>> {
+        Self::with_name(None, extent, page, align)
+    }
+
+    /// The same with a name for messages.
+    #[track_caller]
+    pub fn with_name(
+        name: Option<&'static str>,
+        extent: [usize; 3],
+        page: Option<[usize; 3]>,
+        align: usize,
+    ) -> Result<Arc<Self>> {
         let size =
             extent.iter().try_fold(1usize, |size, &n| size.checked_mul(n)).filter(|&size| size <= isize::MAX as usize);
         let layout = size.and_then(|size| Layout::from_size_align(size, align).ok());
@@ -233,6 +251,8 @@ impl BufferCore {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            name,
+            created: Location::caller(),
             extent,
             page: page.unwrap_or(extent.map(|n| n.max(1))),
             has_pages: page.is_some(),
@@ -277,6 +297,17 @@ impl BufferCore {
     }
 }
 
+impl fmt::Display for BufferCore {
+    /// What messages call the buffer: number, name and where it was made.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "buffer {}", self.id)?;
+        if let Some(name) = self.name {
+            write!(f, " \"{name}\"")?;
+        }
+        write!(f, " (created at {})", self.created)
+    }
+}
+
 impl BufferState {
     /// The position of the allocation in `memory`, if there is one.
     pub fn find(&self, memory: MemoryId) -> Option<usize> {
@@ -304,7 +335,10 @@ impl BufferState {
             core.dangling()
         } else {
             let zeroed = memory.is_host_accessible();
-            let pointer = memory.allocate(UsmKind::Device, layout, zeroed)?;
+            let pointer = memory.allocate(UsmKind::Device, layout, zeroed).map_err(|error| {
+                let error = Error::from(error);
+                Error::new(error.code(), format!("{core}: {error}"))
+            })?;
             counters().buffer_allocations.add(1);
             counters().buffer_allocated_bytes.add(layout.size() as u64);
             pointer
@@ -355,7 +389,7 @@ impl BufferState {
         let vacant = self.allocations.iter().position(Option::is_none);
         let position = vacant.unwrap_or(self.allocations.len());
         if position >= MAX_ALLOCATIONS {
-            let message = format!("a buffer can be used in at most {MAX_ALLOCATIONS} memories");
+            let message = format!("{core} has allocations in {MAX_ALLOCATIONS} memories, which is the limit");
             return Err((Error::new(oxisycl_types::ErrorCode::MemoryAllocation, message), allocation));
         }
         let base = allocation.pointer.as_ptr() as usize;

@@ -68,10 +68,8 @@ impl HostAccess {
             Some(failure) => {
                 before.iter().filter(|node| node.has_failed()).for_each(|node| node.mark_observed());
                 let root = Error::from(failure.root());
-                let message = format!(
-                    "the data of buffer {} is not available because a command that wrote or moved it failed",
-                    core.id
-                );
+                let message =
+                    format!("the data of {core} is not available because a command that wrote or moved it failed");
                 Err(Error::with_source(root.code(), message, root))
             }
         }

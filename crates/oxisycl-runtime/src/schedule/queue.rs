@@ -300,8 +300,8 @@ fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> R
     failed.map_or(Ok(()), |failure| {
         let error = Error::from(&failure);
         let message = format!(
-            "the data of buffer {} is lost because the command that wrote it failed; overwrite it first (property no_init)",
-            requirement.core().id
+            "the data of {} is lost because the command that wrote it failed; overwrite it first (property no_init)",
+            requirement.core()
         );
         Err(Error::with_source(error.code(), message, error))
     })

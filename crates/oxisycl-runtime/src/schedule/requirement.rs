@@ -171,15 +171,15 @@ impl BufferView {
         device: &Arc<dyn Device>,
     ) -> Result<Requirement> {
         if mode == AccessMode::Read && no_init {
-            return Err(Error::invalid("property no_init does not go with read access"));
+            return Err(Error::invalid(format!("property no_init does not go with read access to {}", self.core)));
         }
         if (0..3).any(|d| elements.end[d] > self.extent[d]) {
             let extent = [0, 1, 2].map(|d| elements.end[d] - elements.begin[d].min(elements.end[d]));
             return Err(Error::new(
                 ErrorCode::Invalid,
                 format!(
-                    "accessor range {extent:?} at offset {:?} is outside buffer {} with range {:?}",
-                    elements.begin, self.core.id, self.extent
+                    "accessor range {extent:?} at offset {:?} is outside {} with range {:?}",
+                    elements.begin, self.core, self.extent
                 ),
             ));
         }

@@ -55,7 +55,7 @@ impl<T: DeviceCopyable, const D: usize> Deref for BorrowedBuffer<'_, T, D> {
 impl<T: DeviceCopyable, const D: usize> Drop for BorrowedBuffer<'_, T, D> {
     fn drop(&mut self) {
         if let Err(error) = self.write_back() {
-            report_later(format!("write-back of a borrowed buffer: {error:?}"));
+            report_later(format!("write-back of borrowed {}: {error:?}", self.buffer.view.core));
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct BufferOptions<const D: usize> {
     page: Option<Range<D>>,
+    name: Option<&'static str>,
 }
 
 impl<const D: usize> Default for BufferOptions<D> {
@@ -48,7 +49,7 @@ fn byte_extent<T, const D: usize>(range: Range<D>) -> Result<[usize; 3]> {
 impl<const D: usize> BufferOptions<D> {
     /// The default: one page, the whole buffer.
     pub const fn new() -> Self {
-        Self { page: None }
+        Self { page: None, name: None }
     }
 
     /// The page size in elements per dimension: the granularity of data state and dependencies (S-R21). The last page of a
@@ -58,6 +59,13 @@ impl<const D: usize> BufferOptions<D> {
         self
     }
 
+    /// A name for messages, beside the place where the buffer is made, which they always have.
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    #[track_caller]
     fn make<T: DeviceCopyable>(self, range: Range<D>, align: usize) -> Result<Buffer<T, D>> {
         const { assert!(size_of::<T>() > 0, "a buffer's elements must not be zero-sized") };
         runtime()?;
@@ -73,12 +81,13 @@ impl<const D: usize> BufferOptions<D> {
             }
             None => None,
         };
-        let core = BufferCore::new(extent, page, align)?;
+        let core = BufferCore::with_name(self.name, extent, page, align)?;
         let view = BufferView::whole(core.clone(), range.embed(), size_of::<T>());
         Ok(Buffer { handle: Arc::new(Handle::new(core)), view, range, elements: PhantomData })
     }
 
     /// A buffer that takes over the vector's memory. Errors: `Invalid` if the number of elements is not that of the range.
+    #[track_caller]
     pub fn from_vec<T: DeviceCopyable>(self, data: Vec<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();
         if range.checked_size() != Some(data.len()) {
@@ -103,17 +112,20 @@ impl<const D: usize> BufferOptions<D> {
     }
 
     /// A buffer with a copy of the elements.
+    #[track_caller]
     pub fn from_slice<T: DeviceCopyable>(self, data: &[T], range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.from_vec(data.to_vec(), range)
     }
 
     /// A buffer with a copy of shared elements, which are never written back.
+    #[track_caller]
     pub fn from_shared<T: DeviceCopyable>(self, data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.from_vec(data.to_vec(), range)
     }
 
     /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
+    #[track_caller]
     pub fn uninit<T: DeviceCopyable + AnyBitPattern>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.make(range.into(), align_of::<T>().max(64))
     }
@@ -122,11 +134,13 @@ impl<const D: usize> BufferOptions<D> {
     ///
     /// # Safety
     /// Every element is written before it is read.
+    #[track_caller]
     pub unsafe fn uninit_unchecked<T: DeviceCopyable>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.make(range.into(), align_of::<T>().max(64))
     }
 
     /// A buffer with a copy of the elements, which are written back when the result is dropped.
+    #[track_caller]
     pub fn from_slice_mut<T: DeviceCopyable>(
         self,
         data: &mut [T],
@@ -140,6 +154,7 @@ impl<const D: usize> BufferOptions<D> {
     ///
     /// Errors: `Invalid` if the number of elements is not that of the range, or if a copy to or from the allocation waits for a
     /// host accessor of this thread.
+    #[track_caller]
     pub fn from_usm<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();
         if range.checked_size() != Some(data.len()) {
@@ -166,6 +181,7 @@ impl<const D: usize> BufferOptions<D> {
     /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device` until the buffer and all commands
     /// that use it have ended, and nobody uses the memory meanwhile without ordering that with the commands. Its elements are
     /// valid values of `T` if `is_initialized`; else they are written before they are read.
+    #[track_caller]
     pub unsafe fn from_usm_pointer<T: DeviceCopyable>(
         self,
         pointer: *mut T,
@@ -189,27 +205,32 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// A buffer that takes over the vector's memory; [`into_vec`](Self::into_vec) gives it back.
     ///
     /// Errors: `Invalid` if the number of elements is not that of the range.
+    #[track_caller]
     pub fn from_vec(data: Vec<T>, range: impl Into<Range<D>>) -> Result<Self> {
         BufferOptions::new().from_vec(data, range)
     }
 
     /// A buffer with a copy of the elements. Errors: `Invalid` if their number is not that of the range.
+    #[track_caller]
     pub fn from_slice(data: &[T], range: impl Into<Range<D>>) -> Result<Self> {
         BufferOptions::new().from_slice(data, range)
     }
 
     /// A buffer with a copy of shared elements, which are never written back.
+    #[track_caller]
     pub fn from_shared(data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Self> {
         BufferOptions::new().from_shared(data, range)
     }
 
     /// A buffer with a copy of the elements, which are written back when the result is dropped.
+    #[track_caller]
     pub fn from_slice_mut(data: &mut [T], range: impl Into<Range<D>>) -> Result<BorrowedBuffer<'_, T, D>> {
         BufferOptions::new().from_slice_mut(data, range)
     }
 
     /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
+    #[track_caller]
     pub fn uninit(range: impl Into<Range<D>>) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -220,6 +241,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
 
 impl<T: DeviceCopyable> Buffer<T, 1> {
     /// A one-dimensional buffer of all elements of an iterator, which is read at once.
+    #[track_caller]
     pub fn from_elements(elements: impl IntoIterator<Item = T>) -> Result<Self> {
         let data: Vec<T> = elements.into_iter().collect();
         let n_elements = data.len();

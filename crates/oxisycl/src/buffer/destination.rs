@@ -81,6 +81,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     pub fn set_final_data(&self, destination: FinalData<T>) {
         // The closure must not hold the handle, whose end it waits for.
         let (view, range) = (self.view.clone(), self.range);
+        let core = view.core.clone();
         let fetch = move || {
             oxisycl_runtime::schedule::quiesce(&view.core)?;
             let core = view.core.clone();
@@ -96,7 +97,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 match fetch() {
                     Ok(data) => *vector.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = data,
                     Err(error) => {
-                        report_later(format!("final data of a buffer: {error:?}"));
+                        report_later(format!("final data of {core}: {error:?}"));
                     }
                 }
             })),

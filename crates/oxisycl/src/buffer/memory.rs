@@ -93,7 +93,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 self.handle.cancel();
                 return Ok(owner.0);
             }
-            return Err(Error::invalid("a buffer's vector was taken twice"));
+            return Err(Error::invalid(format!("the vector of {core} was taken twice")));
         }
         drop(state);
         let data = self.to_vec()?;
@@ -104,7 +104,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     fn check_unshared(&self, what: &str) -> Result {
         if Arc::strong_count(&self.handle) > 1 {
             let message = "a clone, sub-buffer, reinterpretation or placeholder of it exists";
-            return Err(Error::invalid(format!("{what} of buffer {}: {message}", self.id())));
+            return Err(Error::invalid(format!("{what} of {}: {message}", self.view.core)));
         }
         self.check_closed(what)
     }
@@ -112,7 +112,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     fn check_closed(&self, what: &str) -> Result {
         if self.view.core.n_open() > 0 {
             let message = "a command group that is being made, or a host accessor, holds it";
-            return Err(Error::invalid(format!("{what} of buffer {}: {message}", self.id())));
+            return Err(Error::invalid(format!("{what} of {}: {message}", self.view.core)));
         }
         Ok(())
     }
@@ -139,12 +139,11 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         self.check_closed("release")?;
         let Some(position) = state.find(device.memory_id()) else { return Ok(()) };
         if !state.users(core).is_empty() {
-            return Err(Error::invalid(format!("release of buffer {}: a command was submitted meanwhile", self.id())));
+            return Err(Error::invalid(format!("release of {core}: a command was submitted meanwhile")));
         }
         if state.is_only_copy(core, position) {
             return Err(Error::invalid(format!(
-                "release of buffer {}: device \"{}\" holds the only current copy of some of its data",
-                self.id(),
+                "release of {core}: device \"{}\" holds the only current copy of some of its data",
                 device.name()
             )));
         }
@@ -197,10 +196,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 .map(|(position, allocation)| (position, allocation.device.clone()))
         };
         let Some((position, device)) = found else {
-            return Err(Error::invalid(format!(
-                "buffer {} was not made from a usm allocation of this type",
-                self.id()
-            )));
+            return Err(Error::invalid(format!("{core} was not made from a usm allocation of this type")));
         };
         schedule::bring_to(&self.view, &device)?;
         schedule::quiesce(&core)?;
@@ -211,7 +207,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 self.handle.cancel();
                 Ok(*slice)
             }
-            _ => Err(Error::invalid("a buffer's allocation was taken twice")),
+            _ => Err(Error::invalid(format!("the allocation of {core} was taken twice"))),
         }
     }
 }

@@ -50,6 +50,8 @@ impl<T, const D: usize> fmt::Debug for Buffer<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffer")
             .field("id", &self.view.core.id)
+            .field("name", &self.view.core.name)
+            .field("created", &format_args!("{}", self.view.core.created))
             .field("element", &std::any::type_name::<T>())
             .field("range", &self.range)
             .finish_non_exhaustive()
@@ -84,6 +86,11 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// A number of the buffer, as messages use it. The same for its sub-buffers and reinterpretations.
     pub fn id(&self) -> u64 {
         self.view.core.id
+    }
+
+    /// The name that [`BufferOptions::name`] gave it.
+    pub fn name(&self) -> Option<&'static str> {
+        self.view.core.name
     }
 
     /// Extent in elements.
@@ -137,9 +144,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         if (0..D).all(fits) {
             return Ok(());
         }
-        let (id, all) = (self.id(), self.range);
-        let message =
-            format!("accessor range {range:?} at offset {offset:?} is outside buffer {id} with range {all:?}");
+        let (core, all) = (&self.view.core, self.range);
+        let message = format!("accessor range {range:?} at offset {offset:?} is outside {core} with range {all:?}");
         Err(Error::invalid(message))
     }
 

@@ -21,17 +21,21 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// accessor to it is `Invalid` on a device whose `mem_base_addr_align` the part's begin does not keep.
     pub fn sub_buffer(&self, offset: impl Into<Id<D>>, range: impl Into<Range<D>>) -> Result<Self> {
         let (offset, range) = (offset.into(), range.into());
-        let what = format!("sub-buffer {range:?} at {offset:?} of buffer {} with range {:?}", self.id(), self.range);
+        let refuse = |why: &str| {
+            let all = self.range;
+            let core = &self.view.core;
+            Err(Error::invalid(format!("sub-buffer {range:?} at {offset:?} of {core} with range {all:?}: {why}")))
+        };
         if self.is_sub_buffer() {
-            return Err(Error::invalid(format!("{what}: it is a sub-buffer itself")));
+            return refuse("it is a sub-buffer itself");
         }
         let region = region_of(range, offset);
         let extent = self.range.embed();
         if (0..3).any(|d| region.end[d] > extent[d]) {
-            return Err(Error::invalid(format!("{what}: it is not inside")));
+            return refuse("it is not inside");
         }
         if !region.is_empty() && region.contiguous_interval(extent).is_none() {
-            return Err(Error::invalid(format!("{what}: it is not contiguous")));
+            return refuse("it is not contiguous");
         }
         let mut view = self.view.clone();
         if !region.is_empty() {
@@ -58,8 +62,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         let bytes = range.checked_size().and_then(|size| size.checked_mul(size_of::<U>()));
         if bytes != Some(self.byte_size()) {
             return Err(Error::invalid(format!(
-                "buffer {} of {} bytes cannot be reinterpreted as range {range:?} of {}-byte elements",
-                self.id(),
+                "{} of {} bytes cannot be reinterpreted as range {range:?} of {}-byte elements",
+                self.view.core,
                 self.byte_size(),
                 size_of::<U>()
             )));
@@ -67,8 +71,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         let align = self.view.core.layout.align();
         if align < align_of::<U>() || !self.view.byte_offset.is_multiple_of(align_of::<U>()) {
             return Err(Error::invalid(format!(
-                "buffer {} cannot be reinterpreted as {}: it is aligned to {align} bytes at offset {}, {} are needed",
-                self.id(),
+                "{} cannot be reinterpreted as {}: it is aligned to {align} bytes at offset {}, {} are needed",
+                self.view.core,
                 std::any::type_name::<U>(),
                 self.view.byte_offset,
                 align_of::<U>()

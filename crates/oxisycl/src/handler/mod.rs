@@ -232,8 +232,8 @@ impl<'cg> Handler<'cg> {
         let align_bits = device.info().mem_base_addr_align as usize;
         if buffer.is_sub_buffer() && !(view.byte_offset * 8).is_multiple_of(align_bits.max(1)) {
             return Err(Error::invalid(format!(
-                "sub-buffer of buffer {} begins at byte {}, but device \"{}\" needs a multiple of {} bytes",
-                buffer.id(),
+                "sub-buffer of {} begins at byte {}, but device \"{}\" needs a multiple of {} bytes",
+                view.core,
                 view.byte_offset,
                 device.info().name,
                 align_bits / 8
@@ -282,8 +282,8 @@ fn overlap(new: &Requirement, other: &Requirement) -> Error {
     Error::new(
         oxisycl_types::ErrorCode::Accessor,
         format!(
-            "two accessors of one command group conflict in buffer {}, with modes {:?} and {:?}: {}",
-            new.core().id,
+            "two accessors of one command group conflict in {}, with modes {:?} and {:?}: {}",
+            new.core(),
             other.mode,
             new.mode,
             if new.memory == other.memory {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use oxisycl::prelude::*;
+use oxisycl::simulated::{SimulatedConfig, Simulator};
 
 use crate::harness::{Env, tests};
 use crate::support::{code, iota, read_on, update, write_positions};
@@ -29,6 +30,8 @@ tests![
     pages_do_not_change_what_a_buffer_holds,
     a_page_larger_than_the_buffer_is_the_whole_buffer,
     copies_of_the_handle_are_the_same_buffer,
+    errors_name_the_buffer_and_where_it_was_made,
+    every_constructor_says_where_it_was_called,
     a_buffer_is_shared_by_threads,
 ];
 
@@ -325,6 +328,100 @@ fn copies_of_the_handle_are_the_same_buffer(env: &Env) {
     assert_eq!(buffer.to_vec().unwrap(), [10, 11, 12, 13]);
     assert_eq!((copy == buffer, copy.id() == buffer.id()), (true, true));
     assert_eq!((separate == buffer, separate.id() == buffer.id()), (false, false));
+}
+
+/// What messages call a buffer that was made in that line of this file.
+fn made_in(line: u32, buffer: &Buffer<i32, 1>) -> String {
+    let name = buffer.name().map_or_else(String::new, |name| format!(" {name:?}"));
+    format!("buffer {}{name} (created at {}:{line}:", buffer.id(), file!())
+}
+
+#[track_caller]
+fn names<T>(result: Result<T, impl Into<Error>>, made: &str) {
+    let Err(error) = result.map_err(Into::into) else { panic!("an error was expected") };
+    let text = format!("{error:?}");
+    assert!(text.contains(made), "{made:?} is missing in: {text}");
+}
+
+fn errors_name_the_buffer_and_where_it_was_made(env: &Env) {
+    let queue = env.queue();
+    let buffers = [
+        (Buffer::from_vec(iota(8), 8).unwrap(), line!()),
+        (BufferOptions::new().name("weights").from_vec(iota(8), 8).unwrap(), line!()),
+    ];
+    assert_eq!(buffers.each_ref().map(|(buffer, _)| buffer.name()), [None, Some("weights")]);
+    for (buffer, line) in buffers {
+        let made = made_in(line, &buffer);
+        // What is wrong with a call.
+        names(buffer.host_access_range(Read, 9, 0), &made);
+        names(buffer.sub_buffer(4, 5), &made);
+        names(buffer.reinterpret::<u64, 1>(3), &made);
+        let submitted = queue.submit(|cg| {
+            cg.access(&buffer, Write);
+            cg.access(&buffer, Read);
+            cg.single_task(|_| {})
+        });
+        names(submitted, &made);
+        // What is wrong with handles, also when they are views.
+        let view = buffer.sub_buffer(0, 4).unwrap();
+        names(view.sub_buffer(0, 2), &made);
+        let buffer = buffer.into_vec().map_err(|error| {
+            names(Err::<(), _>(error.error().clone()), &made);
+            error.into_buffer()
+        });
+        let (buffer, _) = (buffer.unwrap_err(), drop(view));
+        // A wait that could never end.
+        let host = buffer.host_access(Read).unwrap();
+        names(update(&queue, &buffer, |x| x + 1).wait(), &made);
+        names(buffer.release(env.device()), &made);
+        drop(host);
+        // Lost data, in a command and on the host.
+        let failing = queue.submit(|cg| {
+            let data = cg.access(&buffer, ReadWrite);
+            cg.parallel_for(8, move |item| data.set(item, [0; 4][item.index() + 1]))
+        });
+        failing.unwrap().wait().unwrap_err();
+        names(
+            queue.submit(|cg| {
+                cg.access(&buffer, Read);
+                cg.single_task(|_| {})
+            }),
+            &made,
+        );
+        names(buffer.to_vec(), &made);
+        names(buffer.into_usm(), &made);
+    }
+    // No memory on the device.
+    let simulator = Simulator::new(SimulatedConfig::new(1).memory(16)).unwrap();
+    let (buffer, line) = (Buffer::from_vec(iota(8), 8).unwrap(), line!());
+    names(buffer.reserve(&simulator.devices()[0]), &made_in(line, &buffer));
+}
+
+fn every_constructor_says_where_it_was_called(env: &Env) {
+    let queue = env.queue();
+    #[track_caller]
+    fn check(buffer: &Buffer<i32, 1>) {
+        let here = std::panic::Location::caller();
+        let expected = format!("created: {}:{}:", here.file(), here.line());
+        assert!(format!("{buffer:?}").contains(&expected), "{buffer:?}, not {expected}");
+    }
+    check(&Buffer::from_vec(vec![1], 1).unwrap());
+    check(&Buffer::from_slice(&[1], 1).unwrap());
+    check(&Buffer::from_shared(Arc::from([1]), 1).unwrap());
+    check(&Buffer::uninit(1).unwrap());
+    check(&Buffer::from_elements([1]).unwrap());
+    check(&Buffer::from_slice_mut(&mut [1], 1).unwrap());
+    check(&BufferOptions::new().from_vec(vec![1], 1).unwrap());
+    check(&BufferOptions::new().from_slice(&[1], 1).unwrap());
+    check(&BufferOptions::new().from_shared(Arc::from([1]), 1).unwrap());
+    check(&BufferOptions::new().uninit(1).unwrap());
+    check(&BufferOptions::new().from_slice_mut(&mut [1], 1).unwrap());
+    check(&BufferOptions::new().from_usm(queue.malloc_device(1).unwrap(), 1).unwrap());
+    // SAFETY: the element is written before it is read: it is never read.
+    check(&unsafe { BufferOptions::new().uninit_unchecked(1) }.unwrap());
+    let slice = queue.malloc_device::<i32>(1).unwrap();
+    // SAFETY: the allocation outlives the buffer, which is not used.
+    check(&unsafe { BufferOptions::new().from_usm_pointer(slice.as_ptr(), 1, env.device(), false) }.unwrap());
 }
 
 fn a_buffer_is_shared_by_threads(env: &Env) {
