@@ -304,9 +304,11 @@ impl Node {
     /// The buffer of a host accessor that has not ended.
     pub(super) fn accessed(&self) -> Option<Arc<BufferCore>> {
         let inner = self.inner.lock();
-        let buffers =
-            inner.holds.iter().filter_map(|hold| if let Hold::Buffer(core) = hold { Some(core) } else { None });
-        if self.kind == NodeKind::HostAccess { buffers.next().cloned() } else { None }
+        let buffer = inner.holds.iter().find_map(|hold| match hold {
+            Hold::Buffer(core) => Some(core.clone()),
+            _ => None,
+        });
+        buffer.filter(|_| self.kind == NodeKind::HostAccess)
     }
 
     /// The commands that this one depends on directly and that have not ended.
