@@ -45,8 +45,8 @@ fn each_error_is_delivered_once() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let errors = errors.lock().unwrap();
         assert_eq!(errors.len(), 2);
-        assert_error(&errors[0], ErrorCode::Kernel, &["panicked: a"]);
-        assert_error(&errors[1], ErrorCode::Kernel, &["panicked: b"]);
+        assert_error(&errors[0], ErrorCode::Kernel, &["panicked at", ": a"]);
+        assert_error(&errors[1], ErrorCode::Kernel, &["panicked at", ": b"]);
     }
 }
 

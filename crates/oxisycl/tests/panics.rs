@@ -151,6 +151,86 @@ fn a_panic_in_a_host_task_is_an_asynchronous_error() {
     assert_usable(&queue);
 }
 
+/// A line of this file, as messages name places in it.
+fn place(line: u32) -> String {
+    format!("{}:{line}:", file!())
+}
+
+#[test]
+fn a_panic_in_a_host_task_tells_its_name_and_both_places() {
+    let _watchdog = watchdog();
+    let (simulated, _control) = simulated(1);
+    for device in [Device::default().unwrap(), simulated[0].clone()] {
+        let queue = Queue::new(&device).unwrap();
+        let named = queue.submit(|cg| {
+            cg.name("writer");
+            cg.host_task(|_| panic!("full"))
+        });
+        let line = place(line!() - 2);
+        let parts = [&format!("host task \"writer\" ({line}"), device.name(), &format!("panicked at {line}"), ": full"];
+        refused(named.unwrap().wait(), ErrorCode::Kernel, &parts);
+        let unnamed = queue.submit(|cg| cg.host_task(|_| _ = [0; 2][std::hint::black_box(2)]));
+        let line = place(line!() - 1);
+        let parts = [&format!("host task ({line}"), &format!("panicked at {line}"), "out of bounds"];
+        refused(unnamed.unwrap().wait(), ErrorCode::Kernel, &parts);
+        // The place is that of the panic which ended the task: one that was caught, or a kernel's, is not.
+        let other = queue.clone();
+        let twice = queue.submit(|cg| {
+            cg.host_task(move |_| {
+                std::panic::catch_unwind(|| panic!("caught")).unwrap_err();
+                other.single_task(|_| panic!("in a kernel")).unwrap().wait().unwrap_err();
+                panic!("at last")
+            })
+        });
+        let line = place(line!() - 3);
+        refused(twice.unwrap().wait(), ErrorCode::Kernel, &[&format!("panicked at {line}"), "at last"]);
+        let caught = queue.submit(|cg| cg.host_task(|_| drop(std::panic::catch_unwind(|| panic!("caught")))));
+        caught.unwrap().wait().unwrap();
+    }
+}
+
+#[test]
+fn what_did_not_run_is_named_with_the_place_where_it_was_submitted() {
+    static GATES: [Gate; 3] = [Gate::new(), Gate::new(), Gate::new()];
+    let _watchdog = watchdog();
+    let (simulated, _control) = simulated(2);
+    let host = Device::default().unwrap();
+    // One backend, a host task in between, and two contexts.
+    let pairs = [(&simulated[0], &simulated[1]), (&host, &host), (&host, &simulated[0])];
+    for (gate, (first, second)) in GATES.iter().zip(pairs) {
+        let (first, second) = (Queue::new(first).unwrap(), Queue::new(second).unwrap());
+        let failing = first.submit(|cg| {
+            cg.host_task(|_| {
+                gate.pass();
+                panic!("first")
+            })
+        });
+        let failing = failing.unwrap();
+        let kernel = second.submit(|cg| {
+            cg.depends_on(&failing);
+            cg.name("after");
+            cg.parallel_for(4, |_| {})
+        });
+        let kernel = (kernel.unwrap(), format!("kernel \"after\" ({}", place(line!() - 2)));
+        let task = second.submit(|cg| {
+            cg.depends_on(&failing);
+            cg.name("also after");
+            cg.host_task(|_| {})
+        });
+        let task = (task.unwrap(), format!("host task \"also after\" ({}", place(line!() - 2)));
+        let last = second.submit(|cg| {
+            cg.depends_on(&kernel.0);
+            cg.single_task(|_| {})
+        });
+        let name = "what_did_not_run_is_named_with_the_place_where_it_was_submitted";
+        let last = (last.unwrap(), format!("{name}\" ({}", place(line!() - 3)));
+        gate.open();
+        for (event, what) in [kernel, task, last] {
+            refused(event.wait(), ErrorCode::Kernel, &[&what, second.device().name(), "did not run", "first"]);
+        }
+    }
+}
+
 #[test]
 fn captures_of_a_host_task_that_never_ran_may_panic_when_they_are_dropped() {
     static GATES: [Gate; 2] = [Gate::new(), Gate::new()];

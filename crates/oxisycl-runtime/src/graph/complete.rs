@@ -120,7 +120,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
     tracing::trace!(
         target: "oxisycl",
         node = node.id,
-        name = node.name,
+        name = node.title.name,
         device = node.shared.device_name(),
         failed = outcome.result.is_err(),
         "command completed"
@@ -137,7 +137,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
             },
         };
         observe::trace().record(Span {
-            name: node.name.to_owned(),
+            name: node.title.name.to_owned(),
             category,
             device: node.shared.device_name().to_owned(),
             start: times.start,

@@ -16,6 +16,7 @@ use super::complete::finish;
 use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
 use super::node::{HANDED_OVER, Node};
+use super::panic_place;
 
 /// What a host task does.
 pub type HostWork = Box<dyn FnOnce() + Send>;
@@ -37,9 +38,9 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
         let start = task.shared.device.timestamp();
         let result = in_task(&task, work);
         let times = ExecutionTimes { start, end: task.shared.device.timestamp() };
-        let result = result.map_err(|message| {
-            let kind = FailureKind::Panic { message, location: None, item: None };
-            CommandFailure::new("host task", task.shared.device_name(), kind)
+        let result = result.map_err(|Panic { message, location }| {
+            let kind = FailureKind::Panic { message, location, item: None };
+            CommandFailure::new(task.label(), task.shared.device_name(), kind)
         });
         finish(&task, Outcome { result, times: Some(times) });
     });
@@ -48,7 +49,7 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
         let code = error.raw_os_error().unwrap_or(0).into();
         let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
         let kind = FailureKind::Device(error);
-        let failure = CommandFailure::new("host task", node.shared.device_name(), kind);
+        let failure = CommandFailure::new(node.label(), node.shared.device_name(), kind);
         finish(node, Outcome { result: Err(failure), times: None });
     }
 }
@@ -68,15 +69,21 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
     }
 }
 
-/// Calls `f` as a part of `task`. The error is the message of its panic.
-fn in_task(task: &Arc<Node>, f: impl FnOnce()) -> Result<(), String> {
+/// A panic of a host task.
+struct Panic {
+    message: String,
+    location: Option<String>,
+}
+
+/// Calls `f` as a part of `task`.
+fn in_task(task: &Arc<Node>, f: impl FnOnce()) -> Result<(), Panic> {
     HOST_TASK.set(Some(task.clone()));
-    let result = std::panic::catch_unwind(AssertUnwindSafe(f));
+    let (result, location) = panic_place::of(|| std::panic::catch_unwind(AssertUnwindSafe(f)));
     HOST_TASK.set(None);
     result.map_err(|payload| {
         let message = panic_message(&*payload);
         discard(payload);
-        message
+        Panic { message, location }
     })
 }
 

@@ -14,6 +14,7 @@ mod errors;
 mod host_executor;
 mod host_task;
 mod node;
+mod panic_place;
 mod start;
 mod wait;
 
@@ -21,6 +22,6 @@ pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
 pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unobserved_errors};
 pub use host_task::{HostWork, current_host_task};
-pub use node::{Dependency, Hold, Loan, Node, NodeKind, QueueShared};
+pub use node::{Dependency, HOST_TASK_NAME, Hold, Loan, Node, NodeKind, QueueShared, Title};
 pub use start::{Work, start, start_command};
 pub use wait::{forbid_blocking, forbid_endless_wait, in_callback, wait_for_epoch, wait_for_grant, wait_for_node};

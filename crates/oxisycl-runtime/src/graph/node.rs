@@ -1,6 +1,7 @@
 //! One node of the graph: a command and everything that waits for it.
 
 use std::any::Any;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +18,9 @@ use super::start::Work;
 use super::{AsyncErrors, DeferredDrops, Epoch};
 use crate::memory::BufferCore;
 
+/// The name of a host task that the user gave none.
+pub const HOST_TASK_NAME: &str = "host task";
+
 /// What a node stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {
@@ -26,6 +30,21 @@ pub enum NodeKind {
     HostTask,
     /// A host accessor: handed over while the user holds it, complete once it is dropped.
     HostAccess,
+}
+
+/// What messages call a command.
+#[derive(Clone, Copy)]
+pub struct Title {
+    /// The name of a kernel or a host task; of other commands what they do.
+    pub name: &'static str,
+    /// Where the user submitted it, if that is known.
+    pub location: Option<&'static Location<'static>>,
+}
+
+impl From<&'static str> for Title {
+    fn from(name: &'static str) -> Self {
+        Self { name, location: None }
+    }
 }
 
 /// The part of a queue that outlives it, because commands still need it.
@@ -119,7 +138,7 @@ pub struct Node {
     /// What it stands for.
     pub kind: NodeKind,
     /// What messages call it.
-    pub name: &'static str,
+    pub title: Title,
     /// The queue it was submitted to.
     pub shared: Arc<QueueShared>,
     /// The thread that holds a host accessor.
@@ -162,7 +181,7 @@ impl Node {
     /// A node that is about to be started. `epoch` is `None` for commands that no wait on a queue is meant to include.
     pub fn new(
         kind: NodeKind,
-        name: &'static str,
+        title: impl Into<Title>,
         shared: Arc<QueueShared>,
         epoch: Option<Arc<Epoch>>,
         holds: SmallVec<[Hold; 3]>,
@@ -173,7 +192,7 @@ impl Node {
         Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             kind,
-            name,
+            title: title.into(),
             owner: (kind == NodeKind::HostAccess).then(|| std::thread::current().id()),
             shared,
             state: AtomicU8::new(PENDING),
@@ -193,6 +212,21 @@ impl Node {
                 times: None,
             }),
         })
+    }
+
+    /// What messages call the command: kind, name and where it was submitted, as far as they are known.
+    pub fn label(&self) -> String {
+        let Title { name, location } = self.title;
+        let what = match self.kind {
+            NodeKind::Command(Operation::Launch) => "kernel",
+            NodeKind::HostTask => HOST_TASK_NAME,
+            _ => "",
+        };
+        let mut label = if what.is_empty() || name == what { name.to_owned() } else { format!("{what} \"{name}\"") };
+        if let Some(location) = location {
+            label.push_str(&format!(" ({location})"));
+        }
+        label
     }
 
     /// Says, before the node is started, that its first `n_parts` dependencies do a part of its work.
@@ -330,6 +364,6 @@ impl Drop for Node {
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Node").field("id", &self.id).field("name", &self.name).field("kind", &self.kind).finish()
+        f.debug_struct("Node").field("id", &self.id).field("name", &self.title.name).field("kind", &self.kind).finish()
     }
 }

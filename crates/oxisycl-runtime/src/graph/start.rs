@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use super::complete::finish;
 use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::panic_place;
 use crate::observe::counters;
 
 /// What a node is to do once its dependencies allow it.
@@ -43,6 +44,9 @@ pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Resul
     match work {
         Work::Command(command) => start_command(node, command, dependencies),
         work => {
+            if let Work::HostTask(_) = work {
+                panic_place::watch();
+            }
             delay(node, work, dependencies);
             Ok(())
         }
@@ -254,15 +258,7 @@ fn release(node: &Arc<Node>) {
 }
 
 fn dependency_failure(node: &Node, cause: &CommandFailure) -> CommandFailure {
-    CommandFailure::dependency(label(node), node.shared.device_name(), cause)
-}
-
-/// What messages call a node whose command is not at hand.
-fn label(node: &Node) -> String {
-    match node.kind {
-        NodeKind::Command(oxisycl_backend::Operation::Launch) => format!("kernel \"{}\"", node.name),
-        _ => node.name.to_owned(),
-    }
+    CommandFailure::dependency(node.label(), node.shared.device_name(), cause)
 }
 
 fn grant(node: &Arc<Node>) {

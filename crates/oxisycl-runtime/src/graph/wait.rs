@@ -177,16 +177,19 @@ fn wait_until(
 }
 
 fn describe(node: &Arc<Node>) -> String {
-    let mut text =
-        format!("{:?} \"{}\" (node {}) on device \"{}\"", node.kind, node.name, node.id, node.shared.device_name());
+    let mut text = format!("{} on device \"{}\"", numbered(node), node.shared.device_name());
     let blockers = node.blockers();
     if !blockers.is_empty() {
-        let names: Vec<String> =
-            blockers.iter().map(|b| format!("{:?} \"{}\" (node {})", b.kind, b.name, b.id)).collect();
+        let names: Vec<String> = blockers.iter().map(numbered).collect();
         text.push_str(", which is delayed by ");
         text.push_str(&names.join(", "));
     }
     text
+}
+
+fn numbered(node: &Arc<Node>) -> String {
+    let of = node.accessed().map_or_else(String::new, |buffer| format!(" of {buffer}"));
+    format!("node {}, {}{of}", node.id, node.label())
 }
 
 /// Whether waiting for `nodes` on this thread can never end: they wait, directly or not, for a host accessor that this thread

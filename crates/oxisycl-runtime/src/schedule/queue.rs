@@ -1,6 +1,7 @@
 //! Queues, and scheduling of the command groups submitted to them.
 
 use std::any::Any;
+use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::{Command, CommandFailure, DependencyKind, Device, FailureKind, QueueOptions};
@@ -14,8 +15,8 @@ use super::plan::{Dependencies, commit, plan};
 use super::requirement::Requirement;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
-    AsyncErrors, DeferredDrops, Dependency, Epoch, Hold, HostWork, Node, NodeKind, QueueShared, Work, forbid_blocking,
-    start, start_command, wait_for_epoch,
+    AsyncErrors, DeferredDrops, Dependency, Epoch, HOST_TASK_NAME, Hold, HostWork, Node, NodeKind, QueueShared, Title,
+    Work, forbid_blocking, start, start_command, wait_for_epoch,
 };
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, trace};
@@ -32,6 +33,10 @@ pub struct CommandGroup {
     pub commands: SmallVec<[Command; 1]>,
     /// A host task instead of commands.
     pub host_task: Option<HostWork>,
+    /// The user's name for the host task; a kernel has its own.
+    pub name: Option<&'static str>,
+    /// Where the user submitted the host task; a kernel has its own.
+    pub location: Option<&'static Location<'static>>,
     /// Other things that must live until the command has completed.
     pub holds: SmallVec<[Hold; 1]>,
 }
@@ -147,7 +152,8 @@ impl Queue {
         let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
-                let node = Node::new(NodeKind::HostTask, "host task", self.shared.clone(), Some(epoch), holds);
+                let title = Title { name: group.name.unwrap_or(HOST_TASK_NAME), location: group.location };
+                let node = Node::new(NodeKind::HostTask, title, self.shared.clone(), Some(epoch), holds);
                 record(&node, &dependencies);
                 start(&node, Work::HostTask(work), &dependencies)?;
                 node
@@ -222,25 +228,26 @@ impl Queue {
         holds: SmallVec<[Hold; 3]>,
         dependencies: &[Dependency],
     ) -> Arc<Node> {
-        let name = match command {
+        let title = match command {
             Command::Kernel(kernel) => {
                 counters().kernels.add(1);
-                kernel.descriptor.display_name()
+                let descriptor = &kernel.descriptor;
+                Title { name: descriptor.display_name(), location: Some(descriptor.location) }
             }
             Command::Copy(copy) => {
                 count(copy.source.memory, copy.target.memory, copy.bytes());
-                "copy"
+                Title::from("copy")
             }
             Command::Fill(_) => {
                 counters().fills.add(1);
-                "fill"
+                Title::from("fill")
             }
-            Command::Prefetch { .. } => "prefetch",
-            Command::Advise { .. } => "advise",
-            _ => "marker",
+            Command::Prefetch { .. } => Title::from("prefetch"),
+            Command::Advise { .. } => Title::from("advise"),
+            _ => Title::from("marker"),
         };
         let kind = NodeKind::Command(command.operation());
-        let node = Node::new(kind, name, self.shared.clone(), Some(epoch), holds);
+        let node = Node::new(kind, title, self.shared.clone(), Some(epoch), holds);
         record(&node, dependencies);
         node
     }

@@ -212,6 +212,6 @@ pub(super) fn count(from: MemoryId, to: MemoryId, bytes: usize) {
 pub(super) fn record(node: &Node, dependencies: &[Dependency]) {
     if graph_dump().is_on() {
         let earlier = dependencies.iter().map(|dependency| dependency.node.id);
-        graph_dump().record(node.id, node.name, node.shared.device_name(), earlier);
+        graph_dump().record(node.id, node.title.name, node.shared.device_name(), earlier);
     }
 }

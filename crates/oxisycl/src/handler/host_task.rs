@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 
 use oxisycl_device::{Accessor, DeviceCopyable, Mode, ModeFor, Stores};
 use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
@@ -198,10 +199,12 @@ impl<'cg> Handler<'cg> {
     /// A panic becomes an asynchronous error. The task may block; it does not hold up unrelated commands.
     ///
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
+    #[track_caller]
     pub fn host_task<F>(&mut self, task: F) -> Result
     where
         F: for<'t> FnOnce(HostScope<'t, 'cg>) + Send + 'cg,
     {
+        let location = Location::caller();
         self.command("a host task", |handler| {
             let device = handler.queue.device().clone();
             let memory = device.memory_id();
@@ -219,6 +222,7 @@ impl<'cg> Handler<'cg> {
             // task captures with it is accessors, whose memory the group's holds keep until the task has ended.
             let work: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(work) };
             handler.group.host_task = Some(work);
+            (handler.group.name, handler.group.location) = (handler.name, Some(location));
             Ok(())
         })
     }

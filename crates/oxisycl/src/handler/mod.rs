@@ -73,7 +73,7 @@ impl<'cg> Handler<'cg> {
         &self.queue
     }
 
-    /// Gives the kernel of this group a name for messages and traces, instead of its type's.
+    /// Gives the kernel or host task of this group a name for messages and traces. A kernel without one has its type's.
     pub fn name(&mut self, name: &'static str) {
         self.name = Some(name);
     }

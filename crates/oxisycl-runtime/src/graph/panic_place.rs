@@ -1,0 +1,47 @@
+//! Where host tasks panic: the only thing that the payload of a panic does not tell.
+//!
+//! A hook is put in front of the panic hook that is there at the first host task; that one is still called. A user who sets a
+//! hook later replaces it; failures then have no place. Panics elsewhere are left alone, also those of kernels that a host task
+//! runs while it waits.
+
+use std::cell::RefCell;
+use std::panic;
+use std::sync::Once;
+
+thread_local! {
+    /// `None` while no host task runs on this thread; else the place of its latest panic.
+    static PLACE: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
+}
+
+/// Installs the hook, unless that was done. Not possible on a thread that is panicking; a later call then does it.
+pub(super) fn watch() {
+    static INSTALLED: Once = Once::new();
+    if INSTALLED.is_completed() || std::thread::panicking() {
+        return;
+    }
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if let Some(location) = info.location()
+                && !crate::runtime::in_kernel()
+            {
+                // Nothing to do on a thread that is ending, or while the place itself is being changed.
+                let _ = PLACE.try_with(|place| {
+                    if let Ok(mut place) = place.try_borrow_mut()
+                        && let Some(place) = &mut *place
+                    {
+                        *place = Some(location.to_string());
+                    }
+                });
+            }
+            previous(info);
+        }));
+    });
+}
+
+/// Calls `f`, which catches panics. Also gives the place of the latest panic meanwhile.
+pub(super) fn of<R>(f: impl FnOnce() -> R) -> (R, Option<String>) {
+    PLACE.set(Some(None));
+    let result = f();
+    (result, PLACE.take().flatten())
+}
