@@ -1,0 +1,44 @@
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why no device code could be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The Rust toolchain cannot serve as a device compiler. Says what to do.
+    Toolchain(String),
+    /// LLVM refused something, or cannot be used.
+    Llvm(String),
+    /// A file cannot be read or written.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// There is no code generator for the target.
+    Target(String),
+    /// The program and the compiler disagree on what a kernel looks like.
+    Kernel(String),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toolchain(text) => write!(f, "toolchain: {text}"),
+            Self::Llvm(text) => write!(f, "LLVM: {text}"),
+            Self::File { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Target(text) => write!(f, "target: {text}"),
+            Self::Kernel(text) => write!(f, "kernel: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

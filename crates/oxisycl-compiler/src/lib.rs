@@ -1,0 +1,21 @@
+//! The device compiler: from the bitcode of ordinary Rust crates to device images.
+//!
+//! Input is the un-optimised bitcode that a second run of rustc made of a program's crates, and the standard library's own. The compiler
+//! finds the kernels in it ([`stage::kernels`]), takes what they reach and leaves the rest, turns host code into device code
+//! ([`stage`]), and has the toolchain's own LLVM optimise it and generate code for a target ([`target`]).
+//!
+//! Invariants:
+//! - The same input gives the same bytes: nothing depends on addresses, time or the order of hash maps.
+//! - Nothing is optimised before every function is marked convergent, and optimisation knows that threads diverge.
+//! - A construct that a target cannot run makes its kernel unsupported there, with the reason and the way the kernel reaches it; it never
+//!   becomes wrong code, and never keeps the program from being built.
+//!
+//! Does not run rustc on user code, and does not know cargo.
+
+mod error;
+mod llvm;
+mod symbols;
+mod toolchain;
+
+pub use error::CompileError;
+pub use toolchain::Toolchain;

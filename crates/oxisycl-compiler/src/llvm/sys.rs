@@ -1,0 +1,245 @@
+//! The functions of LLVM's C API that the compiler uses, found by name in the toolchain's own library.
+//!
+//! Types are opaque pointers. Signatures are those of LLVM 22 (`llvm-c/*.h`); a library that lacks one of the names is refused.
+
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+
+use libloading::Library;
+
+macro_rules! opaque {
+    ($($name:ident,)*) => { $(
+        #[repr(C)]
+        pub(crate) struct $name { _opaque: [u8; 0] }
+    )* };
+}
+
+opaque! { Context, Module, Type, Value, BasicBlock, Builder, MemoryBuffer, Attribute, TargetMachine, TargetData, Target, PassOptions, Error, Use, }
+
+pub(crate) type Bool = c_int;
+pub(crate) type DiagnosticHandler = extern "C" fn(*mut c_void, *mut c_void);
+
+macro_rules! functions {
+    ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// The table of functions.
+        #[expect(non_snake_case, reason = "the names are LLVM's")]
+        pub(crate) struct Functions {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// Finds all functions. The error is the name of the first that is missing.
+            ///
+            /// # Safety
+            /// The library is LLVM with the C API of version 22, and is never unloaded.
+            pub(crate) unsafe fn load(library: &Library) -> Result<Self, &'static str> {
+                Ok(Self {
+                    $($name: {
+                        let name = concat!(stringify!($name), "\0");
+                        // SAFETY: the signature is that of LLVM's header.
+                        let symbol = unsafe { library.get(name.as_bytes()) };
+                        *symbol.map_err(|_| stringify!($name))?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    LLVMContextCreate() -> *mut Context;
+    LLVMContextDispose(*mut Context);
+    LLVMContextSetDiagnosticHandler(*mut Context, Option<DiagnosticHandler>, *mut c_void);
+    LLVMGetDiagInfoDescription(*mut c_void) -> *mut c_char;
+    LLVMGetDiagInfoSeverity(*mut c_void) -> c_int;
+    LLVMDisposeMessage(*mut c_char);
+    LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
+
+    LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> *mut MemoryBuffer;
+    LLVMDisposeMemoryBuffer(*mut MemoryBuffer);
+    LLVMGetBufferStart(*mut MemoryBuffer) -> *const c_char;
+    LLVMGetBufferSize(*mut MemoryBuffer) -> usize;
+
+    LLVMParseBitcodeInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
+    LLVMGetBitcodeModuleInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
+    LLVMParseIRInContext(*mut Context, *mut MemoryBuffer, *mut *mut Module, *mut *mut c_char) -> Bool;
+    LLVMWriteBitcodeToMemoryBuffer(*mut Module) -> *mut MemoryBuffer;
+    LLVMModuleCreateWithNameInContext(*const c_char, *mut Context) -> *mut Module;
+    LLVMDisposeModule(*mut Module);
+    LLVMCloneModule(*mut Module) -> *mut Module;
+    LLVMPrintModuleToString(*mut Module) -> *mut c_char;
+    LLVMPrintValueToString(*mut Value) -> *mut c_char;
+    LLVMPrintTypeToString(*mut Type) -> *mut c_char;
+    LLVMLinkModules2(*mut Module, *mut Module) -> Bool;
+    LLVMVerifyModule(*mut Module, c_int, *mut *mut c_char) -> Bool;
+    LLVMSetTarget(*mut Module, *const c_char);
+    LLVMSetDataLayout(*mut Module, *const c_char);
+    LLVMSetModuleInlineAsm2(*mut Module, *const c_char, usize);
+    LLVMStripModuleDebugInfo(*mut Module) -> Bool;
+
+    LLVMGetFirstFunction(*mut Module) -> *mut Value;
+    LLVMGetNextFunction(*mut Value) -> *mut Value;
+    LLVMGetNamedFunction(*mut Module, *const c_char) -> *mut Value;
+    LLVMAddFunction(*mut Module, *const c_char, *mut Type) -> *mut Value;
+    LLVMDeleteFunction(*mut Value);
+    LLVMGetFirstGlobal(*mut Module) -> *mut Value;
+    LLVMGetNextGlobal(*mut Value) -> *mut Value;
+    LLVMAddGlobal(*mut Module, *mut Type, *const c_char) -> *mut Value;
+    LLVMAddGlobalInAddressSpace(*mut Module, *mut Type, *const c_char, c_uint) -> *mut Value;
+    LLVMGetNamedGlobal(*mut Module, *const c_char) -> *mut Value;
+    LLVMDeleteGlobal(*mut Value);
+    LLVMGetInitializer(*mut Value) -> *mut Value;
+    LLVMSetInitializer(*mut Value, *mut Value);
+    LLVMIsGlobalConstant(*mut Value) -> Bool;
+    LLVMSetGlobalConstant(*mut Value, Bool);
+    LLVMIsThreadLocal(*mut Value) -> Bool;
+    LLVMGetFirstGlobalAlias(*mut Module) -> *mut Value;
+    LLVMGetNextGlobalAlias(*mut Value) -> *mut Value;
+    LLVMAliasGetAliasee(*mut Value) -> *mut Value;
+    LLVMIsDeclaration(*mut Value) -> Bool;
+    LLVMGetLinkage(*mut Value) -> c_int;
+    LLVMSetLinkage(*mut Value, c_int);
+    LLVMSetVisibility(*mut Value, c_int);
+    LLVMSetSection(*mut Value, *const c_char);
+    LLVMSetComdat(*mut Value, *mut c_void);
+    LLVMSetAlignment(*mut Value, c_uint);
+    LLVMGetAlignment(*mut Value) -> c_uint;
+    LLVMGlobalGetValueType(*mut Value) -> *mut Type;
+    LLVMSetFunctionCallConv(*mut Value, c_uint);
+    LLVMSetInstructionCallConv(*mut Value, c_uint);
+    LLVMSetPersonalityFn(*mut Value, *mut Value);
+    LLVMHasPersonalityFn(*mut Value) -> Bool;
+    LLVMGetParam(*mut Value, c_uint) -> *mut Value;
+    LLVMCountParams(*mut Value) -> c_uint;
+    LLVMGetSubprogram(*mut Value) -> *mut c_void;
+
+    LLVMGetValueName2(*mut Value, *mut usize) -> *const c_char;
+    LLVMSetValueName2(*mut Value, *const c_char, usize);
+    LLVMReplaceAllUsesWith(*mut Value, *mut Value);
+    LLVMGetFirstUse(*mut Value) -> *mut Use;
+    LLVMGetNextUse(*mut Use) -> *mut Use;
+    LLVMGetUser(*mut Use) -> *mut Value;
+    LLVMTypeOf(*mut Value) -> *mut Type;
+    LLVMGetValueKind(*mut Value) -> c_int;
+    LLVMGetOperand(*mut Value, c_uint) -> *mut Value;
+    LLVMSetOperand(*mut Value, c_uint, *mut Value);
+    LLVMGetNumOperands(*mut Value) -> c_int;
+    LLVMConstIntGetZExtValue(*mut Value) -> c_ulonglong;
+    LLVMGetAsString(*mut Value, *mut usize) -> *const c_char;
+    LLVMGetConstOpcode(*mut Value) -> c_int;
+    LLVMGetAggregateElement(*mut Value, c_uint) -> *mut Value;
+    LLVMIsNull(*mut Value) -> Bool;
+    LLVMIsUndef(*mut Value) -> Bool;
+
+    LLVMGetFirstBasicBlock(*mut Value) -> *mut BasicBlock;
+    LLVMGetNextBasicBlock(*mut BasicBlock) -> *mut BasicBlock;
+    LLVMGetEntryBasicBlock(*mut Value) -> *mut BasicBlock;
+    LLVMGetFirstInstruction(*mut BasicBlock) -> *mut Value;
+    LLVMGetNextInstruction(*mut Value) -> *mut Value;
+    LLVMGetInstructionOpcode(*mut Value) -> c_int;
+    LLVMGetInstructionParent(*mut Value) -> *mut BasicBlock;
+    LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
+    LLVMInstructionEraseFromParent(*mut Value);
+    LLVMGetCalledValue(*mut Value) -> *mut Value;
+    LLVMGetCalledFunctionType(*mut Value) -> *mut Type;
+    LLVMGetNumArgOperands(*mut Value) -> c_uint;
+    LLVMGetAllocatedType(*mut Value) -> *mut Type;
+    LLVMGetOrdering(*mut Value) -> c_int;
+    LLVMSetOrdering(*mut Value, c_int);
+    LLVMGetAtomicSyncScopeID(*mut Value) -> c_uint;
+    LLVMGetSyncScopeID(*mut Context, *const c_char, usize) -> c_uint;
+    LLVMBuildFenceSyncScope(*mut Builder, c_int, c_uint, *const c_char) -> *mut Value;
+    LLVMGetDebugLocLine(*mut Value) -> c_uint;
+    LLVMGetDebugLocColumn(*mut Value) -> c_uint;
+    LLVMGetDebugLocFilename(*mut Value, *mut c_uint) -> *const c_char;
+    LLVMGetDebugLocDirectory(*mut Value, *mut c_uint) -> *const c_char;
+    LLVMSetFastMathFlags(*mut Value, c_uint);
+    LLVMCanValueUseFastMathFlags(*mut Value) -> Bool;
+
+    LLVMGetTypeKind(*mut Type) -> c_int;
+    LLVMGetIntTypeWidth(*mut Type) -> c_uint;
+    LLVMGetPointerAddressSpace(*mut Type) -> c_uint;
+    LLVMVoidTypeInContext(*mut Context) -> *mut Type;
+    LLVMIntTypeInContext(*mut Context, c_uint) -> *mut Type;
+    LLVMPointerTypeInContext(*mut Context, c_uint) -> *mut Type;
+    LLVMArrayType2(*mut Type, u64) -> *mut Type;
+    LLVMStructTypeInContext(*mut Context, *mut *mut Type, c_uint, Bool) -> *mut Type;
+    LLVMFunctionType(*mut Type, *mut *mut Type, c_uint, Bool) -> *mut Type;
+    LLVMGetReturnType(*mut Type) -> *mut Type;
+    LLVMConstInt(*mut Type, c_ulonglong, Bool) -> *mut Value;
+    LLVMConstNull(*mut Type) -> *mut Value;
+    LLVMGetPoison(*mut Type) -> *mut Value;
+    LLVMConstIntToPtr(*mut Value, *mut Type) -> *mut Value;
+    LLVMConstStringInContext2(*mut Context, *const c_char, usize, Bool) -> *mut Value;
+    LLVMConstStructInContext(*mut Context, *mut *mut Value, c_uint, Bool) -> *mut Value;
+    LLVMConstArray2(*mut Type, *mut *mut Value, u64) -> *mut Value;
+
+    LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
+    LLVMCreateEnumAttribute(*mut Context, c_uint, u64) -> *mut Attribute;
+    LLVMCreateTypeAttribute(*mut Context, c_uint, *mut Type) -> *mut Attribute;
+    LLVMCreateStringAttribute(*mut Context, *const c_char, c_uint, *const c_char, c_uint) -> *mut Attribute;
+    LLVMAddAttributeAtIndex(*mut Value, c_uint, *mut Attribute);
+    LLVMGetEnumAttributeAtIndex(*mut Value, c_uint, c_uint) -> *mut Attribute;
+    LLVMRemoveEnumAttributeAtIndex(*mut Value, c_uint, c_uint);
+    LLVMRemoveStringAttributeAtIndex(*mut Value, c_uint, *const c_char, c_uint);
+    LLVMGetAttributeCountAtIndex(*mut Value, c_uint) -> c_uint;
+    LLVMGetAttributesAtIndex(*mut Value, c_uint, *mut *mut Attribute);
+    LLVMIsEnumAttribute(*mut Attribute) -> Bool;
+    LLVMGetEnumAttributeKind(*mut Attribute) -> c_uint;
+    LLVMIsStringAttribute(*mut Attribute) -> Bool;
+    LLVMGetStringAttributeKind(*mut Attribute, *mut c_uint) -> *const c_char;
+    LLVMAddCallSiteAttribute(*mut Value, c_uint, *mut Attribute);
+
+    LLVMCreateBuilderInContext(*mut Context) -> *mut Builder;
+    LLVMDisposeBuilder(*mut Builder);
+    LLVMAppendBasicBlockInContext(*mut Context, *mut Value, *const c_char) -> *mut BasicBlock;
+    LLVMPositionBuilderAtEnd(*mut Builder, *mut BasicBlock);
+    LLVMPositionBuilderBefore(*mut Builder, *mut Value);
+    LLVMBuildRetVoid(*mut Builder) -> *mut Value;
+    LLVMBuildRet(*mut Builder, *mut Value) -> *mut Value;
+    LLVMBuildUnreachable(*mut Builder) -> *mut Value;
+    LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
+    LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildStore(*mut Builder, *mut Value, *mut Value) -> *mut Value;
+    LLVMBuildAddrSpaceCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildArrayAlloca(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildAlloca(*mut Builder, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildZExtOrBitCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildGEP2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
+
+    LLVMGetTargetFromTriple(*const c_char, *mut *mut Target, *mut *mut c_char) -> Bool;
+    LLVMCreateTargetMachine(*mut Target, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> *mut TargetMachine;
+    LLVMDisposeTargetMachine(*mut TargetMachine);
+    LLVMCreateTargetDataLayout(*mut TargetMachine) -> *mut TargetData;
+    LLVMDisposeTargetData(*mut TargetData);
+    LLVMCopyStringRepOfTargetData(*mut TargetData) -> *mut c_char;
+    LLVMTargetMachineEmitToMemoryBuffer(*mut TargetMachine, *mut Module, c_int, *mut *mut c_char, *mut *mut MemoryBuffer) -> Bool;
+
+    LLVMCreatePassBuilderOptions() -> *mut PassOptions;
+    LLVMDisposePassBuilderOptions(*mut PassOptions);
+    LLVMPassBuilderOptionsSetLoopVectorization(*mut PassOptions, Bool);
+    LLVMPassBuilderOptionsSetSLPVectorization(*mut PassOptions, Bool);
+    LLVMPassBuilderOptionsSetMergeFunctions(*mut PassOptions, Bool);
+    LLVMPassBuilderOptionsSetInlinerThreshold(*mut PassOptions, c_int);
+    LLVMRunPasses(*mut Module, *const c_char, *mut TargetMachine, *mut PassOptions) -> *mut Error;
+    LLVMGetErrorMessage(*mut Error) -> *mut c_char;
+    LLVMDisposeErrorMessage(*mut c_char);
+
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+}

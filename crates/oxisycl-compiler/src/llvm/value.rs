@@ -1,0 +1,561 @@
+//! Values: functions, globals, constants and instructions, and the builder that makes instructions.
+
+use std::marker::PhantomData;
+
+use super::{Context, Type, c_string, ll, sys, take_message};
+
+/// A value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Value<'c>(*mut sys::Value, PhantomData<&'c Context>);
+
+/// What a value is, as far as the compiler asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValueKind {
+    Argument,
+    Function,
+    GlobalVariable,
+    Alias,
+    ConstantExpression,
+    /// An array or struct constant.
+    Aggregate,
+    /// An array of plain numbers.
+    DataArray,
+    Integer,
+    /// Zero of an aggregate, or a null pointer.
+    Null,
+    Undefined,
+    InlineAsm,
+    Instruction,
+    Other,
+}
+
+/// Instructions and constant expressions that passes look for; the numbers are those of `LLVMOpcode`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opcode(i32);
+
+impl Opcode {
+    pub(crate) const RET: Self = Self(1);
+    pub(crate) const INVOKE: Self = Self(5);
+    pub(crate) const ALLOCA: Self = Self(26);
+    pub(crate) const LOAD: Self = Self(27);
+    pub(crate) const STORE: Self = Self(28);
+    pub(crate) const INT_TO_PTR: Self = Self(40);
+    pub(crate) const CALL: Self = Self(45);
+    pub(crate) const FENCE: Self = Self(55);
+    pub(crate) const ATOMIC_CMP_XCHG: Self = Self(56);
+    pub(crate) const ATOMIC_RMW: Self = Self(57);
+}
+
+/// Linkage; the numbers are those of `LLVMLinkage`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Linkage(i32);
+
+impl Linkage {
+    pub(crate) const EXTERNAL: Self = Self(0);
+    pub(crate) const AVAILABLE_EXTERNALLY: Self = Self(1);
+    pub(crate) const LINK_ONCE_ODR: Self = Self(3);
+    pub(crate) const APPENDING: Self = Self(7);
+    pub(crate) const INTERNAL: Self = Self(8);
+    pub(crate) const PRIVATE: Self = Self(9);
+
+    /// Whether other modules cannot see the symbol.
+    pub(crate) fn is_local(self) -> bool {
+        self == Self::INTERNAL || self == Self::PRIVATE
+    }
+}
+
+/// An attribute of a function, its result or a parameter.
+#[derive(Clone, Copy)]
+pub(crate) struct Attribute<'c>(*mut sys::Attribute, PhantomData<&'c Context>);
+
+impl<'c> Attribute<'c> {
+    /// The index of attributes of the function itself.
+    pub(crate) const FUNCTION: u32 = u32::MAX;
+
+    /// An attribute without or with a number.
+    pub(crate) fn plain(context: &'c Context, name: &str, value: u64) -> Self {
+        // SAFETY: a live context; LLVM knows the kind.
+        Self(unsafe { (ll().LLVMCreateEnumAttribute)(context.raw(), Self::kind(name), value) }, PhantomData)
+    }
+
+    /// An attribute with a type.
+    pub(crate) fn typed(context: &'c Context, name: &str, value: Type<'c>) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { (ll().LLVMCreateTypeAttribute)(context.raw(), Self::kind(name), value.raw()) }, PhantomData)
+    }
+
+    /// An attribute that only some targets know.
+    pub(crate) fn text(context: &'c Context, name: &str, value: &str) -> Self {
+        let (name_length, value_length) = (name.len() as u32, value.len() as u32);
+        // SAFETY: texts with their lengths.
+        let raw = unsafe {
+            (ll().LLVMCreateStringAttribute)(
+                context.raw(),
+                name.as_ptr().cast(),
+                name_length,
+                value.as_ptr().cast(),
+                value_length,
+            )
+        };
+        Self(raw, PhantomData)
+    }
+
+    fn kind(name: &str) -> u32 {
+        // SAFETY: a text with its length.
+        let kind = unsafe { (ll().LLVMGetEnumAttributeKindForName)(name.as_ptr().cast(), name.len()) };
+        assert!(kind != 0, "LLVM has no attribute {name}");
+        kind
+    }
+}
+
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for all: LLVM is asked about a live value of the right kind")]
+impl<'c> Value<'c> {
+    pub(super) fn new(raw: *mut sys::Value) -> Self {
+        Self::maybe(raw).expect("LLVM gave no value")
+    }
+
+    pub(super) fn maybe(raw: *mut sys::Value) -> Option<Self> {
+        (!raw.is_null()).then_some(Self(raw, PhantomData))
+    }
+
+    pub(super) fn raw(self) -> *mut sys::Value {
+        self.0
+    }
+
+    pub(crate) fn kind(self) -> ValueKind {
+        match unsafe { (ll().LLVMGetValueKind)(self.0) } {
+            0 => ValueKind::Argument,
+            5 => ValueKind::Function,
+            6 => ValueKind::Alias,
+            8 => ValueKind::GlobalVariable,
+            10 => ValueKind::ConstantExpression,
+            11 | 12 => ValueKind::Aggregate,
+            14 | 25 => ValueKind::Undefined,
+            15 | 20 => ValueKind::Null,
+            16 => ValueKind::DataArray,
+            18 => ValueKind::Integer,
+            23 => ValueKind::InlineAsm,
+            24 => ValueKind::Instruction,
+            _ => ValueKind::Other,
+        }
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        unsafe { (ll().LLVMIsNull)(self.0) != 0 }
+    }
+
+    pub(crate) fn name(self) -> &'c str {
+        let mut length = 0;
+        let bytes = unsafe {
+            let start = (ll().LLVMGetValueName2)(self.0, &raw mut length);
+            std::slice::from_raw_parts(start.cast::<u8>(), length)
+        };
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn set_name(self, name: &str) {
+        unsafe { (ll().LLVMSetValueName2)(self.0, name.as_ptr().cast(), name.len()) }
+    }
+
+    pub(crate) fn value_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMTypeOf)(self.0) })
+    }
+
+    pub(crate) fn replace_all_uses_with(self, other: Self) {
+        unsafe { (ll().LLVMReplaceAllUsesWith)(self.0, other.0) }
+    }
+
+    pub(crate) fn users(self) -> Vec<Self> {
+        let mut users = Vec::new();
+        unsafe {
+            let mut place = (ll().LLVMGetFirstUse)(self.0);
+            while !place.is_null() {
+                users.push(Self::new((ll().LLVMGetUser)(place)));
+                place = (ll().LLVMGetNextUse)(place);
+            }
+        }
+        users
+    }
+
+    pub(crate) fn operands(self) -> Vec<Self> {
+        let count = unsafe { (ll().LLVMGetNumOperands)(self.0) }.max(0) as u32;
+        (0..count).filter_map(|index| Self::maybe(unsafe { (ll().LLVMGetOperand)(self.0, index) })).collect()
+    }
+
+    pub(crate) fn operand(self, index: u32) -> Self {
+        Self::new(unsafe { (ll().LLVMGetOperand)(self.0, index) })
+    }
+
+    /// The text of the value in LLVM's assembly.
+    pub(crate) fn print(self) -> String {
+        unsafe { take_message((ll().LLVMPrintValueToString)(self.0)) }
+    }
+
+    // Constants.
+
+    /// Of an integer constant of at most 64 bits.
+    pub(crate) fn integer(self) -> Option<u64> {
+        (self.kind() == ValueKind::Integer).then(|| unsafe { (ll().LLVMConstIntGetZExtValue)(self.0) })
+    }
+
+    /// Of an array of bytes.
+    pub(crate) fn data(self) -> Option<&'c [u8]> {
+        if self.kind() != ValueKind::DataArray {
+            return None;
+        }
+        let mut length = 0;
+        unsafe {
+            let start = (ll().LLVMGetAsString)(self.0, &raw mut length);
+            Some(std::slice::from_raw_parts(start.cast::<u8>(), length))
+        }
+    }
+
+    /// The element of a constant aggregate.
+    pub(crate) fn element(self, index: u32) -> Option<Self> {
+        Self::maybe(unsafe { (ll().LLVMGetAggregateElement)(self.0, index) })
+    }
+
+    /// The operation of a constant expression.
+    pub(crate) fn expression(self) -> Option<Opcode> {
+        (self.kind() == ValueKind::ConstantExpression).then(|| Opcode(unsafe { (ll().LLVMGetConstOpcode)(self.0) }))
+    }
+
+    /// An integer as a pointer.
+    pub(crate) fn int_to_pointer(self, target: Type<'c>) -> Self {
+        Self::new(unsafe { (ll().LLVMConstIntToPtr)(self.0, target.raw()) })
+    }
+
+    // Functions and globals.
+
+    pub(crate) fn is_declaration(self) -> bool {
+        unsafe { (ll().LLVMIsDeclaration)(self.0) != 0 }
+    }
+
+    pub(crate) fn linkage(self) -> Linkage {
+        Linkage(unsafe { (ll().LLVMGetLinkage)(self.0) })
+    }
+
+    pub(crate) fn set_linkage(self, linkage: Linkage) {
+        unsafe { (ll().LLVMSetLinkage)(self.0, linkage.0) }
+    }
+
+    /// Makes it an ordinary symbol: no section, no group, default visibility.
+    pub(crate) fn clear_placement(self) {
+        unsafe {
+            (ll().LLVMSetSection)(self.0, c"".as_ptr());
+            (ll().LLVMSetComdat)(self.0, std::ptr::null_mut());
+            (ll().LLVMSetVisibility)(self.0, 0);
+        }
+    }
+
+    /// The type of a function or of what a global holds.
+    pub(crate) fn held_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGlobalGetValueType)(self.0) })
+    }
+
+    pub(crate) fn initializer(self) -> Option<Self> {
+        (self.kind() == ValueKind::GlobalVariable).then(|| Self::maybe(unsafe { (ll().LLVMGetInitializer)(self.0) }))?
+    }
+
+    pub(crate) fn set_initializer(self, value: Self) {
+        unsafe { (ll().LLVMSetInitializer)(self.0, value.0) }
+    }
+
+    pub(crate) fn is_constant_global(self) -> bool {
+        unsafe { (ll().LLVMIsGlobalConstant)(self.0) != 0 }
+    }
+
+    pub(crate) fn set_constant_global(self) {
+        unsafe { (ll().LLVMSetGlobalConstant)(self.0, 1) }
+    }
+
+    pub(crate) fn is_thread_local(self) -> bool {
+        unsafe { (ll().LLVMIsThreadLocal)(self.0) != 0 }
+    }
+
+    pub(crate) fn delete_function(self) {
+        unsafe { (ll().LLVMDeleteFunction)(self.0) }
+    }
+
+    pub(crate) fn delete_global(self) {
+        unsafe { (ll().LLVMDeleteGlobal)(self.0) }
+    }
+
+    pub(crate) fn aliasee(self) -> Self {
+        Self::new(unsafe { (ll().LLVMAliasGetAliasee)(self.0) })
+    }
+
+    pub(crate) fn set_alignment(self, bytes: u32) {
+        unsafe { (ll().LLVMSetAlignment)(self.0, bytes) }
+    }
+
+    pub(crate) fn alignment(self) -> u32 {
+        unsafe { (ll().LLVMGetAlignment)(self.0) }
+    }
+
+    /// Of a function.
+    pub(crate) fn set_call_convention(self, number: u32) {
+        unsafe { (ll().LLVMSetFunctionCallConv)(self.0, number) }
+    }
+
+    /// Of a call.
+    pub(crate) fn set_site_call_convention(self, number: u32) {
+        unsafe { (ll().LLVMSetInstructionCallConv)(self.0, number) }
+    }
+
+    pub(crate) fn remove_personality(self) {
+        unsafe {
+            if (ll().LLVMHasPersonalityFn)(self.0) != 0 {
+                (ll().LLVMSetPersonalityFn)(self.0, std::ptr::null_mut());
+            }
+        }
+    }
+
+    pub(crate) fn parameter(self, index: u32) -> Self {
+        Self::new(unsafe { (ll().LLVMGetParam)(self.0, index) })
+    }
+
+    pub(crate) fn parameter_count(self) -> u32 {
+        unsafe { (ll().LLVMCountParams)(self.0) }
+    }
+
+    pub(crate) fn add_attribute(self, index: u32, attribute: Attribute<'c>) {
+        unsafe { (ll().LLVMAddAttributeAtIndex)(self.0, index, attribute.0) }
+    }
+
+    /// Of a call.
+    pub(crate) fn add_site_attribute(self, index: u32, attribute: Attribute<'c>) {
+        unsafe { (ll().LLVMAddCallSiteAttribute)(self.0, index, attribute.0) }
+    }
+
+    pub(crate) fn has_attribute(self, index: u32, name: &str) -> bool {
+        unsafe { !(ll().LLVMGetEnumAttributeAtIndex)(self.0, index, Attribute::kind(name)).is_null() }
+    }
+
+    pub(crate) fn remove_attribute(self, index: u32, name: &str) {
+        unsafe { (ll().LLVMRemoveEnumAttributeAtIndex)(self.0, index, Attribute::kind(name)) }
+    }
+
+    pub(crate) fn remove_text_attribute(self, index: u32, name: &str) {
+        unsafe { (ll().LLVMRemoveStringAttributeAtIndex)(self.0, index, name.as_ptr().cast(), name.len() as u32) }
+    }
+
+    /// Removes all attributes at the index.
+    pub(crate) fn clear_attributes(self, index: u32) {
+        let count = unsafe { (ll().LLVMGetAttributeCountAtIndex)(self.0, index) } as usize;
+        let mut attributes = vec![std::ptr::null_mut(); count];
+        unsafe { (ll().LLVMGetAttributesAtIndex)(self.0, index, attributes.as_mut_ptr()) };
+        for attribute in attributes {
+            unsafe {
+                if (ll().LLVMIsStringAttribute)(attribute) != 0 {
+                    let mut length = 0;
+                    let name = (ll().LLVMGetStringAttributeKind)(attribute, &raw mut length);
+                    (ll().LLVMRemoveStringAttributeAtIndex)(self.0, index, name, length);
+                } else {
+                    // Type attributes have kinds of the same numbering.
+                    (ll().LLVMRemoveEnumAttributeAtIndex)(self.0, index, (ll().LLVMGetEnumAttributeKind)(attribute));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn blocks(self) -> Vec<Block<'c>> {
+        let mut blocks = Vec::new();
+        unsafe {
+            let mut block = (ll().LLVMGetFirstBasicBlock)(self.0);
+            while !block.is_null() {
+                blocks.push(Block(block, PhantomData));
+                block = (ll().LLVMGetNextBasicBlock)(block);
+            }
+        }
+        blocks
+    }
+
+    /// All instructions of a function. The list does not change when instructions are added or removed.
+    pub(crate) fn instructions(self) -> Vec<Self> {
+        self.blocks().into_iter().flat_map(Block::instructions).collect()
+    }
+
+    // Instructions.
+
+    pub(crate) fn opcode(self) -> Option<Opcode> {
+        (self.kind() == ValueKind::Instruction).then(|| Opcode(unsafe { (ll().LLVMGetInstructionOpcode)(self.0) }))
+    }
+
+    pub(crate) fn is(self, opcode: Opcode) -> bool {
+        self.opcode() == Some(opcode)
+    }
+
+    /// What a call calls, if the value is a call or an invoke.
+    pub(crate) fn callee(self) -> Option<Self> {
+        let is_call = self.is(Opcode::CALL) || self.is(Opcode::INVOKE);
+        is_call.then(|| Self::new(unsafe { (ll().LLVMGetCalledValue)(self.0) }))
+    }
+
+    /// The arguments of a call.
+    pub(crate) fn arguments(self) -> Vec<Self> {
+        let count = unsafe { (ll().LLVMGetNumArgOperands)(self.0) };
+        (0..count).map(|index| self.operand(index)).collect()
+    }
+
+    /// The function that an instruction is in.
+    pub(crate) fn function(self) -> Self {
+        Self::new(unsafe { (ll().LLVMGetBasicBlockParent)((ll().LLVMGetInstructionParent)(self.0)) })
+    }
+
+    pub(crate) fn erase(self) {
+        unsafe { (ll().LLVMInstructionEraseFromParent)(self.0) }
+    }
+
+    pub(crate) fn allocated_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.0) })
+    }
+
+    /// Of an atomic instruction; the numbers are those of `LLVMAtomicOrdering`.
+    pub(crate) fn ordering(self) -> i32 {
+        unsafe { (ll().LLVMGetOrdering)(self.0) }
+    }
+
+    pub(crate) fn set_ordering(self, ordering: i32) {
+        unsafe { (ll().LLVMSetOrdering)(self.0, ordering) }
+    }
+
+    pub(crate) fn sync_scope(self) -> u32 {
+        unsafe { (ll().LLVMGetAtomicSyncScopeID)(self.0) }
+    }
+
+    /// File, line and column of an instruction, where known.
+    pub(crate) fn place(self) -> Option<(String, u32, u32)> {
+        unsafe {
+            let line = (ll().LLVMGetDebugLocLine)(self.0);
+            let mut length = 0;
+            let file = (ll().LLVMGetDebugLocFilename)(self.0, &raw mut length);
+            if line == 0 || file.is_null() {
+                return None;
+            }
+            let file = std::slice::from_raw_parts(file.cast::<u8>(), length as usize);
+            Some((String::from_utf8_lossy(file).into_owned(), line, (ll().LLVMGetDebugLocColumn)(self.0)))
+        }
+    }
+
+    /// Lets an arithmetic instruction be computed less strictly, by the bits of `LLVMFastMathFlags`.
+    pub(crate) fn add_fast_math(self, flags: u32) {
+        unsafe {
+            if (ll().LLVMCanValueUseFastMathFlags)(self.0) != 0 {
+                (ll().LLVMSetFastMathFlags)(self.0, flags);
+            }
+        }
+    }
+}
+
+/// A basic block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Block<'c>(*mut sys::BasicBlock, PhantomData<&'c Context>);
+
+impl<'c> Block<'c> {
+    /// Adds an empty block to a function.
+    pub(crate) fn append(context: &'c Context, function: Value<'c>) -> Self {
+        // SAFETY: a live function.
+        Self(unsafe { (ll().LLVMAppendBasicBlockInContext)(context.raw(), function.raw(), c"".as_ptr()) }, PhantomData)
+    }
+
+    pub(crate) fn instructions(self) -> Vec<Value<'c>> {
+        let mut instructions = Vec::new();
+        // SAFETY: a live block.
+        unsafe {
+            let mut instruction = (ll().LLVMGetFirstInstruction)(self.0);
+            while let Some(value) = Value::maybe(instruction) {
+                instructions.push(value);
+                instruction = (ll().LLVMGetNextInstruction)(instruction);
+            }
+        }
+        instructions
+    }
+}
+
+/// Adds instructions at a place.
+pub(crate) struct Builder<'c>(*mut sys::Builder, PhantomData<&'c Context>);
+
+impl<'c> Builder<'c> {
+    pub(crate) fn at_end(context: &'c Context, block: Block<'c>) -> Self {
+        // SAFETY: a live context and block.
+        unsafe {
+            let builder = (ll().LLVMCreateBuilderInContext)(context.raw());
+            (ll().LLVMPositionBuilderAtEnd)(builder, block.0);
+            Self(builder, PhantomData)
+        }
+    }
+
+    pub(crate) fn before(context: &'c Context, instruction: Value<'c>) -> Self {
+        // SAFETY: a live context and instruction.
+        unsafe {
+            let builder = (ll().LLVMCreateBuilderInContext)(context.raw());
+            (ll().LLVMPositionBuilderBefore)(builder, instruction.raw());
+            Self(builder, PhantomData)
+        }
+    }
+
+    /// Calls a function.
+    pub(crate) fn call(&self, callee: Value<'c>, arguments: &[Value<'c>]) -> Value<'c> {
+        self.call_as(callee.held_type(), callee, arguments)
+    }
+
+    /// Calls something with a given function type.
+    pub(crate) fn call_as(&self, function_type: Type<'c>, callee: Value<'c>, arguments: &[Value<'c>]) -> Value<'c> {
+        let mut raw: Vec<_> = arguments.iter().map(|argument| argument.raw()).collect();
+        let count = raw.len() as u32;
+        // SAFETY: live values; the verifier checks types.
+        let call = unsafe {
+            (ll().LLVMBuildCall2)(self.0, function_type.raw(), callee.raw(), raw.as_mut_ptr(), count, c"".as_ptr())
+        };
+        Value::new(call)
+    }
+
+    pub(crate) fn ret_void(&self) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildRetVoid)(self.0) };
+    }
+
+    pub(crate) fn ret(&self, value: Value<'c>) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildRet)(self.0, value.raw()) };
+    }
+
+    pub(crate) fn unreachable(&self) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildUnreachable)(self.0) };
+    }
+
+    pub(crate) fn load(&self, value_type: Type<'c>, pointer: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildLoad2)(self.0, value_type.raw(), pointer.raw(), c"".as_ptr()) })
+    }
+
+    pub(crate) fn store(&self, value: Value<'c>, pointer: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildStore)(self.0, value.raw(), pointer.raw()) })
+    }
+
+    pub(crate) fn address_space_cast(&self, value: Value<'c>, target: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildAddrSpaceCast)(self.0, value.raw(), target.raw(), c"".as_ptr()) })
+    }
+
+    pub(crate) fn alloca(&self, value_type: Type<'c>, count: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildArrayAlloca)(self.0, value_type.raw(), count.raw(), c"".as_ptr()) })
+    }
+
+    /// A fence of the given order and scope.
+    pub(crate) fn fence(&self, ordering: i32, scope: u32) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildFenceSyncScope)(self.0, ordering, scope, c"".as_ptr()) };
+    }
+}
+
+impl Drop for Builder<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by this type.
+        unsafe { (ll().LLVMDisposeBuilder)(self.0) }
+    }
+}
