@@ -81,7 +81,7 @@ pub struct Outcome {
     pub times: Option<ExecutionTimes>,
 }
 
-/// Told once when a command has ended.
+/// Told once when a command has ended. Commands may be told in any order, also a command before one that it came after.
 pub trait Completion: Send + Sync {
     /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
     fn complete(self: Arc<Self>, outcome: Outcome);

@@ -4,11 +4,15 @@
 //! let go first, then its failure is listed, then the node counts as complete, then who waits is told, and its epoch loses it
 //! last. So whoever sees a command as complete sees its memory released and its error listed, and whoever waited for the epoch
 //! sees all of that.
+//!
+//! A node ends after all its dependencies, in whatever order the backends tell: a device may start a command, and say that it has
+//! ended, before another thread has said so of what the command came after.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{CommandFailure, Completion, FailureKind, Outcome};
+use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
 use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
@@ -41,14 +45,49 @@ impl Node {
     }
 }
 
-/// Ends `node` and lets go of everything that waited for it.
+/// A command of whose end a backend has told, and how it ended.
+pub(super) type Told = Box<(Arc<Node>, Outcome)>;
+
+/// Ends `node`, once all its dependencies have ended, and lets go of everything that waited for it.
 pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
+    // A list, so that a long chain that was told backwards does not recurse.
+    let mut told = Vec::new();
+    end_or_wait(node, outcome, &mut told);
+    while let Some(next) = told.pop() {
+        let (node, outcome) = *next;
+        end_or_wait(&node, outcome, &mut told);
+    }
+}
+
+/// Adds to `told` what has only waited for `node` to end.
+fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
+    loop {
+        let earlier = {
+            let mut inner = node.inner.lock();
+            let earlier = inner.dependencies.iter().find(|dependency| !dependency.node.is_complete());
+            match earlier.map(|dependency| dependency.node.clone()) {
+                Some(earlier) => earlier,
+                None => {
+                    let holds = std::mem::take(&mut inner.holds);
+                    drop(inner);
+                    return end(node, outcome, holds, told);
+                }
+            }
+        };
+        let mut inner = earlier.inner.lock();
+        if !earlier.is_complete() {
+            inner.waiters.push(Waiter::ToEnd(Box::new((node.clone(), outcome))));
+            return;
+        }
+    }
+}
+
+fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mut Vec<Told>) {
     if observe_is_on() {
         record_span(node, &outcome);
     }
     let failure = outcome.result.err();
     // Memory goes first, so that whoever sees the command complete sees its memory released.
-    let holds = std::mem::take(&mut node.inner.lock().holds);
     for hold in &holds {
         if let Hold::Loan(loan) = hold {
             loan.ended(failure.is_none());
@@ -89,13 +128,13 @@ pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
         DeferredDrops::drop_or_keep(work);
     }
     if !waiters.is_empty() {
-        notify(waiters);
+        notify(waiters, told);
     }
     // Last: a wait for the epoch must find everything else done.
     drop(epoch);
 }
 
-fn notify(waiters: Vec<Waiter>) {
+fn notify(waiters: Vec<Waiter>, told: &mut Vec<Told>) {
     let mut resumed = Vec::new();
     for waiter in waiters {
         match waiter {
@@ -106,6 +145,7 @@ fn notify(waiters: Vec<Waiter>) {
                 call_user(|| waker.wake());
             }
             Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
+            Waiter::ToEnd(ended) => told.push(ended),
         }
     }
     resume(resumed);

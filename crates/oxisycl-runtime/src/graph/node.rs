@@ -14,6 +14,7 @@ use oxisycl_backend::{
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::complete::Told;
 use super::start::Work;
 use super::{AsyncErrors, DeferredDrops, Epoch};
 use crate::memory::BufferCore;
@@ -175,6 +176,8 @@ pub(super) enum Waiter {
     AfterCompletion(Arc<Node>),
     /// A delayed command that needs this one to be known to the backend.
     AfterHandover(Arc<Node>),
+    /// A command that has ended on its device, and whose end is to be seen only after this one's.
+    ToEnd(Told),
 }
 
 impl Node {

@@ -107,6 +107,38 @@ fn held_values_end_before_the_command_counts_as_complete() {
     assert!(!was_complete.load(Ordering::Acquire));
 }
 
+/// Ends all other commands while the one that holds it is ending.
+struct EndsTheOthers(World, Arc<AtomicUsize>, Vec<Weak<Node>>);
+
+impl Drop for EndsTheOthers {
+    fn drop(&mut self) {
+        while let Some(&next) = self.0.recorder.ready().first() {
+            self.0.recorder.complete(next);
+        }
+        let n_complete = self.2.iter().filter_map(Weak::upgrade).filter(|node| node.is_complete()).count();
+        self.1.store(n_complete, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_command_ends_after_what_it_depends_on_in_whatever_order_a_backend_tells_of_their_ends() {
+    // A device ran all of these before its first thread came to say that the first command has ended.
+    const N_COMMANDS: usize = 5000;
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let recorder = world.recorder.clone();
+    let queue = world.queue(0);
+    let n_complete = Arc::new(AtomicUsize::new(usize::MAX));
+    let slot = Arc::new(std::sync::Mutex::new(None::<EndsTheOthers>));
+    let first = queue.group().update(&buffer).hold(slot.clone()).kernel("first");
+    let nodes: Vec<Arc<Node>> = (0..N_COMMANDS).map(|_| queue.update("next", &buffer)).collect();
+    let weak = nodes.iter().map(Arc::downgrade).collect();
+    *slot.lock().unwrap() = Some(EndsTheOthers(world, n_complete.clone(), weak));
+    drop(slot);
+    recorder.complete(0);
+    assert_eq!(n_complete.load(Ordering::Acquire), 0, "ends that were told before that of the first command");
+    assert!(first.has_succeeded() && nodes.iter().all(|node| node.has_succeeded()));
+}
+
 #[test]
 fn events_keep_nothing_but_themselves() {
     let (world, buffer) = (World::new(1), Buffer::new(8));
