@@ -4,10 +4,13 @@
 //! nothing is allocated that is not paid for by a proportional number of input bytes.
 
 use crate::format::{
-    FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE, MIN_TEXT_SIZE, SECTION_ALIGN, Section,
-    TABLE_ENTRY_SIZE, VERSION, checksum,
+    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE, MIN_TEXT_SIZE,
+    MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
 };
-use crate::{DeviceImage, Form, ImageError, KernelEntry, ParameterLayout, SourceLocation};
+use crate::reader::Reader;
+use crate::{DeviceImage, Form, ImageError, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel};
+
+mod sites;
 
 /// The image that the bytes encode.
 ///
@@ -21,13 +24,14 @@ pub fn decode(bytes: &[u8]) -> Result<DeviceImage, ImageError> {
     check_header(&mut header)?;
     let mut table = Reader { part: "section table", bytes: header.bytes, offset: header.offset };
     let mut end = HEADER_SIZE + Section::ALL.len() * TABLE_ENTRY_SIZE;
-    let [target, build_options, requirements, kernels, code] = {
+    let [target, build_options, kernels, unsupported, sites, code] = {
         let mut next = |section| read_section(section, &mut table, bytes, &mut end);
         [
             next(Section::Target)?,
             next(Section::BuildOptions)?,
-            next(Section::Requirements)?,
             next(Section::Kernels)?,
+            next(Section::Unsupported)?,
+            next(Section::Sites)?,
             next(Section::Code)?,
         ]
     };
@@ -38,24 +42,65 @@ pub fn decode(bytes: &[u8]) -> Result<DeviceImage, ImageError> {
         target: target.rest_as_text()?.parse()?,
         kernels: read_kernels(kernels)?,
         build_options: build_options.rest_as_text()?.to_owned(),
-        requirements: read_requirements(requirements)?,
+        unsupported: read_unsupported(unsupported)?,
+        sites: sites::read(sites)?,
         code: code.bytes.to_vec(),
     };
     image.verify()?;
     Ok(image)
 }
 
-/// Checks everything about the input that does not depend on its sections.
-fn check_header(header: &mut Reader<'_>) -> Result<(), ImageError> {
-    let bytes = header.bytes;
-    if !bytes.starts_with(&MAGIC) {
-        return Err(ImageError::Magic { found: bytes[..bytes.len().min(MAGIC.len())].to_vec() });
+/// The images that the bytes of a bundle encode.
+///
+/// May be called with any bytes. Bytes that are accepted are exactly those that [`encode_bundle`](crate::encode_bundle) gives for
+/// the images that are returned.
+///
+/// # Errors
+/// What is wrong with the bundle, or as for [`decode`]. One wrong image makes the bundle wrong.
+pub fn decode_bundle(bytes: &[u8]) -> Result<Vec<DeviceImage>, ImageError> {
+    let mut bundle = Reader { part: "bundle", bytes, offset: 0 };
+    check_magic(&mut bundle, "OXISYCLB", BUNDLE_MAGIC)?;
+    let counted_at = bundle.offset;
+    let n_images = bundle.u32()?;
+    let length = bundle.u64()?;
+    if length != bytes.len() as u64 {
+        return Err(ImageError::Length { expected: length, found: bytes.len() as u64 });
     }
-    header.take(MAGIC.len())?;
-    let version = header.u32()?;
+    let expected = (n_images as usize).saturating_mul(BUNDLE_ENTRY_SIZE);
+    if bundle.bytes.len() < expected {
+        let found = bundle.bytes.len();
+        return Err(ImageError::Truncated { part: "bundle", offset: counted_at, expected, found });
+    }
+    let mut images = Vec::new();
+    for _ in 0..n_images {
+        let length = bundle.size()?;
+        images.push(decode(bundle.take(length)?)?);
+        while !bundle.offset.is_multiple_of(SECTION_ALIGN) {
+            bundle.zero()?;
+        }
+    }
+    bundle.finish()?;
+    Ok(images)
+}
+
+/// Takes the magic and the version, which have to be the given one and the current one.
+fn check_magic(reader: &mut Reader<'_>, name: &'static str, magic: [u8; 8]) -> Result<(), ImageError> {
+    let bytes = reader.bytes;
+    if !bytes.starts_with(&magic) {
+        return Err(ImageError::Magic { expected: name, found: bytes[..bytes.len().min(magic.len())].to_vec() });
+    }
+    reader.take(magic.len())?;
+    let version = reader.u32()?;
     if version != VERSION {
         return Err(ImageError::Version { found: version, expected: VERSION });
     }
+    Ok(())
+}
+
+/// Checks everything about the input that does not depend on its sections.
+fn check_header(header: &mut Reader<'_>) -> Result<(), ImageError> {
+    let bytes = header.bytes;
+    check_magic(header, "OXISYCLI", MAGIC)?;
     header.expect(u32::try_from(Section::ALL.len()).unwrap_or(u32::MAX))?;
     let length = header.u64()?;
     if length != bytes.len() as u64 {
@@ -100,13 +145,6 @@ fn read_section<'a>(
     Ok(Reader { part: section.part, bytes, offset })
 }
 
-fn read_requirements(mut section: Reader<'_>) -> Result<Vec<String>, ImageError> {
-    let n_requirements = section.count(MIN_TEXT_SIZE)?;
-    let requirements = (0..n_requirements).map(|_| section.text()).collect::<Result<_, _>>()?;
-    section.finish()?;
-    Ok(requirements)
-}
-
 fn read_kernels(mut section: Reader<'_>) -> Result<Vec<KernelEntry>, ImageError> {
     let n_kernels = section.count(MIN_KERNEL_SIZE)?;
     let kernels = (0..n_kernels).map(|_| read_kernel(&mut section)).collect::<Result<_, _>>()?;
@@ -117,108 +155,49 @@ fn read_kernels(mut section: Reader<'_>) -> Result<Vec<KernelEntry>, ImageError>
 fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let type_id = section.array()?;
     let form = read_form(section)?;
+    let may_panic = section.flag()?;
+    section.zero()?;
     let size = section.size()?;
     let align = section.size()?;
-    let line = section.u32()?;
-    let column = section.u32()?;
-    let location = SourceLocation { file: section.text()?, line, column };
+    let location = read_location(section)?;
     let symbol = section.text()?;
     let type_name = section.text()?;
-    Ok(KernelEntry { symbol, type_id, form, parameters: ParameterLayout { size, align }, type_name, location })
+    let n_requirements = section.count(MIN_TEXT_SIZE)?;
+    let requirements = (0..n_requirements).map(|_| section.text()).collect::<Result<_, _>>()?;
+    let parameters = ParameterLayout { size, align };
+    Ok(KernelEntry { symbol, type_id, form, parameters, type_name, location, requirements, may_panic })
+}
+
+fn read_unsupported(mut section: Reader<'_>) -> Result<Vec<UnsupportedKernel>, ImageError> {
+    let n_kernels = section.count(MIN_UNSUPPORTED_SIZE)?;
+    let mut kernel = || -> Result<UnsupportedKernel, ImageError> {
+        let type_id = section.array()?;
+        let form = read_form(&mut section)?;
+        section.zero()?;
+        section.zero()?;
+        Ok(UnsupportedKernel { type_id, form, type_name: section.text()?, reason: section.text()? })
+    };
+    let kernels = (0..n_kernels).map(|_| kernel()).collect::<Result<_, _>>()?;
+    section.finish()?;
+    Ok(kernels)
 }
 
 fn read_form(section: &mut Reader<'_>) -> Result<Form, ImageError> {
     let offset = section.offset;
-    let [form, dimensions, zeros @ ..] = section.array::<4>()?;
-    let (idx, expected, found) = match (form, dimensions, zeros) {
-        (FORM_SINGLE, 0, [0, 0]) => return Ok(Form::Single),
-        (FORM_RANGE, _, [0, 0]) => return Ok(Form::Range(dimensions)),
-        (FORM_SINGLE, 1.., _) => (1, 0, dimensions),
-        (FORM_SINGLE | FORM_RANGE, _, [0, found]) => (3, 0, found),
-        (FORM_SINGLE | FORM_RANGE, _, [found, _]) => (2, 0, found),
-        _ => (0, FORM_RANGE, form),
+    let (idx, expected, found) = match section.array()? {
+        [FORM_SINGLE, 0] => return Ok(Form::Single),
+        [FORM_RANGE, dimensions] => return Ok(Form::Range(dimensions)),
+        [FORM_SINGLE, dimensions] => (1, 0, dimensions),
+        [form, _] => (0, FORM_RANGE, form),
     };
     let (expected, found) = (u64::from(expected), u64::from(found));
     Err(ImageError::Number { part: "kernel form", offset: offset + idx, expected, found })
 }
 
-/// The unread bytes of one part of the input, and where in the input they begin.
-struct Reader<'a> {
-    part: &'static str,
-    bytes: &'a [u8],
-    offset: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], ImageError> {
-        let Some((taken, rest)) = self.bytes.split_at_checked(length) else {
-            let (part, offset, found) = (self.part, self.offset, self.bytes.len());
-            return Err(ImageError::Truncated { part, offset, expected: length, found });
-        };
-        self.bytes = rest;
-        self.offset += length;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ImageError> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn u32(&mut self) -> Result<u32, ImageError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, ImageError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// A number that can only be one.
-    fn expect(&mut self, expected: u32) -> Result<(), ImageError> {
-        let (part, offset) = (self.part, self.offset);
-        let found = self.u32()?;
-        if found != expected {
-            return Err(ImageError::Number { part, offset, expected: u64::from(expected), found: u64::from(found) });
-        }
-        Ok(())
-    }
-
-    /// A size in memory, which has to be one on this machine.
-    fn size(&mut self) -> Result<usize, ImageError> {
-        let (part, offset) = (self.part, self.offset);
-        let found = self.u64()?;
-        usize::try_from(found).map_err(|_| ImageError::Number { part, offset, expected: usize::MAX as u64, found })
-    }
-
-    /// The number of things of at least `min_size` bytes that follow; there is room for all of them.
-    fn count(&mut self, min_size: usize) -> Result<usize, ImageError> {
-        let count = self.u32()? as usize;
-        let expected = count.saturating_mul(min_size);
-        if self.bytes.len() < expected {
-            let (part, offset, found) = (self.part, self.offset, self.bytes.len());
-            return Err(ImageError::Truncated { part, offset, expected, found });
-        }
-        Ok(count)
-    }
-
-    fn text(&mut self) -> Result<String, ImageError> {
-        let length = self.u32()? as usize;
-        let offset = self.offset;
-        let bytes = self.take(length)?;
-        Reader { part: self.part, bytes, offset }.rest_as_text().map(str::to_owned)
-    }
-
-    fn rest_as_text(self) -> Result<&'a str, ImageError> {
-        str::from_utf8(self.bytes).map_err(|_| ImageError::Text { part: self.part, offset: self.offset })
-    }
-
-    fn finish(self) -> Result<(), ImageError> {
-        match self.bytes.len() {
-            0 => Ok(()),
-            found => Err(ImageError::Trailing { part: self.part, found }),
-        }
-    }
+fn read_location(section: &mut Reader<'_>) -> Result<SourceLocation, ImageError> {
+    let line = section.u32()?;
+    let column = section.u32()?;
+    Ok(SourceLocation { file: section.text()?, line, column })
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! Writes a device image; see `format` for the bytes.
 
 use crate::format::{
-    CHECKSUM_OFFSET, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION,
-    checksum,
+    ALIGN_CENTER, ALIGN_LEFT, ALIGN_NONE, ALIGN_RIGHT, BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, CHECKSUM_OFFSET,
+    COUNT_ARGUMENT, COUNT_IS, COUNT_NONE, FLAG_ALTERNATE, FLAG_SIGN_PLUS, FLAG_ZERO_PAD, FORM_RANGE, FORM_SINGLE,
+    HEADER_SIZE, MAGIC, PIECE_ARGUMENT, PIECE_LITERAL, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
 };
-use crate::{DeviceImage, Form, ImageError, KernelEntry};
+use crate::{
+    ArgumentFormat, DeviceImage, Form, FormatAlignment, FormatCount, FormatTrait, ImageError, KernelEntry,
+    MessagePiece, PanicSite, SourceLocation, UnsupportedKernel,
+};
 
 /// The bytes of an image. Equal images give equal bytes, on every machine.
 ///
@@ -15,12 +19,36 @@ pub fn encode(image: &DeviceImage) -> Result<Vec<u8>, ImageError> {
     let sections = [
         (Section::Target, image.target.to_string().into_bytes()),
         (Section::BuildOptions, image.build_options.clone().into_bytes()),
-        (Section::Requirements, requirements(&image.requirements)?),
         (Section::Kernels, kernels(&image.kernels)?),
+        (Section::Unsupported, unsupported(&image.unsupported)?),
+        (Section::Sites, sites(&image.sites)?),
     ];
     // The code is by far the largest section and is copied only into its final place.
     let contents = sections.iter().map(|(section, bytes)| (*section, bytes.as_slice()));
     Ok(assemble(contents.chain([(Section::Code, image.code.as_slice())])))
+}
+
+/// The bytes of the images of one link unit. Equal images in the same order give equal bytes.
+///
+/// # Errors
+/// As for [`encode`].
+pub fn encode_bundle(images: &[DeviceImage]) -> Result<Vec<u8>, ImageError> {
+    let mut bundle = Writer::default();
+    bundle.bytes(&BUNDLE_MAGIC);
+    bundle.u32(VERSION);
+    bundle.length("images", images.len())?;
+    let length_offset = bundle.0.len();
+    bundle.u64(0);
+    for image in images {
+        let bytes = encode(image)?;
+        bundle.0.reserve(BUNDLE_ENTRY_SIZE + bytes.len() + SECTION_ALIGN);
+        bundle.u64(bytes.len() as u64);
+        bundle.bytes(&bytes);
+        bundle.0.resize(bundle.0.len().next_multiple_of(SECTION_ALIGN), 0);
+    }
+    let length = bundle.0.len() as u64;
+    bundle.0[length_offset..length_offset + 8].copy_from_slice(&length.to_le_bytes());
+    Ok(bundle.0)
 }
 
 fn assemble<'a>(sections: impl Iterator<Item = (Section, &'a [u8])> + Clone) -> Vec<u8> {
@@ -52,34 +80,69 @@ fn assemble<'a>(sections: impl Iterator<Item = (Section, &'a [u8])> + Clone) -> 
     image.0
 }
 
-fn requirements(requirements: &[String]) -> Result<Vec<u8>, ImageError> {
-    let mut section = Writer::default();
-    section.length("requirements", requirements.len())?;
-    for requirement in requirements {
-        section.text("requirement", requirement)?;
-    }
-    Ok(section.0)
-}
-
 fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
     let mut section = Writer::default();
     section.length("kernels", kernels.len())?;
     for kernel in kernels {
         section.bytes(&kernel.type_id);
-        section.bytes(&match kernel.form {
-            Form::Single => [FORM_SINGLE, 0],
-            Form::Range(dimensions) => [FORM_RANGE, dimensions],
-        });
-        section.bytes(&[0; 2]);
+        section.bytes(&form(kernel.form));
+        section.bytes(&[u8::from(kernel.may_panic), 0]);
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
-        section.u32(kernel.location.line);
-        section.u32(kernel.location.column);
-        section.text("file name", &kernel.location.file)?;
+        section.location(&kernel.location)?;
         section.text("symbol", &kernel.symbol)?;
         section.text("type name", &kernel.type_name)?;
+        section.length("requirements", kernel.requirements.len())?;
+        for requirement in &kernel.requirements {
+            section.text("requirement", requirement)?;
+        }
     }
     Ok(section.0)
+}
+
+fn unsupported(kernels: &[UnsupportedKernel]) -> Result<Vec<u8>, ImageError> {
+    let mut section = Writer::default();
+    section.length("unsupported kernels", kernels.len())?;
+    for kernel in kernels {
+        section.bytes(&kernel.type_id);
+        section.bytes(&form(kernel.form));
+        section.bytes(&[0; 2]);
+        section.text("type name", &kernel.type_name)?;
+        section.text("reason", &kernel.reason)?;
+    }
+    Ok(section.0)
+}
+
+fn sites(sites: &[PanicSite]) -> Result<Vec<u8>, ImageError> {
+    let mut section = Writer::default();
+    section.length("panic sites", sites.len())?;
+    for site in sites {
+        section.u32(u32::from(site.location.is_some()));
+        if let Some(location) = &site.location {
+            section.location(location)?;
+        }
+        section.length("pieces of a message", site.message.len())?;
+        for piece in &site.message {
+            match piece {
+                MessagePiece::Literal(literal) => {
+                    section.u32(PIECE_LITERAL);
+                    section.text("piece of a message", literal)?;
+                }
+                MessagePiece::Argument { index, format } => {
+                    section.u32(PIECE_ARGUMENT);
+                    section.argument(*index, format);
+                }
+            }
+        }
+    }
+    Ok(section.0)
+}
+
+fn form(form: Form) -> [u8; 2] {
+    match form {
+        Form::Single => [FORM_SINGLE, 0],
+        Form::Range(dimensions) => [FORM_RANGE, dimensions],
+    }
 }
 
 #[derive(Default)]
@@ -108,5 +171,35 @@ impl Writer {
         self.length(part, text.len())?;
         self.bytes(text.as_bytes());
         Ok(())
+    }
+
+    fn location(&mut self, location: &SourceLocation) -> Result<(), ImageError> {
+        self.u32(location.line);
+        self.u32(location.column);
+        self.text("file name", &location.file)
+    }
+
+    fn argument(&mut self, index: u8, format: &ArgumentFormat) {
+        let style = FormatTrait::ALL.iter().position(|style| *style == format.style).unwrap_or_default();
+        let flags = u8::from(format.alternate) * FLAG_ALTERNATE
+            + u8::from(format.sign_plus) * FLAG_SIGN_PLUS
+            + u8::from(format.zero_pad) * FLAG_ZERO_PAD;
+        let alignment = match format.alignment {
+            None => ALIGN_NONE,
+            Some(FormatAlignment::Left) => ALIGN_LEFT,
+            Some(FormatAlignment::Right) => ALIGN_RIGHT,
+            Some(FormatAlignment::Center) => ALIGN_CENTER,
+        };
+        self.bytes(&[index, style as u8, flags, alignment]);
+        self.u32(format.fill.into());
+        for count in [format.width, format.precision] {
+            let (kind, value) = match count {
+                None => (COUNT_NONE, 0),
+                Some(FormatCount::Is(count)) => (COUNT_IS, count),
+                Some(FormatCount::Argument(index)) => (COUNT_ARGUMENT, index.into()),
+            };
+            self.bytes(&kind.to_le_bytes());
+            self.bytes(&value.to_le_bytes());
+        }
     }
 }

@@ -7,8 +7,10 @@ use crate::{ImageTarget, ParameterLayout, TargetError};
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// The bytes do not begin like a device image.
+    /// The bytes do not begin like a device image or bundle.
     Magic {
+        /// What they begin with if they are what was asked for.
+        expected: &'static str,
         /// What they begin with; at most eight bytes.
         found: Vec<u8>,
     },
@@ -139,8 +141,8 @@ impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("device image: ")?;
         match self {
-            Self::Magic { found } => {
-                write!(f, "expected it to begin with \"OXISYCLI\", found \"{}\"", found.escape_ascii())
+            Self::Magic { expected, found } => {
+                write!(f, "expected it to begin with {expected:?}, found \"{}\"", found.escape_ascii())
             }
             Self::Version { found, expected } => write!(f, "expected format version {expected}, found {found}"),
             Self::Length { expected, found } => write!(f, "expected {expected} bytes, found {found}"),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Form, ImageError, ImageTarget, ParameterLayout};
+use crate::{Form, ImageError, ImageTarget, PanicSite, ParameterLayout};
 
 /// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,8 +13,10 @@ pub struct DeviceImage {
     pub kernels: Vec<KernelEntry>,
     /// Options for the driver's compiler; empty if there are none.
     pub build_options: String,
-    /// Names of what a device must offer to run the image, such as aspects; in the order of the compiler.
-    pub requirements: Vec<String>,
+    /// Kernels of the link unit that the target cannot run. None of them is among `kernels`.
+    pub unsupported: Vec<UnsupportedKernel>,
+    /// Where kernels of the image can panic; the device tells a position in this list.
+    pub sites: Vec<PanicSite>,
     /// The code, in the target's own format.
     pub code: Vec<u8>,
 }
@@ -34,6 +36,23 @@ pub struct KernelEntry {
     pub type_name: String,
     /// Where the user launched it.
     pub location: SourceLocation,
+    /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
+    pub requirements: Vec<String>,
+    /// Whether it can write a panic record.
+    pub may_panic: bool,
+}
+
+/// A kernel that a target cannot run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnsupportedKernel {
+    /// The bytes of the `TypeId` of the kernel's type.
+    pub type_id: [u8; 16],
+    /// How it is launched.
+    pub form: Form,
+    /// The compiler's name of the kernel's type.
+    pub type_name: String,
+    /// Why, as the build warned.
+    pub reason: String,
 }
 
 /// A place in the user's source, as `core::panic::Location` reports it.
@@ -69,7 +88,18 @@ impl DeviceImage {
                 return Err(ImageError::DuplicateKernel { first: first.clone(), second: kernel.symbol.clone() });
             }
         }
+        for kernel in &self.unsupported {
+            check_form(kernel.form, &kernel.type_name)?;
+            if let Some(first) = kernels.insert((kernel.type_id, kernel.form), &kernel.type_name) {
+                return Err(ImageError::DuplicateKernel { first: first.clone(), second: kernel.type_name.clone() });
+            }
+        }
         Ok(())
+    }
+
+    /// What is known of a panic site that a device recorded; `None` if there is no such site.
+    pub fn site(&self, index: u32) -> Option<&PanicSite> {
+        self.sites.get(usize::try_from(index).ok()?)
     }
 }
 
@@ -78,19 +108,20 @@ impl KernelEntry {
         if self.symbol.is_empty() || self.symbol.contains('\0') {
             return Err(ImageError::Symbol { symbol: self.symbol.clone() });
         }
-        let dimensions = match self.form {
-            Form::Single => 1,
-            Form::Range(dimensions) => dimensions,
-        };
-        if !(1..=3).contains(&dimensions) {
-            return Err(ImageError::Dimensions { symbol: self.symbol.clone(), dimensions });
-        }
+        check_form(self.form, &self.symbol)?;
         // The size and alignment of a Rust type: the size is a multiple of the alignment and fits in `isize`.
         let ParameterLayout { size, align } = self.parameters;
         if !align.is_power_of_two() || !size.is_multiple_of(align) || isize::try_from(size).is_err() {
             return Err(ImageError::Parameters { symbol: self.symbol.clone(), parameters: self.parameters });
         }
         Ok(())
+    }
+}
+
+fn check_form(form: Form, kernel: &str) -> Result<(), ImageError> {
+    match form {
+        Form::Single | Form::Range(1..=3) => Ok(()),
+        Form::Range(dimensions) => Err(ImageError::Dimensions { symbol: kernel.to_owned(), dimensions }),
     }
 }
 
@@ -107,12 +138,15 @@ mod tests {
             parameters: ParameterLayout { size: 8, align: 8 },
             type_name: "app::Kernel".to_owned(),
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
+            requirements: Vec::new(),
+            may_panic: false,
         };
         let mut image = DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },
             kernels: vec![kernel("first", Form::Single), kernel("second", Form::Range(3))],
             build_options: String::new(),
-            requirements: Vec::new(),
+            unsupported: Vec::new(),
+            sites: Vec::new(),
             code: Vec::new(),
         };
         change(&mut image);
@@ -139,6 +173,26 @@ mod tests {
             error.to_string(),
             "device image: kernel \"second\": expected a type and form of its own, found those of kernel \"first\""
         );
+    }
+
+    #[test]
+    fn a_kernel_is_either_supported_or_not() {
+        let unsupported = |type_id, form| UnsupportedKernel {
+            type_id: [type_id; 16],
+            form,
+            type_name: "app::Other".to_owned(),
+            reason: "it reads a file".to_owned(),
+        };
+        let with = |kernels: Vec<UnsupportedKernel>| image(|image| image.unsupported = kernels).verify();
+        assert_eq!(with(vec![unsupported(7, Form::Range(1)), unsupported(8, Form::Range(1))]), Ok(()));
+        let error = |first: &str| {
+            let (first, second) = (first.to_owned(), "app::Other".to_owned());
+            Err(ImageError::DuplicateKernel { first, second })
+        };
+        assert_eq!(with(vec![unsupported(7, Form::Single)]), error("first"));
+        assert_eq!(with(vec![unsupported(8, Form::Single), unsupported(8, Form::Single)]), error("app::Other"));
+        let dimensions = ImageError::Dimensions { symbol: "app::Other".to_owned(), dimensions: 4 };
+        assert_eq!(with(vec![unsupported(8, Form::Range(4))]), Err(dimensions));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Kernel identities, parameter layouts, and the container for device images.
 //!
 //! Owns what the runtime and the device compiler must agree on: how a kernel is identified ([`KernelId`]), what its argument
-//! block looks like ([`ParameterLayout`]), and how an image that holds compiled kernels is laid out.
+//! block looks like ([`ParameterLayout`]), how an image that holds compiled kernels is laid out, and what a panic on a device
+//! says ([`PanicSite`]).
 //! Invariant: decoding never trusts a length in the input. Does not load, compile or run anything.
 #![forbid(unsafe_code)]
 
@@ -11,11 +12,17 @@ mod error;
 mod format;
 mod image;
 mod kernel;
+mod message;
+mod panic_site;
+mod reader;
 mod target;
 
-pub use decode::decode;
-pub use encode::encode;
+pub use decode::{decode, decode_bundle};
+pub use encode::{encode, encode_bundle};
 pub use error::ImageError;
-pub use image::{DeviceImage, KernelEntry, SourceLocation};
+pub use image::{DeviceImage, KernelEntry, SourceLocation, UnsupportedKernel};
 pub use kernel::{Form, KernelDescriptor, KernelId, ParameterLayout};
+pub use panic_site::{
+    ArgumentFormat, ArgumentKind, FormatAlignment, FormatCount, FormatTrait, MessagePiece, PanicSite,
+};
 pub use target::{ImageTarget, TargetError};

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::format::CHECKSUM_OFFSET;
-use crate::{ImageTarget, encode};
+use crate::{
+    ArgumentFormat, FormatAlignment, FormatCount, FormatTrait, ImageTarget, MessagePiece, PanicSite, encode,
+    encode_bundle,
+};
 
 fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
     KernelEntry {
@@ -12,19 +15,53 @@ fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
         parameters: ParameterLayout { size: 48, align: 16 },
         type_name: format!("app::{symbol}::{{{{closure}}}}"),
         location: SourceLocation { file: "src/häuser.rs".to_owned(), line: 7, column: 31 },
+        requirements: Vec::new(),
+        may_panic: false,
     }
+}
+
+fn unsupported(type_id: u8, form: Form) -> UnsupportedKernel {
+    let (type_name, reason) = ("app::Walk".to_owned(), "calls std::fs::read at src/main.rs:4:5".to_owned());
+    UnsupportedKernel { type_id: [type_id; 16], form, type_name, reason }
+}
+
+fn sites() -> Vec<PanicSite> {
+    let format = ArgumentFormat {
+        alternate: true,
+        fill: '·',
+        alignment: Some(FormatAlignment::Center),
+        width: Some(FormatCount::Argument(1)),
+        precision: Some(FormatCount::Is(3)),
+        ..ArgumentFormat::new(FormatTrait::DebugUpperHex)
+    };
+    let location = SourceLocation { file: "src/lib.rs".to_owned(), line: 3, column: 9 };
+    vec![
+        PanicSite { location: None, message: Vec::new() },
+        PanicSite {
+            location: Some(location),
+            message: vec![
+                MessagePiece::Literal("value ".to_owned()),
+                MessagePiece::Argument { index: 0, format },
+                MessagePiece::Argument { index: 2, format: ArgumentFormat::new(FormatTrait::Display) },
+            ],
+        },
+    ]
 }
 
 fn sample() -> DeviceImage {
     DeviceImage {
         target: ImageTarget::Ptx { sm: 90 },
         kernels: vec![
-            kernel("saxpy", 1, Form::Range(2)),
-            kernel("setup", 1, Form::Single),
+            KernelEntry {
+                requirements: vec!["fp64".to_owned(), "atomic64".to_owned()],
+                ..kernel("saxpy", 1, Form::Range(2))
+            },
+            KernelEntry { may_panic: true, ..kernel("setup", 1, Form::Single) },
             kernel("a", 0xff, Form::Range(1)),
         ],
         build_options: "-cl-fast-relaxed-math".to_owned(),
-        requirements: vec!["fp64".to_owned(), "atomic64".to_owned()],
+        unsupported: vec![unsupported(2, Form::Range(3)), unsupported(2, Form::Single)],
+        sites: sites(),
         code: b".version 8.0\n.target sm_90\n\0".to_vec(),
     }
 }
@@ -34,7 +71,8 @@ fn empty() -> DeviceImage {
         target: ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned() },
         kernels: Vec::new(),
         build_options: String::new(),
-        requirements: Vec::new(),
+        unsupported: Vec::new(),
+        sites: Vec::new(),
         code: Vec::new(),
     }
 }
@@ -84,6 +122,7 @@ fn images_round_trip() {
         sample(),
         empty(),
         DeviceImage { code: vec![0xa5; 100_000], ..sample() },
+        DeviceImage { sites: every_format(), ..empty() },
         DeviceImage { target: ImageTarget::SpirV { major: 1, minor: 4 }, ..empty() },
         DeviceImage { target: ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() }, ..sample() },
     ] {
@@ -91,25 +130,107 @@ fn images_round_trip() {
     }
 }
 
+/// One site for every trait, flag, alignment and kind of count.
+fn every_format() -> Vec<PanicSite> {
+    let mut formats = Vec::new();
+    for style in FormatTrait::ALL {
+        let format = ArgumentFormat::new(style);
+        formats.extend([
+            format,
+            ArgumentFormat { alternate: true, ..format },
+            ArgumentFormat { sign_plus: true, ..format },
+            ArgumentFormat { zero_pad: true, ..format },
+            ArgumentFormat { fill: char::MAX, alignment: Some(FormatAlignment::Left), ..format },
+            ArgumentFormat { alignment: Some(FormatAlignment::Right), ..format },
+            ArgumentFormat { width: Some(FormatCount::Is(u16::MAX)), ..format },
+            ArgumentFormat { precision: Some(FormatCount::Argument(255)), ..format },
+        ]);
+    }
+    let site = |format| PanicSite { location: None, message: vec![MessagePiece::Argument { index: 255, format }] };
+    formats.into_iter().map(site).collect()
+}
+
 #[test]
-fn the_bytes_of_version_one_are_fixed() {
+fn bundles_round_trip() {
+    for images in [Vec::new(), vec![sample()], vec![empty(), sample(), DeviceImage { code: vec![1; 13], ..empty() }]] {
+        let bytes = encode_bundle(&images).unwrap();
+        assert!(bytes.len().is_multiple_of(SECTION_ALIGN));
+        assert_eq!(decode_bundle(&bytes), Ok(images));
+    }
+}
+
+#[test]
+fn every_change_and_truncation_of_a_bundle_is_an_error() {
+    let original = encode_bundle(&[empty(), DeviceImage { code: vec![1; 13], ..empty() }]).unwrap();
+    for length in 0..original.len() {
+        assert!(decode_bundle(&original[..length]).is_err(), "{length}");
+        let mut bytes = original[..length].to_vec();
+        if length >= 24 {
+            bytes[16..24].copy_from_slice(&(length as u64).to_le_bytes());
+            assert!(decode_bundle(&bytes).is_err(), "{length}");
+        }
+    }
+    let mut bytes = original.clone();
+    for offset in 0..bytes.len() {
+        for change in 1..=255 {
+            bytes[offset] ^= change;
+            assert!(decode_bundle(&bytes).is_err(), "{change:#x} at {offset}");
+            bytes[offset] ^= change;
+        }
+    }
+    for number in [0, 1, 7, 0x7fff_ffff, 0xffff_ffff, u64::MAX / 2, u64::MAX - 7, u64::MAX] {
+        for offset in 0..original.len() - 8 {
+            let mut bytes = original.clone();
+            bytes[offset..offset + 8].copy_from_slice(&number.to_le_bytes());
+            if let Ok(images) = decode_bundle(&bytes) {
+                assert_eq!(encode_bundle(&images).unwrap(), bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_bundle_is_told() {
+    let message = |bytes: &[u8]| decode_bundle(bytes).unwrap_err().to_string();
+    let bundle = encode_bundle(&[empty()]).unwrap();
+    let image = encode(&empty()).unwrap();
+    assert_eq!(message(&image), "device image: expected it to begin with \"OXISYCLB\", found \"OXISYCLI\"");
+    let mut many = bundle.clone();
+    many[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    let expected = format!("device image: bundle: expected {} bytes at offset 12, found ", u32::MAX as u64 * 8);
+    assert!(message(&many).starts_with(&expected), "{}", message(&many));
+    let mut few = bundle.clone();
+    few[12] = 0;
+    assert_eq!(
+        message(&few),
+        format!("device image: bundle: expected its end, found {} more bytes", bundle.len() - 24)
+    );
+    let mut old = bundle;
+    old[8] = 1;
+    assert_eq!(message(&old), "device image: expected format version 2, found 1");
+}
+
+#[test]
+fn the_bytes_of_version_two_are_fixed() {
     let bytes = encode(&empty()).unwrap();
-    let mut expected = b"OXISYCLI\x01\0\0\0\x05\0\0\0".to_vec();
+    let mut expected = b"OXISYCLI\x02\0\0\0\x06\0\0\0".to_vec();
     // Length and checksum, which `reseal` fills in.
     expected.extend([0; 16]);
-    for (kind, offset, length) in [(1_u32, 152_u64, 29_u64), (2, 184, 0), (3, 184, 4), (4, 192, 4), (5, 200, 0)] {
+    for (kind, offset, length) in
+        [(1_u32, 176_u64, 29_u64), (2, 208, 0), (3, 208, 4), (4, 216, 4), (5, 224, 4), (6, 232, 0)]
+    {
         expected.extend(kind.to_le_bytes());
         expected.extend([0; 4]);
         expected.extend(offset.to_le_bytes());
         expected.extend(length.to_le_bytes());
     }
     expected.extend(b"host:x86_64-unknown-linux-gnu\0\0\0");
-    expected.extend([0; 16]);
+    expected.extend([0; 24]);
     reseal(&mut expected);
     assert_eq!(bytes, expected);
     assert_eq!(
         checksum(&encode(&sample()).unwrap()),
-        0xf984_7188_2c0d_41e6,
+        0xcc6e_a5a6_6f73_4f3a,
         "the format changed: it needs another version"
     );
 }
@@ -188,7 +309,7 @@ fn random_bytes_are_refused() {
         }));
         assert!(decode(&bytes).is_err());
         if length >= HEADER_SIZE {
-            bytes[..16].copy_from_slice(b"OXISYCLI\x01\0\0\0\x05\0\0\0");
+            bytes[..16].copy_from_slice(b"OXISYCLI\x02\0\0\0\x06\0\0\0");
             reseal(&mut bytes);
             assert!(decode_hostile(&bytes).is_err());
         }
@@ -215,25 +336,37 @@ fn message(offset: usize, replacement: &[u8]) -> String {
 fn every_part_has_its_message() {
     let entry = HEADER_SIZE;
     let kernels = start(Section::Kernels);
+    let sites = start(Section::Sites);
+    // After the count, the first site, the second one's place, and the first piece.
+    let argument = sites + 4 + 8 + (4 + 8 + 4 + 10) + 4 + (8 + 6) + 4;
     let first_kernel = kernels + 4;
     for (offset, replacement, expected) in [
         (0, &b"\x7fELF"[..], "expected it to begin with \"OXISYCLI\", found \"\\x7fELFYCLI\"".to_owned()),
-        (8, &[2], "expected format version 1, found 2".to_owned()),
-        (12, &[6], "header: expected 5 at offset 12, found 6".to_owned()),
+        (8, &[1], "expected format version 2, found 1".to_owned()),
+        (12, &[5], "header: expected 6 at offset 12, found 5".to_owned()),
         (entry, &[9], format!("section table: expected 1 at offset {entry}, found 9")),
         (entry + 4, &[1], format!("section table: expected 0 at offset {}, found 1", entry + 4)),
-        (entry + 8, &[0], format!("section table: expected 152 at offset {}, found 0", entry + 8)),
-        (entry + 23, &[1], "target: expected 72057594037927941 bytes at offset 152, found ".to_owned()),
-        (157, &[3], "padding: expected 0 at offset 157, found 3".to_owned()),
-        (152, b"ps", "expected a known target, found another".to_owned()),
-        (152, &[0xff], "target: expected utf-8 at offset 152, found other bytes".to_owned()),
-        (position("fp64"), &[0xc3], format!("requirements: expected utf-8 at offset {}", position("fp64"))),
-        (start(Section::Requirements), &[1], "requirements: expected its end, found 12 more bytes".to_owned()),
+        (entry + 8, &[0], format!("section table: expected 176 at offset {}, found 0", entry + 8)),
+        (entry + 23, &[1], "target: expected 72057594037927941 bytes at offset 176, found ".to_owned()),
+        (181, &[3], "padding: expected 0 at offset 181, found 3".to_owned()),
+        (176, b"ps", "expected a known target, found another".to_owned()),
+        (176, &[0xff], "target: expected utf-8 at offset 176, found other bytes".to_owned()),
+        (position("fp64"), &[0xc3], format!("kernels: expected utf-8 at offset {}", position("fp64"))),
+        (start(Section::Unsupported), &[1], "unsupported kernels: expected its end, found 75 more bytes".to_owned()),
+        (sites + 4, &[2], format!("panic sites: expected 1 at offset {}, found 2", sites + 4)),
+        (argument - 4, &[2], format!("panic sites: expected 1 at offset {}, found 2", argument - 4)),
+        (argument + 1, &[11], format!("panic sites: expected 10 at offset {}, found 11", argument + 1)),
+        (argument + 2, &[8], format!("panic sites: expected 7 at offset {}, found 8", argument + 2)),
+        (argument + 3, &[4], format!("panic sites: expected 3 at offset {}, found 4", argument + 3)),
+        (argument + 5, &[0xd8], format!("panic sites: expected 1114111 at offset {}, found 55479", argument + 4)),
+        (argument + 8, &[3], format!("panic sites: expected 2 at offset {}, found 3", argument + 8)),
+        (argument + 8, &[0], format!("panic sites: expected 0 at offset {}, found 1", argument + 10)),
+        (argument + 11, &[1], format!("panic sites: expected 255 at offset {}, found 257", argument + 10)),
         (kernels, &[2], "kernels: expected its end, found ".to_owned()),
         (first_kernel + 16, &[2], format!("kernel form: expected 1 at offset {}, found 2", first_kernel + 16)),
         (first_kernel + 16, &[0], format!("kernel form: expected 0 at offset {}, found 2", first_kernel + 17)),
-        (first_kernel + 18, &[5], format!("kernel form: expected 0 at offset {}, found 5", first_kernel + 18)),
-        (first_kernel + 19, &[5], format!("kernel form: expected 0 at offset {}, found 5", first_kernel + 19)),
+        (first_kernel + 18, &[5], format!("kernels: expected 1 at offset {}, found 5", first_kernel + 18)),
+        (first_kernel + 19, &[5], format!("kernels: expected 0 at offset {}, found 5", first_kernel + 19)),
         (first_kernel + 17, &[4], "kernel \"saxpy\": expected 1 to 3 dimensions, found 4".to_owned()),
         (first_kernel + 17, &[0], "kernel \"saxpy\": expected 1 to 3 dimensions, found 0".to_owned()),
         (
@@ -260,8 +393,8 @@ fn damage_is_told_with_both_checksums() {
 
 #[test]
 fn short_inputs_are_told_apart_from_other_files() {
-    assert_eq!(decode(b""), Err(ImageError::Magic { found: Vec::new() }));
-    assert_eq!(decode(b"OXI"), Err(ImageError::Magic { found: b"OXI".to_vec() }));
-    let error = decode(b"OXISYCLI\x01\0").unwrap_err();
+    assert_eq!(decode(b""), Err(ImageError::Magic { expected: "OXISYCLI", found: Vec::new() }));
+    assert_eq!(decode(b"OXI"), Err(ImageError::Magic { expected: "OXISYCLI", found: b"OXI".to_vec() }));
+    let error = decode(b"OXISYCLI\x02\0").unwrap_err();
     assert_eq!(error.to_string(), "device image: header: expected 4 bytes at offset 8, found 2");
 }
