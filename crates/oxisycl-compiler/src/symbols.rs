@@ -54,7 +54,10 @@ mod tests {
 
     #[test]
     fn type_arguments_are_left_out() {
-        assert_eq!(without_arguments("core::panicking::assert_failed::<u32, <u8 as T>::X>"), "core::panicking::assert_failed");
+        assert_eq!(
+            without_arguments("core::panicking::assert_failed::<u32, <u8 as T>::X>"),
+            "core::panicking::assert_failed"
+        );
         assert_eq!(without_arguments("a::<b::<c>>::d::<e>"), "a::d");
         assert_eq!(without_arguments("<a as b>::c"), "<a as b>::c");
     }

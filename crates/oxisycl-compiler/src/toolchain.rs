@@ -31,9 +31,9 @@ impl Toolchain {
         let version = ask(rustc, &["-vV"])?;
         let field = |name: &str| {
             let value = version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-            value.map(str::to_owned).ok_or_else(|| {
-                CompileError::Toolchain(format!("{} -vV says nothing about {name}", rustc.display()))
-            })
+            value
+                .map(str::to_owned)
+                .ok_or_else(|| CompileError::Toolchain(format!("{} -vV says nothing about {name}", rustc.display())))
         };
         let sysroot = PathBuf::from(ask(rustc, &["--print", "sysroot"])?.trim());
         let llvm_library = llvm_library(&sysroot)?;
@@ -57,7 +57,8 @@ impl Toolchain {
 }
 
 fn ask(rustc: &Path, arguments: &[&str]) -> Result<String, CompileError> {
-    let failed = |reason: String| CompileError::Toolchain(format!("{} {}: {reason}", rustc.display(), arguments.join(" ")));
+    let failed =
+        |reason: String| CompileError::Toolchain(format!("{} {}: {reason}", rustc.display(), arguments.join(" ")));
     let output = Command::new(rustc).args(arguments).output().map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -88,7 +89,8 @@ fn llvm_library(sysroot: &Path) -> Result<PathBuf, CompileError> {
 fn files(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
     let failed = |error| CompileError::File { path: folder.to_owned(), error };
     let entries = std::fs::read_dir(folder).map_err(failed)?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>().map_err(failed)?;
+    let mut paths =
+        entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>().map_err(failed)?;
     paths.sort();
     Ok(paths)
 }

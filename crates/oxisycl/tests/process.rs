@@ -33,6 +33,8 @@ fn child() {
         Some("fails_silently") => fail_silently(),
         Some("fails_and_drops_the_queue") => fail_and_drop_the_queue(),
         Some("fails_and_waits") => fail_and_wait(),
+        Some("fails_and_waits_without_the_queue") => fail_and_wait_without_the_queue(),
+        Some("fails_unseen_without_the_queue") => fail_unseen_without_the_queue(),
         Some("fails_on_many_lines") => fail_on_many_lines(),
         Some(other) => panic!("no role {other}"),
     }
@@ -251,6 +253,118 @@ fn fail_and_wait() {
 fn an_error_that_a_wait_returned_is_not_printed_again() {
     let ended = run("fails_and_waits", &[]).succeeded();
     assert!(ended.reports().is_empty(), "{ended:#?}");
+}
+
+/// Submits something that fails to a queue that is gone before anybody can wait, and returns when it has failed.
+fn failed(submit: impl FnOnce(&Queue) -> oxisycl::Result<Event>) -> Event {
+    let queue = Queue::default().unwrap();
+    let event = submit(&queue).unwrap();
+    drop(queue);
+    eventually("it ends", || event.is_complete());
+    event
+}
+
+fn fail_writing(buffer: &Buffer<i32, 1>) -> Event {
+    failed(|queue| {
+        queue.submit(|cg| {
+            let data = cg.access(buffer, ReadWrite);
+            cg.parallel_for(1, move |item| {
+                data.set(item, 1);
+                panic!("writing")
+            })
+        })
+    })
+}
+
+fn fail_and_wait_without_the_queue() {
+    for in_time in [true, false] {
+        let event = failed(|queue| queue.single_task(|_| panic!("kernel")));
+        let task = failed(|queue| queue.submit(|cg| cg.host_task(|_| panic!("host task"))));
+        if !in_time {
+            // A report on its way would be out by now.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        event.wait().unwrap_err();
+        support::block_on(task).unwrap_err();
+        // As often as one asks.
+        event.wait().unwrap_err();
+    }
+    // A wait that has begun.
+    let queue = in_order(&Device::default().unwrap());
+    let late = queue.submit(|cg| {
+        cg.host_task(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            panic!("late")
+        })
+    });
+    drop(queue);
+    late.unwrap().wait().unwrap_err();
+    // What was to be written is asked for instead of the event.
+    let buffer = Buffer::from_vec(vec![0], 1).unwrap();
+    drop(fail_writing(&buffer));
+    buffer.to_vec().unwrap_err();
+    drop(fail_writing(&Buffer::from_vec(vec![0], 1).unwrap()).wait());
+    // Statics live on after this.
+    static KEPT: OnceLock<Event> = OnceLock::new();
+    KEPT.get_or_init(|| failed(|queue| queue.single_task(|_| panic!("kept")))).wait().unwrap_err();
+}
+
+#[test]
+fn an_error_of_a_dropped_queue_is_returned_or_printed_but_never_both() {
+    let ended = run("fails_and_waits_without_the_queue", &[]).succeeded();
+    assert!(ended.reports().is_empty(), "{ended:#?}");
+}
+
+fn fail_unseen_without_the_queue() {
+    drop(failed(|queue| queue.single_task(|_| panic!("event 1."))));
+    let queue = in_order(&Device::default().unwrap());
+    let event = queue.single_task(|_| panic!("in order 2.")).unwrap();
+    eventually("it ends", || event.is_complete());
+    drop((queue, event));
+    let buffer = Buffer::from_vec(vec![0], 1).unwrap();
+    drop(fail_writing(&buffer));
+    // Nobody has asked, but the buffer would still tell.
+    std::thread::sleep(Duration::from_millis(20));
+    drop(buffer);
+    // Told at the end of the process.
+    std::mem::forget(failed(|queue| queue.single_task(|_| panic!("forgotten 3."))));
+    static KEPT: OnceLock<Event> = OnceLock::new();
+    KEPT.get_or_init(|| failed(|queue| queue.single_task(|_| panic!("kept 4."))));
+    // Dependent failures are told like others, up to a number.
+    let gate = Queue::default().unwrap();
+    let (open, is_open) = std::sync::mpsc::channel::<()>();
+    let first = gate.submit(|cg| {
+        cg.host_task(move |_| {
+            let _ = is_open.recv();
+            panic!("root 5.")
+        })
+    });
+    let first = first.unwrap();
+    let queue = Queue::default().unwrap();
+    for _ in 0..300 {
+        let dependent = queue.submit(|cg| {
+            cg.depends_on(&first);
+            cg.single_task(|_| {})
+        });
+        dependent.unwrap();
+    }
+    drop((queue, gate, open));
+    eventually("all end", || oxisycl::observe::counters().live_nodes() == 0);
+}
+
+#[test]
+fn an_error_of_a_dropped_queue_that_nobody_asks_for_is_printed_once() {
+    for _ in 0..5 {
+        let ended = run("fails_unseen_without_the_queue", &[]).succeeded();
+        let reports = ended.reports();
+        for text in ["event 1.", "in order 2.", "writing", "forgotten 3.", "kept 4."] {
+            assert_eq!(reports.iter().filter(|line| line.contains(text)).count(), 1, "{text}: {ended:#?}");
+        }
+        let of_root = reports.iter().filter(|line| line.contains("root 5."));
+        assert_eq!(of_root.count(), 1 + 256, "{ended:#?}");
+        assert_eq!(reports.iter().filter(|line| line.contains("44 more commands")).count(), 1, "{ended:#?}");
+        assert_eq!(reports.len(), 5 + 257 + 1, "{ended:#?}");
+    }
 }
 
 /// A program of its own, since a test cannot be built with `panic = "abort"`. Its kernel panics.

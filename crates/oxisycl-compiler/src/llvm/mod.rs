@@ -48,14 +48,19 @@ pub(crate) fn load(path: &Path) -> Result<(), CompileError> {
         return if loaded.path == path {
             Ok(())
         } else {
-            Err(CompileError::Llvm(format!("{} is loaded, {} cannot be loaded, too", loaded.path.display(), path.display())))
+            Err(CompileError::Llvm(format!(
+                "{} is loaded, {} cannot be loaded, too",
+                loaded.path.display(),
+                path.display()
+            )))
         };
     }
     let unusable = |reason: String| CompileError::Llvm(format!("{}: {reason}", path.display()));
     // SAFETY: the caller found the library in the toolchain's own folder; loading it runs LLVM's initialisers, as rustc does.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| unusable(error.to_string()))?;
     // SAFETY: the version is checked below, before any other function is called, and the library is kept.
-    let functions = unsafe { sys::Functions::load(&library) }.map_err(|name| unusable(format!("it has no function {name}")))?;
+    let functions =
+        unsafe { sys::Functions::load(&library) }.map_err(|name| unusable(format!("it has no function {name}")))?;
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: three addresses of numbers.
     unsafe { (functions.LLVMGetVersion)(&raw mut major, &raw mut minor, &raw mut patch) };

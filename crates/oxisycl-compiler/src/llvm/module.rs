@@ -32,7 +32,12 @@ impl<'c> Module<'c> {
     }
 
     /// Reads bitcode. With `lazy`, bodies of functions are read when they are linked.
-    pub(crate) fn from_bitcode(context: &'c Context, bytes: &[u8], name: &str, lazy: bool) -> Result<Self, CompileError> {
+    pub(crate) fn from_bitcode(
+        context: &'c Context,
+        bytes: &[u8],
+        name: &str,
+        lazy: bool,
+    ) -> Result<Self, CompileError> {
         let c_name = c_string(name);
         let mut raw = null_mut();
         // SAFETY: LLVM copies the bytes. The lazy form takes the buffer over, also if it fails.
@@ -48,7 +53,10 @@ impl<'c> Module<'c> {
             }
         };
         if failed {
-            return Err(CompileError::Llvm(format!("{name} is not bitcode that this LLVM reads: {:?}", context.take_errors())));
+            return Err(CompileError::Llvm(format!(
+                "{name} is not bitcode that this LLVM reads: {:?}",
+                context.take_errors()
+            )));
         }
         Ok(Self::from_raw(raw, context))
     }
@@ -147,7 +155,9 @@ impl<'c> Module<'c> {
     pub(crate) fn add_global(&self, name: &str, value_type: Type<'c>, address_space: u32) -> Value<'c> {
         let name = c_string(name);
         // SAFETY: a name and a live type.
-        Value::new(unsafe { (ll().LLVMAddGlobalInAddressSpace)(self.raw(), value_type.raw(), name.as_ptr(), address_space) })
+        Value::new(unsafe {
+            (ll().LLVMAddGlobalInAddressSpace)(self.raw(), value_type.raw(), name.as_ptr(), address_space)
+        })
     }
 
     /// Runs passes, given as `opt -passes` takes them.
@@ -278,7 +288,8 @@ impl Machine {
         let (c_triple, processor, features) = (c_string(triple), c_string(processor), c_string(features));
         let (mut target, mut message) = (null_mut(), null_mut());
         // SAFETY: texts, and addresses of pointers.
-        let failed = unsafe { (ll().LLVMGetTargetFromTriple)(c_triple.as_ptr(), &raw mut target, &raw mut message) } != 0;
+        let failed =
+            unsafe { (ll().LLVMGetTargetFromTriple)(c_triple.as_ptr(), &raw mut target, &raw mut message) } != 0;
         // SAFETY: null, or LLVM's message.
         let message = unsafe { take_message(message) };
         if failed {
@@ -337,7 +348,11 @@ impl Machine {
         let code = unsafe { take_buffer(buffer) };
         // LLVM can report an error and still return code.
         let errors = module.context().take_errors();
-        if errors.is_empty() { Ok(code) } else { Err(CompileError::Llvm(format!("no code for {}: {}", self.triple, errors.join("; ")))) }
+        if errors.is_empty() {
+            Ok(code)
+        } else {
+            Err(CompileError::Llvm(format!("no code for {}: {}", self.triple, errors.join("; "))))
+        }
     }
 }
 

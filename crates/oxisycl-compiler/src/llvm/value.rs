@@ -108,7 +108,10 @@ impl<'c> Attribute<'c> {
     }
 }
 
-#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for all: LLVM is asked about a live value of the right kind")]
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for all: LLVM is asked about a live value of the right kind"
+)]
 impl<'c> Value<'c> {
     pub(super) fn new(raw: *mut sys::Value) -> Self {
         Self::maybe(raw).expect("LLVM gave no value")

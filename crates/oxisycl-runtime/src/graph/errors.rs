@@ -3,6 +3,9 @@
 //! Each failure is delivered once to a handler: the queue's, else the context's. Without a handler it is one line on standard
 //! error, unless the program already got it as the result of a wait. Nothing is lost: errors of a queue that is gone, and errors
 //! left at the end of the process, are delivered, too.
+//!
+//! Nothing is told twice either: without a handler, an error of a queue that is gone is *unclaimed* as long as something can still
+//! return it, which is as long as its node exists, and printed when the node goes unseen.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +17,7 @@ use parking_lot::Mutex;
 use super::Node;
 use super::deferred_drops::discard;
 use super::host_executor::spawn_detached;
-use crate::Error;
+use crate::{Error, fork};
 
 /// Receives asynchronous errors, oldest first.
 pub type AsyncHandler = Arc<dyn Fn(Vec<Error>) + Send + Sync>;
@@ -32,6 +35,8 @@ pub struct AsyncErrors {
 #[derive(Default)]
 struct State {
     failed: Vec<Arc<Node>>,
+    /// Of a queue that is gone and has no handler. They must not keep each other, and this list, alive.
+    unclaimed: Vec<Weak<Node>>,
     n_dependent: usize,
     n_omitted: usize,
     orphaned: bool,
@@ -39,6 +44,9 @@ struct State {
 
 /// Deliveries on their way on threads of the runtime, which the end of the process waits for.
 static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
+
+/// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet.
+static N_UNCLAIMED: AtomicUsize = AtomicUsize::new(0);
 
 /// How long the end of the process waits for a handler.
 const LAST_DELIVERY: Duration = Duration::from_secs(2);
@@ -73,25 +81,37 @@ impl AsyncErrors {
                 state.n_omitted += 1;
             } else {
                 state.n_dependent += usize::from(is_dependent);
-                state.failed.push(node.clone());
+                if state.orphaned && self.handler.is_none() {
+                    state.leave(node);
+                } else {
+                    state.failed.push(node.clone());
+                }
             }
             state.orphaned
         };
-        if orphaned {
+        if orphaned && self.handler.is_some() {
             self.deliver_later();
         }
     }
 
-    /// The queue is gone: errors, present and future, are delivered by a thread of the runtime.
+    /// The queue is gone: errors, present and future, are delivered by a thread of the runtime. With a handler that is now, else
+    /// when nothing can return them any more.
     pub fn orphan(self: &Arc<Self>) {
-        let any = {
-            let mut state = self.state.lock();
-            state.orphaned = true;
-            !state.failed.is_empty()
-        };
-        if any {
-            self.deliver_later();
+        let mut state = self.state.lock();
+        state.orphaned = true;
+        if self.handler.is_some() {
+            let any = !state.failed.is_empty();
+            drop(state);
+            if any {
+                self.deliver_later();
+            }
+            return;
         }
+        let failed = std::mem::take(&mut state.failed);
+        failed.iter().for_each(|node| state.leave(node));
+        drop(state);
+        // Whatever this was the last to hold is told now.
+        drop(failed);
     }
 
     fn deliver_later(self: &Arc<Self>) {
@@ -126,17 +146,16 @@ impl AsyncErrors {
             std::mem::replace(&mut *state, State { orphaned, ..State::default() })
         };
         let mut errors = Vec::with_capacity(taken.failed.len());
-        for node in &taken.failed {
+        let unclaimed: Vec<_> = taken.unclaimed.iter().filter_map(Weak::upgrade).collect();
+        unclaimed.iter().for_each(|node| node.claim());
+        for node in unclaimed.iter().chain(&taken.failed) {
             // Without a handler, what a wait already returned is not told again.
             if node.observed.swap(true, Ordering::Relaxed) && self.handler.is_none() {
                 continue;
             }
             errors.extend(node.recorded_failure().map(|failure| Error::from(&failure)));
         }
-        if taken.n_omitted > 0 {
-            let text = format!("{} more commands did not run because a command they depend on failed", taken.n_omitted);
-            errors.push(Error::new(oxisycl_types::ErrorCode::Kernel, text));
-        }
+        errors.extend(omitted(taken.n_omitted));
         errors
     }
 
@@ -162,6 +181,68 @@ impl AsyncErrors {
     }
 }
 
+impl State {
+    /// Leaves the error of `node` unclaimed.
+    fn leave(&mut self, node: &Arc<Node>) {
+        if self.unclaimed.len() == self.unclaimed.capacity() {
+            self.unclaimed.retain(|node| node.strong_count() > 0);
+        }
+        self.unclaimed.push(Arc::downgrade(node));
+        node.leave_unclaimed();
+    }
+}
+
+impl Drop for AsyncErrors {
+    fn drop(&mut self) {
+        let n_omitted = self.state.get_mut().n_omitted;
+        // A forked child leaves its parent's to the parent.
+        if fork::generation() == fork::FIRST_GENERATION
+            && let Some(error) = omitted(n_omitted)
+        {
+            report_later(format!("{error:?}"));
+        }
+    }
+}
+
+/// The error that stands for those of which only the number was kept.
+fn omitted(n: usize) -> Option<Error> {
+    let text = || format!("{n} more commands did not run because a command they depend on failed");
+    (n > 0).then(|| Error::new(oxisycl_types::ErrorCode::Kernel, text()))
+}
+
+impl Node {
+    /// The queue is gone, and nobody else will tell the failure: it is told at the node's end, if nobody has seen it by then.
+    fn leave_unclaimed(&self) {
+        if std::mem::replace(&mut self.inner.lock().unclaimed, fork::generation()) == 0 {
+            N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Somebody else tells the failure.
+    fn claim(&self) {
+        if std::mem::take(&mut self.inner.lock().unclaimed) != 0 {
+            N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// At the node's end: tells its failure if that is unclaimed and nobody has seen it.
+    pub(super) fn tell_unclaimed(&mut self) {
+        let inner = self.inner.get_mut();
+        let generation = std::mem::take(&mut inner.unclaimed);
+        if generation == 0 {
+            return;
+        }
+        // A forked child leaves its parent's to the parent.
+        if generation == fork::generation()
+            && !self.observed.load(Ordering::Relaxed)
+            && let Some(failure) = &inner.failure
+        {
+            report_later(format!("{:?}", Error::from(failure)));
+        }
+        N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 fn print(errors: &[Error]) {
     for error in errors {
         report(&format!("{error:?}"));
@@ -176,24 +257,59 @@ pub fn report(text: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Texts that a thread of the runtime is about to print, oldest first; however many there are, it is one thread.
+struct Reports {
+    texts: Vec<String>,
+    is_printing: bool,
+}
+
+static REPORTS: Mutex<Reports> = Mutex::new(Reports { texts: Vec::new(), is_printing: false });
+
 /// The same by a thread of the runtime, for `drop`, which prints nothing itself.
 pub fn report_later(text: String) {
+    if fork::generation() != fork::FIRST_GENERATION {
+        // The thread would be the parent's, and the lock may be held for ever.
+        return report(&text);
+    }
     N_DELIVERING.fetch_add(1, Ordering::AcqRel);
-    spawn_detached(Box::new(move || {
-        report(&text);
-        N_DELIVERING.fetch_sub(1, Ordering::AcqRel);
-    }));
+    let mut reports = REPORTS.lock();
+    reports.texts.push(text);
+    if !std::mem::replace(&mut reports.is_printing, true) {
+        drop(reports);
+        spawn_detached(Box::new(print_reports));
+    }
+}
+
+fn print_reports() {
+    loop {
+        let texts = {
+            let mut reports = REPORTS.lock();
+            reports.is_printing = !reports.texts.is_empty();
+            std::mem::take(&mut reports.texts)
+        };
+        if texts.is_empty() {
+            return;
+        }
+        for text in texts {
+            report(&text);
+            N_DELIVERING.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
 }
 
 /// Prints every error of the process that nobody has been told of. For the end of the process.
 pub fn report_unobserved_errors() {
-    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
-    for errors in all {
-        let unseen: Vec<_> = errors.take();
-        print(&unseen);
-    }
     let began = Instant::now();
-    while N_DELIVERING.load(Ordering::Acquire) > 0 && began.elapsed() < LAST_DELIVERY {
+    loop {
+        let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+        for errors in all {
+            print(&errors.take());
+        }
+        // In this order: what is unclaimed may become a delivery.
+        let is_done = N_UNCLAIMED.load(Ordering::Acquire) == 0 && N_DELIVERING.load(Ordering::Acquire) == 0;
+        if is_done || began.elapsed() > LAST_DELIVERY {
+            return;
+        }
         std::thread::yield_now();
     }
 }

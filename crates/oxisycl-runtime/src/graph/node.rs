@@ -165,6 +165,8 @@ pub(super) struct Inner {
     pub(super) holds: SmallVec<[Hold; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
+    /// The generation of the process in which the failure was left to be told at the node's end; 0 if it was not.
+    pub(super) unclaimed: u32,
     pub(super) submitted: u64,
     pub(super) times: Option<ExecutionTimes>,
 }
@@ -211,6 +213,7 @@ impl Node {
                 holds,
                 epoch,
                 failure: None,
+                unclaimed: 0,
                 submitted,
                 times: None,
             }),
@@ -358,6 +361,7 @@ impl Node {
 impl Drop for Node {
     /// A command that was refused still holds values of the user, which must not end under a lock.
     fn drop(&mut self) {
+        self.tell_unclaimed();
         let holds = std::mem::take(&mut self.inner.get_mut().holds);
         if !holds.is_empty() {
             DeferredDrops::drop_or_keep(holds);

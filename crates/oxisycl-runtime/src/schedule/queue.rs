@@ -293,6 +293,9 @@ impl State {
 
 impl Drop for Queue {
     fn drop(&mut self) {
+        // The context keeps the state, which must not keep the command, and with it its error.
+        let last = self.state.lock().last.take();
+        drop(last);
         self.shared.errors.orphan();
     }
 }
