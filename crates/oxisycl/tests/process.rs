@@ -390,10 +390,19 @@ fn with_panic_abort_kernel_and_work_item_are_printed_first() {
         "[package]\nname = \"aborting\"\nedition = \"2024\"\n[workspace]\n[profile.dev]\npanic = \"abort\"\ndebug = false\ndebug-assertions = false\n\
          [dependencies]\noxisycl = {{ path = {library:?}, default-features = false }}\n"
     );
-    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.join("src/main.rs"), ABORTING).unwrap();
+    // Once, and whole or not at all: another run of this test may be building the same.
+    let write = |name: &str, text: &str| {
+        if std::fs::read_to_string(folder.join(name)).is_ok_and(|old| old == text) {
+            return;
+        }
+        let unfinished = folder.join(format!("{name}.{}", std::process::id()));
+        std::fs::write(&unfinished, text).unwrap();
+        std::fs::rename(&unfinished, folder.join(name)).unwrap();
+    };
+    write("Cargo.toml", &manifest);
+    write("src/main.rs", ABORTING);
     // The same versions as everywhere, so that nothing needs to be fetched.
-    std::fs::copy(library.join("../../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    write("Cargo.lock", &std::fs::read_to_string(library.join("../../Cargo.lock")).unwrap());
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--offline", "--quiet"]).current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
     run_command(build).succeeded();
