@@ -99,13 +99,16 @@ impl Event {
             return Err(Error::invalid("an event without a command has no profiling information"));
         };
         if !node.shared.options.profiling {
-            return Err(Error::invalid("the event's queue was made without profiling"));
+            return Err(Error::invalid(format!("the queue of {} was made without profiling", node.label())));
         }
         wait_for_node(node)?;
         let (submitted, times) = node.times();
         match times {
             Some(times) => Ok(Profile { submitted, start: times.start, end: times.end }),
-            None => Err(Error::new(ErrorCode::Profiling, "the command did not run, so there are no profiling times")),
+            None => {
+                let message = format!("{} did not run, so there are no profiling times", node.label());
+                Err(Error::new(ErrorCode::Profiling, message))
+            }
         }
     }
 
