@@ -1,5 +1,6 @@
 //! Backends, platforms and devices: what there is, before any work runs.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,5 +120,27 @@ pub trait Device: Send + Sync {
     /// `Unsupported` if the device runs native code only; `Driver` with the driver's log if it refuses the code.
     unsafe fn load(&self, _image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
+    }
+
+    /// Everything that a [binary](Module::binary) depends on beside the image: the hardware, the driver and its version, and settings
+    /// of the backend. `None` if its modules have no binaries.
+    fn binary_key(&self) -> Option<String> {
+        None
+    }
+
+    /// Loads an image by a binary that a device with the same [`binary_key`](Self::binary_key) gave for the same image.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), and the binary is what [`Module::binary`] gave.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load), to which the caller then turns.
+    unsafe fn load_binary(&self, _image: &DeviceImage, _binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info().name.clone(), what: "binaries of device images".to_owned() })
+    }
+
+    /// The backend's own object, for the backend's interop functions.
+    fn native(&self) -> Option<&dyn Any> {
+        None
     }
 }

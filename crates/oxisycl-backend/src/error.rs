@@ -128,6 +128,7 @@ struct Failure {
     command: String,
     device: String,
     kind: FailureKind,
+    has_run: bool,
 }
 
 /// What happened to a failed command.
@@ -143,7 +144,7 @@ pub enum FailureKind {
         /// The id of the work-item and its number of dimensions (0 for a single task), where known.
         item: Option<(u8, [usize; 3])>,
     },
-    /// A command it depends on failed; it did not run.
+    /// A command it depends on failed; it did not run, or it ran for nothing (see [`CommandFailure::spoiled`]).
     Dependency(CommandFailure),
     /// The device failed.
     Device(BackendError),
@@ -152,12 +153,25 @@ pub enum FailureKind {
 impl CommandFailure {
     /// A failure of `command` on `device`.
     pub fn new(command: impl fmt::Display, device: impl Into<String>, kind: FailureKind) -> Self {
-        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind }))
+        let has_run = !matches!(kind, FailureKind::Dependency(_));
+        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind, has_run }))
     }
 
     /// `command` did not run because `cause` happened. Keeps only the root cause, so that long chains stay short.
     pub fn dependency(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
         Self::new(command, device, FailureKind::Dependency(cause.root().clone()))
+    }
+
+    /// `cause` happened, and became known only after `command` had been given to the device: it ran on what the failed command had
+    /// left behind, and what it wrote is worth nothing.
+    pub fn spoiled(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
+        let kind = FailureKind::Dependency(cause.root().clone());
+        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind, has_run: true }))
+    }
+
+    /// Whether the command may have run, so that what it writes is lost. If not, that is as it was before.
+    pub fn has_run(&self) -> bool {
+        self.0.has_run
     }
 
     /// The failure that started it: itself, or the one its dependency chain leads to.
@@ -197,6 +211,9 @@ impl fmt::Display for CommandFailure {
                     write!(f, " at {location}")?;
                 }
                 write!(f, ": {message}")
+            }
+            FailureKind::Dependency(_) if self.0.has_run => {
+                f.write_str(" ran for nothing because a command it depends on failed")
             }
             FailureKind::Dependency(_) => f.write_str(" did not run because a command it depends on failed"),
             FailureKind::Device(error) => write!(f, " failed: {error}"),

@@ -8,7 +8,8 @@
 //! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
 //! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
 //! - A command with a failed dependency of kind `Data` does not run; it completes with [`CommandFailure::dependency`], after all
-//!   its dependencies have ended.
+//!   its dependencies have ended. A device that is given commands before their dependencies have ended may have run it already when
+//!   the failure becomes known; then it completes with [`CommandFailure::spoiled`].
 //! - No lock of the backend is held while `complete` runs.
 //!
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no

@@ -114,4 +114,9 @@ pub trait Queue: Send + Sync {
     fn begin_help(&self) -> Option<Box<dyn Any>> {
         None
     }
+
+    /// The backend's own object, for the backend's interop functions.
+    fn native(&self) -> Option<&dyn Any> {
+        None
+    }
 }

@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-device", &["oxisycl-types", "oxisycl-macros"]),
     ("oxisycl-backend", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend-host", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
+    ("oxisycl-backend-cuda", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-runtime", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     (
         "oxisycl",

@@ -16,6 +16,7 @@ pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject:
     let queue = subject.queue();
     let memory = DeviceBytes::upload(subject.device(), &queue, &bytes_of(&[0]));
     let step = |summand| subject.affine(Affine { values: memory.as_ptr().cast(), factor: 1, summand }, line(1));
+    let mut may_have_run = false;
     for is_known in [false, true] {
         let Some(command) = subject.failing() else { return };
         let failing = enqueue(&queue, command, &[]);
@@ -28,12 +29,18 @@ pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject:
         let fine = enqueue(&queue, step(10), &[run.data()]);
         let root = failing.probe.fail(&queue);
         assert!(matches!(root.kind(), FailureKind::Panic { .. } | FailureKind::Device(_)), "{root}");
-        assert_caused_by(&skipped.probe.fail(&queue), &root);
-        assert_caused_by(&both.probe.fail(&queue), &root);
+        for command in [&skipped, &both] {
+            let failure = command.probe.fail(&queue);
+            assert_caused_by(&failure, &root);
+            may_have_run |= failure.has_run();
+            assert!(!failure.has_run() || (subject.runs_ahead() && !is_known), "it has run: {failure}");
+        }
         run.probe.succeed(&queue);
         fine.probe.succeed(&queue);
     }
-    assert_eq!(numbers_of(&memory.download(&queue)), [22]);
+    if !may_have_run {
+        assert_eq!(numbers_of(&memory.download(&queue)), [22]);
+    }
 }
 
 /// Everything behind a failed command fails, however long the chain, and each failure leads back to the first.
@@ -56,7 +63,7 @@ pub fn failures_travel_along_chains_with_their_root(subject: &Subject) {
 
 /// A command that fails for a dependency completes only after its other dependencies, since what comes after it relies on that.
 pub fn a_failed_dependency_is_told_after_all_dependencies(subject: &Subject) {
-    let gate = Gate::new();
+    let gate = Gate::new(subject);
     let (Some(failing), Some(blocked)) = (subject.failing(), subject.gate(&gate)) else { return };
     let queue = subject.queue();
     let failing = enqueue(&queue, failing, &[]);

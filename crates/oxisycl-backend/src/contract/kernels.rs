@@ -1,14 +1,17 @@
 //! The kernels of the tests as native code, and the test of how kernels are run.
 
+use std::alloc::Layout;
 use std::any::TypeId;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_types::{HostChunk, HostEntry, LaunchRange};
+use oxisycl_types::{Aspect, HostChunk, HostEntry, LaunchRange};
 
 use super::subject::{DeviceBytes, Subject, bytes_of, line, numbers_of, run};
+use crate::{Memory, UsmKind};
 
 /// The arguments of the kernel `affine`.
 #[derive(Clone, Copy, Debug)]
@@ -49,45 +52,74 @@ pub unsafe fn failing_entry(_arguments: *const u8, _launch: &LaunchRange, _chunk
     panic!("this kernel always fails");
 }
 
-/// What the kernel `gate` waits for.
-#[derive(Debug, Default)]
+/// What the kernel `gate` waits for: a byte that is not zero, in memory that both the host and the device reach.
 pub struct Gate {
-    is_open: AtomicBool,
+    is_open: NonNull<AtomicBool>,
+    /// Where the byte was allocated, if it is not the program's own memory.
+    memory: Option<Arc<dyn Memory>>,
 }
 
-/// The address of a [`Gate`], the argument of the kernel `gate`.
+// SAFETY: owns an atomic, which threads may share.
+unsafe impl Send for Gate {}
+// SAFETY: as above.
+unsafe impl Sync for Gate {}
+
+/// The address of a [`Gate`]'s byte, the argument of the kernel `gate`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GateAddress(*const Gate);
+pub(super) struct GateAddress(*const AtomicBool);
 
 // SAFETY: the address of a value that is `Sync`.
 unsafe impl Send for GateAddress {}
 // SAFETY: as above.
 unsafe impl Sync for GateAddress {}
 
+const GATE_LAYOUT: Layout = Layout::new::<AtomicBool>();
+
 impl Gate {
-    /// A closed gate.
-    pub(super) fn new() -> Arc<Self> {
-        Arc::default()
+    /// A closed gate for a device: in a host allocation if it has such.
+    pub(super) fn new(subject: &Subject) -> Arc<Self> {
+        let device = subject.device();
+        let memory = device.info().has(Aspect::UsmHostAllocations).then(|| device.memory().clone());
+        let is_open = match &memory {
+            Some(memory) => {
+                let allocated = memory.allocate(UsmKind::Host, GATE_LAYOUT, true);
+                allocated.expect("a device has some memory").cast::<AtomicBool>()
+            }
+            None => NonNull::from(Box::leak(Box::new(AtomicBool::new(false)))),
+        };
+        Arc::new(Self { is_open, memory })
     }
 
     pub(super) fn address(gate: &Arc<Self>) -> GateAddress {
-        GateAddress(Arc::as_ptr(gate))
+        GateAddress(gate.is_open.as_ptr())
     }
 
     /// Lets kernels end.
     pub(super) fn open(&self) {
-        self.is_open.store(true, Ordering::Release);
+        // SAFETY: the byte lives as long as `self`, and zero is a value of it.
+        unsafe { self.is_open.as_ref() }.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        match &self.memory {
+            // SAFETY: allocated in `new` with these arguments; the tests see the kernel complete before they let go of the gate.
+            Some(memory) => unsafe { memory.free(self.is_open.cast(), UsmKind::Host, GATE_LAYOUT) },
+            // SAFETY: leaked in `new`.
+            None => drop(unsafe { Box::from_raw(self.is_open.as_ptr()) }),
+        }
     }
 }
 
 /// Runs until the gate is open.
 ///
 /// # Safety
-/// The arguments are the address of a [`Gate`] that outlives the launch.
+/// The arguments are the address of the byte of a [`Gate`] that outlives the launch.
 pub unsafe fn gate_entry(arguments: *const u8, _launch: &LaunchRange, _chunk: &HostChunk) {
     // SAFETY: by the contract of this function.
     let gate = unsafe { &*arguments.cast::<GateAddress>().read().0 };
-    while !gate.is_open.load(Ordering::Acquire) {
+    while !gate.load(Ordering::Acquire) {
         std::thread::yield_now();
     }
 }

@@ -119,7 +119,7 @@ pub fn a_marker_waits(subject: &Subject) {
 
 /// `enqueue` returns although a dependency has not completed, and the command completes only after it.
 pub fn enqueue_does_not_wait(subject: &Subject) {
-    let gate = Gate::new();
+    let gate = Gate::new(subject);
     let Some(command) = subject.gate(&gate) else { return };
     let queue = subject.queue();
     let blocked = enqueue(&queue, command, &[]);

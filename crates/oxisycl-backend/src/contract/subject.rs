@@ -26,6 +26,7 @@ pub struct Subject {
     affine: TestKernel,
     failing: Option<TestKernel>,
     gate: Option<TestKernel>,
+    runs_ahead: bool,
 }
 
 /// A kernel of the tests, and its code where it is not native.
@@ -35,11 +36,11 @@ impl Subject {
     /// A device that runs the program's own native code on threads of its own, or on those that help it.
     pub fn native(device: Arc<dyn Device>) -> Self {
         let [affine, failing, gate] = native().map(|descriptor| (descriptor, None));
-        Self { device, affine, failing: Some(failing), gate: Some(gate) }
+        Self { device, affine, failing: Some(failing), gate: Some(gate), runs_ahead: false }
     }
 
     /// A device that runs code it was given: what [`affine_entry`](super::affine_entry), [`failing_entry`](super::failing_entry)
-    /// and [`gate_entry`](super::gate_entry) do, compiled for it. The memory of the gate is the host's.
+    /// and [`gate_entry`](super::gate_entry) do, compiled for it.
     pub fn loaded(
         device: Arc<dyn Device>,
         affine: Arc<dyn LoadedKernel>,
@@ -52,7 +53,20 @@ impl Subject {
             affine: (affine_descriptor, Some(affine)),
             failing: failing.map(|code| (failing_descriptor, Some(code))),
             gate: gate.map(|code| (gate_descriptor, Some(code))),
+            runs_ahead: false,
         }
+    }
+
+    /// A device that is given commands before their dependencies have ended, and so may run a command of which a dependency fails:
+    /// the failure says so ([`CommandFailure::has_run`]), and the values that it wrote are not looked at.
+    #[must_use]
+    pub fn running_ahead(mut self) -> Self {
+        self.runs_ahead = true;
+        self
+    }
+
+    pub(super) fn runs_ahead(&self) -> bool {
+        self.runs_ahead
     }
 
     /// Without tests that need a kernel that fails and leaves the device usable.

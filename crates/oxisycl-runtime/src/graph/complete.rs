@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{CommandFailure, Completion, FailureKind, Outcome};
+use oxisycl_backend::{Completion, FailureKind, Outcome};
 use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
@@ -108,11 +108,12 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     let (waiters, event, epoch, work, dependencies) = {
         let mut inner = node.inner.lock();
         inner.times = outcome.times;
-        let state = match failure.as_ref().map(CommandFailure::kind) {
+        let state = match &failure {
             None => SUCCEEDED,
             // What parts of the command have done is done.
-            Some(FailureKind::Dependency(_))
-                if inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
+            Some(failure)
+                if !failure.has_run()
+                    && inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
             {
                 DID_NOT_RUN
             }

@@ -1,0 +1,231 @@
+//! Ending tasks, and everything that follows from it: tasks that can be issued now, streams that can go on, tasks that fail.
+//!
+//! One loop over a list of what is left to do, so that nothing recurses however long a chain is. No lock is held while a completion is
+//! told.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
+
+use crate::clock;
+use crate::gpu::Gpu;
+use crate::module::CudaKernel;
+use crate::panic_report;
+use crate::stream::Stream;
+use crate::task::{CudaTask, Dependencies, Follower, Followers};
+
+/// Something to do.
+enum Step {
+    /// End what has finished on a stream.
+    Drain(Arc<Stream>),
+    /// Go on with a task that waits for nothing any more.
+    Release(Arc<CudaTask>),
+    /// End a task that does not run, and whose dependencies have ended.
+    EndDead(Arc<CudaTask>),
+}
+
+type Steps = VecDeque<Step>;
+
+/// Ends what has finished on a stream. Whether anything ended.
+pub(crate) fn drain(stream: &Arc<Stream>, thorough: bool) -> bool {
+    run([Step::Drain(stream.clone())].into(), thorough)
+}
+
+/// Ends the tasks that will not run.
+pub(crate) fn tell_dead(core: &Gpu) -> bool {
+    let dead = core.take_dead();
+    !dead.is_empty() && run(dead.into_iter().map(Step::EndDead).collect(), false)
+}
+
+/// Ends a task that a thread of the host has executed.
+pub(crate) fn end_host_work(task: Arc<CudaTask>, result: Result<(), CommandFailure>, times: Option<ExecutionTimes>) {
+    let mut steps = Steps::new();
+    end(&task, Outcome { result, times }, &mut steps);
+    run(steps, false);
+}
+
+/// Goes on with a task that waits for nothing any more, without telling a completion: called by `enqueue`.
+pub(crate) fn release_quietly(task: Arc<CudaTask>) {
+    let mut steps = Steps::new();
+    release(task, &mut steps);
+    // A task that was just accepted has no followers, so this is the task itself.
+    for step in steps {
+        if let Step::EndDead(task) = step {
+            let core = task.core.clone();
+            core.push_dead(task);
+        }
+    }
+}
+
+fn run(mut steps: Steps, thorough: bool) -> bool {
+    let mut progress = false;
+    while let Some(step) = steps.pop_front() {
+        match step {
+            Step::Drain(stream) => progress |= drain_one(&stream, thorough, &mut steps),
+            Step::Release(task) => release(task, &mut steps),
+            Step::EndDead(task) => {
+                let failure = task.known_failure();
+                end(&task, Outcome { result: failure.map_or(Ok(()), Err), times: None }, &mut steps);
+                progress = true;
+            }
+        }
+    }
+    progress
+}
+
+fn drain_one(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
+    let mut progress = false;
+    if !stream.begin_drain() {
+        return false;
+    }
+    loop {
+        progress |= drain_once(stream, thorough, steps);
+        if stream.end_drain() {
+            return progress;
+        }
+    }
+}
+
+fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
+    let mut progress = false;
+    let polled = stream.poll(thorough).or_else(|error| {
+        // The driver does not even tell how far the device has come.
+        stream.core.context.give_up(error);
+        stream.poll(thorough)
+    });
+    let Ok(finished) = polled else { return false };
+    while let Some(task) = stream.first_over() {
+        while let Some(earlier) = task.open_dependency() {
+            if earlier.follow_for_stream(stream) {
+                // It has finished on the device, or is lost; whoever looks at its stream finds that out.
+                if let Some(place) = earlier.place() {
+                    steps.push_back(Step::Drain(place.stream.clone()));
+                }
+                return progress;
+            }
+        }
+        let is_finished = task.place().is_some_and(|place| place.position <= finished);
+        stream.remove_first_over();
+        finish(&task, is_finished, steps);
+        progress = true;
+    }
+    progress
+}
+
+/// Ends a task that was on a stream.
+fn finish(task: &Arc<CudaTask>, is_finished: bool, steps: &mut Steps) {
+    let times = take_times(task, is_finished);
+    let result = match failure_of_finished(task, is_finished) {
+        None => Ok(()),
+        Some(failure) => Err(failure),
+    };
+    end(task, Outcome { result, times }, steps);
+}
+
+/// Why a task that was on a stream has failed, if it has.
+fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFailure> {
+    let context = &task.core.context;
+    let report = task.record.get().and_then(|slot| {
+        let report = if is_finished { slot.take_report() } else { None };
+        // Where the device is lost, a kernel may write still: the record is not used again.
+        if is_finished {
+            task.core.records.give_back(*slot);
+        }
+        report
+    });
+    if let Some(cause) = task.cause() {
+        // It was on the device before the failure was known; only a marker has done nothing.
+        let has_run = !matches!(task.command, Command::Marker);
+        return Some(if has_run { task.spoiled_failure(&cause) } else { task.dependency_failure(&cause) });
+    }
+    if !is_finished {
+        return Some(task.failure_of(FailureKind::Device(context.lost_error())));
+    }
+    if let Some(error) = task.issue_error.get() {
+        return Some(task.failure_of(FailureKind::Device(context.fail(*error))));
+    }
+    let report = report?;
+    let Command::Kernel(command) = &task.command else { return None };
+    let kernel = command.code.as_deref().and_then(CudaKernel::of)?;
+    Some(task.failure_of(panic_report::failure(&report, &command.range, kernel.module.sites())))
+}
+
+fn take_times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
+    let profile = task.take_profile()?;
+    let context = &task.core.context;
+    let read = || {
+        let _entered = context.enter().ok()?;
+        let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
+        // The two clocks are not exactly together; no command starts before it is submitted or ends after its end is seen.
+        let start = start.max(task.submitted);
+        Some(ExecutionTimes { start, end: end.clamp(start, clock::now().max(start)) })
+    };
+    let times = if is_finished { read() } else { None };
+    context.return_timed_event(profile.start);
+    context.return_timed_event(profile.end);
+    times
+}
+
+/// Ends a task whose dependencies have ended: tells its event, its completion and its followers, in this order.
+fn end(task: &Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
+    let ending = task.begin_end(outcome.result.as_ref().err().cloned());
+    task.core.forget_task();
+    if let Some(completion) = ending.completion {
+        // A completion must not panic. If one does, the hook has printed it; other work goes on.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| completion.complete(outcome))) {
+            std::mem::forget(payload);
+        }
+    }
+    tell(task.finish_end(), steps);
+    drop(ending.dependencies);
+}
+
+fn tell(followers: Followers, steps: &mut Steps) {
+    for follower in followers {
+        match follower {
+            Follower::Drain(stream) => steps.push_back(Step::Drain(stream)),
+            Follower::Issue(task) | Follower::End(task) => {
+                if task.arrive() {
+                    steps.push_back(Step::Release(task));
+                }
+            }
+        }
+    }
+}
+
+/// Has a task wait for its dependencies: until they are issued, or until they have ended. True if there is nothing to wait for.
+pub(crate) fn wait_for(task: &Arc<CudaTask>, dependencies: &Dependencies, until_end: bool) -> bool {
+    task.begin_waiting();
+    for dependency in dependencies {
+        dependency.task.follow(task, until_end);
+    }
+    task.arrive()
+}
+
+/// Goes on with a task that waits for nothing any more.
+fn release(task: Arc<CudaTask>, steps: &mut Steps) {
+    let dependencies = task.dependencies();
+    if task.known_failure().is_none()
+        && let Some(cause) = task.cause()
+    {
+        task.doom(task.dependency_failure(&cause));
+    }
+    if task.known_failure().is_none() {
+        if task.is_host_work {
+            let core = task.core.clone();
+            return core.push_copy(task);
+        }
+        match task.queue.issue(&task, &dependencies) {
+            Ok(()) => {
+                let followers = task.set_issued();
+                return tell(followers, steps);
+            }
+            Err(error) => task.doom(task.failure_of(FailureKind::Device(error))),
+        }
+    }
+    if dependencies.iter().all(|dependency| dependency.task.has_ended()) || wait_for(&task, &dependencies, true) {
+        steps.push_back(Step::EndDead(task));
+    }
+}

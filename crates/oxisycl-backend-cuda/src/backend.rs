@@ -1,0 +1,135 @@
+//! The entrance to the CUDA backend, and its platform.
+
+use std::ffi::c_int;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{Backend, BackendError, Device, Platform, PlatformInfo};
+use oxisycl_types::BackendKind;
+
+use crate::context::Context;
+use crate::device::CudaDevice;
+use crate::error::version_text;
+use crate::fleet::Fleet;
+use crate::gpu::Gpu;
+use crate::info::{Facts, LEAST_SM, device_info};
+use crate::sys::{self, Driver, LoadFailure};
+
+/// NVIDIA GPUs as a backend: one platform with all devices that the driver shows, or none without a driver.
+#[derive(Default)]
+pub struct CudaBackend {
+    library: Option<PathBuf>,
+    platform: OnceLock<Result<Option<Arc<dyn Platform>>, BackendError>>,
+}
+
+impl CudaBackend {
+    /// The system's driver. It is loaded when `platforms` is first called.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A driver library of the caller's choice, for tests and for unusual installations.
+    ///
+    /// # Safety
+    /// The library implements the CUDA driver API.
+    pub unsafe fn with_library(path: impl AsRef<Path>) -> Self {
+        Self { library: Some(path.as_ref().to_owned()), platform: OnceLock::new() }
+    }
+
+    fn open(&self) -> Result<Option<Arc<dyn Platform>>, BackendError> {
+        let path = self.library.as_ref().map(|path| path.as_os_str());
+        // SAFETY: the library is the one that the system calls the driver, or the caller of `with_library` has vouched for it.
+        let driver = match unsafe { sys::load(path) } {
+            Ok(driver) => driver,
+            Err(LoadFailure::Absent(reason)) => {
+                tracing::debug!("no CUDA platform: {reason}");
+                return Ok(None);
+            }
+            Err(LoadFailure::Unusable { call, code, meaning }) => {
+                return Err(BackendError::Driver { call, code: i64::from(code), name: meaning });
+            }
+        };
+        let devices = open_devices(&driver)?;
+        if devices.is_empty() {
+            tracing::debug!("no CUDA platform: the driver shows no device that can be used");
+            return Ok(None);
+        }
+        let info = PlatformInfo {
+            name: "NVIDIA CUDA".to_owned(),
+            vendor: "NVIDIA Corporation".to_owned(),
+            version: format!("CUDA {}", version_text(driver.version)),
+        };
+        Ok(Some(Arc::new(CudaPlatform { info, devices })))
+    }
+}
+
+impl Backend for CudaBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Cuda
+    }
+
+    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+        self.platform.get_or_init(|| self.open()).clone().map(|platform| platform.into_iter().collect())
+    }
+}
+
+struct CudaPlatform {
+    info: PlatformInfo,
+    devices: Vec<Arc<dyn Device>>,
+}
+
+impl Platform for CudaPlatform {
+    fn backend(&self) -> BackendKind {
+        BackendKind::Cuda
+    }
+
+    fn info(&self) -> &PlatformInfo {
+        &self.info
+    }
+
+    fn devices(&self) -> Vec<Arc<dyn Device>> {
+        self.devices.clone()
+    }
+}
+
+fn open_devices(driver: &Arc<Driver>) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+    let mut count = 0;
+    // SAFETY: writes a number.
+    unsafe { driver.device_get_count(&raw mut count) }.map_err(|error| error.to_backend(driver))?;
+    let fleet = Arc::new(Fleet::default());
+    let mut contexts = Vec::new();
+    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+    for ordinal in 0..count {
+        // A device that cannot be used does not take the others with it.
+        match open_device(driver, ordinal, &fleet) {
+            Ok((context, device)) => {
+                contexts.push(context);
+                devices.push(Arc::new(device));
+            }
+            Err(reason) => tracing::debug!("CUDA device {ordinal} is left out: {reason}"),
+        }
+    }
+    fleet.set(&contexts);
+    Ok(devices)
+}
+
+fn open_device(driver: &Arc<Driver>, ordinal: c_int, fleet: &Arc<Fleet>) -> Result<(Arc<Context>, CudaDevice), String> {
+    let told = |error: crate::error::DriverError| error.to_backend(driver).to_string();
+    let mut device = 0;
+    // SAFETY: writes a handle; the ordinal is below the count.
+    unsafe { driver.device_get(&raw mut device, ordinal) }.map_err(told)?;
+    let facts = Facts::of(driver, device).map_err(told)?;
+    if facts.sm < LEAST_SM {
+        return Err(format!(
+            "\"{}\" has compute capability sm_{}, at least sm_{LEAST_SM} is needed",
+            facts.name, facts.sm
+        ));
+    }
+    if !facts.has_unified_addressing {
+        return Err(format!("\"{}\" has no unified addressing", facts.name));
+    }
+    let info = device_info(driver, device, &facts).map_err(told)?;
+    let context = Arc::new(Context::new(driver.clone(), device, facts.name.clone()).map_err(told)?);
+    let core = Gpu::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
+    Ok((context, CudaDevice::new(core, info, &facts)))
+}

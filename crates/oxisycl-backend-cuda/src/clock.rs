@@ -1,0 +1,92 @@
+//! The clock of execution times: nanoseconds of the host's monotonic clock, and events of a device translated to it.
+//!
+//! A device's events tell how long after each other they happened, as a 32-bit float of milliseconds. So times are measured against a
+//! base that is renewed before the float gets too coarse, and commands keep the base they were enqueued under.
+
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::DriverError;
+use crate::sys::{RawEvent, RawStream};
+
+/// After how many nanoseconds a base is renewed: a float of milliseconds then still tells 60 ns apart.
+const MAX_AGE: u64 = 1_000_000_000;
+
+/// Nanoseconds since some moment of this process.
+pub(crate) fn now() -> u64 {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// An event whose time on the host's clock is known.
+pub(crate) struct Base {
+    context: Arc<Context>,
+    event: RawEvent,
+    host: u64,
+}
+
+impl Base {
+    /// The time of an event that was recorded after the base and has happened. The context is current.
+    pub(crate) fn time_of(&self, event: RawEvent) -> Result<u64, DriverError> {
+        let mut milliseconds = 0.0f32;
+        // SAFETY: both are events with times of this context that were recorded.
+        unsafe { self.context.driver.event_elapsed_time(&raw mut milliseconds, self.event, event) }?;
+        Ok(self.host.saturating_add_signed((f64::from(milliseconds) * 1e6) as i64))
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        self.context.return_timed_event(self.event);
+    }
+}
+
+/// The bases of one device.
+pub(crate) struct Clock {
+    current: Mutex<Option<Arc<Base>>>,
+}
+
+impl Clock {
+    pub(crate) const fn new() -> Self {
+        Self { current: Mutex::new(None) }
+    }
+
+    /// The base for commands that are enqueued now. `None` before the first `renew`.
+    pub(crate) fn base(&self) -> Option<Arc<Base>> {
+        self.current.lock().clone()
+    }
+
+    /// Whether there is a base, and it is too old.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.current.lock().as_ref().is_some_and(|base| now() - base.host > MAX_AGE)
+    }
+
+    /// Makes a base, with a stream that is not used for anything that takes long. Waits for a few microseconds. The context is
+    /// current.
+    pub(crate) fn renew(&self, context: &Arc<Context>, stream: RawStream) -> Result<(), DriverError> {
+        let mut best: Option<(u64, Base)> = None;
+        // The shortest of a few is the most exact.
+        for _ in 0..3 {
+            let event = context.take_timed_event()?;
+            let mut base = Base { context: context.clone(), event, host: 0 };
+            let before = now();
+            // SAFETY: event and stream are of this context, which is current.
+            unsafe {
+                context.driver.event_record(event, stream)?;
+                context.driver.event_synchronize(event)?;
+            }
+            let after = now();
+            base.host = before.midpoint(after);
+            let width = after - before;
+            if best.as_ref().is_none_or(|(other, _)| width < *other) {
+                best = Some((width, base));
+            }
+        }
+        *self.current.lock() = best.map(|(_, base)| Arc::new(base));
+        Ok(())
+    }
+}

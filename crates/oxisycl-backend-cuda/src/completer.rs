@@ -1,0 +1,72 @@
+//! The thread that tells completions.
+//!
+//! It looks at all streams in turn, and sleeps between two looks for a time that grows with how long nothing has happened: a command
+//! is told at most an eighth of its own duration late, or half a millisecond. It never waits for one stream alone.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use crate::advance;
+use crate::gpu::Gpu;
+use crate::thread::spawn;
+
+/// Shortest and longest time between two looks.
+const SHORTEST_NAP: Duration = Duration::from_micros(40);
+/// As above.
+const LONGEST_NAP: Duration = Duration::from_micros(500);
+/// How long the thread stays up without work, so that the next submission need not wake it.
+const LINGER: Duration = Duration::from_millis(4);
+
+/// Starts the thread.
+pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
+    let worker = core.completer().clone();
+    let weak = Arc::downgrade(core);
+    let name = "oxisycl-cuda-complete".to_owned();
+    spawn(name, move || {
+        make_naps_exact();
+        let mut last_progress = Instant::now();
+        while let Some(core) = weak.upgrade() {
+            let progress = look(&core);
+            let has_tasks = core.has_tasks();
+            drop(core);
+            if progress {
+                last_progress = Instant::now();
+            }
+            let idle = last_progress.elapsed();
+            if has_tasks || idle < LINGER {
+                std::thread::sleep((idle / 8).clamp(SHORTEST_NAP, LONGEST_NAP));
+            } else {
+                worker.sleep(|| weak.upgrade().is_none_or(|core| core.has_tasks()));
+                last_progress = Instant::now();
+            }
+        }
+    })
+}
+
+/// Ends what can end. Whether anything did.
+fn look(core: &Arc<Gpu>) -> bool {
+    let mut progress = advance::tell_dead(core);
+    for stream in core.streams() {
+        if !stream.is_empty() {
+            progress |= advance::drain(&stream, true);
+        }
+    }
+    if core.clock.is_stale()
+        && let Ok(_entered) = core.context.enter()
+    {
+        let _ = core.clock.renew(&core.context, core.utility);
+    }
+    progress
+}
+
+/// The system lets short sleeps of a thread end late, to save power; 50 us by default on Linux.
+#[cfg(target_os = "linux")]
+fn make_naps_exact() {
+    // SAFETY: changes only how exactly the calling thread's timers are kept.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make_naps_exact() {}

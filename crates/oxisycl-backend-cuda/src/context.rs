@@ -1,0 +1,193 @@
+//! The primary context of one device: making it current, its events, and the loss of the device.
+//!
+//! Invariants:
+//! - The context is retained as long as this object lives, and everything made in it holds this object.
+//! - Once `lost` is set it stays set, and nothing of the context is used for work again.
+//! - A call leaves the calling thread's current context as it found it, so that other users of the driver are not disturbed.
+
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{BackendError, MemoryId};
+use parking_lot::Mutex;
+
+use crate::error::DriverError;
+use crate::fork;
+use crate::sys::{Driver, EVENT_DEFAULT, EVENT_DISABLE_TIMING, RawContext, RawDevice, RawEvent, code};
+
+pub(crate) struct Context {
+    pub(crate) driver: Arc<Driver>,
+    pub(crate) device: RawDevice,
+    pub(crate) raw: RawContext,
+    /// The device's name, for messages.
+    pub(crate) name: String,
+    /// The device's memory.
+    pub(crate) memory: MemoryId,
+    lost: OnceLock<String>,
+    /// Says what the device was doing, when it is found to be lost.
+    suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
+    generation: u32,
+    plain_events: Mutex<Vec<RawEvent>>,
+    timed_events: Mutex<Vec<RawEvent>>,
+}
+
+/// While it lives, the context is current on this thread.
+pub(crate) struct Entered<'a> {
+    context: &'a Context,
+    is_pushed: bool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.is_pushed {
+            let mut popped = RawContext::NULL;
+            // SAFETY: pushed by `enter` on this thread, as a guard cannot change threads (it is used as a local only).
+            let _ = unsafe { self.context.driver.ctx_pop_current(&raw mut popped) };
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn new(driver: Arc<Driver>, device: RawDevice, name: String) -> Result<Self, DriverError> {
+        fork::watch();
+        let mut raw = RawContext::NULL;
+        // SAFETY: `device` came from `cuDeviceGet`.
+        unsafe { driver.primary_ctx_retain(&raw mut raw, device) }?;
+        Ok(Self {
+            driver,
+            device,
+            raw,
+            name,
+            memory: MemoryId::unique(),
+            lost: OnceLock::new(),
+            suspects: OnceLock::new(),
+            generation: fork::generation(),
+            plain_events: Mutex::default(),
+            timed_events: Mutex::default(),
+        })
+    }
+
+    /// Makes the context current on this thread.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Entered<'_>, BackendError> {
+        self.check_alive()?;
+        self.enter_anyway().map_err(|error| self.fail(error))
+    }
+
+    /// The same also if the device is lost, for giving things back.
+    pub(crate) fn enter_anyway(&self) -> Result<Entered<'_>, DriverError> {
+        let mut current = RawContext::NULL;
+        // SAFETY: writes a handle.
+        unsafe { self.driver.ctx_get_current(&raw mut current) }?;
+        let is_pushed = current != self.raw;
+        if is_pushed {
+            // SAFETY: the context is retained by `self`.
+            unsafe { self.driver.ctx_push_current(self.raw) }?;
+        }
+        Ok(Entered { context: self, is_pushed })
+    }
+
+    /// An error if the device is lost, or if this is a forked child, for which the driver does not work.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<(), BackendError> {
+        if self.lost.get().is_none() && !self.is_foreign() { Ok(()) } else { Err(self.lost_error()) }
+    }
+
+    /// Whether this is another process than the one that made the context.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
+    /// The error of every call after the device was lost.
+    pub(crate) fn lost_error(&self) -> BackendError {
+        let forked = || "the process was forked after the driver had been initialised".to_owned();
+        let reason = if self.is_foreign() { forked() } else { self.lost.get().cloned().unwrap_or_default() };
+        BackendError::DeviceLost { device: self.name.clone(), reason }
+    }
+
+    /// Sets who is asked what the device was doing when it is found to be lost.
+    pub(crate) fn set_suspects(&self, suspects: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        let _ = self.suspects.set(Box::new(suspects));
+    }
+
+    /// Turns a failed call into the contract's error. Marks the device as lost if it is. Must not be called with a stream's lock
+    /// held.
+    pub(crate) fn fail(&self, error: DriverError) -> BackendError {
+        if error.is_sticky() {
+            self.lose(error);
+        }
+        if self.is_lost() { self.lost_error() } else { error.to_backend(&self.driver) }
+    }
+
+    /// Marks the device as lost, whatever the error. Must not be called with a stream's lock held.
+    pub(crate) fn give_up(&self, error: DriverError) {
+        self.lose(error);
+    }
+
+    fn lose(&self, error: DriverError) {
+        if self.is_lost() {
+            return;
+        }
+        let what = format!("{} ({}, found by {})", error.meaning(&self.driver), error.code, error.call);
+        let suspects = self.suspects.get().and_then(|suspects| suspects());
+        let reason = match suspects {
+            Some(suspects) => format!("{what} in {suspects}"),
+            None if error.code == code::DEINITIALIZED => "the process is ending".to_owned(),
+            None => what,
+        };
+        if self.lost.set(reason).is_ok() && error.code != code::DEINITIALIZED {
+            tracing::debug!(device = %self.name, "lost: {}", self.lost.get().map_or("", String::as_str));
+        }
+    }
+
+    /// An event without times. The context is current.
+    pub(crate) fn take_plain_event(&self) -> Result<RawEvent, DriverError> {
+        self.take_event(&self.plain_events, EVENT_DISABLE_TIMING)
+    }
+
+    /// An event with times. The context is current.
+    pub(crate) fn take_timed_event(&self) -> Result<RawEvent, DriverError> {
+        self.take_event(&self.timed_events, EVENT_DEFAULT)
+    }
+
+    fn take_event(&self, pool: &Mutex<Vec<RawEvent>>, flags: u32) -> Result<RawEvent, DriverError> {
+        if let Some(event) = pool.lock().pop() {
+            return Ok(event);
+        }
+        let mut event = RawEvent::NULL;
+        // SAFETY: the caller has made the context current.
+        unsafe { self.driver.event_create(&raw mut event, flags) }?;
+        Ok(event)
+    }
+
+    /// Takes an event back. It may be waited for still: a wait takes the state at its own call.
+    pub(crate) fn return_plain_event(&self, event: RawEvent) {
+        self.plain_events.lock().push(event);
+    }
+
+    pub(crate) fn return_timed_event(&self, event: RawEvent) {
+        self.timed_events.lock().push(event);
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.is_foreign() {
+            return;
+        }
+        if let Ok(_entered) = self.enter_anyway() {
+            let events = [&self.plain_events, &self.timed_events].map(|pool| std::mem::take(&mut *pool.lock()));
+            for event in events.into_iter().flatten() {
+                // SAFETY: made by `take_event`, and in the pool, so that nobody else has it.
+                let _ = unsafe { self.driver.event_destroy(event) };
+            }
+        }
+        // SAFETY: retained once in `new`. At the end of the process this fails, which does no harm.
+        let _ = unsafe { self.driver.primary_ctx_release(self.device) };
+    }
+}

@@ -1,0 +1,79 @@
+//! One GPU.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, Queue, QueueOptions};
+use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_types::BackendKind;
+
+use crate::clock;
+use crate::gpu::Gpu;
+use crate::info;
+use crate::memory::CudaMemory;
+use crate::module::{CudaModule, ModuleHandle};
+use crate::queue::CudaQueue;
+
+pub(crate) struct CudaDevice {
+    pub(crate) core: Arc<Gpu>,
+    info: DeviceInfo,
+    memory: Arc<dyn Memory>,
+    targets: Vec<ImageTarget>,
+}
+
+impl CudaDevice {
+    pub(crate) fn new(core: Arc<Gpu>, info: DeviceInfo, facts: &info::Facts) -> Self {
+        let memory = Arc::new(CudaMemory::new(core.clone(), facts.has_managed_memory));
+        Self { core, info, memory, targets: info::image_targets(facts.sm) }
+    }
+}
+
+impl Device for CudaDevice {
+    fn backend(&self) -> BackendKind {
+        BackendKind::Cuda
+    }
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+
+    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        let what = "sub-devices (the driver does not split a GPU)".to_owned();
+        Err(BackendError::Unsupported { device: self.info.name.clone(), what })
+    }
+
+    fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        Ok(Arc::new(CudaQueue::new(&self.core, *options)?))
+    }
+
+    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
+        let reaches = |memory| self.core.fleet.can_reach(&self.core.context, memory);
+        reaches(source) && reaches(target)
+    }
+
+    fn timestamp(&self) -> u64 {
+        clock::now()
+    }
+
+    fn image_targets(&self) -> &[ImageTarget] {
+        &self.targets
+    }
+
+    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+        if !self.targets.contains(&image.target) {
+            let what = format!("device images for {}", image.target);
+            return Err(BackendError::Unsupported { device: self.info.name.clone(), what });
+        }
+        // SAFETY: by the contract of this function.
+        let module = unsafe { CudaModule::load_image(&self.core.context, image) }?;
+        Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    fn native(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}

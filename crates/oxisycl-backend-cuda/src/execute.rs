@@ -1,0 +1,120 @@
+//! Putting one command on a stream: the driver calls behind each kind of command.
+
+use std::ffi::{c_int, c_void};
+
+use oxisycl_backend::{Advice, Command, KernelCommand};
+use oxisycl_types::DeviceLaunch;
+use smallvec::{SmallVec, smallvec};
+
+use crate::emitter::Emitter;
+use crate::error::DriverError;
+use crate::fill;
+use crate::module::CudaKernel;
+use crate::record_pool::Slot;
+use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, advice};
+use crate::task::CudaTask;
+use crate::transfer;
+
+/// Makes the calls. The context is current. On an error those that succeeded have left their work on the stream.
+pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    match &task.command {
+        Command::Kernel(command) => launch(task, command, emitter),
+        Command::Copy(copy) => transfer::copy(&task.core, copy, emitter),
+        Command::Fill(command) => fill::fill(&task.core, command, emitter),
+        Command::Prefetch { pointer, size } => prefetch(task, *pointer as DevicePointer, *size, emitter),
+        Command::Advise { pointer, size, advice } => advise(task, *pointer as DevicePointer, *size, *advice),
+        _ => Ok(()),
+    }
+}
+
+fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    // Both were made sure of when the command was accepted.
+    let Some(kernel) = command.code.as_deref().and_then(CudaKernel::of) else { return Ok(()) };
+    let Some(shape) = &task.shape else { return Ok(()) };
+    let record = if kernel.may_panic { record_of(task)?.address() } else { 0 };
+    let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
+    let [block_x, block_y, block_z] = shape.block;
+    shape.for_each_grid(|grid| {
+        let launch = DeviceLaunch { record, ..grid.launch };
+        let mut parameters = [(&raw const launch).cast_mut().cast::<c_void>(), arguments];
+        let [grid_x, grid_y, grid_z] = grid.blocks;
+        emitter.call(|driver, stream| {
+            // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image
+            // promises (checked at loading and at acceptance), which the driver copies; what the arguments point to is valid by the
+            // enqueuer's promise.
+            unsafe {
+                driver.launch_kernel(
+                    kernel.function,
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    block_x,
+                    block_y,
+                    block_z,
+                    0,
+                    stream,
+                    parameters.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                )
+            }
+        })
+    })
+}
+
+/// The launch's panic record.
+fn record_of(task: &CudaTask) -> Result<Slot, DriverError> {
+    if let Some(slot) = task.record.get() {
+        return Ok(*slot);
+    }
+    let slot = task.core.records.take()?;
+    let _ = task.record.set(slot);
+    Ok(slot)
+}
+
+/// Hints are for managed memory, and may be ignored.
+fn prefetch(
+    task: &CudaTask,
+    pointer: DevicePointer,
+    size: usize,
+    emitter: &mut Emitter<'_>,
+) -> Result<(), DriverError> {
+    let context = &task.core.context;
+    if size == 0 || !transfer::is_managed(context, pointer) {
+        return Ok(());
+    }
+    let device = context.device;
+    heed(emitter.call(|driver, stream| {
+        // SAFETY: managed memory, valid by the enqueuer's promise.
+        let newer = unsafe { driver.mem_prefetch_async_v2(pointer, size, MemoryLocation::of(device), 0, stream) };
+        // SAFETY: as above.
+        newer.or_else(|| unsafe { driver.mem_prefetch_async(pointer, size, device, stream) }).unwrap_or(Ok(()))
+    }))
+}
+
+fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) -> Result<(), DriverError> {
+    let context = &task.core.context;
+    if size == 0 || !transfer::is_managed(context, pointer) {
+        return Ok(());
+    }
+    let own = context.device;
+    let calls: SmallVec<[(c_int, RawDevice); 2]> = match hint {
+        Advice::Reset => smallvec![(advice::UNSET_READ_MOSTLY, own), (advice::UNSET_PREFERRED_LOCATION, own)],
+        Advice::ReadMostly => smallvec![(advice::SET_READ_MOSTLY, own)],
+        Advice::PreferDevice => smallvec![(advice::SET_PREFERRED_LOCATION, own)],
+        Advice::PreferHost => smallvec![(advice::SET_PREFERRED_LOCATION, DEVICE_CPU)],
+        _ => smallvec![],
+    };
+    for (hint, device) in calls {
+        let driver = &context.driver;
+        // SAFETY: managed memory, valid by the enqueuer's promise.
+        let newer = unsafe { driver.mem_advise_v2(pointer, size, hint, MemoryLocation::of(device)) };
+        // SAFETY: as above.
+        heed(newer.or_else(|| unsafe { driver.mem_advise(pointer, size, hint, device) }).unwrap_or(Ok(())))?;
+    }
+    Ok(())
+}
+
+/// A hint that the driver does not take is no error, unless the device is lost.
+fn heed(result: Result<(), DriverError>) -> Result<(), DriverError> {
+    result.or_else(|error| if error.is_sticky() { Err(error) } else { Ok(()) })
+}

@@ -1,0 +1,93 @@
+//! The devices of a platform, as far as they see each other's memory.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::MemoryId;
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::sys::{Driver, RawContext, RawDevice};
+
+/// One device.
+struct Member {
+    memory: MemoryId,
+    context: RawContext,
+    device: RawDevice,
+}
+
+#[derive(Default)]
+pub(crate) struct Fleet {
+    /// Set once, when all devices are known.
+    members: OnceLock<Vec<Member>>,
+    /// Pairs of devices of which the first may access the second.
+    reachable: OnceLock<HashSet<(RawDevice, RawDevice)>>,
+    /// Pairs of contexts between which direct access was asked for.
+    enabled: Mutex<Vec<(RawContext, RawContext)>>,
+}
+
+impl Fleet {
+    /// Tells which devices there are.
+    pub(crate) fn set(&self, contexts: &[Arc<Context>]) {
+        let member =
+            |context: &Arc<Context>| Member { memory: context.memory, context: context.raw, device: context.device };
+        let mut reachable = HashSet::new();
+        for from in contexts {
+            for to in contexts {
+                if from.device != to.device && can_access(&from.driver, from.device, to.device) {
+                    reachable.insert((from.device, to.device));
+                }
+            }
+        }
+        let _ = self.members.set(contexts.iter().map(member).collect());
+        let _ = self.reachable.set(reachable);
+    }
+
+    /// The context whose memory that is; `None` for the host's.
+    pub(crate) fn context_of(&self, memory: MemoryId) -> Option<RawContext> {
+        if memory == MemoryId::HOST { None } else { self.member(memory).map(|member| member.context) }
+    }
+
+    /// Whether `own` can copy from or to that memory.
+    pub(crate) fn can_reach(&self, own: &Context, memory: MemoryId) -> bool {
+        if memory == MemoryId::HOST || memory == own.memory {
+            return true;
+        }
+        let reachable = self.reachable.get();
+        self.member(memory)
+            .is_some_and(|member| reachable.is_some_and(|pairs| pairs.contains(&(own.device, member.device))))
+    }
+
+    fn member(&self, memory: MemoryId) -> Option<&Member> {
+        self.members.get()?.iter().find(|member| member.memory == memory)
+    }
+
+    /// Lets the devices of two contexts access each other directly, if they can: their copies work without it, too, but slower.
+    /// `current` is current.
+    pub(crate) fn enable_peers(&self, current: &Context, one: RawContext, other: RawContext) {
+        let pair = (one, other);
+        let mut enabled = self.enabled.lock();
+        if enabled.contains(&pair) {
+            return;
+        }
+        enabled.push(pair);
+        for (from, to) in [pair, (other, one)] {
+            let driver = &current.driver;
+            let mut popped = RawContext::NULL;
+            // SAFETY: both contexts are retained by their devices, whose memory the caller's command uses. What is pushed is popped.
+            unsafe {
+                if driver.ctx_push_current(from).is_ok() {
+                    // It may be enabled already, by another user of the driver.
+                    let _ = driver.ctx_enable_peer_access(to, 0);
+                    let _ = driver.ctx_pop_current(&raw mut popped);
+                }
+            }
+        }
+    }
+}
+
+fn can_access(driver: &Driver, device: RawDevice, peer: RawDevice) -> bool {
+    let mut can = 0;
+    // SAFETY: writes a number; both are devices of this driver.
+    unsafe { driver.device_can_access_peer(&raw mut can, device, peer) }.is_ok() && can != 0
+}

@@ -1,0 +1,185 @@
+//! What all queues of one device share: the context, its pools, the tasks that wait for a host thread, and the threads themselves.
+//!
+//! Two threads per device start with the first command that needs them, and end when the device is gone. The *completer* tells
+//! completions; it never waits for a single stream, so one long kernel holds nothing else up. The *copier* executes transfers of
+//! memory that the driver does not know, which block.
+//!
+//! Invariant: a task that was accepted is on a stream, in one of the two lists here, or on the list of what it waits for.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use oxisycl_backend::BackendError;
+use parking_lot::Mutex;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::error::DriverError;
+use crate::fill_kernels::FillKernels;
+use crate::fleet::Fleet;
+use crate::record_pool::RecordPool;
+use crate::stream::Stream;
+use crate::sys::{RawStream, STREAM_NON_BLOCKING};
+use crate::task::CudaTask;
+use crate::thread::Worker;
+
+pub(crate) struct Gpu {
+    pub(crate) context: Arc<Context>,
+    pub(crate) records: RecordPool,
+    pub(crate) clock: Clock,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) fill_kernels: FillKernels,
+    /// A stream for what is waited for at once: transfers of the copier, zeroing, the clock.
+    pub(crate) utility: RawStream,
+    streams: Mutex<Vec<Weak<Stream>>>,
+    copies: Mutex<VecDeque<Arc<CudaTask>>>,
+    n_copies: AtomicUsize,
+    dead: Mutex<Vec<Arc<CudaTask>>>,
+    n_dead: AtomicUsize,
+    n_pending: AtomicUsize,
+    n_accepted: AtomicU64,
+    completer: Arc<Worker>,
+    copier: Arc<Worker>,
+}
+
+impl Gpu {
+    pub(crate) fn new(context: Arc<Context>, fleet: Arc<Fleet>) -> Result<Arc<Self>, BackendError> {
+        let fail = |error: DriverError| context.fail(error);
+        let _entered = context.enter()?;
+        let mut utility = RawStream::NULL;
+        // SAFETY: the context is current.
+        unsafe { context.driver.stream_create_with_priority(&raw mut utility, STREAM_NON_BLOCKING, 0) }
+            .map_err(fail)?;
+        let core = Arc::new(Self {
+            records: RecordPool::new(context.clone()).map_err(fail)?,
+            clock: Clock::new(),
+            fleet,
+            fill_kernels: FillKernels::default(),
+            utility,
+            streams: Mutex::default(),
+            copies: Mutex::default(),
+            n_copies: AtomicUsize::new(0),
+            dead: Mutex::default(),
+            n_dead: AtomicUsize::new(0),
+            n_pending: AtomicUsize::new(0),
+            n_accepted: AtomicU64::new(0),
+            completer: Arc::default(),
+            copier: Arc::default(),
+            context: context.clone(),
+        });
+        let weak = Arc::downgrade(&core);
+        context.set_suspects(move || weak.upgrade().and_then(|core| core.suspects()));
+        Ok(core)
+    }
+
+    pub(crate) fn add_stream(&self, stream: &Arc<Stream>) {
+        let mut streams = self.streams.lock();
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(Arc::downgrade(stream));
+    }
+
+    /// The streams that somebody still needs.
+    pub(crate) fn streams(&self) -> Vec<Arc<Stream>> {
+        self.streams.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// A number for a new task: larger than those of all earlier ones.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.n_accepted.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts a task that is about to be accepted, and makes sure that somebody will tell its completion.
+    pub(crate) fn expect_task(self: &Arc<Self>) -> Result<(), BackendError> {
+        // Sequentially consistent with the completer's going to sleep: it sees the task, or we see it sleep.
+        self.n_pending.fetch_add(1, Ordering::SeqCst);
+        let woken = self.completer.wake(|| crate::completer::start(self));
+        woken.inspect_err(|_| self.forget_task()).map_err(|error| self.no_thread(&error))
+    }
+
+    /// A task has ended, or was refused.
+    pub(crate) fn forget_task(&self) {
+        self.n_pending.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether there are tasks that have not ended.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.n_pending.load(Ordering::SeqCst) > 0
+    }
+
+    pub(crate) fn completer(&self) -> &Arc<Worker> {
+        &self.completer
+    }
+
+    pub(crate) fn copier(&self) -> &Arc<Worker> {
+        &self.copier
+    }
+
+    /// Hands a transfer to the copier, or to a thread that helps. Its dependencies have ended.
+    pub(crate) fn push_copy(self: &Arc<Self>, task: Arc<CudaTask>) {
+        self.copies.lock().push_back(task);
+        self.n_copies.fetch_add(1, Ordering::SeqCst);
+        // Without a thread of its own, the completer does it.
+        let _ = self.copier.wake(|| crate::copier::start(self));
+    }
+
+    /// The next transfer to execute.
+    pub(crate) fn pop_copy(&self) -> Option<Arc<CudaTask>> {
+        if !self.has_copies() {
+            return None;
+        }
+        let task = self.copies.lock().pop_front()?;
+        self.n_copies.fetch_sub(1, Ordering::SeqCst);
+        Some(task)
+    }
+
+    pub(crate) fn has_copies(&self) -> bool {
+        self.n_copies.load(Ordering::SeqCst) > 0
+    }
+
+    /// Keeps a task that will not run, and whose dependencies have ended, for the completer.
+    pub(crate) fn push_dead(&self, task: Arc<CudaTask>) {
+        self.dead.lock().push(task);
+        self.n_dead.fetch_add(1, Ordering::Release);
+    }
+
+    /// The tasks that will not run and only have to be told so.
+    pub(crate) fn take_dead(&self) -> Vec<Arc<CudaTask>> {
+        if self.n_dead.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let dead = std::mem::take(&mut *self.dead.lock());
+        self.n_dead.fetch_sub(dead.len(), Ordering::Release);
+        dead
+    }
+
+    fn no_thread(&self, error: &std::io::Error) -> BackendError {
+        let reason = format!("no thread could be started: {error}");
+        BackendError::DeviceLost { device: self.context.name.clone(), reason }
+    }
+
+    /// The kernel that made the device fail, as far as that can be told: the first one that is not known to have finished.
+    fn suspects(&self) -> Option<String> {
+        let tasks: Vec<_> = self.streams().iter().map(|stream| stream.suspects()).collect();
+        let n_kernels: usize = tasks.iter().map(Vec::len).sum();
+        let first = tasks.iter().filter_map(|tasks| tasks.first()).min_by_key(|task| task.number)?;
+        Some(match n_kernels {
+            1 => first.command.to_string(),
+            n => format!("{}, or in one of the {} kernels enqueued after it", first.command, n - 1),
+        })
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        self.completer.close();
+        self.copier.close();
+        if self.context.is_foreign() {
+            return;
+        }
+        if let Ok(_entered) = self.context.enter_anyway() {
+            // SAFETY: made by `new`; whoever uses it waits for it.
+            let _ = unsafe { self.context.driver.stream_destroy(self.utility) };
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! How an index space becomes grids of blocks.
+//!
+//! The grid's `x` is the innermost dimension. A launch that is larger than a grid can be is cut into several, which the kernels see
+//! by `begin` and `end` only. Pure arithmetic; calls nobody.
+
+use oxisycl_types::{DeviceLaunch, LaunchRange};
+
+/// Most blocks of a grid in `x`, `y` and `z`.
+const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+/// Most threads of a block in `z`.
+const MAX_BLOCK_Z: u64 = 64;
+/// Threads of a block in `x` before other dimensions get any: a warp, so that rows are read as a whole.
+const ROW: u64 = 32;
+/// More grids than this are refused: no device would see the end of such a launch.
+const MAX_GRIDS: u64 = 1 << 16;
+
+/// How a launch is cut up. Dimensions are in the order `x`, `y`, `z`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LaunchShape {
+    /// Threads of a block.
+    pub(crate) block: [u32; 3],
+    /// Work-items of the launch.
+    extent: [u64; 3],
+    /// Work-items of the largest grid.
+    step: [u64; 3],
+    offset: [u64; 3],
+}
+
+/// One grid of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Grid {
+    /// Blocks in `x`, `y` and `z`.
+    pub(crate) blocks: [u32; 3],
+    /// What the kernel is given, without the record.
+    pub(crate) launch: DeviceLaunch,
+}
+
+impl LaunchShape {
+    /// The shape for blocks of at most `threads`, or `None` if the launch is beyond every limit.
+    pub(crate) fn new(range: &LaunchRange, threads: u32) -> Option<Self> {
+        let extent = reversed(range.extent);
+        let offset = reversed(range.offset);
+        let block = block(extent, u64::from(threads.max(1)));
+        let step: [u64; 3] = std::array::from_fn(|d| MAX_GRID[d] * block[d]);
+        let mut n_grids = 1u64;
+        for dimension in 0..3 {
+            offset[dimension].checked_add(extent[dimension])?;
+            n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
+        }
+        (n_grids <= MAX_GRIDS).then(|| Self { block: block.map(|n| n as u32), extent, step, offset })
+    }
+
+    /// Calls `launch` for each grid, until it fails.
+    pub(crate) fn for_each_grid<E>(&self, mut launch: impl FnMut(&Grid) -> Result<(), E>) -> Result<(), E> {
+        let [mut x, mut y, mut z] = [0; 3];
+        loop {
+            launch(&self.grid([x, y, z]))?;
+            x += self.step[0];
+            if x >= self.extent[0] {
+                (x, y) = (0, y + self.step[1]);
+            }
+            if y >= self.extent[1] {
+                (y, z) = (0, z + self.step[2]);
+            }
+            if z >= self.extent[2] {
+                return Ok(());
+            }
+        }
+    }
+
+    fn grid(&self, first: [u64; 3]) -> Grid {
+        let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
+        let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
+        let end: [u64; 3] = std::array::from_fn(|d| begin[d] + items[d]);
+        Grid {
+            blocks: std::array::from_fn(|d| items[d].div_ceil(u64::from(self.block[d])) as u32),
+            launch: DeviceLaunch {
+                begin: outermost_first(begin),
+                end: outermost_first(end),
+                offset: outermost_first(self.offset),
+                extent: outermost_first(self.extent),
+                record: 0,
+            },
+        }
+    }
+}
+
+/// Innermost first.
+fn reversed([a, b, c]: [usize; 3]) -> [u64; 3] {
+    [c as u64, b as u64, a as u64]
+}
+
+fn outermost_first([x, y, z]: [u64; 3]) -> [u64; 3] {
+    [z, y, x]
+}
+
+/// A block for the extent: whole warps along `x` first, then `y` and `z`, then what is left to `x` again.
+fn block(extent: [u64; 3], threads: u64) -> [u64; 3] {
+    if extent[1] == 1 && extent[2] == 1 {
+        return [threads.min(extent[0].min(threads).next_multiple_of(ROW)), 1, 1];
+    }
+    // Powers of two, so that the product meets the limit.
+    let limit = 1 << threads.ilog2();
+    let fit = |extent: u64, most: u64| extent.min(most).next_power_of_two().min(most);
+    let x = fit(extent[0], ROW.min(limit));
+    let y = fit(extent[1], limit / x);
+    let z = fit(extent[2], (limit / (x * y)).min(MAX_BLOCK_Z));
+    [fit(extent[0], limit / (y * z)), y, z]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(extent: [usize; 3], offset: [usize; 3]) -> LaunchRange {
+        LaunchRange { dimensions: 3, extent, offset }
+    }
+
+    fn shape(extent: [usize; 3], threads: u32) -> LaunchShape {
+        LaunchShape::new(&range(extent, [0; 3]), threads).expect("within the limits")
+    }
+
+    #[test]
+    fn rows_stay_together_and_blocks_stay_full() {
+        assert_eq!(shape([1, 1, 1 << 20], 256).block, [256, 1, 1]);
+        assert_eq!(shape([1, 1, 1], 256).block, [32, 1, 1]);
+        assert_eq!(shape([1, 1, 40], 256).block, [64, 1, 1]);
+        assert_eq!(shape([1, 1000, 1000], 256).block, [32, 8, 1]);
+        assert_eq!(shape([1, 2, 1000], 256).block, [128, 2, 1]);
+        assert_eq!(shape([1, 1000, 3], 256).block, [4, 64, 1]);
+        assert_eq!(shape([100, 2, 2], 256).block, [2, 2, 64]);
+        assert_eq!(shape([1000, 1, 1], 1024).block, [1, 1, 64]);
+    }
+
+    #[test]
+    fn blocks_keep_to_the_kernels_limit() {
+        for threads in [1, 2, 31, 32, 100, 1024] {
+            for extent in [[1, 1, 5000], [1, 70, 90], [7, 9, 11], [1, 1, 1]] {
+                let block = shape(extent, threads).block;
+                assert!(block.iter().product::<u32>() <= threads.max(1), "{block:?} for {threads}");
+            }
+        }
+    }
+
+    /// Adds up the items of all grids, after checking that each is within the limits.
+    fn count(shape: &LaunchShape) -> (u32, u128) {
+        let (mut n_grids, mut n_items) = (0, 0u128);
+        let counted: Result<(), ()> = shape.for_each_grid(|grid| {
+            for d in 0..3 {
+                assert!(u64::from(grid.blocks[d]) <= MAX_GRID[d] && grid.blocks[d] > 0);
+                let items = grid.launch.end[2 - d] - grid.launch.begin[2 - d];
+                assert_eq!(u64::from(grid.blocks[d]), items.div_ceil(u64::from(shape.block[d])));
+            }
+            let items = (0..3).map(|d| u128::from(grid.launch.end[d] - grid.launch.begin[d])).product::<u128>();
+            (n_grids, n_items) = (n_grids + 1, n_items + items);
+            Ok(())
+        });
+        assert_eq!(counted, Ok(()));
+        (n_grids, n_items)
+    }
+
+    #[test]
+    fn large_launches_become_several_grids_that_cover_them() {
+        let most_y = 65_535 * 8;
+        assert_eq!(count(&shape([1, most_y, 64], 256)), (1, most_y as u128 * 64));
+        assert_eq!(count(&shape([1, most_y + 1, 64], 256)), (2, (most_y as u128 + 1) * 64));
+        assert_eq!(count(&shape([70_000, 1, 1], 1)), (2, 70_000));
+        let line = (1usize << 31) * 256 * 3;
+        assert_eq!(count(&shape([1, 1, line], 256)), (4, line as u128));
+        assert_eq!(count(&shape([200_000, 600_000, 2], 256)).1, 200_000 * 600_000 * 2);
+    }
+
+    #[test]
+    fn the_offset_is_in_begin_and_end() {
+        let shape = LaunchShape::new(&range([5, 3, 11], [2, 1, 4]), 64).expect("within the limits");
+        let _: Result<(), ()> = shape.for_each_grid(|grid| {
+            assert_eq!((grid.launch.begin, grid.launch.end), ([2, 1, 4], [7, 4, 15]));
+            assert_eq!((grid.launch.offset, grid.launch.extent), ([2, 1, 4], [5, 3, 11]));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn launches_beyond_every_limit_are_refused() {
+        assert_eq!(LaunchShape::new(&range([1 << 40, 1 << 40, 1], [0; 3]), 256), None);
+        assert_eq!(LaunchShape::new(&range([1, 1, 2], [0, 0, usize::MAX]), 256), None);
+    }
+}

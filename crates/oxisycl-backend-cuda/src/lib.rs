@@ -1,0 +1,61 @@
+//! NVIDIA GPUs as an OxiSYCL backend, through the CUDA driver that is found at run time.
+//!
+//! Needs no toolkit, neither to build nor to run: the driver library is loaded when platforms are first asked for ([`CudaBackend`]),
+//! and without one there is no platform. Device images are PTX.
+//!
+//! A command goes through these parts: `queue` sorts its dependencies and makes a `task`; the task is put on a `stream` behind
+//! events of its dependencies by `execute` (`launch_shape`, `transfer`, `fill`); the `completer` thread, or a thread that waits, asks
+//! the driver how far the stream has come and `advance`s: tasks end in order, completions are told, what waited goes on.
+//!
+//! Invariants:
+//! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.
+//! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, and no completion runs on a thread of the driver.
+//! - What comes back from a device is not trusted.
+//! - A lost device loses its own commands only, and every later call on it names the kernel that was the first not known to have
+//!   finished.
+//!
+//! Differences from the contract's letter, which follow from how the device works:
+//! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel
+//!   panicked), the command has run on what that left. It is memory-safe on any data; it is told as failed with
+//!   [`CommandFailure::spoiled`](oxisycl_backend::CommandFailure::spoiled), and what it wrote counts as lost. A command that is
+//!   enqueued after the failure is known does not run.
+//! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the host once
+//!   their dependencies have ended, since the driver's own calls for such memory wait for the device. Commands that depend on them
+//!   are held back until then.
+//! - The driver keeps about a thousand launches per stream; beyond that, enqueuing waits until the device has begun the oldest.
+//!
+//! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
+
+mod advance;
+mod backend;
+mod box_shape;
+mod clock;
+mod completer;
+mod context;
+mod copier;
+mod device;
+mod emitter;
+mod error;
+mod execute;
+mod fill;
+mod fill_kernels;
+mod fleet;
+mod fork;
+mod gpu;
+mod host_transfer;
+mod info;
+mod launch_shape;
+mod memory;
+mod module;
+mod native;
+mod panic_report;
+mod queue;
+mod record_pool;
+mod stream;
+mod sys;
+mod task;
+mod thread;
+mod transfer;
+
+pub use backend::CudaBackend;
+pub use native::{native_context, native_device, native_streams};

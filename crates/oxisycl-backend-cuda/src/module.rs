@@ -1,0 +1,307 @@
+//! Device images that the driver has taken, and their kernels.
+//!
+//! Invariant: a module stays loaded as long as one of its kernels is held, which commands do until they have completed.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, LoadedKernel, Module};
+use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_types::DeviceLaunch;
+
+use crate::context::Context;
+use crate::error::{DriverError, version_text};
+use crate::sys::{self, RawFunction, RawModule, code, jit};
+
+/// Bytes of each of the driver's logs.
+const LOG_SIZE: usize = 8 << 10;
+/// Work-items of a work-group, unless the kernel takes fewer. Measured to be as good as any for kernels without local memory.
+const BLOCK: c_int = 256;
+
+/// A loaded image.
+pub(crate) struct CudaModule {
+    pub(crate) context: Arc<Context>,
+    raw: RawModule,
+    promises: Promises,
+}
+
+/// What an image says of its code.
+#[derive(Default)]
+pub(crate) struct Promises {
+    /// By symbol.
+    kernels: HashMap<String, Promise>,
+    pub(crate) sites: Vec<PanicSite>,
+}
+
+/// What an image says of one kernel.
+#[derive(Clone, Copy)]
+struct Promise {
+    parameters: ParameterLayout,
+    may_panic: bool,
+}
+
+/// A kernel of a loaded image.
+pub(crate) struct CudaKernel {
+    pub(crate) module: Arc<CudaModule>,
+    pub(crate) function: RawFunction,
+    pub(crate) symbol: String,
+    pub(crate) parameters: ParameterLayout,
+    /// Whether launches need a panic record.
+    pub(crate) may_panic: bool,
+    /// Most work-items of a work-group.
+    pub(crate) max_threads: u32,
+    /// Work-items of a work-group, if the launch does not say.
+    pub(crate) block_threads: u32,
+}
+
+impl CudaModule {
+    /// Hands code to the driver. The code is PTX, or anything else that the driver takes.
+    ///
+    /// # Safety
+    /// The code is what the device compiler made, or the user has vouched for it.
+    pub(crate) unsafe fn load(context: &Arc<Context>, code: &[u8], promises: Promises) -> Result<Self, BackendError> {
+        let _entered = context.enter()?;
+        let mut text = Vec::with_capacity(code.len() + 1);
+        text.extend_from_slice(code);
+        text.push(0);
+        let (mut info, mut errors) = (vec![0u8; LOG_SIZE], vec![0u8; LOG_SIZE]);
+        let mut options = [
+            jit::INFO_LOG_BUFFER,
+            jit::INFO_LOG_BUFFER_SIZE_BYTES,
+            jit::ERROR_LOG_BUFFER,
+            jit::ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        let size = ptr::without_provenance_mut::<c_void>(LOG_SIZE);
+        let mut values = [info.as_mut_ptr().cast(), size, errors.as_mut_ptr().cast(), size];
+        let mut raw = RawModule::NULL;
+        // SAFETY: the context is current; the code ends with a NUL byte; options and values are four each, and the buffers are as
+        // large as stated and outlive the call.
+        let loaded = unsafe {
+            context.driver.module_load_data_ex(
+                &raw mut raw,
+                text.as_ptr().cast(),
+                4,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        match loaded {
+            Ok(()) => Ok(Self { context: context.clone(), raw, promises }),
+            Err(error) => Err(refusal(context, error, code, &log_text(&errors))),
+        }
+    }
+
+    /// The same for an image.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
+        let promise = |kernel: &KernelEntry| Promise { parameters: kernel.parameters, may_panic: kernel.may_panic };
+        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
+        // SAFETY: by the contract of this function.
+        unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }
+    }
+
+    /// Where its kernels can panic.
+    pub(crate) fn sites(&self) -> &[PanicSite] {
+        &self.promises.sites
+    }
+
+    /// The function with that symbol. The context is current.
+    pub(crate) fn function(&self, symbol: &str) -> Result<RawFunction, DriverError> {
+        let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
+        let name = CString::new(symbol).map_err(|_| missing)?;
+        let mut function = RawFunction::NULL;
+        let driver = &self.context.driver;
+        // SAFETY: the module is loaded as long as `self` lives, and its context current.
+        unsafe { driver.module_get_function(&raw mut function, self.raw, name.as_ptr()) }?;
+        // Loaded now instead of by the first launch, which would wait for running kernels.
+        // SAFETY: as above.
+        if let Some(loaded) = unsafe { driver.func_load(function) } {
+            loaded?;
+        }
+        Ok(function)
+    }
+
+    fn check_parameters(
+        &self,
+        symbol: &str,
+        function: RawFunction,
+        layout: ParameterLayout,
+    ) -> Result<(), BackendError> {
+        let expected = [size_of::<DeviceLaunch>(), layout.size];
+        let n_parameters = if layout.size == 0 { 1 } else { 2 };
+        for index in 0..=n_parameters {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the function is of this module, and its context current.
+            let asked =
+                unsafe { self.context.driver.func_get_param_info(function, index, &raw mut offset, &raw mut size) };
+            let found = match asked {
+                None => return Ok(()),
+                Some(Ok(())) => Some(size),
+                Some(Err(_)) => None,
+            };
+            if found != (index < n_parameters).then(|| expected[index]) {
+                let found = found.map_or_else(|| "none".to_owned(), |size| format!("one of {size} bytes"));
+                let expected = if index < n_parameters { expected[index] } else { 0 };
+                let what = format!(
+                    "kernel \"{symbol}\", whose image promises {expected} bytes for parameter {index}; its code has {found}"
+                );
+                return Err(BackendError::Unsupported { device: self.context.name.clone(), what });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CudaModule {
+    fn drop(&mut self) {
+        if self.context.is_foreign() {
+            return;
+        }
+        if let Ok(_entered) = self.context.enter_anyway() {
+            // SAFETY: loaded by `load`; kernels, and through them commands, hold the module.
+            let _ = unsafe { self.context.driver.module_unload(self.raw) };
+        }
+    }
+}
+
+/// A module that hands out kernels which hold it.
+pub(crate) struct ModuleHandle(pub(crate) Arc<CudaModule>);
+
+impl Module for ModuleHandle {
+    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        let module = &self.0;
+        let context = &module.context;
+        let fail = |error: DriverError| match context.fail(error) {
+            BackendError::Driver { call, code, name } => {
+                BackendError::Driver { call, code, name: format!("{name} (kernel \"{symbol}\")") }
+            }
+            other => other,
+        };
+        let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
+        let promise = *module.promises.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let _entered = context.enter()?;
+        let function = module.function(symbol).map_err(fail)?;
+        module.check_parameters(symbol, function, promise.parameters)?;
+        let (mut max_threads, mut grid, mut block) = (0, 0, 0);
+        // SAFETY: the function is of a loaded module, whose context is current.
+        unsafe {
+            context
+                .driver
+                .func_get_attribute(&raw mut max_threads, sys::FUNCTION_MAX_THREADS, function)
+                .map_err(fail)?;
+            context
+                .driver
+                .occupancy_max_potential_block_size(&raw mut grid, &raw mut block, function, ptr::null(), 0, BLOCK)
+                .map_err(fail)?;
+        }
+        let max_threads = u32::try_from(max_threads).unwrap_or(1).max(1);
+        Ok(Arc::new(CudaKernel {
+            module: module.clone(),
+            function,
+            symbol: symbol.to_owned(),
+            parameters: promise.parameters,
+            may_panic: promise.may_panic,
+            max_threads,
+            block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
+        }))
+    }
+}
+
+impl LoadedKernel for CudaKernel {
+    fn max_work_group_size(&self) -> usize {
+        self.max_threads as usize
+    }
+}
+
+impl CudaKernel {
+    /// The kernel behind a handle, or `None` if it is another backend's.
+    pub(crate) fn of(code: &dyn LoadedKernel) -> Option<&Self> {
+        let code: &dyn Any = code;
+        code.downcast_ref()
+    }
+}
+
+impl fmt::Debug for CudaKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaKernel").field("symbol", &self.symbol).finish_non_exhaustive()
+    }
+}
+
+/// The error for code that the driver does not take, with its log.
+fn refusal(context: &Context, error: DriverError, code: &[u8], log: &str) -> BackendError {
+    let mut refused = context.fail(error);
+    if let BackendError::Driver { name, .. } = &mut refused {
+        if error.code == code::UNSUPPORTED_PTX_VERSION || (error.code == code::INVALID_PTX && log.contains("version")) {
+            let installed = version_text(context.driver.version);
+            match ptx_version(code) {
+                Some((major, minor)) => name.push_str(&format!(
+                    "; the image is PTX {major}.{minor}, which needs a driver for CUDA {} or later, and the installed \
+                     one is for CUDA {installed}",
+                    cuda_of_ptx(major, minor)
+                )),
+                None => name.push_str(&format!("; the installed driver is for CUDA {installed}")),
+            }
+        }
+        if !log.is_empty() {
+            name.push_str(&format!("; the driver's log: {log}"));
+        }
+    }
+    refused
+}
+
+fn log_text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}
+
+/// The version in the `.version` line of PTX.
+fn ptx_version(code: &[u8]) -> Option<(u32, u32)> {
+    let head = String::from_utf8_lossy(&code[..code.len().min(4096)]).into_owned();
+    let line = head.lines().find_map(|line| line.trim().strip_prefix(".version"))?;
+    let (major, minor) = line.trim().split_once('.')?;
+    let minor: String = minor.chars().take_while(char::is_ascii_digit).collect();
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The first CUDA version whose driver takes that PTX, as text.
+fn cuda_of_ptx(major: u32, minor: u32) -> String {
+    match (major, minor) {
+        (..=6, _) => "11.0".to_owned(),
+        (7, minor) => format!("11.{minor}"),
+        (8, minor @ ..=5) => format!("12.{minor}"),
+        (8, minor) => format!("12.{}", minor + 1),
+        (major, minor) => format!("{}.{minor}", major + 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_ptx_is_read_from_its_line() {
+        assert_eq!(ptx_version(b"// made by a compiler\n.version 8.4\n.target sm_70\n"), Some((8, 4)));
+        assert_eq!(ptx_version(b".version 7.7 // text\n"), Some((7, 7)));
+        assert_eq!(ptx_version(b"no ptx"), None);
+        assert_eq!(ptx_version(b".version x.y"), None);
+        assert_eq!(ptx_version(&[0xFF; 3]), None);
+    }
+
+    #[test]
+    fn every_ptx_version_has_its_first_toolkit() {
+        let found = [(6, 5), (7, 0), (7, 8), (8, 4), (8, 6), (8, 8), (9, 0)].map(|(a, b)| cuda_of_ptx(a, b));
+        assert_eq!(found, ["11.0", "11.0", "11.8", "12.4", "12.7", "12.9", "13.0"]);
+    }
+
+    #[test]
+    fn a_log_ends_with_its_nul_byte() {
+        assert_eq!(log_text(b"  error\n\0junk"), "error");
+        assert_eq!(log_text(b"all"), "all");
+    }
+}

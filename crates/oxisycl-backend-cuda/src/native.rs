@@ -1,0 +1,30 @@
+//! The driver's own handles, for programs that mix OxiSYCL with other users of the driver.
+//!
+//! Handles are given as plain pointers and numbers, to be cast to the types of whatever bindings the program uses. They are valid as
+//! long as the object they were asked of lives. The address of an allocation is its `CUdeviceptr`.
+
+use std::ffi::{c_int, c_void};
+
+use oxisycl_backend::{Device, Queue};
+
+use crate::device::CudaDevice;
+use crate::queue::CudaQueue;
+
+/// The `CUdevice` of a device; `None` if it is another backend's.
+pub fn native_device(device: &dyn Device) -> Option<c_int> {
+    Some(device.native()?.downcast_ref::<CudaDevice>()?.core.context.device)
+}
+
+/// The `CUcontext` of a device, its primary context; `None` if it is another backend's.
+pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
+    Some(device.native()?.downcast_ref::<CudaDevice>()?.core.context.raw.0)
+}
+
+/// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.
+///
+/// Work that is put on them comes after what the queue has put there before. The queue knows nothing of it: who depends on it waits
+/// for it.
+pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
+    let queue = queue.native()?.downcast_ref::<CudaQueue>()?;
+    Some(queue.shared.streams.iter().map(|stream| stream.raw.0).collect())
+}

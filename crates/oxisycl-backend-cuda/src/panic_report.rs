@@ -1,0 +1,83 @@
+//! What a panic record says, as text.
+//!
+//! A record comes from a device and may hold anything, so every number in it is checked before it is used.
+
+use oxisycl_backend::FailureKind;
+use oxisycl_image::PanicSite;
+use oxisycl_types::{LaunchRange, PanicRecord};
+
+/// The failure that a record tells of, in the words of the image's panic sites.
+pub(crate) fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
+    if record.state != PanicRecord::COMPLETE {
+        let message = "a work-item panicked, and ended before it had told why".to_owned();
+        return FailureKind::Panic { message, location: None, item: None };
+    }
+    let site = usize::try_from(record.site).ok().and_then(|site| sites.get(site));
+    let message = match site {
+        Some(site) => site.format(record),
+        None => format!("panic at unknown site {} of the device image", record.site),
+    };
+    let location = site.and_then(|site| site.location.as_ref());
+    let location = location.map(|place| format!("{}:{}:{}", place.file, place.line, place.column));
+    FailureKind::Panic { message, location, item: item(record, range) }
+}
+
+/// The work-item's id, if the launch has such a one.
+fn item(record: &PanicRecord, range: &LaunchRange) -> Option<(u8, [usize; 3])> {
+    let mut id = [0; 3];
+    for (dimension, id) in id.iter_mut().enumerate() {
+        *id = usize::try_from(record.item[dimension]).ok()?;
+        let index = id.checked_sub(range.offset[dimension])?;
+        if index >= range.extent[dimension] {
+            return None;
+        }
+    }
+    Some((range.dimensions, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use oxisycl_image::{MessagePiece, SourceLocation};
+
+    use super::*;
+
+    const RANGE: LaunchRange = LaunchRange { dimensions: 2, extent: [1, 4, 5], offset: [0, 2, 0] };
+
+    fn record(change: impl FnOnce(&mut PanicRecord)) -> PanicRecord {
+        let mut record = PanicRecord { state: PanicRecord::COMPLETE, item: [0, 3, 4], ..PanicRecord::EMPTY };
+        change(&mut record);
+        record
+    }
+
+    fn told(record: &PanicRecord) -> (String, Option<String>, Option<(u8, [usize; 3])>) {
+        let location = SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 9 };
+        let site = PanicSite { location: Some(location), message: vec![MessagePiece::Literal("ouch!".to_owned())] };
+        match failure(record, &RANGE, &[site]) {
+            FailureKind::Panic { message, location, item } => (message, location, item),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_complete_record_gives_message_place_and_item() {
+        let expected = ("ouch!".to_owned(), Some("src/main.rs:3:9".to_owned()), Some((2, [0, 3, 4])));
+        assert_eq!(told(&record(|_| ())), expected);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_not_believed() {
+        let (message, location, item) = told(&record(|record| {
+            (record.text_length, record.n_arguments, record.site) = (u32::MAX, u32::MAX, 7);
+            record.item = [0, 1, 0];
+        }));
+        assert_eq!((message.as_str(), location, item), ("panic at unknown site 7 of the device image", None, None));
+        assert_eq!(told(&record(|record| record.item = [u64::MAX; 3])).2, None);
+    }
+
+    #[test]
+    fn an_unfinished_record_is_told_as_such() {
+        for state in [PanicRecord::CLAIMED, 0xDEAD] {
+            assert!(told(&record(|record| record.state = state)).0.contains("before it had told why"));
+        }
+    }
+}

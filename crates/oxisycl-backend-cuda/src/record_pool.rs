@@ -1,0 +1,128 @@
+//! The panic records of launches: pinned memory that kernels write and the host reads.
+//!
+//! Invariants: a slot belongs to one launch at a time; a slot in the pool has the state `FREE`. A record's content is never trusted:
+//! it is copied out as plain numbers, and whoever reads it checks them.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use oxisycl_types::PanicRecord;
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::DriverError;
+use crate::sys::HOST_ALLOC_PORTABLE_MAPPED;
+
+/// Records in the first chunk; the next ones are as large as all before. Pinning memory may wait for the device, so it should
+/// be rare.
+const FIRST_CHUNK: usize = 2048;
+
+/// A record of one launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot(NonNull<PanicRecord>);
+
+// SAFETY: the address of pinned memory of the pool, used by one launch at a time.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// The record's address, which is the same for the host and all devices.
+    pub(crate) fn address(self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+
+    /// What a work-item left, if one panicked. The launch has ended.
+    pub(crate) fn take_report(self) -> Option<PanicRecord> {
+        let state = self.state();
+        // SAFETY: the slot is a live record (invariant of the pool). Volatile, since the device wrote it.
+        if unsafe { state.read_volatile() } == PanicRecord::FREE {
+            return None;
+        }
+        // SAFETY: as above; any bytes are a valid record.
+        let record = unsafe { self.0.as_ptr().read_volatile() };
+        // SAFETY: as above.
+        unsafe { state.write_volatile(PanicRecord::FREE) };
+        Some(record)
+    }
+
+    fn state(self) -> *mut u32 {
+        // SAFETY: the field of a live record.
+        unsafe { &raw mut (*self.0.as_ptr()).state }
+    }
+}
+
+pub(crate) struct RecordPool {
+    context: Arc<Context>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<Slot>,
+    chunks: Vec<Chunk>,
+    n_slots: usize,
+}
+
+struct Chunk(*mut c_void);
+
+// SAFETY: the address of pinned memory, freed by the pool alone.
+unsafe impl Send for Chunk {}
+
+impl RecordPool {
+    pub(crate) fn new(context: Arc<Context>) -> Result<Self, DriverError> {
+        let pool = Self { context, state: Mutex::default() };
+        pool.grow(&mut pool.state.lock())?;
+        Ok(pool)
+    }
+
+    /// A free record. The context is current.
+    pub(crate) fn take(&self) -> Result<Slot, DriverError> {
+        let mut state = self.state.lock();
+        if state.free.is_empty() {
+            self.grow(&mut state)?;
+        }
+        Ok(state.free.pop().expect("the pool has just grown"))
+    }
+
+    /// Takes a record back, whose report was taken.
+    pub(crate) fn give_back(&self, slot: Slot) {
+        self.state.lock().free.push(slot);
+    }
+
+    fn grow(&self, state: &mut State) -> Result<(), DriverError> {
+        let n = state.n_slots.max(FIRST_CHUNK);
+        let mut pointer = ptr::null_mut();
+        let size = n * size_of::<PanicRecord>();
+        // SAFETY: the caller has made the context current.
+        unsafe { self.context.driver.mem_host_alloc(&raw mut pointer, size, HOST_ALLOC_PORTABLE_MAPPED) }?;
+        let Some(first) = NonNull::new(pointer.cast::<PanicRecord>()) else { return Ok(()) };
+        state.chunks.push(Chunk(pointer));
+        state.n_slots += n;
+        for index in (0..n).rev() {
+            // SAFETY: within the chunk of `n` records that was allocated above, at page alignment; nobody else has it.
+            let slot = unsafe {
+                let record = first.add(index);
+                record.write(PanicRecord::EMPTY);
+                Slot(record)
+            };
+            state.free.push(slot);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RecordPool {
+    fn drop(&mut self) {
+        if self.context.is_foreign() {
+            return;
+        }
+        if let Ok(_entered) = self.context.enter_anyway() {
+            for Chunk(pointer) in self.state.get_mut().chunks.drain(..) {
+                // SAFETY: allocated by `grow`; launches hold the pool until they have ended.
+                let _ = unsafe { self.context.driver.mem_free_host(pointer) };
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! One stream of a device: the tasks on it, in the order in which the device executes them, and how far it has come.
+//!
+//! Launching must cost no more than the driver's own call, so nothing is recorded per task. A *fence* is an event that was recorded
+//! behind some task: when another stream has to wait for that task, or when somebody wants to know how far a stream has come to which
+//! work is added all the time. Otherwise the driver is asked whether the stream is empty.
+//!
+//! Invariants:
+//! - `over` and then `pending` hold the tasks with the positions after `ended` up to `issued`, in order.
+//! - The order of `pending` is the order of the driver's calls: both happen under the lock, which is held as seldom as can be by others
+//!   than those who submit.
+//! - One thread at a time takes tasks out (`draining`), so that they end in order. It holds no lock while it ends one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use oxisycl_backend::Priority;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::emitter::Emitter;
+use crate::error::DriverError;
+use crate::execute;
+use crate::gpu::Gpu;
+use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
+use crate::task::{CudaTask, Profile};
+
+const IDLE: u8 = 0;
+const DRAINING: u8 = 1;
+/// Draining, and something has happened meanwhile that may let more tasks end.
+const DRAINING_AGAIN: u8 = 2;
+
+pub(crate) struct Stream {
+    pub(crate) core: Arc<Gpu>,
+    pub(crate) raw: RawStream,
+    state: Mutex<State>,
+    /// Tasks that the device has done with. Touched by the one who drains, and where a device is lost.
+    over: Mutex<VecDeque<Arc<CudaTask>>>,
+    draining: AtomicU8,
+    /// The position of the last task.
+    issued: AtomicU64,
+    /// The position of the last task that has ended.
+    ended: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    pending: VecDeque<Arc<CudaTask>>,
+    /// The position of the last task.
+    issued: u64,
+    /// The position of the last task that gave the device something to do.
+    device_issued: u64,
+    /// The device has finished all tasks up to this position.
+    finished: u64,
+    /// Positions with the events recorded behind them, in order.
+    fences: VecDeque<(u64, RawEvent)>,
+    /// `issued` when the driver was last asked whether the stream is empty.
+    asked_at: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(core: &Arc<Gpu>, priority: Priority) -> Result<Arc<Self>, DriverError> {
+        let driver = &core.context.driver;
+        let (mut least, mut greatest) = (0, 0);
+        let mut raw = RawStream::NULL;
+        // SAFETY: the caller has made the context current.
+        unsafe {
+            driver.ctx_get_stream_priority_range(&raw mut least, &raw mut greatest)?;
+            let priority = match priority {
+                Priority::Low => least,
+                Priority::Normal => least.midpoint(greatest),
+                Priority::High => greatest,
+            };
+            driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
+        }
+        let stream = Arc::new(Self {
+            core: core.clone(),
+            raw,
+            state: Mutex::default(),
+            over: Mutex::default(),
+            draining: AtomicU8::new(IDLE),
+            issued: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+        });
+        core.add_stream(&stream);
+        Ok(stream)
+    }
+
+    /// Whether no task is on it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == self.issued.load(Ordering::Acquire)
+    }
+
+    /// Whether the task at that position is the first that has not ended.
+    pub(crate) fn is_first(&self, position: u64) -> bool {
+        self.ended.load(Ordering::Relaxed) + 1 == position
+    }
+
+    /// Whether the task at that position is the last.
+    pub(crate) fn is_last(&self, position: u64) -> bool {
+        self.issued.load(Ordering::Relaxed) == position
+    }
+
+    /// The last task that has not ended.
+    pub(crate) fn last(&self) -> Option<Arc<CudaTask>> {
+        let pending = self.state.lock().pending.back().cloned();
+        pending.or_else(|| self.over.lock().back().cloned())
+    }
+
+    /// The kernels on it that are not known to have finished, oldest first.
+    pub(crate) fn suspects(&self) -> Vec<Arc<CudaTask>> {
+        let state = self.state.lock();
+        state.pending.iter().filter(|task| task.shape.is_some()).cloned().collect()
+    }
+
+    /// Puts a task behind all others, and has it wait for `waits`. The context is current. On an error nothing was put on the stream
+    /// that uses the task's memory.
+    pub(crate) fn issue(self: &Arc<Self>, task: &Arc<CudaTask>, waits: &[RawEvent]) -> Result<(), DriverError> {
+        let driver = &self.core.context.driver;
+        let mut state = self.state.lock();
+        for &event in waits {
+            // SAFETY: stream and event are alive: events are destroyed with their context only.
+            unsafe { driver.stream_wait_event(self.raw, event, 0) }?;
+        }
+        let profile = self.begin_profile(task)?;
+        let mut emitter = Emitter::new(driver, self.raw);
+        if let Err(error) = execute::emit(task, &mut emitter) {
+            if emitter.n_calls() == 0 {
+                return Err(error);
+            }
+            let _ = task.issue_error.set(error);
+        }
+        let mut has_device_work = emitter.n_calls() > 0 || !waits.is_empty();
+        if let Some(profile) = profile {
+            // SAFETY: as above.
+            let recorded = unsafe { driver.event_record(profile.end, self.raw) };
+            if let Err(error) = recorded {
+                let _ = task.issue_error.set(error);
+            }
+            task.set_profile(profile);
+            has_device_work = true;
+        }
+        state.issued += 1;
+        if has_device_work {
+            state.device_issued = state.issued;
+        }
+        task.set_place(self.clone(), state.issued);
+        state.pending.push_back(task.clone());
+        self.issued.store(state.issued, Ordering::Release);
+        Ok(())
+    }
+
+    fn begin_profile(&self, task: &CudaTask) -> Result<Option<Profile>, DriverError> {
+        if !task.queue.options.profiling {
+            return Ok(None);
+        }
+        let context = &self.core.context;
+        let Some(base) = self.core.clock.base() else { return Ok(None) };
+        let (start, end) = (context.take_timed_event()?, context.take_timed_event()?);
+        // SAFETY: event and stream are of this context, which the caller of `issue` has made current.
+        unsafe { context.driver.event_record(start, self.raw) }?;
+        Ok(Some(Profile { base, start, end }))
+    }
+
+    /// An event that happens when the task at that position is finished, or later. `None` if it is finished. Enters the context.
+    pub(crate) fn fence(&self, position: u64) -> Result<Option<RawEvent>, DriverError> {
+        let _entered = self.core.context.enter_anyway()?;
+        let mut state = self.state.lock();
+        // Whatever gave the device nothing to do is finished with what was before it.
+        if position <= state.finished || state.device_issued <= state.finished {
+            return Ok(None);
+        }
+        match state.fences.iter().find(|(fenced, _)| *fenced >= position.min(state.device_issued)) {
+            Some((_, event)) => Ok(Some(*event)),
+            None => self.record(&mut state).map(Some),
+        }
+    }
+
+    /// Records a fence behind the last task. The context is current.
+    fn record(&self, state: &mut State) -> Result<RawEvent, DriverError> {
+        let context = &self.core.context;
+        let event = context.take_plain_event()?;
+        // SAFETY: event and stream are of this context, which is current.
+        if let Err(error) = unsafe { context.driver.event_record(event, self.raw) } {
+            context.return_plain_event(event);
+            return Err(error);
+        }
+        state.fences.push_back((state.issued, event));
+        Ok(event)
+    }
+
+    /// Asks the driver how far the stream has come, and sets the tasks apart that are over. With `thorough`, also leaves a fence for the
+    /// next time if work is being added. Returns the position up to which the device has finished: tasks after it that are over
+    /// were lost. Called by the one who drains.
+    pub(crate) fn poll(&self, thorough: bool) -> Result<u64, DriverError> {
+        let context = &self.core.context;
+        let mut state = self.lock_politely();
+        let is_lost = context.is_lost();
+        if !is_lost && state.finished < state.issued {
+            let _entered = context.enter_anyway()?;
+            self.ask(&mut state, thorough)?;
+        }
+        let end = if is_lost { state.issued } else { state.finished };
+        let first = state.issued - state.pending.len() as u64;
+        let n_over = end.saturating_sub(first) as usize;
+        self.over.lock().extend(state.pending.drain(..n_over));
+        Ok(state.finished)
+    }
+
+    fn ask(&self, state: &mut State, thorough: bool) -> Result<(), DriverError> {
+        let context = &self.core.context;
+        while let Some(&(position, event)) = state.fences.front() {
+            // SAFETY: the event was recorded by `record`.
+            match unsafe { context.driver.event_query(event) } {
+                Ok(()) => {
+                    state.finished = state.finished.max(position);
+                    state.fences.pop_front();
+                    context.return_plain_event(event);
+                }
+                Err(error) if error.code == code::NOT_READY => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if state.device_issued > state.finished && state.fences.is_empty() {
+            // SAFETY: the stream lives as long as `self`.
+            match unsafe { context.driver.stream_query(self.raw) } {
+                Ok(()) => state.finished = state.device_issued,
+                Err(error) if error.code == code::NOT_READY => {
+                    if thorough && state.asked_at != state.issued {
+                        state.asked_at = state.issued;
+                        self.record(state)?;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if state.device_issued <= state.finished {
+            state.finished = state.issued;
+        }
+        Ok(())
+    }
+
+    /// The lock, without making those who submit wake a sleeping thread when they let go of it.
+    fn lock_politely(&self) -> MutexGuard<'_, State> {
+        for _ in 0..2000 {
+            if let Some(state) = self.state.try_lock() {
+                return state;
+            }
+            std::hint::spin_loop();
+        }
+        self.state.lock()
+    }
+
+    /// The first task that is over.
+    pub(crate) fn first_over(&self) -> Option<Arc<CudaTask>> {
+        self.over.lock().front().cloned()
+    }
+
+    /// Takes the first task out that is over. Called by the one who drains.
+    pub(crate) fn remove_first_over(&self) {
+        if self.over.lock().pop_front().is_some() {
+            self.ended.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Begins to drain, unless somebody else does: that one will look again.
+    pub(crate) fn begin_drain(&self) -> bool {
+        loop {
+            match self.draining.compare_exchange(IDLE, DRAINING, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(DRAINING) => {
+                    let asked =
+                        self.draining.compare_exchange(DRAINING, DRAINING_AGAIN, Ordering::AcqRel, Ordering::Acquire);
+                    if asked.is_ok() {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Ends draining. False if it has to be done again.
+    pub(crate) fn end_drain(&self) -> bool {
+        if self.draining.compare_exchange(DRAINING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return true;
+        }
+        self.draining.store(DRAINING, Ordering::Release);
+        false
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let context = &self.core.context;
+        if context.is_foreign() {
+            return;
+        }
+        for (_, event) in self.state.get_mut().fences.drain(..) {
+            context.return_plain_event(event);
+        }
+        if let Ok(_entered) = context.enter_anyway() {
+            // SAFETY: made by `new`; no task is on it, since tasks hold their stream until they have ended.
+            let _ = unsafe { context.driver.stream_destroy(self.raw) };
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A thread that starts when it is first needed and sleeps while there is nothing to do.
+//!
+//! Waking costs a load while the thread is awake, which it stays for a while after it was of use: so a loop of submissions pays for
+//! no system call. Invariant: the thread sleeps only after it has announced that and has looked for work once more, so a waker either
+//! is seen by it or sees it sleep.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::{self, Thread};
+
+use parking_lot::Mutex;
+
+const NONE: u8 = 0;
+const AWAKE: u8 = 1;
+const ASLEEP: u8 = 2;
+
+#[derive(Default)]
+pub(crate) struct Worker {
+    state: AtomicU8,
+    is_closed: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Worker {
+    /// Makes sure that the thread is up, with `start` if there is none.
+    #[inline]
+    pub(crate) fn wake(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
+        if self.state.load(Ordering::SeqCst) == AWAKE { Ok(()) } else { self.wake_slowly(start) }
+    }
+
+    #[cold]
+    fn wake_slowly(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
+        let mut thread = self.thread.lock();
+        match &*thread {
+            None => {
+                // Awake before it starts, so that it never sees itself as missing.
+                self.state.store(AWAKE, Ordering::SeqCst);
+                match start() {
+                    Ok(started) => *thread = Some(started),
+                    Err(error) => {
+                        self.state.store(NONE, Ordering::SeqCst);
+                        return Err(error);
+                    }
+                }
+            }
+            Some(thread) => {
+                if self.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
+                    thread.unpark();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Called by the thread: sleeps until it is woken, unless `has_work`.
+    pub(crate) fn sleep(&self, has_work: impl Fn() -> bool) {
+        self.state.store(ASLEEP, Ordering::SeqCst);
+        if has_work() || self.is_closed.load(Ordering::SeqCst) {
+            self.state.store(AWAKE, Ordering::SeqCst);
+            return;
+        }
+        while self.state.load(Ordering::SeqCst) == ASLEEP {
+            thread::park();
+        }
+    }
+
+    /// Wakes the thread for the last time.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.state.store(AWAKE, Ordering::SeqCst);
+        if let Some(thread) = &*self.thread.lock() {
+            thread.unpark();
+        }
+    }
+}
+
+/// Starts a named thread.
+pub(crate) fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    Ok(thread::Builder::new().name(name).spawn(run)?.thread().clone())
+}

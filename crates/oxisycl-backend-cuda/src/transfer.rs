@@ -1,0 +1,231 @@
+//! Copies: between host and device, within a device, and between devices.
+//!
+//! Addresses are unified, so most copies are the same call. Memory of the host that the driver does not know (it was allocated by
+//! somebody else) is told apart here: with it the driver's asynchronous calls may wait for the device.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
+
+use crate::box_shape::{BoxShape, Pitches};
+use crate::context::Context;
+use crate::emitter::Emitter;
+use crate::error::DriverError;
+use crate::gpu::Gpu;
+use crate::sys::{self, Copy2D, Copy3D, DevicePointer, RawContext};
+
+/// The largest pitch that the driver takes, on all devices so far.
+pub(crate) const MAX_PITCH: usize = i32::MAX as usize;
+
+/// Whether a thread of the host has to execute the command, since it uses memory that the driver does not know.
+pub(crate) fn needs_host(context: &Context, command: &Command) -> Result<bool, BackendError> {
+    let (boxes, extent) = match command {
+        Command::Copy(copy) => ([Some(copy.source), Some(copy.target)], copy.extent),
+        Command::Fill(fill) => {
+            let [slices, rows, elements] = fill.extent;
+            ([Some(fill.target), None], [slices, rows, elements * fill.pattern.len()])
+        }
+        _ => return Ok(false),
+    };
+    if boxes.iter().flatten().all(|rectangle| rectangle.memory != MemoryId::HOST) {
+        return Ok(false);
+    }
+    let _entered = context.enter()?;
+    Ok(boxes.iter().flatten().any(|rectangle| is_unknown(context, rectangle, extent)))
+}
+
+/// Whether a box lies in memory of the host that the driver does not know. The context is current.
+pub(crate) fn is_unknown(context: &Context, rectangle: &Rectangle, extent: [usize; 3]) -> bool {
+    let [slices, rows, width] = extent;
+    if rectangle.memory != MemoryId::HOST || slices == 0 || rows == 0 || width == 0 {
+        return false;
+    }
+    let last = (slices - 1) * rectangle.slice_pitch + (rows - 1) * rectangle.row_pitch + width - 1;
+    let first = rectangle.pointer as DevicePointer;
+    let mut kind: c_uint = 0;
+    [first, first + last as u64]
+        .into_iter()
+        .any(|pointer| attribute(context, (&raw mut kind).cast(), sys::POINTER_MEMORY_TYPE, pointer).is_err())
+}
+
+/// Whether the memory is managed by the driver, and so moves between host and device.
+pub(crate) fn is_managed(context: &Context, pointer: DevicePointer) -> bool {
+    let mut is_managed: c_uint = 0;
+    let asked = attribute(context, (&raw mut is_managed).cast(), sys::POINTER_IS_MANAGED, pointer);
+    asked.is_ok() && is_managed & 0xFF != 0
+}
+
+fn attribute(
+    context: &Context,
+    value: *mut c_void,
+    attribute: c_int,
+    pointer: DevicePointer,
+) -> Result<(), DriverError> {
+    // SAFETY: both attributes asked for are at most four bytes, which `value` has; any pointer may be asked about.
+    unsafe { context.driver.pointer_get_attribute(value, attribute, pointer) }
+}
+
+/// One end of a copy.
+#[derive(Clone, Copy)]
+struct End {
+    pointer: DevicePointer,
+    pitches: Pitches,
+    /// The context of a device's memory.
+    context: Option<RawContext>,
+    /// As the driver's structures want it.
+    kind: c_uint,
+}
+
+/// Puts a copy on the emitter's stream. The context is current.
+pub(crate) fn copy(core: &Gpu, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    let end = |rectangle: &Rectangle| End {
+        pointer: rectangle.pointer as DevicePointer,
+        pitches: Pitches { row: rectangle.row_pitch, slice: rectangle.slice_pitch },
+        context: core.fleet.context_of(rectangle.memory),
+        kind: if is_unknown(&core.context, rectangle, copy.extent) {
+            sys::MEMORY_TYPE_HOST
+        } else {
+            sys::MEMORY_TYPE_UNIFIED
+        },
+    };
+    let (source, target) = (end(&copy.source), end(&copy.target));
+    let shape = BoxShape::new(copy.extent, &[source.pitches, target.pitches]);
+    if shape.is_empty() {
+        return Ok(());
+    }
+    let mut ends = [source, target];
+    for (end, pitches) in ends.iter_mut().zip(&shape.pitches) {
+        end.pitches = *pitches;
+    }
+    let peers = match ends.map(|end| end.context) {
+        [Some(source), Some(target)] if source != target => {
+            core.fleet.enable_peers(&core.context, source, target);
+            true
+        }
+        _ => false,
+    };
+    emit(&shape, ends, peers, emitter)
+}
+
+fn emit(shape: &BoxShape, ends: [End; 2], peers: bool, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    if shape.slices == 1 && shape.rows == 1 {
+        return copy_row(shape.width, ends, peers, emitter);
+    }
+    if ends.iter().any(|end| end.pitches.row > MAX_PITCH) {
+        return for_each_row(shape, ends, |ends| copy_row(shape.width, ends, peers, emitter));
+    }
+    let is_regular = |end: &End| end.pitches.row > 0 && end.pitches.slice.is_multiple_of(end.pitches.row);
+    if peers || shape.slices > 1 {
+        if shape.slices > 1 && !ends.iter().all(is_regular) {
+            return for_each_slice(shape, ends, |ends| copy_slices(shape, 1, ends, peers, emitter));
+        }
+        return copy_slices(shape, shape.slices, ends, peers, emitter);
+    }
+    copy_rows(shape, ends, emitter)
+}
+
+fn copy_row(width: usize, ends: [End; 2], peers: bool, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    let [source, target] = ends;
+    emitter.call(|driver, stream| match (source.context, target.context) {
+        // SAFETY: both ends are valid for the command's box, by the enqueuer's promise.
+        (Some(from), Some(to)) if peers => unsafe {
+            driver.memcpy_peer_async(target.pointer, to, source.pointer, from, width, stream)
+        },
+        // SAFETY: as above.
+        _ => unsafe { driver.memcpy_async(target.pointer, source.pointer, width, stream) },
+    })
+}
+
+fn copy_rows(shape: &BoxShape, [source, target]: [End; 2], emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    let copy = Copy2D {
+        source_x: 0,
+        source_y: 0,
+        source_type: source.kind,
+        source_host: source.pointer as *const c_void,
+        source_device: source.pointer,
+        source_array: ptr::null_mut(),
+        source_pitch: source.pitches.row,
+        target_x: 0,
+        target_y: 0,
+        target_type: target.kind,
+        target_host: target.pointer as *mut c_void,
+        target_device: target.pointer,
+        target_array: ptr::null_mut(),
+        target_pitch: target.pitches.row,
+        width: shape.width,
+        height: shape.rows,
+    };
+    // SAFETY: the structure describes the command's boxes, which are valid by the enqueuer's promise; it is read by the call.
+    emitter.call(|driver, stream| unsafe { driver.memcpy_2d_async(&raw const copy, stream) })
+}
+
+fn copy_slices(
+    shape: &BoxShape,
+    slices: usize,
+    [source, target]: [End; 2],
+    peers: bool,
+    emitter: &mut Emitter<'_>,
+) -> Result<(), DriverError> {
+    let height = |end: &End| if slices == 1 { shape.rows } else { end.pitches.slice / end.pitches.row };
+    let context = |end: &End| if peers { end.context.unwrap_or(RawContext::NULL) } else { RawContext::NULL };
+    let copy = Copy3D {
+        source_x: 0,
+        source_y: 0,
+        source_z: 0,
+        source_level: 0,
+        source_type: source.kind,
+        source_host: source.pointer as *const c_void,
+        source_device: source.pointer,
+        source_array: ptr::null_mut(),
+        source_context: context(&source),
+        source_pitch: source.pitches.row,
+        source_height: height(&source),
+        target_x: 0,
+        target_y: 0,
+        target_z: 0,
+        target_level: 0,
+        target_type: target.kind,
+        target_host: target.pointer as *mut c_void,
+        target_device: target.pointer,
+        target_array: ptr::null_mut(),
+        target_context: context(&target),
+        target_pitch: target.pitches.row,
+        target_height: height(&target),
+        width: shape.width,
+        height: shape.rows,
+        depth: slices,
+    };
+    emitter.call(|driver, stream| {
+        // SAFETY: as in `copy_rows`.
+        unsafe {
+            if peers {
+                driver.memcpy_3d_peer_async(&raw const copy, stream)
+            } else {
+                driver.memcpy_3d_async(&raw const copy, stream)
+            }
+        }
+    })
+}
+
+fn for_each_slice(
+    shape: &BoxShape,
+    ends: [End; 2],
+    mut call: impl FnMut([End; 2]) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    (0..shape.slices).try_for_each(|slice| {
+        call(ends.map(|end| End { pointer: end.pointer + (slice * end.pitches.slice) as u64, ..end }))
+    })
+}
+
+fn for_each_row(
+    shape: &BoxShape,
+    ends: [End; 2],
+    mut call: impl FnMut([End; 2]) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    for_each_slice(shape, ends, |ends| {
+        (0..shape.rows).try_for_each(|row| {
+            call(ends.map(|end| End { pointer: end.pointer + (row * end.pitches.row) as u64, ..end }))
+        })
+    })
+}
