@@ -12,10 +12,17 @@
 //!
 //! Does not run rustc on user code, and does not know cargo.
 
+mod compile;
 mod error;
+mod library;
 mod llvm;
+mod registration;
+mod stage;
 mod symbols;
+mod target;
 mod toolchain;
 
+pub use compile::{Compiled, FloatPolicy, Options, Request, compile};
 pub use error::CompileError;
+pub use registration::{SECTION, registration_object};
 pub use toolchain::Toolchain;

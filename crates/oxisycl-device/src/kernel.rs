@@ -27,6 +27,9 @@ pub trait DescribeKernel {
 
     /// The compiler's name of the kernel's type.
     fn type_name(&self) -> &'static str;
+
+    /// The dimensions of the launch's range; 0 for a single task.
+    fn dimensions(&self) -> u8;
 }
 
 /// The form of `parallel_for`.
@@ -59,6 +62,10 @@ where
     fn type_name(&self) -> &'static str {
         core::any::type_name::<K>()
     }
+
+    fn dimensions(&self) -> u8 {
+        D as u8
+    }
 }
 
 impl<K> DescribeKernel for SingleForm<K>
@@ -82,6 +89,10 @@ where
 
     fn type_name(&self) -> &'static str {
         core::any::type_name::<K>()
+    }
+
+    fn dimensions(&self) -> u8 {
+        0
     }
 }
 

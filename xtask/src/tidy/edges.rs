@@ -8,6 +8,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-macros", &[]),
     ("oxisycl-image", &["oxisycl-types"]),
     ("oxisycl-device", &["oxisycl-types", "oxisycl-macros"]),
+    ("oxisycl-compiler", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend-host", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-backend-cuda", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),

@@ -168,6 +168,10 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMReplaceAllUsesWith)(self.0, other.0) }
     }
 
+    pub(crate) fn is_used(self) -> bool {
+        unsafe { !(ll().LLVMGetFirstUse)(self.0).is_null() }
+    }
+
     pub(crate) fn users(self) -> Vec<Self> {
         let mut users = Vec::new();
         unsafe {
@@ -404,6 +408,11 @@ impl<'c> Value<'c> {
     /// The function that an instruction is in.
     pub(crate) fn function(self) -> Self {
         Self::new(unsafe { (ll().LLVMGetBasicBlockParent)((ll().LLVMGetInstructionParent)(self.0)) })
+    }
+
+    /// The instruction that follows; every instruction that does not end a block has one.
+    pub(crate) fn next(self) -> Self {
+        Self::new(unsafe { (ll().LLVMGetNextInstruction)(self.0) })
     }
 
     pub(crate) fn erase(self) {

@@ -1,0 +1,187 @@
+//! One link unit, one target: from bitcode to an image.
+
+use std::path::{Path, PathBuf};
+
+use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation};
+
+use crate::library::{Library, link_where_used, read};
+use crate::llvm::{self, Context, Module, PassTuning, Value};
+use crate::stage::{builtins, kernels, panics, resolve, sanitize};
+use crate::target::{self, Target};
+use crate::{CompileError, Toolchain};
+
+/// How strictly floating-point code is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum FloatPolicy {
+    /// Every operation is rounded on its own.
+    Strict,
+    /// A product and a sum may become one operation that rounds once.
+    #[default]
+    Contract,
+    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter.
+    Fast,
+}
+
+/// How a program is compiled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Floating-point policy.
+    pub float: FloatPolicy,
+    /// A folder for LLVM assembly after each stage.
+    pub dump: Option<PathBuf>,
+}
+
+/// What to compile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Un-optimised bitcode of the program's crates, the final crate first.
+    pub modules: Vec<PathBuf>,
+    /// What for.
+    pub target: ImageTarget,
+    /// How.
+    pub options: Options,
+    /// A folder that is the compiler's own, for what it knows of the toolchain.
+    pub cache: PathBuf,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The image; `None` if the program launches no kernels.
+    pub image: Option<DeviceImage>,
+    /// What the user should know, one text each.
+    pub warnings: Vec<String>,
+}
+
+/// Compiles the kernels of a link unit for one target. LLVM may end the process on code that it cannot handle.
+///
+/// # Errors
+/// Problems of the toolchain and the input; never a construct that the target cannot run.
+pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
+    llvm::load(&toolchain.llvm_library)?;
+    let context = Context::new();
+    let target = target::of(&request.target)?;
+    let program = Program::gather(&context, toolchain, request, &*target)?;
+    if program.kernels.is_empty() {
+        return Ok(Compiled { image: None, warnings: Vec::new() });
+    }
+    let code = program.into_code(&*target, request)?;
+    Ok(Compiled { image: Some(code), warnings: Vec::new() })
+}
+
+/// The kernels of a link unit, and the code that they reach.
+struct Program<'c> {
+    module: Module<'c>,
+    kernels: Vec<kernels::Kernel>,
+    library: Library,
+    layout: String,
+}
+
+impl<'c> Program<'c> {
+    /// Finds the kernels, and links their entries.
+    fn gather(
+        context: &'c Context,
+        toolchain: &Toolchain,
+        request: &Request,
+        target: &dyn Target,
+    ) -> Result<Self, CompileError> {
+        let layout = target.machine().data_layout();
+        let module = Module::empty(context, "program");
+        module.set_target(target.machine().triple(), &layout);
+        let mut found: Vec<kernels::Kernel> = Vec::new();
+        let mut library = Library::default();
+        for path in &request.modules {
+            let bitcode = read(path)?;
+            let mut launches = false;
+            library.add_crate(context, path, bitcode.clone(), |symbol| launches |= kernels::is_description(symbol))?;
+            if !launches {
+                continue;
+            }
+            let unit = Module::from_bitcode(context, &bitcode, &path.display().to_string(), false)?;
+            let new = kernels::find(context, &bitcode, &unit)?;
+            link_where_used(&unit);
+            for kernel in &new {
+                let entry = unit.function(&kernel.entry).expect("the search has just named it");
+                entry.set_linkage(llvm::Linkage::EXTERNAL);
+            }
+            unit.set_target(target.machine().triple(), &layout);
+            module.link(unit)?;
+            found.extend(new);
+        }
+        library.set_archives(toolchain.standard_library()?);
+        found.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+        found.dedup();
+        Ok(Self { module, kernels: found, library, layout })
+    }
+
+    fn into_code(self, target: &dyn Target, request: &Request) -> Result<DeviceImage, CompileError> {
+        let Self { module, kernels, mut library, layout } = self;
+        let context = module.context();
+        let dump = |stage: &str| dump(&module, request.options.dump.as_deref(), stage);
+        let tuning = PassTuning::DEVICE;
+        let machine = Some(target.machine());
+        let is_root = |name: &str| kernels.iter().any(|kernel| kernel.entry == name);
+        dump("0-linked")?;
+        loop {
+            builtins::replace(&module, target.builtins())?;
+            panics::hook(&module);
+            sanitize::sanitize(&module, &is_root);
+            sanitize::drop_library_checks(&module);
+            module.run(sanitize::LOWER_INVOKES, machine, &tuning)?;
+            sanitize::remove_personalities(&module);
+            module.run("globaldce", machine, &tuning)?;
+            if !resolve::link_missing(&module, &mut library, target.machine().triple(), &layout)? {
+                break;
+            }
+        }
+        module.verify("linking")?;
+        dump("1-resolved")?;
+        let functions: Vec<Value<'_>> =
+            kernels.iter().map(|kernel| target.add_kernel(&module, kernel)).collect::<Result<_, _>>()?;
+        for kernel in &kernels {
+            module.function(&kernel.entry).expect("a kernel was made of it").set_linkage(llvm::Linkage::INTERNAL);
+        }
+        module.run("globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce", machine, &tuning)?;
+        dump("2-optimised")?;
+        panics::lower(&module, &|builder, _call| target.end_work_item(&module, builder));
+        module.run("function(sroa,instcombine<no-verify-fixpoint>,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce", machine, &tuning)?;
+        builtins::lower_launch(&module, &functions, || target.launch_slot(&module));
+        target.legalize(&module);
+        module.run("globaldce", machine, &tuning)?;
+        module.verify("lowering")?;
+        dump("3-lowered")?;
+        module.strip_debug_info();
+        let code = target.machine().emit(&module, target.codegen())?;
+        let _ = context;
+        let kernels = kernels.into_iter().map(entry_of).collect();
+        Ok(DeviceImage {
+            target: request.target.clone(),
+            kernels,
+            build_options: String::new(),
+            unsupported: Vec::new(),
+            sites: Vec::new(),
+            code,
+        })
+    }
+}
+
+fn entry_of(kernel: kernels::Kernel) -> KernelEntry {
+    KernelEntry {
+        symbol: kernel.symbol,
+        type_id: kernel.type_id,
+        form: kernel.form,
+        parameters: kernel.parameters,
+        type_name: kernel.type_name,
+        location: SourceLocation { file: String::new(), line: 1, column: 1 },
+        requirements: Vec::new(),
+        may_panic: true,
+    }
+}
+
+/// Writes the module for people to read.
+fn dump(module: &Module<'_>, folder: Option<&Path>, stage: &str) -> Result<(), CompileError> {
+    let Some(folder) = folder else { return Ok(()) };
+    let path = folder.join(format!("{stage}.ll"));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, module.to_string()));
+    written.map_err(|error| CompileError::File { path, error })
+}

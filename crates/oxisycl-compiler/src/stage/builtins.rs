@@ -1,0 +1,92 @@
+//! Puts bodies into the functions of `oxisycl_device::builtin`.
+
+use crate::CompileError;
+use crate::llvm::{Attribute, Linkage, Module, Type, Value};
+use crate::stage::sanitize::replace_body;
+use crate::symbols::plain_path;
+
+const PREFIX: &str = "oxisycl_device::builtin::";
+/// What is in its place until the launch's address is known: see [`lower_launch`].
+const LAUNCH: &str = "oxisycl.launch";
+
+/// Replaces the builtins that a target gives bodies to, by linking them in. `text` is LLVM assembly with one function
+/// `oxisycl.<name>` per builtin.
+pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileError> {
+    let context = module.context();
+    let mut used = Vec::new();
+    for function in module.functions() {
+        let path = plain_path(function.name());
+        let Some(name) = path.strip_prefix(PREFIX) else { continue };
+        match name {
+            "is_device_code" => {
+                replace_body(module, function, |builder| builder.ret(Type::int(context, 1).constant(1)));
+            }
+            "not_on_the_host" => replace_body(module, function, |builder| builder.unreachable()),
+            "launch" => {
+                let launch = module.declare(LAUNCH, function.held_type());
+                // The same in every call of one work-item, and without effects: calls may be merged and moved.
+                launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "nounwind", 0));
+                launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "willreturn", 0));
+                function.replace_all_uses_with(launch);
+                function.delete_function();
+            }
+            name => {
+                let name = format!("oxisycl.{name}");
+                let body = module.declare(&name, function.held_type());
+                function.replace_all_uses_with(body);
+                function.delete_function();
+                used.push(name);
+            }
+        }
+    }
+    if used.is_empty() {
+        return Ok(());
+    }
+    let bodies = Module::from_text(context, text, "builtins")?;
+    for function in bodies.functions() {
+        if !function.is_declaration() {
+            function.set_linkage(Linkage::LINK_ONCE_ODR);
+            function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+        }
+    }
+    module.link(bodies)?;
+    for name in used {
+        let function = module.function(&name).filter(|function| !function.is_declaration());
+        let function = function.ok_or_else(|| CompileError::Target(format!("the target has no builtin {name}")))?;
+        function.set_linkage(Linkage::INTERNAL);
+    }
+    Ok(())
+}
+
+/// After optimisation: replaces calls for the launch by the kernel's own parameter. Functions that were not inlined read its address
+/// from `slot`, where the kernels that may reach them put it. Returns whether the slot is used.
+pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot: impl FnOnce() -> Value<'c>) -> bool {
+    let Some(launch) = module.function(LAUNCH) else { return false };
+    let context = module.context();
+    let pointer = Type::pointer(context, 0);
+    let (inside, outside): (Vec<_>, Vec<_>) = launch
+        .users()
+        .into_iter()
+        .filter(|user| user.callee() == Some(launch))
+        .partition(|call| kernels.contains(&call.function()));
+    for call in inside {
+        call.replace_all_uses_with(call.function().parameter(0));
+        call.erase();
+    }
+    let is_used = !outside.is_empty();
+    if is_used {
+        let slot = slot();
+        for call in outside {
+            let builder = crate::llvm::Builder::before(context, call);
+            call.replace_all_uses_with(builder.load(pointer, slot));
+            call.erase();
+        }
+        for &kernel in kernels {
+            let first = kernel.blocks()[0].instructions()[0];
+            let builder = crate::llvm::Builder::before(context, first);
+            builder.store(kernel.parameter(0), slot);
+        }
+    }
+    launch.delete_function();
+    is_used
+}

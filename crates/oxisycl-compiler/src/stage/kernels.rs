@@ -1,0 +1,230 @@
+//! Finds the kernels of a module.
+//!
+//! Every launch makes an object of `oxisycl_device::kernel::DescribeKernel`, so that the module holds its vtable: drop, size, alignment,
+//! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised in a copy of the
+//! module until they return constants.
+
+use oxisycl_image::{Form, ParameterLayout};
+
+use crate::CompileError;
+use crate::library::link_where_used;
+use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
+use crate::symbols::path;
+
+/// A kernel as the program describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Kernel {
+    /// Its name in the image.
+    pub(crate) symbol: String,
+    /// The name that its entry has in the program's module.
+    pub(crate) entry: String,
+    pub(crate) type_id: [u8; 16],
+    pub(crate) form: Form,
+    pub(crate) parameters: ParameterLayout,
+    pub(crate) type_name: String,
+}
+
+const TRAIT_METHOD: &str = " as oxisycl_device::kernel::DescribeKernel>::";
+
+// The methods in the order of the trait.
+const TYPE_ID: usize = 0;
+const ENTRY: usize = 1;
+const LAYOUT: usize = 2;
+const TYPE_NAME: usize = 3;
+const DIMENSIONS: usize = 4;
+const METHODS: [&str; 5] = ["type_id", "entry", "layout", "type_name", "dimensions"];
+
+/// The symbols of the methods of one vtable.
+type Methods = [String; METHODS.len()];
+
+/// Whether a function with this symbol describes a kernel.
+pub(crate) fn is_description(symbol: &str) -> bool {
+    symbol.contains("DescribeKernel") && path(symbol).contains(TRAIT_METHOD)
+}
+
+/// Finds the kernels that the module describes, and gives their entries the names in [`Kernel::entry`], visible to other modules.
+/// Sorted by symbol.
+pub(crate) fn find(context: &Context, bitcode: &[u8], module: &Module<'_>) -> Result<Vec<Kernel>, CompileError> {
+    let vtables = vtables(module)?;
+    if vtables.is_empty() {
+        return Ok(Vec::new());
+    }
+    let evaluated = evaluation_copy(context, bitcode, &vtables)?;
+    let mut kernels = Vec::new();
+    for methods in vtables {
+        let mut kernel = describe(&evaluated, &methods)?;
+        let entry = returned(module, &methods[ENTRY])?;
+        if entry.kind() != ValueKind::Function {
+            return Err(unreadable(&methods[ENTRY]));
+        }
+        kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
+        if entry.is_declaration() {
+            return Err(CompileError::Kernel(format!(
+                "{}: its code is not in the crate that launches it",
+                kernel.type_name
+            )));
+        }
+        entry.set_name(&kernel.entry);
+        entry.clear_placement();
+        entry.set_linkage(Linkage::EXTERNAL);
+        kernels.push(kernel);
+    }
+    kernels.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    kernels.dedup_by(|a, b| a.symbol == b.symbol);
+    Ok(kernels)
+}
+
+fn unreadable(method: &str) -> CompileError {
+    CompileError::Kernel(format!(
+        "{} does not return a constant: the program's oxisycl-device and this compiler do not fit together",
+        path(method)
+    ))
+}
+
+fn vtables(module: &Module<'_>) -> Result<Vec<Methods>, CompileError> {
+    let mut vtables = Vec::new();
+    for global in module.globals() {
+        let Some(table) = global.initializer().filter(|value| value.kind() == ValueKind::Aggregate) else { continue };
+        let functions: Vec<_> =
+            table.operands().into_iter().filter(|value| value.kind() == ValueKind::Function).collect();
+        let names: Vec<_> = functions.iter().map(|function| path(function.name())).collect();
+        if !names.iter().any(|name| name.contains(TRAIT_METHOD)) {
+            continue;
+        }
+        let fits = names.len() == METHODS.len()
+            && names.iter().zip(METHODS).all(|(name, method)| name.contains(TRAIT_METHOD) && name.ends_with(method));
+        if !fits {
+            return Err(CompileError::Kernel(format!(
+                "a description of a kernel has the methods {names:?}, expected {METHODS:?}: the program's oxisycl-device and this \
+                 compiler do not fit together"
+            )));
+        }
+        vtables.push(std::array::from_fn(|index| functions[index].name().to_owned()));
+    }
+    Ok(vtables)
+}
+
+/// A copy of the module in which the describing functions return constants.
+fn evaluation_copy<'c>(context: &'c Context, bitcode: &[u8], vtables: &[Methods]) -> Result<Module<'c>, CompileError> {
+    let module = Module::from_bitcode(context, bitcode, "descriptions", false)?;
+    module.strip_debug_info();
+    link_where_used(&module);
+    let is_wanted = |name: &str| {
+        vtables
+            .iter()
+            .flat_map(|methods| methods.iter().enumerate())
+            .any(|(index, method)| index != ENTRY && method == name)
+    };
+    for function in module.functions() {
+        if function.is_declaration() {
+            continue;
+        }
+        function.set_linkage(if is_wanted(function.name()) { Linkage::EXTERNAL } else { Linkage::INTERNAL });
+        for attribute in ["noinline", "optnone"] {
+            function.remove_attribute(Attribute::FUNCTION, attribute);
+        }
+    }
+    for global in module.globals() {
+        if global.initializer().is_some() {
+            global.set_linkage(Linkage::INTERNAL);
+        }
+    }
+    module.run("globaldce,default<O2>", None, &PassTuning::DEVICE)?;
+    Ok(module)
+}
+
+fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, CompileError> {
+    let constant = |method: usize| returned(evaluated, &methods[method]);
+    let number = |value: Value<'_>, index: u32, method: usize| {
+        value.element(index).and_then(Value::integer).ok_or_else(|| unreadable(&methods[method]))
+    };
+    let layout = constant(LAYOUT)?;
+    let parameters =
+        ParameterLayout { size: number(layout, 0, LAYOUT)? as usize, align: number(layout, 1, LAYOUT)? as usize };
+    let name = constant(TYPE_NAME)?;
+    let length = number(name, 1, TYPE_NAME)? as usize;
+    let text = name.element(0).and_then(Value::initializer).and_then(Value::data);
+    let text = text.and_then(|text| std::str::from_utf8(text.get(..length)?).ok());
+    let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
+    let type_id = type_id(evaluated, &methods[TYPE_ID])?;
+    let form = match constant(DIMENSIONS)?.integer() {
+        Some(0) => Form::Single,
+        Some(dimensions @ 1..=3) => Form::Range(dimensions as u8),
+        _ => return Err(unreadable(&methods[DIMENSIONS])),
+    };
+    let symbol = symbol(type_name, &type_id, form);
+    Ok(Kernel { symbol, entry: String::new(), type_id, form, parameters, type_name: type_name.to_owned() })
+}
+
+/// The value that a function without branches returns.
+fn returned<'c>(module: &Module<'c>, symbol: &str) -> Result<Value<'c>, CompileError> {
+    let function = module.function(symbol).ok_or_else(|| unreadable(symbol))?;
+    let last = function.instructions().into_iter().rfind(|instruction| instruction.is(Opcode::RET));
+    last.and_then(|ret| ret.operands().first().copied()).ok_or_else(|| unreadable(symbol))
+}
+
+/// The bytes that `type_id` writes through its first parameter.
+fn type_id(evaluated: &Module<'_>, symbol: &str) -> Result<[u8; 16], CompileError> {
+    let function = evaluated.function(symbol).ok_or_else(|| unreadable(symbol))?;
+    let mut bytes = Vec::new();
+    for instruction in function.instructions() {
+        let source = if instruction.is(Opcode::STORE) {
+            // Two stores of eight bytes each, the first one to the parameter itself.
+            if bytes.is_empty() != (instruction.operand(1) == function.parameter(0)) {
+                return Err(unreadable(symbol));
+            }
+            Some(instruction.operand(0))
+        } else if let Some(callee) = instruction.callee() {
+            // One copy of a constant.
+            callee.name().starts_with("llvm.memcpy").then(|| instruction.operand(1).initializer()).flatten()
+        } else {
+            continue;
+        };
+        source.and_then(|source| flatten(source, &mut bytes)).ok_or_else(|| unreadable(symbol))?;
+    }
+    bytes.try_into().map_err(|_| unreadable(symbol))
+}
+
+/// The bytes of a constant.
+fn flatten(value: Value<'_>, bytes: &mut Vec<u8>) -> Option<()> {
+    if let Some(data) = value.data() {
+        bytes.extend_from_slice(data);
+        return Some(());
+    }
+    if let Some(number) = value.integer() {
+        let TypeKind::Integer(bits @ (8 | 16 | 32 | 64)) = value.value_type().kind() else { return None };
+        bytes.extend_from_slice(&number.to_le_bytes()[..bits as usize / 8]);
+        return Some(());
+    }
+    match value.kind() {
+        ValueKind::Aggregate => value.operands().into_iter().try_for_each(|element| flatten(element, bytes)),
+        ValueKind::ConstantExpression if value.expression() == Some(Opcode::INT_TO_PTR) => {
+            flatten(value.operand(0), bytes)
+        }
+        ValueKind::Null if matches!(value.value_type().kind(), TypeKind::Pointer(_)) => {
+            bytes.extend_from_slice(&[0; 8]);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// A readable name that no other kernel of the link unit has.
+fn symbol(type_name: &str, type_id: &[u8; 16], form: Form) -> String {
+    let mut readable = String::new();
+    for letter in type_name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            readable.push(letter);
+        } else if !readable.ends_with('_') {
+            readable.push('_');
+        }
+    }
+    // What distinguishes the kernels of a program comes last in a path.
+    let start = readable.len().saturating_sub(96);
+    let dimensions = match form {
+        Form::Range(dimensions) => dimensions,
+        _ => 0,
+    };
+    let id = u128::from_be_bytes(*type_id);
+    format!("k{dimensions}_{}_{id:032x}", readable[start..].trim_matches('_'))
+}

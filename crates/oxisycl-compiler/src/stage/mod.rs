@@ -1,0 +1,8 @@
+//! The stages between bitcode and code generation, in the order in which they run. Each works on the program's module.
+
+pub(crate) mod atomics;
+pub(crate) mod builtins;
+pub(crate) mod kernels;
+pub(crate) mod panics;
+pub(crate) mod resolve;
+pub(crate) mod sanitize;

@@ -1,0 +1,100 @@
+//! Removes what is about the host: processor attributes, sections, thread-local placement, unwinding. Marks every function convergent.
+//!
+//! Runs before any optimisation, and again on what is linked later. Marking all functions, not only the builtins, keeps LLVM from
+//! duplicating or merging calls of functions that contain a barrier; where no barrier is reached LLVM infers the mark away.
+
+use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, Value, ValueKind};
+use crate::symbols::plain_path;
+
+const HOST_ATTRIBUTES: [&str; 10] =
+    ["noinline", "optnone", "minsize", "optsize", "uwtable", "nonlazybind", "ssp", "sspstrong", "sspreq", "nosync"];
+const HOST_TEXT_ATTRIBUTES: [&str; 5] = ["target-cpu", "target-features", "tune-cpu", "probe-stack", "frame-pointer"];
+
+/// Ends the possibility to unwind: invokes become calls. [`remove_personalities`] comes after it.
+pub(crate) const LOWER_INVOKES: &str =
+    "globaldce,function(lower-invoke,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+
+/// Prepares all functions and globals. `is_root` tells the symbols that must stay visible.
+pub(crate) fn sanitize(module: &Module<'_>, is_root: &dyn Fn(&str) -> bool) {
+    let context = module.context();
+    let nounwind = Attribute::plain(context, "nounwind", 0);
+    let convergent = Attribute::plain(context, "convergent", 0);
+    module.clear_inline_assembly();
+    for alias in module.aliases() {
+        alias.replace_all_uses_with(alias.aliasee());
+        alias.set_linkage(Linkage::INTERNAL);
+    }
+    for function in module.functions() {
+        if function.name().starts_with("llvm.") {
+            continue;
+        }
+        for attribute in HOST_ATTRIBUTES {
+            function.remove_attribute(Attribute::FUNCTION, attribute);
+        }
+        for attribute in HOST_TEXT_ATTRIBUTES {
+            function.remove_text_attribute(Attribute::FUNCTION, attribute);
+        }
+        function.add_attribute(Attribute::FUNCTION, nounwind);
+        function.add_attribute(Attribute::FUNCTION, convergent);
+        function.set_call_convention(0);
+        if function.is_declaration() {
+            continue;
+        }
+        function.clear_placement();
+        if !is_root(function.name()) {
+            function.set_linkage(Linkage::INTERNAL);
+        }
+        for instruction in function.instructions() {
+            let Some(callee) = instruction.callee() else { continue };
+            instruction.set_site_call_convention(0);
+            match callee.kind() {
+                ValueKind::InlineAsm if is_black_box(instruction) => instruction.erase(),
+                ValueKind::Function => {}
+                _ => instruction.add_site_attribute(Attribute::FUNCTION, convergent),
+            }
+        }
+    }
+    for global in module.globals() {
+        if global.initializer().is_some() && !global.name().starts_with("llvm.") {
+            global.clear_placement();
+            global.set_linkage(Linkage::INTERNAL);
+        }
+    }
+}
+
+/// Assembly that does nothing.
+fn is_black_box(call: Value<'_>) -> bool {
+    let text = call.print();
+    call.is(Opcode::CALL) && text.contains("call void asm sideeffect \"\"")
+}
+
+/// Removes what only unwinding needs.
+pub(crate) fn remove_personalities(module: &Module<'_>) {
+    for function in module.functions() {
+        if !function.is_declaration() {
+            function.remove_personality();
+        }
+    }
+}
+
+/// Leaves out checks that only debug builds make, and that are about unsafe code of the standard library: their messages would make
+/// every kernel several times as large. Bounds and overflow checks stay.
+pub(crate) fn drop_library_checks(module: &Module<'_>) {
+    for function in module.functions() {
+        if !function.is_declaration() && plain_path(function.name()).ends_with("::precondition_check") {
+            replace_body(module, function, |builder| builder.ret_void());
+        }
+    }
+}
+
+/// Replaces a function by one of the same name and type with another body.
+pub(crate) fn replace_body<'c>(module: &Module<'c>, function: Value<'c>, body: impl FnOnce(&Builder<'c>)) {
+    let name = function.name().to_owned();
+    let replacement = module.declare(&format!("{name}.replaced"), function.held_type());
+    function.replace_all_uses_with(replacement);
+    function.delete_function();
+    replacement.set_name(&name);
+    replacement.set_linkage(Linkage::INTERNAL);
+    let builder = Builder::at_end(module.context(), Block::append(module.context(), replacement));
+    body(&builder);
+}

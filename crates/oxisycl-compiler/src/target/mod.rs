@@ -1,0 +1,43 @@
+//! What is particular to a target: its builtins, what a kernel looks like to its driver, and the last steps before code generation.
+
+mod nvptx;
+
+use oxisycl_image::ImageTarget;
+
+use crate::CompileError;
+use crate::llvm::{Codegen, Machine, Module, Value};
+use crate::stage::kernels::Kernel;
+
+pub(crate) use nvptx::Nvptx;
+
+/// A target of the compiler.
+pub(crate) trait Target {
+    /// The processor.
+    fn machine(&self) -> &Machine;
+
+    /// LLVM assembly with a body for every builtin.
+    fn builtins(&self) -> &str;
+
+    /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
+    fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
+
+    /// Where functions find the launch's address: a global that every work-item may write.
+    fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
+
+    /// Ends the work-item; what follows is unreachable.
+    fn end_work_item<'c>(&self, module: &Module<'c>, builder: &crate::llvm::Builder<'c>);
+
+    /// After optimisation: what the code generator gets wrong or does not take.
+    fn legalize(&self, module: &Module<'_>);
+
+    /// What code generation makes.
+    fn codegen(&self) -> Codegen;
+}
+
+/// The target of an image.
+pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> {
+    match target {
+        ImageTarget::Ptx { sm } => Ok(Box::new(Nvptx::new(*sm)?)),
+        other => Err(CompileError::Target(format!("there is no code generator for {other}"))),
+    }
+}

@@ -1,0 +1,67 @@
+; The builtins of `oxisycl_device::builtin` on NVIDIA GPUs.
+; Positions in the grid are computed in 64 bits; the special registers carry ranges, so that the multiplication is a 32-bit one.
+
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
+declare void @llvm.nvvm.barrier.cta.sync.all(i32)
+declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
+
+define i64 @oxisycl.grid_position_x() {
+  %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %wide_group = zext i32 %group to i64
+  %wide_size = zext i32 %size to i64
+  %wide_item = zext i32 %item to i64
+  %start = mul nuw nsw i64 %wide_group, %wide_size
+  %position = add nuw nsw i64 %start, %wide_item
+  ret i64 %position
+}
+
+define i64 @oxisycl.grid_position_y() {
+  %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+  %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+  %wide_group = zext i32 %group to i64
+  %wide_size = zext i32 %size to i64
+  %wide_item = zext i32 %item to i64
+  %start = mul nuw nsw i64 %wide_group, %wide_size
+  %position = add nuw nsw i64 %start, %wide_item
+  ret i64 %position
+}
+
+define i64 @oxisycl.grid_position_z() {
+  %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
+  %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+  %wide_group = zext i32 %group to i64
+  %wide_size = zext i32 %size to i64
+  %wide_item = zext i32 %item to i64
+  %start = mul nuw nsw i64 %wide_group, %wide_size
+  %position = add nuw nsw i64 %start, %wide_item
+  ret i64 %position
+}
+
+; `barrier.sync`, the form that is defined also where the threads of a warp have diverged.
+define void @oxisycl.group_barrier() convergent {
+  call void @llvm.nvvm.barrier.cta.sync.all(i32 0)
+  ret void
+}
+
+define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
+  %result = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %value, i32 %lane, i32 31)
+  ret i32 %result
+}
+
+@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16
+
+define ptr @oxisycl.local_memory() {
+  ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)
+}

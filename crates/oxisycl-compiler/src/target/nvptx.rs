@@ -1,0 +1,105 @@
+//! NVIDIA GPUs: PTX, which the driver compiles for the processor at hand.
+
+use crate::CompileError;
+use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
+use crate::stage::atomics::legalize_for_nvptx;
+use crate::stage::kernels::Kernel;
+use crate::target::Target;
+
+const TRIPLE: &str = "nvptx64-nvidia-cuda";
+/// The oldest processor with independent threads and with kernel parameters that need no copy.
+const OLDEST: u32 = 70;
+/// Calling convention `ptx_kernel`.
+const KERNEL_CONVENTION: u32 = 71;
+const SHARED: u32 = 3;
+/// The size of `oxisycl_types::DeviceLaunch`.
+const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
+
+pub(crate) struct Nvptx {
+    machine: Machine,
+}
+
+impl Nvptx {
+    pub(crate) fn new(sm: u32) -> Result<Self, CompileError> {
+        if sm < OLDEST {
+            return Err(CompileError::Target(format!(
+                "sm_{sm} is older than sm_{OLDEST}, the oldest one that is supported"
+            )));
+        }
+        // The oldest version of PTX that the processor and the compiler's needs allow, so that old drivers take the code.
+        let version = match sm {
+            ..=88 => "+ptx77",
+            89..=90 => "+ptx78",
+            91..=101 => "+ptx86",
+            _ => "+ptx87",
+        };
+        Ok(Self { machine: Machine::new(TRIPLE, &format!("sm_{sm}"), version)? })
+    }
+}
+
+impl Target for Nvptx {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn builtins(&self) -> &str {
+        include_str!("nvptx.ll")
+    }
+
+    fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
+        let context = module.context();
+        let entry = module
+            .function(&kernel.entry)
+            .ok_or_else(|| CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name)))?;
+        let pointer = Type::pointer(context, 0);
+        let has_arguments = kernel.parameters.size > 0;
+        let parameters = if has_arguments { vec![pointer; 2] } else { vec![pointer] };
+        let function = module.declare(&kernel.symbol, Type::function(Type::void(context), &parameters));
+        function.set_call_convention(KERNEL_CONVENTION);
+        let by_value = |index: u32, size: usize, align: usize| {
+            function.add_attribute(index, Attribute::typed(context, "byval", Type::bytes(context, size)));
+            function.add_attribute(index, Attribute::plain(context, "align", align as u64));
+            // Without it a parameter whose address escapes is copied to local memory.
+            function.add_attribute(index, Attribute::text(context, "nvvm.grid_constant", ""));
+            function.add_attribute(index, Attribute::plain(context, "noundef", 0));
+        };
+        by_value(1, LAUNCH_SIZE, 8);
+        if has_arguments {
+            by_value(2, kernel.parameters.size, kernel.parameters.align);
+        }
+        let builder = Builder::at_end(context, Block::append(context, function));
+        let launch = function.parameter(0);
+        // The address of nothing: aligned, not null, never used.
+        let nothing = Type::int(context, 64).constant(kernel.parameters.align as u64).int_to_pointer(pointer);
+        let arguments = if has_arguments { function.parameter(1) } else { nothing };
+        // The chunk belongs to native code; a reference is never null.
+        builder.call(entry, &[arguments, launch, launch]);
+        builder.ret_void();
+        Ok(function)
+    }
+
+    fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
+        let pointer = Type::pointer(module.context(), 0);
+        let slot = module.add_global("oxisycl_launch_slot", pointer, SHARED);
+        // All work-items of a group write the same address, so that it does not matter whose store comes last.
+        slot.set_initializer(pointer.poison());
+        slot.set_linkage(crate::llvm::Linkage::INTERNAL);
+        slot.set_alignment(8);
+        slot
+    }
+
+    fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {
+        // Not a trap, which would take the context down. Barriers do not wait for threads that have ended.
+        let context = module.context();
+        let exit = module.declare("llvm.nvvm.exit", Type::function(Type::void(context), &[]));
+        builder.call(exit, &[]);
+    }
+
+    fn legalize(&self, module: &Module<'_>) {
+        legalize_for_nvptx(module);
+    }
+
+    fn codegen(&self) -> Codegen {
+        Codegen::Assembly
+    }
+}
