@@ -48,7 +48,7 @@ usage: cargo xtask VERB [ARGUMENTS]
                           the conformance suite on one kind of device
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results
-  miri                    unit tests of the unsafe core under Miri (needs a nightly toolchain with miri)
+  miri                    tests of the unsafe core, of the graph and of soundness under Miri (needs a nightly toolchain with miri)
   loom                    models of the event and pool protocols under loom
   asan                    the conformance suite under AddressSanitizer (needs a nightly toolchain)
   package [--no-verify]   packages every published crate and builds what was packaged

@@ -15,7 +15,7 @@ pub(crate) fn generation() -> u32 {
 }
 
 /// Begins to count. Called before threads are started.
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 pub(crate) fn watch() {
     extern "C" fn in_child() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -27,6 +27,6 @@ pub(crate) fn watch() {
     });
 }
 
-/// Elsewhere processes are not forked.
-#[cfg(not(unix))]
+/// Elsewhere, and under Miri, processes are not forked.
+#[cfg(any(not(unix), miri))]
 pub(crate) fn watch() {}

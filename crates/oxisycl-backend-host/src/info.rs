@@ -198,7 +198,7 @@ fn vector_bits() -> u32 {
     128
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn physical_memory() -> u64 {
     // SAFETY: `sysconf` reads no memory of ours.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -208,7 +208,7 @@ fn physical_memory() -> u64 {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(any(not(unix), miri))]
 fn physical_memory() -> u64 {
     0
 }

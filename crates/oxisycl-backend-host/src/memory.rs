@@ -76,7 +76,7 @@ pub(crate) unsafe fn free(pointer: NonNull<u8>, layout: Layout) {
 }
 
 /// Large allocations by `mmap`: lazily zeroed, whole huge pages.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod large {
     use std::alloc::Layout;
     use std::ptr::{self, NonNull};
@@ -138,7 +138,7 @@ mod large {
 }
 
 /// Elsewhere the allocator of the language does it all.
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 mod large {
     use std::alloc::Layout;
     use std::ptr::NonNull;

@@ -93,7 +93,7 @@ impl Topology for SysfsTopology {
 }
 
 /// Whether the process may run on a processor, as a function of its number.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn allowed() -> Option<impl Fn(usize) -> bool> {
     // SAFETY: the set is plain data for which all-zero bytes are a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -104,7 +104,7 @@ fn allowed() -> Option<impl Fn(usize) -> bool> {
     (code == 0).then_some(test)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 fn allowed() -> Option<fn(usize) -> bool> {
     None
 }

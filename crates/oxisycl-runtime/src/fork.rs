@@ -23,7 +23,7 @@ pub(crate) fn has_left_commands() -> bool {
 }
 
 /// Begins to count. Called before the process has commands.
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 pub(crate) fn watch() {
     extern "C" fn in_child() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -40,6 +40,6 @@ pub(crate) fn watch() {
     });
 }
 
-/// Elsewhere processes are not forked.
-#[cfg(not(unix))]
+/// Elsewhere, and under Miri, processes are not forked.
+#[cfg(any(not(unix), miri))]
 pub(crate) fn watch() {}

@@ -76,8 +76,11 @@ impl Runtime {
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
         start_recorders()?;
         fork::watch();
-        // SAFETY: the function is an `extern "C" fn()` that does not unwind.
-        unsafe { libc::atexit(at_exit) };
+        // Miri has no such function.
+        if !cfg!(miri) {
+            // SAFETY: the function is an `extern "C" fn()` that does not unwind.
+            unsafe { libc::atexit(at_exit) };
+        }
         Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter })
     }
 
