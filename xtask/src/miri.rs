@@ -29,7 +29,7 @@ const TESTS: &[Tests] = &[
     Tests {
         package: "oxisycl-runtime",
         target: &["--lib", "--test", "graph"],
-        arguments: &["graph::", "delays::", "failures::", "lifetime::", "waits::"],
+        arguments: &["graph::", "delays::", "destructors::", "failures::", "lifetime::", "waits::"],
         flags: AS_A_PROCESS,
     },
     // Everything together, with threads.

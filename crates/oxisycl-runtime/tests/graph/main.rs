@@ -4,6 +4,7 @@
 //! `tests/process.rs`, one at a time.
 
 mod delays;
+mod destructors;
 mod failures;
 mod lifetime;
 mod order;
