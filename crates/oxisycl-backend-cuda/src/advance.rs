@@ -135,13 +135,13 @@ fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFail
         }
         report
     });
+    if !is_finished {
+        return Some(task.failure_of(FailureKind::Device(context.lost_error())));
+    }
     if let Some(cause) = task.cause() {
         // It was on the device before the failure was known; only a marker has done nothing.
         let has_run = !matches!(task.command, Command::Marker);
         return Some(if has_run { task.spoiled_failure(&cause) } else { task.dependency_failure(&cause) });
-    }
-    if !is_finished {
-        return Some(task.failure_of(FailureKind::Device(context.lost_error())));
     }
     if let Some(error) = task.issue_error.get() {
         return Some(task.failure_of(FailureKind::Device(context.fail(*error))));
@@ -159,8 +159,9 @@ fn take_times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
         let _entered = context.enter().ok()?;
         let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
         // The two clocks are not exactly together; no command starts before it is submitted or ends after its end is seen.
-        let start = start.max(task.submitted);
-        Some(ExecutionTimes { start, end: end.clamp(start, clock::now().max(start)) })
+        let now = clock::now().max(task.submitted);
+        let start = start.clamp(task.submitted, now);
+        Some(ExecutionTimes { start, end: end.clamp(start, now) })
     };
     let times = if is_finished { read() } else { None };
     context.return_timed_event(profile.start);

@@ -136,8 +136,8 @@ impl Context {
         let what = format!("{} ({}, found by {})", error.meaning(&self.driver), error.code, error.call);
         let suspects = self.suspects.get().and_then(|suspects| suspects());
         let reason = match suspects {
+            _ if error.code == code::DEINITIALIZED => "the process is ending".to_owned(),
             Some(suspects) => format!("{what} in {suspects}"),
-            None if error.code == code::DEINITIALIZED => "the process is ending".to_owned(),
             None => what,
         };
         if self.lost.set(reason).is_ok() && error.code != code::DEINITIALIZED {

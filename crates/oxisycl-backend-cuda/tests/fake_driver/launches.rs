@@ -1,0 +1,100 @@
+//! Launching: limits, arguments, and what reaches the driver.
+
+use oxisycl_backend::contract::Affine;
+use oxisycl_backend::{BackendError, Command, UsmKind};
+use oxisycl_types::LaunchRange;
+
+use crate::fake::Fake;
+use crate::support::{enqueue, in_order, kernel, launch, line, queue, refused};
+
+#[test]
+fn a_large_launch_is_several_grids_and_one_command() {
+    let fake = Fake::with(&[("max_threads", 1)]);
+    let device = fake.device();
+    let layout = std::alloc::Layout::array::<u32>(140_000).expect("a layout");
+    let memory = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let arguments = Affine { values: memory.as_ptr().cast(), factor: 1, summand: 7 };
+    let range = LaunchRange { dimensions: 3, extent: [1, 140_000, 1], offset: [3, 5, 7] };
+    let code = kernel(&device, "affine");
+    let before = fake.count("cuLaunchKernel");
+    let queue = in_order(&device);
+    enqueue(&queue, launch(&code, "affine", &arguments, range), &[]).probe.succeed();
+    assert_eq!(fake.count("cuLaunchKernel") - before, 3);
+    // SAFETY: zeroed memory of the host, which the kernel has written.
+    let values = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<u32>(), 140_000) };
+    assert!(values.iter().enumerate().all(|(index, value)| *value == 7 + index as u32));
+    // SAFETY: allocated above; the command has ended.
+    unsafe { device.memory().free(memory, UsmKind::Host, layout) };
+}
+
+#[test]
+fn a_launch_beyond_every_limit_is_refused() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let range = LaunchRange { dimensions: 2, extent: [1, 1 << 50, 1 << 10], offset: [0; 3] };
+    let command = launch(&kernel(&device, "empty"), "huge", &(), range);
+    let error = refused(&queue(&device), command);
+    let error = error.to_string();
+    assert!(error.contains("a launch of kernel \"huge\" over [1, 1125899906842624, 1024] work-items"), "{error}");
+}
+
+#[test]
+fn an_argument_of_another_size_is_refused() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let command = launch(&kernel(&device, "gate"), "gate", &[0u8; 24], line(1));
+    let error = refused(&queue(&device), command);
+    let error = error.to_string();
+    assert!(error.contains("its argument is 24 bytes, but 8 in the image (symbol gate)"), "{error}");
+}
+
+#[test]
+fn a_kernel_of_another_device_or_without_code_is_refused() {
+    let fake = Fake::with(&[("devices", 2)]);
+    let devices = fake.devices();
+    let command = launch(&kernel(&devices[1], "empty"), "empty", &(), line(1));
+    let error = refused(&queue(&devices[0]), command);
+    assert!(matches!(error, BackendError::Unsupported { .. }));
+    let mut command = launch(&kernel(&devices[0], "empty"), "empty", &(), line(1));
+    if let Command::Kernel(kernel) = &mut command {
+        kernel.code = None;
+    }
+    let error = refused(&queue(&devices[0]), command);
+    assert!(matches!(error, BackendError::Unsupported { .. }));
+}
+
+#[test]
+fn a_refused_launch_leaves_the_queue_usable() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    let code = kernel(&device, "failing");
+    fake.fail("cuLaunchKernel", 0, 1);
+    let error = refused(&queue, launch(&code, "failing", &(), line(1)));
+    assert_eq!(error.to_string(), "cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE: invalid argument (1)");
+    for _ in 0..3 {
+        let failure = enqueue(&queue, launch(&code, "failing", &(), line(1)), &[]).probe.fail();
+        assert!(failure.to_string().contains("src/main.rs:42:5: this kernel always fails"), "{failure}");
+    }
+}
+
+#[test]
+fn launches_of_a_chain_record_no_events_and_wait_for_none() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let code = kernel(&device, "empty");
+    for queue in [in_order(&device), queue(&device)] {
+        let mut before = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
+        let counts = || ["cuStreamWaitEvent", "cuMemHostAlloc", "cuModuleLoadDataEx"].map(|call| fake.count(call));
+        let counted = counts();
+        let launched = fake.count("cuLaunchKernel");
+        for _ in 0..200 {
+            before = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[before.data()]);
+        }
+        assert_eq!(fake.count("cuLaunchKernel") - launched, 200);
+        before.probe.succeed();
+        assert_eq!(counts(), counted);
+    }
+    // The completer leaves fences while work is being added, far fewer than commands.
+    assert!(fake.count("cuEventRecord") < 200, "{} events", fake.count("cuEventRecord"));
+}

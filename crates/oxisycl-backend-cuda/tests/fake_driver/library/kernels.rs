@@ -1,0 +1,143 @@
+//! The kernels that the driver knows, by name.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::memory::kind_of;
+use crate::{Code, ILLEGAL_ADDRESS, SUCCESS};
+
+/// Kernels with the sizes of their parameters.
+pub const PARAMETERS: &[(&str, &[usize])] = &[
+    ("affine", &[104, 16]),
+    ("failing", &[104]),
+    ("gate", &[104, 8]),
+    ("empty", &[104]),
+    ("crash", &[104]),
+    ("oxisycl_fill_b8", &[312]),
+    ("oxisycl_fill_b16", &[312]),
+    ("oxisycl_fill_b32", &[312]),
+    ("oxisycl_fill_b64", &[312]),
+];
+
+pub struct Kernel {
+    pub name: &'static str,
+    pub parameters: Vec<Vec<u8>>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+}
+
+/// The first parameter of kernels of images.
+struct Launch {
+    begin: [u64; 3],
+    end: [u64; 3],
+    offset: [u64; 3],
+    extent: [u64; 3],
+    record: u64,
+}
+
+fn number(bytes: &[u8], index: usize) -> u64 {
+    u64::from_ne_bytes(bytes[index * 8..][..8].try_into().unwrap())
+}
+
+impl Launch {
+    fn read(bytes: &[u8]) -> Self {
+        let three = |first| [number(bytes, first), number(bytes, first + 1), number(bytes, first + 2)];
+        Self { begin: three(0), end: three(3), offset: three(6), extent: three(9), record: number(bytes, 12) }
+    }
+}
+
+impl Kernel {
+    /// Runs every thread.
+    pub fn run(&self) -> Code {
+        if let Some(bits) = self.name.strip_prefix("oxisycl_fill_b") {
+            return self.fill(bits.parse::<usize>().unwrap() / 8);
+        }
+        let launch = Launch::read(&self.parameters[0]);
+        let mut code = SUCCESS;
+        self.for_each_thread(|[x, y, z]| {
+            let id = [launch.begin[0] + z, launch.begin[1] + y, launch.begin[2] + x];
+            if code == SUCCESS && (0..3).all(|d| id[d] < launch.end[d]) {
+                code = self.item(&launch, id);
+            }
+        });
+        code
+    }
+
+    fn for_each_thread(&self, mut f: impl FnMut([u64; 3])) {
+        let threads: [u64; 3] = std::array::from_fn(|d| u64::from(self.grid[d]) * u64::from(self.block[d]));
+        for z in 0..threads[2] {
+            for y in 0..threads[1] {
+                for x in 0..threads[0] {
+                    f([x, y, z]);
+                }
+            }
+        }
+    }
+
+    fn item(&self, launch: &Launch, id: [u64; 3]) -> Code {
+        match self.name {
+            "affine" => {
+                let [z, y, x]: [u64; 3] = std::array::from_fn(|d| id[d] - launch.offset[d]);
+                let index = (z * launch.extent[1] + y) * launch.extent[2] + x;
+                let arguments = &self.parameters[1];
+                let address = number(arguments, 0) + 4 * index;
+                let factors = number(arguments, 1);
+                if kind_of(address, 4).is_none() {
+                    return ILLEGAL_ADDRESS;
+                }
+                // SAFETY: within an allocation, as was just checked; other users are kept away by the tests.
+                let value = unsafe { &mut *(address as *mut u32) };
+                let (factor, summand) = (factors as u32, (factors >> 32) as u32);
+                *value = value.wrapping_mul(factor).wrapping_add(summand).wrapping_add(index as u32);
+            }
+            "failing" => panic_at(launch.record, id),
+            "gate" => {
+                // SAFETY: the tests pass the address of a live byte.
+                let gate = unsafe { &*(number(&self.parameters[1], 0) as *const AtomicBool) };
+                while !gate.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+            }
+            "crash" => return ILLEGAL_ADDRESS,
+            _ => {}
+        }
+        SUCCESS
+    }
+
+    fn fill(&self, unit: usize) -> Code {
+        let bytes = &self.parameters[0];
+        let [target, row_pitch, slice_pitch, row_units, rows, slices] = std::array::from_fn(|i| number(bytes, i));
+        let period = u64::from(number(bytes, 6) as u32);
+        for slice in 0..slices {
+            for row in 0..rows {
+                let begin = target + slice * slice_pitch + row * row_pitch;
+                if !begin.is_multiple_of(unit as u64) || kind_of(begin, row_units as usize * unit).is_none() {
+                    return ILLEGAL_ADDRESS;
+                }
+                for index in 0..row_units {
+                    let from = &bytes[56 + (index % period) as usize * unit..][..unit];
+                    // SAFETY: within an allocation, as was just checked.
+                    unsafe {
+                        let to = (begin + index * unit as u64) as *mut u8;
+                        from.as_ptr().copy_to_nonoverlapping(to, unit);
+                    }
+                }
+            }
+        }
+        SUCCESS
+    }
+}
+
+/// What a work-item does that panics: site 0, without values.
+fn panic_at(record: u64, id: [u64; 3]) {
+    // SAFETY: the backend passes the address of a record of 496 bytes.
+    unsafe {
+        let state = &*(record as *const AtomicU32);
+        if state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            (record as *mut u32).add(1).write(0);
+            (record as *mut u32).add(2).write(0);
+            (record as *mut u32).add(3).write(0);
+            (record as *mut [u64; 3]).byte_add(16).write(id);
+            state.store(2, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Modules: the names in a text are all that is looked at.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::kernels::{Kernel, PARAMETERS};
+use crate::stream::Stream;
+use crate::{
+    Code, INVALID_PTX, INVALID_VALUE, NOT_FOUND, SUCCESS, UNSUPPORTED_PTX_VERSION, begin_in_context, config, put,
+};
+
+static LOADED: AtomicI64 = AtomicI64::new(0);
+
+/// How many modules are loaded.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_modules() -> i64 {
+    LOADED.load(Ordering::SeqCst)
+}
+
+pub struct Module {
+    names: Vec<String>,
+}
+
+/// The newest PTX that a driver takes, times ten.
+fn newest_ptx(version: c_int) -> u32 {
+    let (major, minor) = ((version / 1000) as u32, (version % 1000 / 10) as u32);
+    match major {
+        ..=11 => 70 + minor,
+        12 => 80 + minor,
+        _ => 90 + minor,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuModuleLoadDataEx(
+    module: *mut *mut Module,
+    image: *const c_void,
+    n_options: c_uint,
+    options: *mut c_int,
+    values: *mut *mut c_void,
+) -> Code {
+    begin_in_context!(cuModuleLoadDataEx);
+    let text = unsafe { CStr::from_ptr(image.cast()) }.to_str().unwrap();
+    let log = |message: &str| unsafe {
+        let at = |option: c_int| (0..n_options as usize).find(|i| *options.add(*i) == option).unwrap();
+        let (buffer, size) = (*values.add(at(5)), *values.add(at(6)) as usize);
+        let length = message.len().min(size - 1);
+        message.as_ptr().copy_to_nonoverlapping(buffer.cast(), length);
+        buffer.cast::<u8>().add(length).write(0);
+    };
+    let version = text.lines().find_map(|line| line.trim().strip_prefix(".version "));
+    let Some((major, minor)) = version.and_then(|version| version.trim().split_once('.')) else {
+        log("ptxas fatal   : Missing .version directive at start of file");
+        return INVALID_PTX;
+    };
+    let version = major.parse::<u32>().unwrap() * 10 + minor.parse::<u32>().unwrap();
+    if version > newest_ptx(config(|config| config.version)) {
+        log("ptxas application ptx input, line 1; fatal   : Unsupported .version");
+        return UNSUPPORTED_PTX_VERSION;
+    }
+    if let Some(line) = text.lines().position(|line| line.contains("syntax error")) {
+        log(&format!("ptxas application ptx input, line {}; error   : Parsing error near 'error'", line + 1));
+        return INVALID_PTX;
+    }
+    let name =
+        |line: &str| line.split_once(".entry ").map(|(_, rest)| rest.split('(').next().unwrap().trim().to_owned());
+    let names = text.lines().filter_map(name).collect();
+    LOADED.fetch_add(1, Ordering::SeqCst);
+    unsafe { put(module, Box::into_raw(Box::new(Module { names }))) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuModuleUnload(module: *mut Module) -> Code {
+    begin_in_context!(cuModuleUnload);
+    LOADED.fetch_sub(1, Ordering::SeqCst);
+    drop(unsafe { Box::from_raw(module) });
+    SUCCESS
+}
+
+/// Functions are numbers of kernels, plus one.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuModuleGetFunction(
+    function: *mut usize,
+    module: *mut Module,
+    name: *const c_char,
+) -> Code {
+    begin_in_context!(cuModuleGetFunction);
+    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap();
+    if !unsafe { &*module }.names.iter().any(|known| known == name) {
+        return NOT_FOUND;
+    }
+    let Some(index) = PARAMETERS.iter().position(|(known, _)| *known == name) else { return NOT_FOUND };
+    unsafe { put(function, index + 1) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: usize) -> Code {
+    begin_in_context!(cuFuncGetAttribute);
+    assert_eq!(attribute, 0);
+    unsafe { put(value, config(|config| config.max_threads)) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuFuncGetParamInfo(
+    function: usize,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> Code {
+    begin_in_context!(cuFuncGetParamInfo);
+    let Some(found) = PARAMETERS[function - 1].1.get(index) else { return INVALID_VALUE };
+    unsafe {
+        put(offset, 0);
+        put(size, *found);
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuOccupancyMaxPotentialBlockSize(
+    grid: *mut c_int,
+    block: *mut c_int,
+    _function: usize,
+    _memory: *const c_void,
+    _memory_size: usize,
+    limit: c_int,
+) -> Code {
+    begin_in_context!(cuOccupancyMaxPotentialBlockSize);
+    let most = config(|config| config.max_threads);
+    unsafe {
+        put(grid, 132);
+        put(block, if limit > 0 { limit.min(most) } else { most });
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuLaunchKernel(
+    function: usize,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    _shared: c_uint,
+    stream: usize,
+    parameters: *mut *mut c_void,
+    _extra: *mut *mut c_void,
+) -> Code {
+    begin_in_context!(cuLaunchKernel);
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+    let is_valid = grid.iter().chain(&block).all(|n| *n > 0)
+        && grid_x < 1 << 31
+        && grid_y <= 65_535
+        && grid_z <= 65_535
+        && block_z <= 64
+        && threads <= config(|config| config.max_threads).max(256) as u64;
+    if !is_valid {
+        return INVALID_VALUE;
+    }
+    let sizes = PARAMETERS[function - 1].1;
+    let copied = sizes.iter().enumerate().map(|(index, size)| {
+        // SAFETY: as the driver API asks: one pointer per parameter.
+        unsafe { std::slice::from_raw_parts((*parameters.add(index)).cast::<u8>(), *size).to_vec() }
+    });
+    let kernel = Kernel { name: PARAMETERS[function - 1].0, parameters: copied.collect(), grid, block };
+    // SAFETY: as above.
+    unsafe { Stream::of(stream) }.push(move || kernel.run());
+    SUCCESS
+}

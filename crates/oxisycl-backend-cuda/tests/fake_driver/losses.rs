@@ -1,0 +1,114 @@
+//! Devices that fail.
+
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Command, CommandFailure, Device, FailureKind, UsmKind};
+
+use crate::fake::Fake;
+use crate::support::{enqueue, in_order, kernel, launch, line, queue, refused};
+
+fn lose(device: &Arc<dyn Device>) -> CommandFailure {
+    let queue = in_order(device);
+    enqueue(&queue, launch(&kernel(device, "crash"), "crash", &(), line(1)), &[]).probe.fail()
+}
+
+#[test]
+fn a_lost_device_names_its_kernel_from_then_on_and_other_devices_go_on() {
+    let fake = Fake::with(&[("devices", 2)]);
+    let devices = fake.devices();
+    let layout = std::alloc::Layout::new::<[u64; 8]>();
+    let memory = devices[0].memory().allocate(UsmKind::Device, layout, false).expect("there is memory");
+    let queue_before = queue(&devices[0]);
+    let failure = lose(&devices[0]);
+    let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
+    assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{reason}");
+    assert!(
+        reason.contains("in kernel \"crash\" (crates/oxisycl-backend-cuda/tests/fake_driver/losses.rs:"),
+        "{reason}"
+    );
+    let lost = BackendError::DeviceLost { device: "Fake GPU 0".to_owned(), reason: reason.clone() };
+    assert_eq!(refused(&queue_before, Command::Marker), lost);
+    assert_eq!(devices[0].memory().allocate(UsmKind::Device, layout, false).err(), Some(lost.clone()));
+    assert_eq!(devices[0].create_queue(&Default::default()).err(), Some(lost));
+    // SAFETY: allocated above, and not used.
+    unsafe { devices[0].memory().free(memory, UsmKind::Device, layout) };
+    let other = in_order(&devices[1]);
+    enqueue(&other, launch(&kernel(&devices[1], "empty"), "empty", &(), line(1)), &[]).probe.succeed();
+}
+
+#[test]
+fn all_commands_of_a_lost_device_end() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (crash, empty) = (kernel(&device, "crash"), kernel(&device, "empty"));
+    let queue = queue(&device);
+    let gate_layout = std::alloc::Layout::new::<u8>();
+    let gate = device.memory().allocate(UsmKind::Host, gate_layout, true).expect("there is memory");
+    let blocker = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
+    let blocker = enqueue(&queue, blocker, &[]);
+    let crashed = enqueue(&queue, launch(&crash, "crash", &(), line(1)), &[blocker.data()]);
+    let mut others = Vec::new();
+    let mut bytes = vec![0u8; 16];
+    for index in 0..50 {
+        let command = match index % 3 {
+            0 => launch(&empty, "empty", &(), line(1)),
+            1 => Command::Marker,
+            // Held back on the host.
+            _ => crate::transfers::host_copy(&mut bytes),
+        };
+        others.push(enqueue(&queue, command, &[crashed.data()]));
+    }
+    // SAFETY: the byte is alive, and the kernel reads it as an atomic.
+    unsafe {
+        (*gate.as_ptr().cast::<std::sync::atomic::AtomicBool>()).store(true, std::sync::atomic::Ordering::Release)
+    };
+    let root = crashed.probe.fail();
+    assert!(matches!(root.kind(), FailureKind::Device(BackendError::DeviceLost { .. })), "{root}");
+    for other in others {
+        let failure = other.probe.fail();
+        assert!(matches!(failure.root().kind(), FailureKind::Device(BackendError::DeviceLost { .. })), "{failure}");
+    }
+}
+
+#[test]
+fn a_loss_that_another_call_finds_is_told_by_that_call() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    fake.fail("cuMemAlloc_v2", 0, 719);
+    let layout = std::alloc::Layout::new::<u64>();
+    let error = device.memory().allocate(UsmKind::Device, layout, false).expect_err("an injected failure");
+    assert!(matches!(&error, BackendError::DeviceLost { reason, .. } if reason.contains("cuMemAlloc_v2")), "{error}");
+    assert!(queue.flush().is_err() && !queue.help());
+}
+
+#[test]
+fn the_end_of_the_process_is_no_crash() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    fake.fail("cuStreamQuery", 0, 4);
+    let failure = enqueue(&queue, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.fail();
+    assert!(failure.to_string().contains("the process is ending"), "{failure}");
+    drop((queue, device));
+}
+
+#[test]
+fn a_dependent_of_a_panicked_kernel_has_run_if_it_was_enqueued_before() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    let (failing, empty) = (kernel(&device, "failing"), kernel(&device, "empty"));
+    let panicked = enqueue(&queue, launch(&failing, "failing", &(), line(3)), &[]);
+    let early = enqueue(&queue, launch(&empty, "early", &(), line(1)), &[panicked.data()]);
+    let root = panicked.probe.fail();
+    assert!(matches!(root.kind(), FailureKind::Panic { item: Some((1, [0, 0, _])), .. }), "{root}");
+    let late = enqueue(&queue, launch(&empty, "late", &(), line(1)), &[panicked.data()]);
+    let mut bytes = [0; 4];
+    let copied = enqueue(&queue, crate::transfers::host_copy(&mut bytes), &[panicked.data(), early.order()]);
+    let (early, late, copied) = (early.probe.fail(), late.probe.fail(), copied.probe.fail());
+    assert!(!late.has_run() && !copied.has_run());
+    for failure in [early, late, copied] {
+        assert_eq!(failure.root().to_string(), root.to_string());
+    }
+}

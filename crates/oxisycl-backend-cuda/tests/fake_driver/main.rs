@@ -1,0 +1,13 @@
+//! The backend on a driver without a GPU: the contract, errors, limits, and what a driver can lack.
+//!
+//! The driver is a real shared library, made from the sources in `library` by the compiler that built this test. Every test loads a
+//! copy of its own, and so has its own devices.
+
+mod contract;
+mod drivers;
+mod fake;
+mod launches;
+mod losses;
+mod modules;
+mod support;
+mod transfers;

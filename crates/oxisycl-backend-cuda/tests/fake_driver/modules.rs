@@ -1,0 +1,78 @@
+//! Loading images.
+
+use oxisycl_backend::BackendError;
+use oxisycl_image::ImageTarget;
+
+use crate::fake::Fake;
+use crate::support::{enqueue, image, in_order, launch, line};
+
+fn load(fake: &Fake, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Result<(), BackendError> {
+    let mut image = image();
+    change(&mut image);
+    // SAFETY: the fake driver runs its own kernels only.
+    unsafe { fake.device().load(&image) }.map(drop)
+}
+
+#[test]
+fn code_that_the_driver_refuses_comes_with_its_log() {
+    let error = load(&Fake::new(), |image| image.code = b".version 7.0\nsyntax error here".to_vec()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("cuModuleLoadDataEx failed with CUDA_ERROR_INVALID_PTX"), "{text}");
+    assert!(text.contains("line 2; error   : Parsing error"), "{text}");
+}
+
+#[test]
+fn an_old_driver_is_told_which_one_is_needed() {
+    let fake = Fake::with(&[("version", 11_040)]);
+    let error = load(&fake, |image| image.code = b".version 8.4\n.target sm_70".to_vec()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION"), "{text}");
+    let needed =
+        "the image is PTX 8.4, which needs a driver for CUDA 12.4 or later, and the installed one is for CUDA 11.4";
+    assert!(text.contains(needed), "{text}");
+}
+
+#[test]
+fn an_image_for_something_else_is_not_taken() {
+    for target in [ImageTarget::Ptx { sm: 100 }, ImageTarget::SpirV { major: 1, minor: 4 }] {
+        let name = target.to_string();
+        let error = load(&Fake::new(), |image| image.target = target).unwrap_err();
+        assert!(error.to_string().ends_with(&format!("does not support device images for {name}")), "{error}");
+    }
+}
+
+#[test]
+fn kernels_are_those_of_the_image_with_the_parameters_it_promises() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let mut image = image();
+    image.kernels[1].parameters.size = 8;
+    // SAFETY: the fake driver runs its own kernels only.
+    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    let text = |symbol| module.kernel(symbol).map(drop).unwrap_err().to_string();
+    let missing = text("missing");
+    assert!(missing.contains("CUDA_ERROR_NOT_FOUND") && missing.contains("\"missing\""), "{missing}");
+    let wrong = text("failing");
+    assert!(wrong.contains("promises 8 bytes for parameter 1; its code has none"), "{wrong}");
+    assert_eq!(module.kernel("affine").expect("the kernel").max_work_group_size(), 1024);
+}
+
+#[test]
+fn a_module_lives_until_its_last_command_has_ended() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    let code = crate::support::kernel(&device, "empty");
+    assert_eq!(fake.held()[1], 1);
+    let launched = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
+    drop(code);
+    launched.probe.succeed();
+    drop(launched);
+    for _ in 0..1000 {
+        if fake.held()[1] == 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("the module is still loaded");
+}
