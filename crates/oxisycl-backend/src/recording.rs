@@ -10,6 +10,7 @@
 //! Not meant for programs: every command is kept for as long as the backend lives.
 
 mod faults;
+mod images;
 mod info;
 mod memory;
 mod recorded;
@@ -19,14 +20,15 @@ mod shared;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_image::ImageTarget;
-use oxisycl_types::BackendKind;
+use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_types::{Aspect, BackendKind};
 
 use crate::{
-    Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Partition,
-    Platform, PlatformInfo, Queue, QueueOptions,
+    Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
+    Partition, Platform, PlatformInfo, Queue, QueueOptions,
 };
 
+pub use images::RecordedLoad;
 pub use recorded::{CommandKind, CommandState, Place, Recorded};
 pub use recorder::Recorder;
 
@@ -52,12 +54,23 @@ pub struct RecordingConfig {
     has_host: bool,
     peer_copies: bool,
     mode: CompletionMode,
+    image_targets: Vec<ImageTarget>,
+    binary_key: Option<String>,
+    lacking: Vec<Aspect>,
 }
 
 impl RecordingConfig {
     /// That many devices, which can copy to each other; no host device; commands end when the test says so.
     pub fn new(n_devices: usize) -> Self {
-        Self { n_devices, has_host: false, peer_copies: true, mode: CompletionMode::Manual }
+        Self {
+            n_devices,
+            has_host: false,
+            peer_copies: true,
+            mode: CompletionMode::Manual,
+            image_targets: Vec::new(),
+            binary_key: None,
+            lacking: Vec::new(),
+        }
     }
 
     /// Also a host device, which comes first and whose memory is [`MemoryId::HOST`]. The backend is then of kind `Host`.
@@ -71,6 +84,27 @@ impl RecordingConfig {
     #[must_use]
     pub fn without_peer_copies(mut self) -> Self {
         self.peer_copies = false;
+        self
+    }
+
+    /// The devices beside the host device take images for these targets, best first. Their kernels still run as native code.
+    #[must_use]
+    pub fn with_images(mut self, targets: &[ImageTarget]) -> Self {
+        self.image_targets = targets.to_vec();
+        self
+    }
+
+    /// Modules have binaries, which devices with the same key can load.
+    #[must_use]
+    pub fn with_binaries(mut self, key: &str) -> Self {
+        self.binary_key = Some(key.to_owned());
+        self
+    }
+
+    /// The devices beside the host device lack an aspect.
+    #[must_use]
+    pub fn without(mut self, aspect: Aspect) -> Self {
+        self.lacking.push(aspect);
         self
     }
 
@@ -112,8 +146,15 @@ impl RecordingBackend {
                 (false, false) => vec![id],
             };
             let memory = Arc::new(RecordingMemory::new(id, name.clone(), shared.clone()));
-            let info = info::recording_info(name, is_host);
-            devices.push(Arc::new(RecordingDevice { index, kind, memory, info, reachable, shared: shared.clone() }));
+            let mut info = info::recording_info(name, is_host);
+            let (mut image_targets, mut binary_key) = (Vec::new(), None);
+            if !is_host {
+                info.aspects.retain(|aspect| !config.lacking.contains(aspect));
+                (image_targets, binary_key) = (config.image_targets.clone(), config.binary_key.clone());
+            }
+            let shared = shared.clone();
+            let device = RecordingDevice { index, kind, memory, info, reachable, image_targets, binary_key, shared };
+            devices.push(Arc::new(device));
         }
         let info = PlatformInfo {
             name: "OxiSYCL recording".to_owned(),
@@ -166,6 +207,8 @@ struct RecordingDevice {
     info: DeviceInfo,
     /// Memories beside the host's that its queues can copy between.
     reachable: Vec<MemoryId>,
+    image_targets: Vec<ImageTarget>,
+    binary_key: Option<String>,
     shared: Arc<Shared>,
 }
 
@@ -206,7 +249,20 @@ impl Device for RecordingDevice {
     }
 
     fn image_targets(&self) -> &[ImageTarget] {
-        &[]
+        &self.image_targets
+    }
+
+    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+        self.shared.images.load(self.index, image, false, self.binary_key.is_some())
+    }
+
+    fn binary_key(&self) -> Option<String> {
+        self.binary_key.clone()
+    }
+
+    unsafe fn load_binary(&self, image: &DeviceImage, binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
+        self.shared.images.check_binary(image, binary)?;
+        self.shared.images.load(self.index, image, true, true)
     }
 }
 

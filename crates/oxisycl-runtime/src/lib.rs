@@ -1,7 +1,8 @@
 //! The backend-neutral core of OxiSYCL.
 //!
 //! Turns command groups into a graph of commands on backends: what each accessor needs ([`schedule`]), where the newest bytes of
-//! each buffer are ([`memory`], [`state`]), what waits for what ([`graph`]), and what the user can see of it ([`observe`]).
+//! each buffer are ([`memory`], [`state`]), what waits for what ([`graph`]), which compiled code a kernel has on a device
+//! ([`program`]), and what the user can see of it ([`observe`]).
 //!
 //! Knows backends only through the contract of `oxisycl-backend`; no type of a concrete backend, and no generic kernel type,
 //! appears here. The typed interface for users is the crate `oxisycl`.
@@ -9,6 +10,7 @@
 pub mod graph;
 pub mod memory;
 pub mod observe;
+pub mod program;
 pub mod runtime;
 pub mod schedule;
 pub mod selector;

@@ -9,7 +9,7 @@ use oxisycl_types::ErrorCode;
 use crate::graph::{report, report_unobserved_errors};
 use crate::observe::{counters, graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, fork};
+use crate::{Error, Result, fork, program};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -75,6 +75,9 @@ impl Runtime {
         }
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
         start_recorders()?;
+        if let Some(cache) = program::disk_cache_from_env()? {
+            program::programs().use_disk_cache(cache);
+        }
         fork::watch();
         // Miri has no such function.
         if !cfg!(miri) {
@@ -117,6 +120,7 @@ fn start_recorders() -> Result {
 /// Runs when `main` returns or the process calls `exit`: files are written and errors told that nobody has seen. Work that is
 /// still pending ends with the process; that is said, too. A forked child leaves all that to its parent.
 extern "C" fn at_exit() {
+    program::process_ends();
     if fork::generation() != fork::FIRST_GENERATION {
         return;
     }

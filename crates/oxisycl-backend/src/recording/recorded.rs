@@ -54,6 +54,8 @@ pub struct Recorded {
     pub kind: CommandKind,
     /// The name of the kernel; else the name of the kind.
     pub label: String,
+    /// The symbol of a kernel of a device image.
+    pub symbol: Option<String>,
     /// The commands it waits for, by their position in the record, as they were passed.
     pub dependencies: Vec<(usize, DependencyKind)>,
     /// What a copy reads.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::CompletionMode;
+use super::images::RecordedLoad;
 use super::recorded::{CommandState, Recorded};
 use super::shared::{Shared, lock};
 use crate::{BackendError, FailureKind, MemoryId};
@@ -105,6 +106,31 @@ impl Recorder {
     /// The `nth` allocation from now is refused. 1 is the next one.
     pub fn refuse_allocation(&self, nth: u64) {
         self.0.allocation_faults.plan(nth);
+    }
+
+    /// The images that devices were given so far, also those that they did not take.
+    pub fn loads(&self) -> Vec<RecordedLoad> {
+        self.0.images.loads()
+    }
+
+    /// The next load that is not refused yet fails with `error`.
+    pub fn refuse_load(&self, error: BackendError) {
+        self.0.images.refuse(error);
+    }
+
+    /// Loads do not return until [`release_loads`](Self::release_loads).
+    pub fn hold_loads(&self) {
+        self.0.images.hold(true);
+    }
+
+    /// See [`hold_loads`](Self::hold_loads).
+    pub fn release_loads(&self) {
+        self.0.images.hold(false);
+    }
+
+    /// Number of modules that are loaded.
+    pub fn n_modules(&self) -> usize {
+        self.0.images.n_modules()
     }
 
     /// Number of live allocations in a memory.

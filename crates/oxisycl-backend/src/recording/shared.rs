@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::CompletionMode;
 use super::faults::Faults;
+use super::images::{Images, RecordedKernel};
 use super::memory::{Allocations, carry_out, span};
 use super::recorded::{CommandKind, CommandState, Place, Recorded};
 use crate::{
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     clock: AtomicU64,
     pub(super) command_faults: Faults,
     pub(super) allocation_faults: Faults,
+    pub(super) images: Images,
 }
 
 /// The record.
@@ -94,6 +96,7 @@ impl Shared {
             clock: AtomicU64::new(1),
             command_faults: Faults::default(),
             allocation_faults: Faults::default(),
+            images: Images::default(),
         }
     }
 
@@ -182,11 +185,16 @@ impl Shared {
             Command::Fill(fill) => (None, Some(place(&fill.target))),
             _ => (None, None),
         };
+        let symbol = match command {
+            Command::Kernel(kernel) => kernel.code.as_deref().and_then(RecordedKernel::symbol_of),
+            _ => None,
+        };
         Recorded {
             device: 0,
             queue: 0,
             kind,
             label: label.to_owned(),
+            symbol,
             dependencies: Vec::new(),
             source,
             target,

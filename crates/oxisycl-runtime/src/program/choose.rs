@@ -1,0 +1,212 @@
+//! Which image of a kernel a device gets, or why none.
+//!
+//! The rules, in this order. If the link unit that holds the program's half of the kernel has images of it, only those count; else
+//! those of all link units do. An image counts if its target is one that the device takes; for PTX and SPIR-V also a lower version.
+//! The first target of the device's list wins, then the highest version, then the order in the bundle. An image whose kernel needs
+//! an aspect that the device lacks is passed over for the next. If images of several link units are equally good and differ, nobody
+//! can know which is meant, and that is an error.
+
+use std::sync::Arc;
+
+use oxisycl_backend::Device;
+use oxisycl_image::{ImageError, ImageTarget, KernelEntry, ParameterLayout};
+use oxisycl_types::{Aspect, ErrorCode};
+
+use super::KernelKey;
+use super::index::{Candidate, Entry, Image, Index, Unit};
+use super::link_unit::LinkUnit;
+use crate::{Error, Result};
+
+/// What is looked for.
+pub(super) struct Query<'a> {
+    /// The kernel's name in messages.
+    pub(super) name: &'a str,
+    pub(super) key: KernelKey,
+    /// What the image must agree with.
+    pub(super) host: Option<HostSide<'a>>,
+    /// Where the program's half of the kernel lies, if that is known.
+    pub(super) unit: Option<LinkUnit>,
+}
+
+/// The program's half of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct HostSide<'a> {
+    pub(super) layout: ParameterLayout,
+    pub(super) type_name: &'a str,
+}
+
+/// The kernel at a position of an image.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) image: Arc<Image>,
+    pub(super) kernel: usize,
+}
+
+/// How well an image suits a device: the less the better.
+type Rank = (usize, u32);
+
+/// How well code for `image` suits a device that takes `targets`; `None` if it does not run there.
+pub(super) fn fit(image: &ImageTarget, targets: &[ImageTarget]) -> Option<Rank> {
+    targets.iter().enumerate().find_map(|(position, target)| {
+        let distance = match (image, target) {
+            (ImageTarget::Ptx { sm: has }, ImageTarget::Ptx { sm: takes }) => takes.checked_sub(*has)?,
+            (ImageTarget::SpirV { major, minor }, ImageTarget::SpirV { major: takes_major, minor: takes_minor })
+                if major == takes_major =>
+            {
+                takes_minor.checked_sub(*minor)?
+            }
+            (image, target) if image == target => 0,
+            _ => return None,
+        };
+        Some((position, distance))
+    })
+}
+
+/// The image that `device` gets.
+pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> Result<Choice> {
+    let all = index.candidates(&query.key);
+    let own: Vec<&Candidate> = all.iter().filter(|c| query.unit.is_some() && c.unit == query.unit).collect();
+    let is_own = !own.is_empty();
+    let mut candidates = if is_own { own } else { all.iter().collect() };
+    if candidates.is_empty() {
+        return Err(no_image(index, device, query));
+    }
+    // An image of another link unit may be of another kernel, but one of the kernel's own has to be right.
+    let mismatch = candidates.iter().find_map(|candidate| mismatch(candidate, query));
+    candidates.retain(|candidate| mismatch_free(candidate, query));
+    if let Some(mismatch) = mismatch
+        && (is_own || candidates.is_empty())
+    {
+        return Err(mismatch);
+    }
+    let targets = device.image_targets();
+    let mut fitting: Vec<(Rank, &Candidate)> =
+        candidates.iter().filter_map(|c| Some((fit(&c.image.image.target, targets)?, *c))).collect();
+    fitting.sort_by_key(|(rank, _)| *rank);
+    let runs = |candidate: &Candidate| match candidate.entry {
+        Entry::Kernel(kernel) => missing(&candidate.image.image.kernels[kernel], device).is_empty().then_some(kernel),
+        Entry::Unsupported(_) => None,
+    };
+    let mut usable = fitting.iter().filter_map(|(rank, c)| Some((*rank, *c, runs(c)?)));
+    let Some((best_rank, best, kernel)) = usable.next() else {
+        return Err(unusable(&candidates, &fitting, device, query));
+    };
+    let is_rival = |(rank, other, _): &(Rank, &Candidate, usize)| {
+        *rank == best_rank && other.bundle != best.bundle && !Arc::ptr_eq(&other.image, &best.image)
+    };
+    match usable.find(is_rival) {
+        Some((_, other, _)) if !is_own => Err(ambiguous(index, best, other, device, query)),
+        _ => Ok(Choice { image: best.image.clone(), kernel }),
+    }
+}
+
+/// Names of aspects that a kernel needs and the device lacks. A name that is no aspect is one that no device has.
+fn missing<'a>(kernel: &'a KernelEntry, device: &dyn Device) -> Vec<&'a str> {
+    let aspect = |name: &str| Aspect::ALL.iter().find(|aspect| aspect.name() == name);
+    let is_missing = |name: &&str| !aspect(name).is_some_and(|aspect| device.info().has(*aspect));
+    kernel.requirements.iter().map(String::as_str).filter(is_missing).collect()
+}
+
+fn mismatch_free(candidate: &Candidate, query: &Query<'_>) -> bool {
+    mismatch(candidate, query).is_none()
+}
+
+/// In what an image disagrees with the program (rule 8 of kernel identity).
+fn mismatch(candidate: &Candidate, query: &Query<'_>) -> Option<Error> {
+    let host = query.host?;
+    let Entry::Kernel(position) = candidate.entry else { return None };
+    let image = &candidate.image.image;
+    let kernel = &image.kernels[position];
+    let name = query.name;
+    let ParameterLayout { size, align } = kernel.parameters;
+    let ParameterLayout { size: host_size, align: host_align } = host.layout;
+    if (size, align) != (host_size, host_align) {
+        return Some(Error::new(
+            ErrorCode::KernelArgument,
+            format!(
+                "kernel \"{name}\": its captures are {size} bytes with alignment {align} in the image, but {host_size} bytes \
+                 with alignment {host_align} in the program (image target: {})",
+                image.target
+            ),
+        ));
+    }
+    (kernel.type_name != host.type_name).then(|| {
+        Error::new(
+            ErrorCode::KernelNotSupported,
+            format!(
+                "kernel \"{name}\": it is of type \"{}\" in the image, but of type \"{}\" in the program (image target: {}); \
+                 one of the two was not built anew",
+                kernel.type_name, host.type_name, image.target
+            ),
+        )
+    })
+}
+
+fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
+    let (name, device) = (query.name, &device.info().name);
+    Error::new(ErrorCode::KernelNotSupported, format!("kernel \"{name}\" on device \"{device}\": {why}"))
+}
+
+/// The error for a bundle that cannot be decoded.
+pub(super) fn unreadable(unit: &Unit, error: &ImageError) -> Error {
+    let name = if unit.name.is_empty() { "the program" } else { &unit.name };
+    let message = format!("the device images of \"{name}\" cannot be read: {error}");
+    Error::with_source(ErrorCode::KernelNotSupported, message, error.clone())
+}
+
+fn no_image(index: &Index, device: &dyn Device, query: &Query<'_>) -> Error {
+    let own = index.errors().find(|(unit, _)| query.unit.is_some() && unit.unit == query.unit);
+    if let Some((unit, error)) = own.or_else(|| index.errors().next()) {
+        let why = not_supported(query, device, "it has no device image among those that can be read");
+        return Error::with_source(why.code(), why.to_string(), unreadable(unit, error));
+    }
+    let why = if index.is_empty() {
+        "the program has no device images; build it with `cargo sycl build`"
+    } else {
+        "no device image of the program has it; build the crate that launches it with `cargo sycl build`"
+    };
+    not_supported(query, device, why)
+}
+
+/// Why none of the candidates runs.
+fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Device, query: &Query<'_>) -> Error {
+    for (_, candidate) in fitting {
+        if let Entry::Kernel(position) = candidate.entry {
+            let missing = missing(&candidate.image.image.kernels[position], device);
+            let plural = if missing.len() == 1 { "" } else { "s" };
+            return not_supported(
+                query,
+                device,
+                &format!("it needs the aspect{plural} {}, which the device lacks", missing.join(", ")),
+            );
+        }
+    }
+    if let Some((_, candidate)) = fitting.first()
+        && let Entry::Unsupported(position) = candidate.entry
+    {
+        let image = &candidate.image.image;
+        let reason = &image.unsupported[position].reason;
+        return not_supported(query, device, &format!("the target {} cannot run it: {reason}", image.target));
+    }
+    let list = |targets: &mut dyn Iterator<Item = String>| {
+        let mut names: Vec<String> = targets.collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let targets = device.image_targets();
+    let has = list(&mut all.iter().map(|candidate| candidate.image.image.target.to_string()));
+    let takes = list(&mut targets.iter().map(ImageTarget::to_string));
+    let remedy = targets.first().map_or_else(String::new, ImageTarget::to_string);
+    let why = format!(
+        "its images are for {has}, and the device takes {takes}; build it with `cargo sycl build --targets {remedy}`"
+    );
+    not_supported(query, device, &why)
+}
+
+fn ambiguous(index: &Index, first: &Candidate, second: &Candidate, device: &dyn Device, query: &Query<'_>) -> Error {
+    let (first, second) = (index.name(first.bundle), index.name(second.bundle));
+    let why = format!(
+        "\"{first}\" and \"{second}\" have different images of it, and the program's half of the kernel is in neither"
+    );
+    not_supported(query, device, &why)
+}

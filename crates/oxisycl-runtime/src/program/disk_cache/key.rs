@@ -1,0 +1,62 @@
+//! What makes two entries of the disk cache the same.
+
+use super::{DeviceImage, DeviceInfo};
+
+/// Everything that a binary depends on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntryKey {
+    text: String,
+    file_name: String,
+}
+
+impl EntryKey {
+    /// The key of an image for a device, whose backend adds `binary_key`.
+    pub fn new(device: &DeviceInfo, binary_key: String, image: &DeviceImage) -> Self {
+        let mut names = String::new();
+        for kernel in &image.kernels {
+            names.push_str(&kernel.symbol);
+            names.push('\n');
+        }
+        let content = hash(&[&image.code, names.as_bytes()]);
+        // Quoted, so that no two lists of values give one text.
+        let text = format!(
+            "{:?}",
+            [
+                env!("CARGO_PKG_VERSION"),
+                &device.vendor,
+                &device.name,
+                &device.driver_version,
+                &device.backend_version,
+                &binary_key,
+                &image.target.to_string(),
+                &image.build_options,
+                &image.code.len().to_string(),
+                &format!("{content:032x}"),
+            ]
+        );
+        let file_name = format!("{:032x}", hash(&[text.as_bytes()]));
+        Self { text, file_name }
+    }
+
+    /// All of it, as it stands in the file.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name of its file without the extension.
+    pub(super) fn file_name(&self) -> &str {
+        &self.file_name
+    }
+}
+
+/// FNV-1a in 128 bits, the same in every process and version. Finds damage and tells contents apart that nobody chose to collide:
+/// whoever can choose them can write to the cache itself.
+pub(super) fn hash(parts: &[&[u8]]) -> u128 {
+    let step = |state: u128, byte: &u8| (state ^ u128::from(*byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
+    let mut state = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    for part in parts {
+        state = part.iter().fold(state, step);
+        state = (part.len() as u64).to_le_bytes().iter().fold(state, step);
+    }
+    state
+}

@@ -1,0 +1,240 @@
+//! The disk cache with damaged, foreign and old files, and with many writers at once.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::atomic::AtomicUsize;
+
+use oxisycl_image::ImageTarget;
+
+use super::*;
+use crate::program::tests::device_info;
+
+/// A folder that is gone after the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("oxisycl-cache-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name).join("cache"))
+    }
+
+    fn cache(&self, limit: u64) -> DiskCache {
+        DiskCache::new(&self.0, limit)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(parent) = self.0.parent() {
+            let _ = fs::remove_dir_all(parent);
+        }
+    }
+}
+
+fn image(code: &[u8]) -> DeviceImage {
+    DeviceImage {
+        target: ImageTarget::Ptx { sm: 70 },
+        kernels: Vec::new(),
+        build_options: String::new(),
+        unsupported: Vec::new(),
+        sites: Vec::new(),
+        code: code.to_vec(),
+    }
+}
+
+fn key(code: &[u8]) -> EntryKey {
+    EntryKey::new(&device_info(), "arch 1".to_owned(), &image(code))
+}
+
+const BIG: u64 = 1 << 20;
+
+#[test]
+fn what_was_written_is_read_by_another_process() {
+    let folder = Folder::new();
+    assert_eq!(folder.cache(BIG).read(&key(b"a")), None);
+    folder.cache(BIG).write(&key(b"a"), b"binary a");
+    folder.cache(BIG).write(&key(b"b"), b"");
+    assert_eq!(folder.cache(BIG).read(&key(b"a")).unwrap(), b"binary a");
+    assert_eq!(folder.cache(BIG).read(&key(b"b")).unwrap(), b"");
+    assert_eq!(folder.cache(BIG).read(&key(b"c")), None);
+    folder.cache(BIG).write(&key(b"a"), b"another");
+    assert_eq!(folder.cache(BIG).read(&key(b"a")).unwrap(), b"another");
+    folder.cache(BIG).remove(&key(b"a"));
+    assert_eq!(folder.cache(BIG).read(&key(b"a")), None);
+    assert_eq!(folder.files().len(), 1);
+}
+
+#[test]
+fn folder_and_files_are_closed_to_others() {
+    let folder = Folder::new();
+    folder.cache(BIG).write(&key(b"a"), b"binary");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.0), 0o700);
+    assert_eq!(mode(&folder.files()[0]), 0o600);
+}
+
+#[test]
+fn a_folder_that_others_can_enter_is_not_used() {
+    let folder = Folder::new();
+    let cache = folder.cache(BIG);
+    cache.write(&key(b"a"), b"binary");
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(cache.read(&key(b"a")), None);
+    cache.write(&key(b"b"), b"binary");
+    assert_eq!(folder.files().len(), 1);
+    let message = cache.prepare().unwrap_err().to_string();
+    assert_eq!(message, "its permissions are 755, which lets others in; 700 is needed");
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o700)).unwrap();
+    // Nor is one that is only a link to a folder, whose owner may change it.
+    let link = folder.0.with_file_name("link");
+    symlink(&folder.0, &link).unwrap();
+    assert_eq!(DiskCache::new(&link, BIG).read(&key(b"a")), None);
+    assert_eq!(DiskCache::new(&link, BIG).prepare().unwrap_err().to_string(), "it is not a folder");
+    assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
+}
+
+#[test]
+fn a_file_that_others_can_write_or_that_is_a_link_is_not_read_but_replaced() {
+    let folder = Folder::new();
+    let cache = folder.cache(BIG);
+    cache.write(&key(b"a"), b"binary");
+    let path = folder.files().remove(0);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(cache.read(&key(b"a")), None);
+    cache.write(&key(b"a"), b"binary");
+    assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
+    let elsewhere = folder.0.with_file_name("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    assert_eq!(cache.read(&key(b"a")), None);
+    cache.write(&key(b"a"), b"new");
+    assert_eq!(cache.read(&key(b"a")).unwrap(), b"new");
+    assert_ne!(fs::read(&elsewhere).unwrap(), fs::read(&path).unwrap());
+}
+
+#[test]
+fn every_damage_of_an_entry_makes_it_absent() {
+    let folder = Folder::new();
+    let cache = folder.cache(BIG);
+    cache.write(&key(b"a"), b"binary");
+    let path = folder.files().remove(0);
+    let original = fs::read(&path).unwrap();
+    for offset in 0..original.len() {
+        let mut bytes = original.clone();
+        bytes[offset] ^= 0x41;
+        assert_eq!(decode(&bytes, key(b"a").text()), None, "{offset}");
+        assert_eq!(decode(&original[..offset], key(b"a").text()), None, "{offset}");
+    }
+    let mut longer = original.clone();
+    longer.push(0);
+    fs::write(&path, &longer).unwrap();
+    assert_eq!(cache.read(&key(b"a")), None);
+    // Another key with the same hash would find the file.
+    fs::write(&path, &original).unwrap();
+    assert_eq!(decode(&original, key(b"b").text()), None);
+    assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
+}
+
+#[test]
+fn everything_that_a_binary_depends_on_is_in_its_key() {
+    let info = device_info();
+    let of = |info: &DeviceInfo, backend: &str, image: &DeviceImage| EntryKey::new(info, backend.to_owned(), image);
+    let base = of(&info, "arch", &image(b"code"));
+    let mut keys = vec![base.clone()];
+    for change in [
+        |info: &mut DeviceInfo| info.name.push('x'),
+        |info: &mut DeviceInfo| info.vendor.push('x'),
+        |info: &mut DeviceInfo| info.driver_version.push('x'),
+        |info: &mut DeviceInfo| info.backend_version.push('x'),
+    ] {
+        let mut other = info.clone();
+        change(&mut other);
+        keys.push(of(&other, "arch", &image(b"code")));
+    }
+    keys.push(of(&info, "arch 2", &image(b"code")));
+    keys.push(of(&info, "arch", &image(b"Code")));
+    keys.push(of(&info, "arch", &DeviceImage { build_options: "-O1".to_owned(), ..image(b"code") }));
+    keys.push(of(&info, "arch", &DeviceImage { target: ImageTarget::Ptx { sm: 80 }, ..image(b"code") }));
+    for (position, key) in keys.iter().enumerate() {
+        assert!(keys[..position].iter().all(|other| other.file_name() != key.file_name()), "{}", key.text());
+    }
+    assert_eq!(of(&info, "arch", &image(b"code")), base);
+}
+
+#[test]
+fn the_entries_that_were_used_last_are_kept() {
+    let folder = Folder::new();
+    let entry = HEADER_SIZE + key(b"0").text().len() + 1000;
+    let cache = folder.cache(3 * entry as u64 + 10);
+    let hour = Duration::from_secs(3600);
+    for (number, code) in [b"0", b"1", b"2"].into_iter().enumerate() {
+        cache.write(&key(code), &[0; 1000]);
+        let file = File::options().write(true).open(cache.path(&key(code))).unwrap();
+        file.set_modified(SystemTime::now() - hour * (10 - number as u32)).unwrap();
+    }
+    assert!(cache.read(&key(b"0")).is_some());
+    cache.write(&key(b"3"), &[0; 1000]);
+    let is_there = |code: &[u8]| cache.read(&key(code)).is_some();
+    assert!(is_there(b"0") && !is_there(b"1") && is_there(b"2") && is_there(b"3"));
+    // One that alone is too large is not kept, and makes no room.
+    cache.write(&key(b"4"), &[0; 9000]);
+    assert!(!is_there(b"4") && is_there(b"0") && is_there(b"2") && is_there(b"3"));
+}
+
+#[test]
+fn files_of_writers_that_died_are_removed_after_a_while() {
+    let folder = Folder::new();
+    let cache = folder.cache(BIG);
+    cache.prepare().unwrap();
+    let (old, new) = (folder.0.join("old.1.0.tmp"), folder.0.join("new.1.0.tmp"));
+    for path in [&old, &new] {
+        fs::write(path, b"half").unwrap();
+    }
+    File::options().write(true).open(&old).unwrap().set_modified(SystemTime::now() - ABANDONED * 2).unwrap();
+    cache.write(&key(b"a"), b"binary");
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_an_empty_cache() {
+    for folder in ["/dev/null/cache", "/proc/cache", "/dev/null"] {
+        let cache = DiskCache::new(Path::new(folder), BIG);
+        cache.write(&key(b"a"), b"binary");
+        assert_eq!(cache.read(&key(b"a")), None);
+        assert!(cache.prepare().is_err());
+    }
+}
+
+#[test]
+fn writers_and_readers_at_the_same_time_see_whole_entries() {
+    let folder = Folder::new();
+    let binaries: Vec<Vec<u8>> = (0..4u8).map(|fill| vec![fill; 5000 + usize::from(fill)]).collect();
+    // There is room for two of the four keys.
+    let limit = 2 * (HEADER_SIZE + key(b"0").text().len() + 5003) as u64;
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let (folder, binaries) = (&folder, &binaries);
+            scope.spawn(move || {
+                let cache = folder.cache(limit);
+                for round in 0..100u8 {
+                    let key = key(&[b'0' + (thread + round) % 4]);
+                    cache.write(&key, &binaries[usize::from(round) % 4]);
+                    if let Some(binary) = cache.read(&key) {
+                        assert!(binaries.contains(&binary));
+                    }
+                }
+            });
+        }
+    });
+    let cache = folder.cache(limit);
+    cache.write(&key(b"0"), &binaries[0]);
+    let total: u64 = folder.files().iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!(total <= limit, "{total} of {limit}");
+    assert!(folder.files().iter().all(|path| path.extension().is_some_and(|extension| extension == "bin")));
+}

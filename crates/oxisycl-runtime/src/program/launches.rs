@@ -1,0 +1,140 @@
+//! Kernels that were launched before, by device: what a launch looks into first.
+//!
+//! Invariant: a kernel that was found before the last [`clear`](Launches::clear) is not given out after it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use oxisycl_backend::{Device, LoadedKernel};
+use oxisycl_image::{KernelDescriptor, KernelId};
+use parking_lot::RwLock;
+
+/// See the module documentation.
+pub(super) struct Launches {
+    known: RwLock<HashMap<LaunchKey, Known, FoldHasher>>,
+    generation: AtomicU64,
+}
+
+/// A kernel of one link unit on one device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LaunchKey {
+    /// The address of the device, which [`Known`] keeps from being used again.
+    device: usize,
+    id: KernelId,
+    /// The address of the native code, which tells equal kernels of several link units apart.
+    entry: usize,
+}
+
+struct Known {
+    device: Weak<dyn Device>,
+    kernel: Arc<dyn LoadedKernel>,
+}
+
+impl LaunchKey {
+    #[inline]
+    pub(super) fn new(device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Self {
+        Self {
+            device: Arc::as_ptr(device).addr(),
+            id: descriptor.id,
+            entry: (descriptor.host_entry as *const ()).addr(),
+        }
+    }
+}
+
+impl Launches {
+    pub(super) const fn new() -> Self {
+        Self { known: RwLock::new(HashMap::with_hasher(FoldHasher::new())), generation: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: &LaunchKey) -> Option<Arc<dyn LoadedKernel>> {
+        self.known.read().get(key).map(|known| known.kernel.clone())
+    }
+
+    /// Counts the calls of [`clear`](Self::clear).
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Remembers a kernel that was looked up since the generation was asked for, unless all was forgotten meanwhile.
+    pub(super) fn insert(
+        &self,
+        generation: u64,
+        key: LaunchKey,
+        device: &Arc<dyn Device>,
+        kernel: &Arc<dyn LoadedKernel>,
+    ) {
+        let mut known = self.known.write();
+        if self.generation() != generation {
+            return;
+        }
+        // Kernels of devices that are gone; dropped after the lock.
+        let gone: Vec<_> = known.extract_if(|_, known| known.device.strong_count() == 0).collect();
+        known.insert(key, Known { device: Arc::downgrade(device), kernel: kernel.clone() });
+        drop(known);
+        drop(gone);
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        let mut known = self.known.write();
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        let gone = std::mem::take(&mut *known);
+        drop(known);
+        drop(gone);
+    }
+}
+
+/// Hashes keys that are made of addresses and hashes: nobody chooses them to collide.
+#[derive(Clone, Copy, Default)]
+pub(super) struct FoldHasher(u64);
+
+impl FoldHasher {
+    pub(super) const fn new() -> Self {
+        Self(0)
+    }
+}
+
+impl BuildHasher for FoldHasher {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        *self
+    }
+}
+
+impl Hasher for FoldHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number ^ 0xf39c_c060_5ced_c835) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product as u64) ^ (product >> 64) as u64;
+    }
+
+    #[inline]
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(u64::from(number));
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    #[inline]
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,53 @@
+//! Which program or library an address lies in.
+
+use std::ffi::c_void;
+
+/// A loaded program or library, by the address it was loaded to. It can be unloaded, and another one be loaded there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LinkUnit(usize);
+
+/// The link unit that holds the address, where the system can tell. Takes the lock of the dynamic linker: not to be called under a
+/// lock that a constructor or destructor of a library takes.
+pub(super) fn of(address: *const ()) -> Option<LinkUnit> {
+    find(address).map(|(unit, _)| unit)
+}
+
+/// The same with the file that it was loaded from.
+#[cfg(unix)]
+pub(super) fn find(address: *const ()) -> Option<(LinkUnit, String)> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for; the structure is written to only.
+    let found = unsafe { libc::dladdr(address.cast::<c_void>(), info.as_mut_ptr()) };
+    if found == 0 {
+        return None;
+    }
+    // SAFETY: zeros are a value of the structure of addresses.
+    let info = unsafe { info.assume_init() };
+    let name = if info.dli_fname.is_null() {
+        String::new()
+    } else {
+        // SAFETY: the name of a loaded object ends with a NUL byte, and lives as long as the object, which the caller's address is of.
+        unsafe { std::ffi::CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned()
+    };
+    Some((LinkUnit(info.dli_fbase.addr()), name))
+}
+
+#[cfg(not(unix))]
+pub(super) fn find(_address: *const ()) -> Option<(LinkUnit, String)> {
+    let _: Option<c_void> = None;
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_one_program_lie_in_one_link_unit() {
+        let here = of(functions_of_one_program_lie_in_one_link_unit as *const ());
+        assert!(here.is_some());
+        assert_eq!(here, of(crate::program::programs as *const ()));
+        assert_ne!(here, of(libc::malloc as *const ()));
+        assert_eq!(of(std::ptr::null()), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! The program manager: device images of the process, and the kernels that devices make of them (S-F14 to S-F18).
+//!
+//! Link units register their images when they are loaded and take them back when they are unloaded ([`registry`]). The first
+//! launch of a kernel on a device looks its images up ([`index`]), chooses the one that suits the device ([`choose`]), has the
+//! device load it once ([`modules`]), by a binary of an earlier process where there is one ([`disk_cache`]), and is remembered, so
+//! that later launches only look into one table ([`launches`]).
+//!
+//! Invariants: a kernel that is found matches the host's in size, alignment and type name; a module stays loaded as long as a
+//! command holds one of its kernels; code of a link unit that was unloaded is not found any more.
+//! Does not know how images are made, and does not launch anything.
+
+use std::any::TypeId;
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
+use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
+use oxisycl_types::ErrorCode;
+
+use crate::{Error, Result};
+
+mod choose;
+pub mod disk_cache;
+mod index;
+mod launches;
+mod link_unit;
+mod modules;
+mod registry;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use choose::{Choice, HostSide, Query};
+use disk_cache::{DiskCache, EntryKey};
+use index::Image;
+use launches::{LaunchKey, Launches};
+use modules::Modules;
+use registry::Registry;
+
+pub(crate) use registry::process_ends;
+pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
+pub(crate) use settings::disk_cache_from_env;
+
+/// The images and kernels of a process. There is one; tests make their own.
+pub struct Programs {
+    registry: Registry,
+    modules: Modules,
+    launches: Launches,
+    disk: OnceLock<DiskCache>,
+}
+
+static PROGRAMS: Programs = Programs::new();
+
+/// The images and kernels of this process.
+pub fn programs() -> &'static Programs {
+    &PROGRAMS
+}
+
+/// What identifies a kernel in images: the bytes of its `TypeId`, and how it is launched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct KernelKey {
+    /// The bytes.
+    pub type_id: [u8; 16],
+    /// The form.
+    pub form: Form,
+}
+
+impl KernelKey {
+    /// The key of a kernel of the program.
+    pub fn new(type_id: TypeId, form: Form) -> Self {
+        const { assert!(size_of::<TypeId>() == 16) };
+        // SAFETY: both types are 16 bytes without padding, as the assertion and a hash of 128 bits have it, and any bytes are a value
+        // of the array. The device compiler reads the same bytes in the program's constants.
+        Self { type_id: unsafe { std::mem::transmute::<TypeId, [u8; 16]>(type_id) }, form }
+    }
+}
+
+/// What images tell of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownKernel {
+    /// Its identity.
+    pub key: KernelKey,
+    /// The compiler's name of its type.
+    pub type_name: String,
+    /// Where the user launches it; unknown if no target can run it.
+    pub location: Option<SourceLocation>,
+}
+
+impl Default for Programs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Programs {
+    /// Without images.
+    pub const fn new() -> Self {
+        Self { registry: Registry::new(), modules: Modules::new(), launches: Launches::new(), disk: OnceLock::new() }
+    }
+
+    /// Keeps binaries in `cache` from now on. Later calls change nothing.
+    pub fn use_disk_cache(&self, cache: DiskCache) {
+        let _ = self.disk.set(cache);
+    }
+
+    /// Adds the bundle of images in memory, which is read when a kernel is looked up.
+    ///
+    /// # Safety
+    /// The bytes stay valid and unchanged until [`unregister`](Self::unregister) was called for them. They are what the device
+    /// compiler made, or the user has vouched for their code.
+    pub unsafe fn register(&self, bytes: *const u8, length: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.registry.add(bytes, length) };
+        // Kernels may have been chosen that are not the best any more, or were ambiguous.
+        self.launches.clear();
+    }
+
+    /// Takes a bundle back: its kernels are not found any more. Waits until no command uses one of them, since commands also refer
+    /// to the descriptors in the link unit.
+    pub fn unregister(&self, bytes: *const u8, length: usize) {
+        let gone = self.registry.remove(bytes, length);
+        self.launches.clear();
+        if gone.is_empty() {
+            return;
+        }
+        let mut kernels = Vec::new();
+        for (image, is_registered) in gone {
+            self.modules.take_kernels(&image, is_registered, &mut kernels);
+        }
+        registry::wait_until_unused(&kernels);
+    }
+
+    /// The code of a kernel on a device that takes images. Loads the image if it is the first of its kernels there, which can take
+    /// long; threads that want it at the same time wait.
+    ///
+    /// # Errors
+    /// `KernelNotSupported` if there is no image for the kernel and device, or the device lacks an aspect that it needs;
+    /// `KernelArgument` if image and program disagree on the kernel's captures; `Build` if the driver refuses the image.
+    #[inline]
+    pub fn kernel(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Arc<dyn LoadedKernel>> {
+        let key = LaunchKey::new(device, descriptor);
+        match self.launches.get(&key) {
+            Some(kernel) => Ok(kernel),
+            None => self.first_launch(device, descriptor, key),
+        }
+    }
+
+    #[cold]
+    fn first_launch(
+        &self,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+        key: LaunchKey,
+    ) -> Result<Arc<dyn LoadedKernel>> {
+        // Before anything is looked up: what is unregistered from now on must not be remembered.
+        let generation = self.launches.generation();
+        let query = Query {
+            name: descriptor.display_name(),
+            key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
+            host: Some(HostSide { layout: descriptor.parameters, type_name: descriptor.type_name }),
+            unit: link_unit::of(descriptor.host_entry as *const ()),
+        };
+        let Choice { image, kernel } = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
+        let entry = &image.image.kernels[kernel];
+        let load = || self.load(device, &image);
+        let loaded = self.modules.kernel(device, &image, &entry.symbol, load).map_err(|error| {
+            let code = match &error {
+                BackendError::Driver { .. } | BackendError::Unsupported { .. } => ErrorCode::Build,
+                other => Error::from(other.clone()).code(),
+            };
+            let (name, device, target) = (query.name, &device.info().name, &image.image.target);
+            let message =
+                format!("kernel \"{name}\" on device \"{device}\": its image for {target} was not loaded: {error}");
+            Error::with_source(code, message, error)
+        })?;
+        self.launches.insert(generation, key, device, &loaded);
+        Ok(loaded)
+    }
+
+    fn load(&self, device: &Arc<dyn Device>, image: &Image) -> Result<Arc<dyn Module>, BackendError> {
+        let image = &image.image;
+        let disk =
+            self.disk.get().and_then(|disk| Some((disk, EntryKey::new(device.info(), device.binary_key()?, image))));
+        if let Some((disk, key)) = &disk
+            && let Some(binary) = disk.read(key)
+        {
+            // SAFETY: images come from `register`, whose caller vouches for them. The cache gives only bytes that it was given for
+            // this key, from files that nobody else can write.
+            match unsafe { device.load_binary(image, &binary) } {
+                Ok(module) => return Ok(module),
+                Err(_) => disk.remove(key),
+            }
+        }
+        // SAFETY: as above.
+        let module = unsafe { device.load(image) }?;
+        if let Some((disk, key)) = &disk
+            && let Some(binary) = module.binary()
+        {
+            disk.write(key, &binary);
+        }
+        Ok(module)
+    }
+
+    /// Whether the program has any image that the device takes. True for devices that run the program's own code.
+    pub fn is_usable(&self, device: &dyn Device) -> bool {
+        let targets = device.image_targets();
+        targets.is_empty()
+            || self.registry.index().images().any(|image| choose::fit(&image.image.target, targets).is_some())
+    }
+
+    /// Whether a kernel can be launched on the device, as far as that is known without loading it. Devices that run the program's
+    /// own code run every kernel.
+    ///
+    /// # Errors
+    /// What a launch would fail with.
+    pub fn check(&self, device: &dyn Device, key: KernelKey, name: &str) -> Result {
+        if device.image_targets().is_empty() {
+            return Ok(());
+        }
+        let query = Query { name, key, host: None, unit: None };
+        choose::choose(&self.registry.index(), device, &query).map(drop)
+    }
+
+    /// The kernels of all images, each once, in the order of registration.
+    ///
+    /// # Errors
+    /// `KernelNotSupported` if a bundle of images cannot be read.
+    pub fn kernels(&self) -> Result<Vec<KnownKernel>> {
+        let index = self.registry.index();
+        match index.errors().next() {
+            Some((unit, error)) => Err(choose::unreadable(unit, error)),
+            None => Ok(index.kernels()),
+        }
+    }
+}

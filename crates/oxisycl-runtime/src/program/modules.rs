@@ -1,0 +1,126 @@
+//! Images that devices have loaded.
+//!
+//! Invariants: a device loads an image once, whichever threads ask for it at the same time; all of them get the kernel or the
+//! failure. A failure of the code itself is final; another one, such as lack of memory, is tried again by the next launch.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
+use parking_lot::Mutex;
+
+use super::index::Image;
+use super::launches::FoldHasher;
+
+/// See the module documentation.
+pub(super) struct Modules(Mutex<HashMap<SlotKey, Arc<Slot>, FoldHasher>>);
+
+/// The addresses of device and image, which the slot keeps from being used again.
+type SlotKey = (usize, usize);
+
+struct Slot {
+    device: Weak<dyn Device>,
+    image: Arc<Image>,
+    /// Held while the device loads the image.
+    state: Mutex<State>,
+    /// How many attempts to load have ended.
+    n_attempts: AtomicU64,
+}
+
+enum State {
+    Untried,
+    Loaded { module: Arc<dyn Module>, kernels: HashMap<String, Arc<dyn LoadedKernel>> },
+    Failed(BackendError),
+}
+
+impl Modules {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(HashMap::with_hasher(FoldHasher::new())))
+    }
+
+    /// A kernel of an image on a device, which `load` has to be called for unless that was done.
+    pub(super) fn kernel(
+        &self,
+        device: &Arc<dyn Device>,
+        image: &Arc<Image>,
+        symbol: &str,
+        load: impl FnOnce() -> Result<Arc<dyn Module>, BackendError>,
+    ) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        let slot = self.slot(device, image);
+        let n_attempts = slot.n_attempts.load(Ordering::Acquire);
+        let mut state = slot.state.lock();
+        if let State::Failed(error) = &*state {
+            // It failed while this thread waited for it, or would fail again.
+            if slot.n_attempts.load(Ordering::Acquire) != n_attempts || is_final(error) {
+                return Err(error.clone());
+            }
+            *state = State::Untried;
+        }
+        if let State::Untried = *state {
+            let result = load();
+            slot.n_attempts.fetch_add(1, Ordering::AcqRel);
+            *state = match result {
+                Ok(module) => State::Loaded { module, kernels: HashMap::new() },
+                Err(error) => {
+                    *state = State::Failed(error.clone());
+                    return Err(error);
+                }
+            };
+        }
+        let State::Loaded { module, kernels } = &mut *state else { unreachable!("it was loaded above") };
+        if let Some(kernel) = kernels.get(symbol) {
+            return Ok(kernel.clone());
+        }
+        let kernel = module.kernel(symbol)?;
+        kernels.insert(symbol.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+
+    fn slot(&self, device: &Arc<dyn Device>, image: &Arc<Image>) -> Arc<Slot> {
+        let key = (Arc::as_ptr(device).addr(), Arc::as_ptr(image).addr());
+        let mut slots = self.0.lock();
+        if let Some(slot) = slots.get(&key) {
+            return slot.clone();
+        }
+        // Modules of devices that are gone; dropped after the lock.
+        let gone: Vec<_> = slots.extract_if(|_, slot| slot.device.strong_count() == 0).collect();
+        let slot = Arc::new(Slot {
+            device: Arc::downgrade(device),
+            image: image.clone(),
+            state: Mutex::new(State::Untried),
+            n_attempts: AtomicU64::new(0),
+        });
+        slots.insert(key, slot.clone());
+        drop(slots);
+        drop(gone);
+        slot
+    }
+
+    /// Gives away what commands may still hold of an image that a link unit has taken back. The image is forgotten unless another
+    /// link unit has it; then new commands get other handles of its kernels.
+    pub(super) fn take_kernels(
+        &self,
+        image: &Arc<Image>,
+        is_registered: bool,
+        kernels: &mut Vec<Arc<dyn LoadedKernel>>,
+    ) {
+        let is_it = |slot: &Arc<Slot>| Arc::ptr_eq(&slot.image, image);
+        let mut slots = self.0.lock();
+        let slots: Vec<Arc<Slot>> = if is_registered {
+            slots.values().filter(|slot| is_it(slot)).cloned().collect()
+        } else {
+            slots.extract_if(|_, slot| is_it(slot)).map(|(_, slot)| slot).collect()
+        };
+        for slot in slots {
+            if let State::Loaded { kernels: loaded, .. } = &mut *slot.state.lock() {
+                kernels.extend(loaded.drain().map(|(_, kernel)| kernel));
+            }
+        }
+    }
+}
+
+/// Whether the same image would fail in the same way again.
+fn is_final(error: &BackendError) -> bool {
+    matches!(error, BackendError::Driver { .. } | BackendError::Unsupported { .. })
+}

@@ -1,0 +1,154 @@
+//! Bundles of images that link units have registered, by address.
+//!
+//! Registering only notes the address, since it happens before `main` and while libraries are loaded; bundles are decoded at the
+//! first look-up after that. Invariants: bytes are read only while their bundle is registered, under the lock that taking it back
+//! takes as well; the dynamic linker is never called under that lock, because constructors hold the linker's own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::LoadedKernel;
+use oxisycl_image::{ImageError, decode_bundle};
+use parking_lot::Mutex;
+
+use super::index::{Image, Index, Unit};
+use super::link_unit::{self, LinkUnit};
+use super::programs;
+use crate::fork;
+use crate::graph::report;
+
+/// See the module documentation.
+pub(super) struct Registry(Mutex<State>);
+
+struct State {
+    bundles: Vec<Bundle>,
+    /// Of all bundles; made when it is asked for.
+    index: Option<Arc<Index>>,
+    next: u64,
+}
+
+struct Bundle {
+    number: u64,
+    bytes: usize,
+    length: usize,
+    unit: Option<(LinkUnit, String)>,
+    images: Option<Result<Vec<Arc<Image>>, ImageError>>,
+}
+
+impl Registry {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(State { bundles: Vec::new(), index: None, next: 0 }))
+    }
+
+    /// Adds a bundle.
+    ///
+    /// # Safety
+    /// The bytes stay valid and unchanged until the bundle is removed.
+    pub(super) unsafe fn add(&self, bytes: *const u8, length: usize) {
+        let unit = link_unit::find(bytes.cast());
+        let mut state = self.0.lock();
+        let number = state.next;
+        state.next += 1;
+        state.bundles.push(Bundle { number, bytes: bytes.expose_provenance(), length, unit, images: None });
+        state.index = None;
+    }
+
+    /// Takes a bundle back. Returns its images, and of each whether another bundle has it, too.
+    pub(super) fn remove(&self, bytes: *const u8, length: usize) -> Vec<(Arc<Image>, bool)> {
+        let mut state = self.0.lock();
+        let is_it = |bundle: &Bundle| bundle.bytes == bytes.addr() && bundle.length == length;
+        let Some(position) = state.bundles.iter().position(is_it) else { return Vec::new() };
+        let bundle = state.bundles.remove(position);
+        state.index = None;
+        let Some(Ok(images)) = bundle.images else { return Vec::new() };
+        let others: Vec<&Arc<Image>> = state.images().collect();
+        let is_left = |image: &Arc<Image>| others.iter().any(|other| Arc::ptr_eq(other, image));
+        images.iter().map(|image| (image.clone(), is_left(image))).collect()
+    }
+
+    /// The kernels of all bundles that are registered now.
+    pub(super) fn index(&self) -> Arc<Index> {
+        let mut state = self.0.lock();
+        if let Some(index) = &state.index {
+            return index.clone();
+        }
+        for position in 0..state.bundles.len() {
+            if state.bundles[position].images.is_some() {
+                continue;
+            }
+            let Bundle { bytes, length, .. } = state.bundles[position];
+            // SAFETY: the bundle is registered, and its bytes are valid and unchanged until `remove` returns, which needs the lock.
+            let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(bytes), length) };
+            let images =
+                decode_bundle(bytes).map(|images| images.into_iter().map(|image| state.share(image)).collect());
+            state.bundles[position].images = Some(images);
+        }
+        let units = state.bundles.iter().map(|bundle| Unit {
+            number: bundle.number,
+            unit: bundle.unit.as_ref().map(|(unit, _)| *unit),
+            name: bundle.unit.as_ref().map_or_else(String::new, |(_, name)| name.clone()),
+            images: bundle.images.clone().unwrap_or_else(|| Ok(Vec::new())),
+        });
+        let index = Arc::new(Index::new(units.collect()));
+        state.index = Some(index.clone());
+        index
+    }
+}
+
+impl State {
+    fn images(&self) -> impl Iterator<Item = &Arc<Image>> {
+        self.bundles.iter().filter_map(|bundle| bundle.images.as_ref()?.as_ref().ok()).flatten()
+    }
+
+    /// The image as a bundle that was decoded before has it, if one does: then it is loaded once for both.
+    fn share(&self, image: oxisycl_image::DeviceImage) -> Arc<Image> {
+        let known = self.images().find(|known| known.image == image).cloned();
+        known.unwrap_or_else(|| Arc::new(Image { image }))
+    }
+}
+
+/// The process ends: nothing is waited for any more.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// To be called when the process begins to end, before libraries are unloaded for that reason.
+pub(crate) fn process_ends() {
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+/// Waits until nobody but the caller holds one of the kernels.
+pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>]) {
+    let is_used = || kernels.iter().any(|kernel| Arc::strong_count(kernel) > 1);
+    let mut pause = Duration::from_micros(20);
+    let mut tell = Some(Instant::now() + Duration::from_secs(10));
+    // In a forked child the commands of its parent never end; at the end of the process nobody runs what they call.
+    let is_over = || ENDS.load(Ordering::Relaxed) || fork::generation() != fork::FIRST_GENERATION;
+    while is_used() && !is_over() {
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+        if tell.is_some_and(|time| time < Instant::now()) {
+            tell = None;
+            report("a library is unloaded while its kernels are pending: waiting for them");
+        }
+    }
+}
+
+/// Registers the bundle of device images of a link unit. Called by a constructor that the device compiler puts into the unit, before
+/// `main` or while a library is loaded.
+///
+/// # Safety
+/// As for [`Programs::register`](super::Programs::register).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __oxisycl_register_images(bytes: *const u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { programs().register(bytes, length) };
+}
+
+/// Takes the bundle back. Called by the destructor that belongs to the constructor.
+///
+/// # Safety
+/// None beyond those of `__oxisycl_register_images`; it is `unsafe` to have the same type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __oxisycl_unregister_images(bytes: *const u8, length: usize) {
+    programs().unregister(bytes, length);
+}

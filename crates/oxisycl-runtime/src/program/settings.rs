@@ -1,0 +1,120 @@
+//! The environment variables of the disk cache.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use oxisycl_types::ErrorCode;
+
+use super::disk_cache::DiskCache;
+use crate::{Error, Result};
+
+/// Bytes that the cache may take up unless the environment says otherwise.
+const DEFAULT_SIZE: u64 = 1 << 30;
+
+/// The cache that the environment asks for; `None` if it is off, or if there is no place for it that was not asked for.
+///
+/// # Errors
+/// `Platform` if a variable has a wrong value, or names a folder that cannot be used.
+pub(crate) fn disk_cache_from_env() -> Result<Option<DiskCache>> {
+    from(|name| std::env::var_os(name))
+}
+
+fn from(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<DiskCache>> {
+    let size = match variable("OXISYCL_CACHE_SIZE") {
+        None => DEFAULT_SIZE,
+        Some(value) => parse_size(&value)?,
+    };
+    let folder = variable("OXISYCL_CACHE_DIR").map(PathBuf::from);
+    if let Some(folder) = &folder
+        && !folder.is_absolute()
+    {
+        let message = format!("OXISYCL_CACHE_DIR={folder:?}: expected an absolute path");
+        return Err(Error::new(ErrorCode::Platform, message));
+    }
+    if size == 0 {
+        return Ok(None);
+    }
+    let is_asked_for = folder.is_some();
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let Some(folder) = folder.or_else(|| Some(usual()?.join("oxisycl"))) else { return Ok(None) };
+    let cache = DiskCache::new(&folder, size);
+    if is_asked_for {
+        cache.prepare().map_err(|error| {
+            let message = format!("OXISYCL_CACHE_DIR={folder:?}: cannot be used: {error}");
+            Error::with_source(ErrorCode::Platform, message, error)
+        })?;
+    }
+    Ok(Some(cache))
+}
+
+/// Bytes, or a number and `k`, `M` or `G`.
+fn parse_size(value: &OsString) -> Result<u64> {
+    let parse = || {
+        let text = value.to_str()?.trim();
+        let (number, unit) = match text.char_indices().last()? {
+            (at, 'k') => (&text[..at], 1 << 10),
+            (at, 'M') => (&text[..at], 1 << 20),
+            (at, 'G') => (&text[..at], 1 << 30),
+            _ => (text, 1),
+        };
+        number.trim().parse::<u64>().ok()?.checked_mul(unit)
+    };
+    parse().ok_or_else(|| {
+        let message = format!(
+            "OXISYCL_CACHE_SIZE={value:?}: expected bytes, or a number and k, M or G (powers of 1024); 0 turns the cache off"
+        );
+        Error::new(ErrorCode::Platform, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Result<Option<DiskCache>> {
+        from(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value)))
+    }
+
+    fn folder(variables: &[(&str, &str)]) -> Option<String> {
+        with(variables).unwrap().map(|cache| cache.folder().display().to_string())
+    }
+
+    #[test]
+    fn the_cache_lies_in_the_users_cache_folder() {
+        let home = ("HOME", "/home/u");
+        assert_eq!(folder(&[home]).unwrap(), "/home/u/.cache/oxisycl");
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "/cache")]).unwrap(), "/cache/oxisycl");
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "relative")]).unwrap(), "/home/u/.cache/oxisycl");
+        assert_eq!(folder(&[]), None);
+    }
+
+    #[test]
+    fn a_size_of_zero_turns_the_cache_off() {
+        let home = ("HOME", "/home/u");
+        for (value, size) in
+            [("0", None), ("0G", None), ("4096", Some(4096)), ("3k", Some(3072)), (" 2 M ", Some(2 << 20))]
+        {
+            let cache = with(&[home, ("OXISYCL_CACHE_SIZE", value)]).unwrap();
+            assert_eq!(cache.map(|cache| cache.limit()), size, "{value}");
+        }
+        assert_eq!(with(&[home]).unwrap().unwrap().limit(), 1 << 30);
+    }
+
+    #[test]
+    fn wrong_values_are_errors_with_variable_and_value() {
+        for (variable, value, expected) in [
+            ("OXISYCL_CACHE_SIZE", "lots", "OXISYCL_CACHE_SIZE=\"lots\": expected bytes, or a number and k, M or G"),
+            ("OXISYCL_CACHE_SIZE", "", "OXISYCL_CACHE_SIZE=\"\": expected"),
+            ("OXISYCL_CACHE_SIZE", "-1", "OXISYCL_CACHE_SIZE=\"-1\": expected"),
+            ("OXISYCL_CACHE_SIZE", "99999999999G", "OXISYCL_CACHE_SIZE=\"99999999999G\": expected"),
+            ("OXISYCL_CACHE_DIR", "here", "OXISYCL_CACHE_DIR=\"here\": expected an absolute path"),
+            ("OXISYCL_CACHE_DIR", "", "OXISYCL_CACHE_DIR=\"\": expected an absolute path"),
+            ("OXISYCL_CACHE_DIR", "/dev/null", "OXISYCL_CACHE_DIR=\"/dev/null\": cannot be used: "),
+        ] {
+            let error = with(&[("HOME", "/home/u"), (variable, value)]).map(drop).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Platform);
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+    }
+}
