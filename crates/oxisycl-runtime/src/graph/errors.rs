@@ -213,29 +213,28 @@ fn omitted(n: usize) -> Option<Error> {
 impl Node {
     /// The queue is gone, and nobody else will tell the failure: it is told at the node's end, if nobody has seen it by then.
     fn leave_unclaimed(&self) {
-        if std::mem::replace(&mut self.inner.lock().unclaimed, fork::generation()) == 0 {
+        if self.unclaimed.swap(fork::generation(), Ordering::AcqRel) == 0 {
             N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
         }
     }
 
     /// Somebody else tells the failure.
     fn claim(&self) {
-        if std::mem::take(&mut self.inner.lock().unclaimed) != 0 {
+        if self.unclaimed.swap(0, Ordering::AcqRel) != 0 {
             N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
     /// At the node's end: tells its failure if that is unclaimed and nobody has seen it.
     pub(super) fn tell_unclaimed(&mut self) {
-        let inner = self.inner.get_mut();
-        let generation = std::mem::take(&mut inner.unclaimed);
+        let generation = std::mem::take(self.unclaimed.get_mut());
         if generation == 0 {
             return;
         }
         // A forked child leaves its parent's to the parent.
         if generation == fork::generation()
             && !self.observed.load(Ordering::Relaxed)
-            && let Some(failure) = &inner.failure
+            && let Some(failure) = &self.inner.get_mut().failure
         {
             report_later(format!("{:?}", Error::from(failure)));
         }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::thread::Thread;
 
@@ -148,6 +148,8 @@ pub struct Node {
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
     pub(super) observed: AtomicBool,
+    /// The generation of the process in which the failure was left to be told at the node's end; 0 if it was not.
+    pub(super) unclaimed: AtomicU32,
     pub(super) inner: Mutex<Inner>,
 }
 
@@ -165,8 +167,6 @@ pub(super) struct Inner {
     pub(super) holds: SmallVec<[Hold; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
-    /// The generation of the process in which the failure was left to be told at the node's end; 0 if it was not.
-    pub(super) unclaimed: u32,
     pub(super) submitted: u64,
     pub(super) times: Option<ExecutionTimes>,
 }
@@ -203,6 +203,7 @@ impl Node {
             state: AtomicU8::new(PENDING),
             n_blockers: AtomicUsize::new(0),
             observed: AtomicBool::new(false),
+            unclaimed: AtomicU32::new(0),
             inner: Mutex::new(Inner {
                 event: None,
                 waiters: Vec::new(),
@@ -213,7 +214,6 @@ impl Node {
                 holds,
                 epoch,
                 failure: None,
-                unclaimed: 0,
                 submitted,
                 times: None,
             }),

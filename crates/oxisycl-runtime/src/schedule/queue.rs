@@ -1,7 +1,6 @@
 //! Queues, and scheduling of the command groups submitted to them.
 
 use std::any::Any;
-use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::{Command, CommandFailure, DependencyKind, Device, FailureKind, QueueOptions};
@@ -33,10 +32,8 @@ pub struct CommandGroup {
     pub commands: SmallVec<[Command; 1]>,
     /// A host task instead of commands.
     pub host_task: Option<HostWork>,
-    /// The user's name for the host task; a kernel has its own.
-    pub name: Option<&'static str>,
-    /// Where the user submitted the host task; a kernel has its own.
-    pub location: Option<&'static Location<'static>>,
+    /// What messages call the host task; a kernel knows that itself. In a box, since every group has the field.
+    pub title: Option<Box<Title>>,
     /// Other things that must live until the command has completed.
     pub holds: SmallVec<[Hold; 1]>,
 }
@@ -152,7 +149,7 @@ impl Queue {
         let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
-                let title = Title { name: group.name.unwrap_or(HOST_TASK_NAME), location: group.location };
+                let title = group.title.take().map_or(Title::from(HOST_TASK_NAME), |title| *title);
                 let node = Node::new(NodeKind::HostTask, title, self.shared.clone(), Some(epoch), holds);
                 record(&node, &dependencies);
                 start(&node, Work::HostTask(work), &dependencies)?;

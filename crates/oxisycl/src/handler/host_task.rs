@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_device::{Accessor, DeviceCopyable, Mode, ModeFor, Stores};
+use oxisycl_runtime::graph::{HOST_TASK_NAME, Title};
 use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
 
 use super::Handler;
@@ -222,7 +223,8 @@ impl<'cg> Handler<'cg> {
             // task captures with it is accessors, whose memory the group's holds keep until the task has ended.
             let work: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(work) };
             handler.group.host_task = Some(work);
-            (handler.group.name, handler.group.location) = (handler.name, Some(location));
+            let name = handler.name.unwrap_or(HOST_TASK_NAME);
+            handler.group.title = Some(Box::new(Title { name, location: Some(location) }));
             Ok(())
         })
     }
