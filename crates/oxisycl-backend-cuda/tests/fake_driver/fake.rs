@@ -52,10 +52,6 @@ impl Fake {
         fake
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(crate) fn set(&self, key: &str, value: i64) {
         let key = CString::new(key).expect("no NUL byte");
         // SAFETY: the symbol has this type in the library's sources.

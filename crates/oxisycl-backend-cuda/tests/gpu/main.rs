@@ -1,0 +1,222 @@
+//! The backend on real devices. Needs a driver and nothing else; says why and passes where there is none.
+//!
+//! The kernels are written in PTX by hand (`kernels.ptx`), since the device compiler stands above this crate.
+
+use std::alloc::Layout;
+use std::process::Command as Process;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use oxisycl_backend::contract::{Subject, run_all};
+use oxisycl_backend::{
+    Backend, BackendError, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
+    KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+};
+use oxisycl_backend_cuda::CudaBackend;
+use oxisycl_image::{
+    DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
+};
+use oxisycl_types::LaunchRange;
+
+/// Kernels with the sizes of their arguments, and whether they can panic.
+const KERNELS: &[(&str, usize, bool)] =
+    &[("affine", 16, false), ("failing", 0, true), ("gate", 8, false), ("empty", 0, false), ("crash", 0, false)];
+
+/// Set for the process that loses its device.
+const CHILD: &str = "CUDA_TEST_LOSES_ITS_DEVICE";
+
+fn devices() -> Vec<Arc<dyn Device>> {
+    let platforms = CudaBackend::new().platforms().expect("a driver that can be used, or none");
+    let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
+    if devices.is_empty() {
+        println!(
+            "skipped: there is no CUDA driver, or it shows no device (libcuda.so.1 was not found or is of no use)"
+        );
+    }
+    devices
+}
+
+fn image() -> DeviceImage {
+    let location = SourceLocation { file: "kernels.ptx".to_owned(), line: 7, column: 1 };
+    let entry = |&(symbol, size, may_panic): &(&str, usize, bool)| KernelEntry {
+        symbol: symbol.to_owned(),
+        type_id: [symbol.as_bytes()[0]; 16],
+        form: Form::Range(1),
+        parameters: ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
+        type_name: format!("test::{symbol}"),
+        location: location.clone(),
+        requirements: Vec::new(),
+        may_panic,
+    };
+    let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
+    DeviceImage {
+        target: ImageTarget::Ptx { sm: 70 },
+        kernels: KERNELS.iter().map(entry).collect(),
+        build_options: String::new(),
+        unsupported: Vec::new(),
+        sites: vec![PanicSite { location: Some(location.clone()), message }],
+        code: include_bytes!("kernels.ptx").to_vec(),
+    }
+}
+
+fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; N]) -> [Arc<dyn LoadedKernel>; N] {
+    // SAFETY: the code of this test.
+    let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
+    symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
+}
+
+#[derive(Default)]
+struct Probe {
+    outcome: Mutex<Option<Outcome>>,
+    changed: Condvar,
+}
+
+impl Completion for Probe {
+    fn complete(self: Arc<Self>, outcome: Outcome) {
+        *self.outcome.lock().unwrap() = Some(outcome);
+        self.changed.notify_all();
+    }
+}
+
+/// Enqueues a command and waits for it without helping.
+fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
+    let probe = Arc::new(Probe::default());
+    // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.
+    unsafe { queue.enqueue(command, &[], probe.clone()) }.expect("the command is accepted");
+    let outcome = probe.outcome.lock().unwrap();
+    let limit = Duration::from_secs(30);
+    let (outcome, _) = probe.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
+    outcome.clone().expect("a command did not complete")
+}
+
+fn succeed(queue: &Arc<dyn Queue>, command: Command) {
+    run(queue, command).result.expect("the command failed");
+}
+
+fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
+    let [code] = kernels(device, [symbol]);
+    let mut descriptor = oxisycl_backend::contract::native()[1];
+    descriptor.name = Some(symbol);
+    let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
+    let arguments = oxisycl_backend::ArgumentBlock::new(&());
+    Command::Kernel(KernelCommand { descriptor, code: Some(code), arguments, range })
+}
+
+fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
+    device.create_queue(&QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+}
+
+#[test]
+fn every_device_keeps_the_contract() {
+    for device in devices() {
+        println!("{:#?}", device.info());
+        let [affine, failing, gate] = kernels(&device, ["affine", "failing", "gate"]);
+        run_all(&Subject::loaded(device, affine, Some(failing), Some(gate)).running_ahead());
+    }
+}
+
+#[test]
+fn a_panic_is_told_with_message_place_and_item() {
+    for device in devices() {
+        let failure = run(&in_order(&device), launch(&device, "failing", 1000)).result.expect_err("the kernel panics");
+        let FailureKind::Panic { message, location, item } = failure.kind() else { panic!("{failure}") };
+        assert_eq!(message, "this kernel always fails");
+        assert_eq!(location.as_deref(), Some("kernels.ptx:7:1"));
+        assert!(matches!(item, Some((1, [0, 0, 0..1000]))), "{item:?}");
+    }
+}
+
+#[test]
+fn code_that_the_driver_refuses_comes_with_its_log() {
+    for device in devices() {
+        let load = |code: &[u8]| {
+            let image = DeviceImage { code: code.to_vec(), ..image() };
+            // SAFETY: the driver refuses it.
+            unsafe { device.load(&image) }.err().expect("not PTX").to_string()
+        };
+        let error = load(b".version 7.0\n.target sm_70\n.address_size 64\nnonsense\n");
+        assert!(error.contains("CUDA_ERROR_INVALID_PTX") && error.contains("nonsense"), "{error}");
+        let error = load(b".version 99.0\n.target sm_70\n.address_size 64\n");
+        assert!(error.contains("the image is PTX 99.0"), "{error}");
+    }
+}
+
+#[test]
+fn devices_copy_to_each_other() {
+    let devices = devices();
+    let [first, second, ..] = &devices[..] else {
+        println!("skipped: needs two devices");
+        return;
+    };
+    let ids = [first, second].map(|device| device.memory().id());
+    println!("peer copies: {}", first.can_copy(ids[0], ids[1]));
+    if !first.can_copy(ids[0], ids[1]) {
+        return;
+    }
+    let layout = Layout::from_size_align(1 << 20, 256).expect("a layout");
+    let pointers = [first, second]
+        .map(|device| device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory").as_ptr());
+    let rectangle = |index: usize, row_pitch, slice_pitch| Rectangle {
+        memory: ids[index],
+        pointer: pointers[index],
+        row_pitch,
+        slice_pitch,
+    };
+    let queues = [in_order(first), in_order(second)];
+    let pattern = FillPattern::from_slice(&[1, 2, 3]);
+    succeed(&queues[0], Command::Fill(FillCommand { target: rectangle(0, 0, 0), pattern, extent: [1, 1, 300_000] }));
+    let across = CopyCommand { source: rectangle(0, 0, 0), target: rectangle(1, 0, 0), extent: [1, 1, 900_000] };
+    succeed(&queues[1], Command::Copy(across));
+    let boxes = CopyCommand { source: rectangle(1, 30, 300), target: rectangle(0, 30, 300), extent: [9, 7, 21] };
+    succeed(&queues[0], Command::Copy(boxes));
+    let mut bytes = vec![0u8; 900_000];
+    let target = Rectangle { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch: 0, slice_pitch: 0 };
+    let download = CopyCommand { source: rectangle(0, 0, 0), target, extent: [1, 1, 900_000] };
+    succeed(&queues[0], Command::Copy(download));
+    assert!(bytes.chunks_exact(3).all(|bytes| bytes == [1, 2, 3]));
+    for (device, pointer) in [first, second].into_iter().zip(pointers) {
+        let pointer = std::ptr::NonNull::new(pointer).expect("not null");
+        // SAFETY: allocated above; the commands have ended.
+        unsafe { device.memory().free(pointer, UsmKind::Device, layout) };
+    }
+}
+
+#[test]
+fn a_lost_device_says_so_and_lets_go() {
+    if std::env::var_os(CHILD).is_some() {
+        return lose_a_device();
+    }
+    if devices().is_empty() {
+        return;
+    }
+    // A device that is lost stays lost for the process.
+    let child = Process::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "a_lost_device_says_so_and_lets_go", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("the test can be started");
+    let text = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success(), "{text}\n{}", String::from_utf8_lossy(&child.stderr));
+    println!("{text}");
+}
+
+fn lose_a_device() {
+    let devices = devices();
+    let device = &devices[0];
+    let (queue, other) = (in_order(device), in_order(device));
+    let layout = Layout::new::<[u64; 8]>();
+    let memory = device.memory().allocate(UsmKind::Device, layout, false).expect("there is memory");
+    let failure = run(&queue, launch(device, "crash", 1)).result.expect_err("the device is lost");
+    println!("{failure}");
+    let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
+    assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && reason.contains("kernel \"crash\""), "{reason}");
+    // SAFETY: a marker uses no memory.
+    let refused = unsafe { other.enqueue(Command::Marker, &[], Arc::new(Probe::default())) };
+    assert!(matches!(refused.err(), Some(BackendError::DeviceLost { .. })));
+    assert!(matches!(device.memory().allocate(UsmKind::Device, layout, false), Err(BackendError::DeviceLost { .. })));
+    // SAFETY: allocated above, and not used.
+    unsafe { device.memory().free(memory, UsmKind::Device, layout) };
+    for device in &devices[1..] {
+        succeed(&in_order(device), launch(device, "empty", 1));
+    }
+}
