@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation};
 
 use crate::library::{Library, link_where_used, read};
-use crate::llvm::{self, Context, Module, PassTuning, Value};
+use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
+use crate::stage::resolve::Scope;
 use crate::stage::{builtins, kernels, panics, resolve, sanitize};
 use crate::target::{self, Target};
 use crate::{CompileError, Toolchain};
@@ -69,12 +70,15 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, Com
     Ok(Compiled { image: Some(code), warnings: Vec::new() })
 }
 
+const OPTIMISE: &str = "globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce";
+/// After panics were lowered: what only their messages needed is dead.
+const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+
 /// The kernels of a link unit, and the code that they reach.
 struct Program<'c> {
     module: Module<'c>,
     kernels: Vec<kernels::Kernel>,
     library: Library,
-    layout: String,
 }
 
 impl<'c> Program<'c> {
@@ -111,40 +115,52 @@ impl<'c> Program<'c> {
         library.set_archives(toolchain.standard_library()?);
         found.sort_by(|a, b| a.symbol.cmp(&b.symbol));
         found.dedup();
-        Ok(Self { module, kernels: found, library, layout })
+        Ok(Self { module, kernels: found, library })
     }
 
     fn into_code(self, target: &dyn Target, request: &Request) -> Result<DeviceImage, CompileError> {
-        let Self { module, kernels, mut library, layout } = self;
-        let context = module.context();
+        let Self { module, kernels, mut library } = self;
         let dump = |stage: &str| dump(&module, request.options.dump.as_deref(), stage);
         let tuning = PassTuning::DEVICE;
         let machine = Some(target.machine());
-        let is_root = |name: &str| kernels.iter().any(|kernel| kernel.entry == name);
+        let is_entry = |name: &str| kernels.iter().any(|kernel| kernel.entry == name);
+        let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.symbol == name);
         dump("0-linked")?;
+        let mut sites = panics::Sites::default();
+        let mut functions: Vec<Value<'_>> = Vec::new();
+        let mut scope = Scope::WithoutFormatting;
         loop {
-            builtins::replace(&module, target.builtins())?;
-            panics::hook(&module);
-            sanitize::sanitize(&module, &is_root);
-            sanitize::drop_library_checks(&module);
-            module.run(sanitize::LOWER_INVOKES, machine, &tuning)?;
-            sanitize::remove_personalities(&module);
-            module.run("globaldce", machine, &tuning)?;
-            if !resolve::link_missing(&module, &mut library, target.machine().triple(), &layout)? {
+            loop {
+                builtins::replace(&module, target.builtins())?;
+                panics::hook(&module);
+                sanitize::sanitize(&module, &is_entry, &is_kernel);
+                sanitize::drop_library_checks(&module);
+                module.run(sanitize::LOWER_INVOKES, machine, &tuning)?;
+                sanitize::remove_personalities(&module);
+                module.run("globaldce", machine, &tuning)?;
+                if !resolve::link_missing(&module, &mut library, target.machine(), scope)? {
+                    break;
+                }
+            }
+            module.verify("linking")?;
+            dump("1-resolved")?;
+            if functions.is_empty() {
+                for kernel in &kernels {
+                    functions.push(target.add_kernel(&module, kernel)?);
+                    module.function(&kernel.entry).expect("a kernel was made of it").set_linkage(Linkage::INTERNAL);
+                }
+            }
+            module.run(OPTIMISE, machine, &tuning)?;
+            dump("2-optimised")?;
+            let launch = |builder: &Builder<'c>| builtins::launch(&module, builder);
+            panics::lower(&module, &mut sites, &launch, &|builder| target.end_work_item(&module, builder));
+            module.run(CLEAN_UP, machine, &tuning)?;
+            // What is still missing is in code that runs.
+            scope = Scope::Everything;
+            if !resolve::link_missing(&module, &mut library, target.machine(), scope)? {
                 break;
             }
         }
-        module.verify("linking")?;
-        dump("1-resolved")?;
-        let functions: Vec<Value<'_>> =
-            kernels.iter().map(|kernel| target.add_kernel(&module, kernel)).collect::<Result<_, _>>()?;
-        for kernel in &kernels {
-            module.function(&kernel.entry).expect("a kernel was made of it").set_linkage(llvm::Linkage::INTERNAL);
-        }
-        module.run("globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce", machine, &tuning)?;
-        dump("2-optimised")?;
-        panics::lower(&module, &|builder, _call| target.end_work_item(&module, builder));
-        module.run("function(sroa,instcombine<no-verify-fixpoint>,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce", machine, &tuning)?;
         builtins::lower_launch(&module, &functions, || target.launch_slot(&module));
         target.legalize(&module);
         module.run("globaldce", machine, &tuning)?;
@@ -152,14 +168,13 @@ impl<'c> Program<'c> {
         dump("3-lowered")?;
         module.strip_debug_info();
         let code = target.machine().emit(&module, target.codegen())?;
-        let _ = context;
         let kernels = kernels.into_iter().map(entry_of).collect();
         Ok(DeviceImage {
             target: request.target.clone(),
             kernels,
             build_options: String::new(),
             unsupported: Vec::new(),
-            sites: Vec::new(),
+            sites: sites.list,
             code,
         })
     }

@@ -53,7 +53,10 @@ impl Library {
             let member = member.map_err(|error| broken(&error))?;
             let name = String::from_utf8_lossy(member.name()).into_owned();
             let data = member.data(&*bytes).map_err(|error| broken(&error))?;
-            let Ok(file) = object::File::parse(data) else { continue };
+            if !data.starts_with(b"\x7fELF") {
+                continue;
+            }
+            let file = object::File::parse(data).map_err(|error| broken(&error))?;
             let Some(section) = file.section_by_name(".llvmbc") else { continue };
             let bitcode = section.data().map_err(|error| broken(&error))?.to_vec();
             if !bitcode.is_empty() {

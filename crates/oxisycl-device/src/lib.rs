@@ -31,6 +31,7 @@ mod element;
 mod item;
 mod kernel;
 mod mode;
+mod panic_record;
 mod view;
 
 pub use accessor::{Accessor, AccessorParts};

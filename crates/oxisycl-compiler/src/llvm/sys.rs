@@ -143,6 +143,7 @@ functions! {
     LLVMGetCalledValue(*mut Value) -> *mut Value;
     LLVMGetCalledFunctionType(*mut Value) -> *mut Type;
     LLVMGetNumArgOperands(*mut Value) -> c_uint;
+    LLVMGetGEPSourceElementType(*mut Value) -> *mut Type;
     LLVMGetAllocatedType(*mut Value) -> *mut Type;
     LLVMGetOrdering(*mut Value) -> c_int;
     LLVMSetOrdering(*mut Value, c_int);
@@ -188,6 +189,7 @@ functions! {
     LLVMGetEnumAttributeKind(*mut Attribute) -> c_uint;
     LLVMIsStringAttribute(*mut Attribute) -> Bool;
     LLVMGetStringAttributeKind(*mut Attribute, *mut c_uint) -> *const c_char;
+    LLVMRemoveCallSiteEnumAttribute(*mut Value, c_uint, c_uint);
     LLVMAddCallSiteAttribute(*mut Value, c_uint, *mut Attribute);
 
     LLVMCreateBuilderInContext(*mut Context) -> *mut Builder;

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Context, Type, c_string, ll, sys, take_message};
+use super::{Context, Type, ll, sys, take_message};
 
 /// A value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +39,7 @@ impl Opcode {
     pub(crate) const ALLOCA: Self = Self(26);
     pub(crate) const LOAD: Self = Self(27);
     pub(crate) const STORE: Self = Self(28);
+    pub(crate) const GET_ELEMENT_PTR: Self = Self(29);
     pub(crate) const INT_TO_PTR: Self = Self(40);
     pub(crate) const CALL: Self = Self(45);
     pub(crate) const FENCE: Self = Self(55);
@@ -335,6 +336,11 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMAddCallSiteAttribute)(self.0, index, attribute.0) }
     }
 
+    /// Of a call.
+    pub(crate) fn remove_site_attribute(self, index: u32, name: &str) {
+        unsafe { (ll().LLVMRemoveCallSiteEnumAttribute)(self.0, index, Attribute::kind(name)) }
+    }
+
     pub(crate) fn has_attribute(self, index: u32, name: &str) -> bool {
         unsafe { !(ll().LLVMGetEnumAttributeAtIndex)(self.0, index, Attribute::kind(name)).is_null() }
     }
@@ -421,6 +427,11 @@ impl<'c> Value<'c> {
 
     pub(crate) fn allocated_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.0) })
+    }
+
+    /// The type that the indices of an address computation count.
+    pub(crate) fn gep_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetGEPSourceElementType)(self.0) })
     }
 
     /// Of an atomic instruction; the numbers are those of `LLVMAtomicOrdering`.
@@ -556,6 +567,15 @@ impl<'c> Builder<'c> {
     pub(crate) fn alloca(&self, value_type: Type<'c>, count: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildArrayAlloca)(self.0, value_type.raw(), count.raw(), c"".as_ptr()) })
+    }
+
+    /// An address so many elements further.
+    pub(crate) fn offset(&self, element: Type<'c>, pointer: Value<'c>, count: Value<'c>) -> Value<'c> {
+        let mut index = count.raw();
+        // SAFETY: as above.
+        Value::new(unsafe {
+            (ll().LLVMBuildGEP2)(self.0, element.raw(), pointer.raw(), &raw mut index, 1, c"".as_ptr())
+        })
     }
 
     /// A fence of the given order and scope.

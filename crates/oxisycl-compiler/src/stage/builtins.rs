@@ -58,6 +58,12 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
     Ok(())
 }
 
+/// Asks for the launch; [`lower_launch`] answers.
+pub(crate) fn launch<'c>(module: &Module<'c>, builder: &crate::llvm::Builder<'c>) -> Value<'c> {
+    let pointer = Type::pointer(module.context(), 0);
+    builder.call(module.declare(LAUNCH, Type::function(pointer, &[])), &[])
+}
+
 /// After optimisation: replaces calls for the launch by the kernel's own parameter. Functions that were not inlined read its address
 /// from `slot`, where the kernels that may reach them put it. Returns whether the slot is used.
 pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot: impl FnOnce() -> Value<'c>) -> bool {

@@ -4,6 +4,7 @@
 //! duplicating or merging calls of functions that contain a barrier; where no barrier is reached LLVM infers the mark away.
 
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, Value, ValueKind};
+use crate::stage::panics;
 use crate::symbols::plain_path;
 
 const HOST_ATTRIBUTES: [&str; 10] =
@@ -14,8 +15,11 @@ const HOST_TEXT_ATTRIBUTES: [&str; 5] = ["target-cpu", "target-features", "tune-
 pub(crate) const LOWER_INVOKES: &str =
     "globaldce,function(lower-invoke,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// Prepares all functions and globals. `is_root` tells the symbols that must stay visible.
-pub(crate) fn sanitize(module: &Module<'_>, is_root: &dyn Fn(&str) -> bool) {
+/// A function that is seldom called is inlined up to this size, so that its panics are in the kernel and find the launch there.
+const LARGEST_INLINED_COLD: usize = 256;
+
+/// Prepares all functions and globals, less the kernels themselves. `is_entry` tells the symbols that must stay visible.
+pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_kernel: &dyn Fn(&str) -> bool) {
     let context = module.context();
     let nounwind = Attribute::plain(context, "nounwind", 0);
     let convergent = Attribute::plain(context, "convergent", 0);
@@ -25,7 +29,7 @@ pub(crate) fn sanitize(module: &Module<'_>, is_root: &dyn Fn(&str) -> bool) {
         alias.set_linkage(Linkage::INTERNAL);
     }
     for function in module.functions() {
-        if function.name().starts_with("llvm.") {
+        if function.name().starts_with("llvm.") || is_kernel(function.name()) {
             continue;
         }
         for attribute in HOST_ATTRIBUTES {
@@ -41,12 +45,22 @@ pub(crate) fn sanitize(module: &Module<'_>, is_root: &dyn Fn(&str) -> bool) {
             continue;
         }
         function.clear_placement();
-        if !is_root(function.name()) {
+        if !is_entry(function.name()) {
             function.set_linkage(Linkage::INTERNAL);
         }
-        for instruction in function.instructions() {
+        let instructions = function.instructions();
+        if function.name() == panics::RECORD {
+            // Its registers count for every kernel that calls it.
+            for attribute in ["noinline", "minsize", "optsize"] {
+                function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+            }
+        } else if function.has_attribute(Attribute::FUNCTION, "cold") && instructions.len() <= LARGEST_INLINED_COLD {
+            function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+        }
+        for instruction in instructions {
             let Some(callee) = instruction.callee() else { continue };
             instruction.set_site_call_convention(0);
+            instruction.remove_site_attribute(Attribute::FUNCTION, "noinline");
             match callee.kind() {
                 ValueKind::InlineAsm if is_black_box(instruction) => instruction.erase(),
                 ValueKind::Function => {}
