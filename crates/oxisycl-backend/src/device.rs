@@ -136,7 +136,10 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// As for [`load`](Self::load), to which the caller then turns.
     unsafe fn load_binary(&self, _image: &DeviceImage, _binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
-        Err(BackendError::Unsupported { device: self.info().name.clone(), what: "binaries of device images".to_owned() })
+        Err(BackendError::Unsupported {
+            device: self.info().name.clone(),
+            what: "binaries of device images".to_owned(),
+        })
     }
 
     /// The backend's own object, for the backend's interop functions.

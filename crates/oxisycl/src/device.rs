@@ -8,7 +8,7 @@ use oxisycl_backend::{AffinityDomain, DeviceInfo, MemoryId, Partition, Partition
 use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
 use crate::selector::{default_selector, select_from};
-use crate::{Error, Platform, Result};
+use crate::{Error, KernelId, Platform, Result};
 
 /// A device. Copies are the same device.
 #[derive(Clone)]
@@ -89,6 +89,19 @@ impl Device {
     /// Whether it has `aspect`.
     pub fn has(&self, aspect: Aspect) -> bool {
         self.info().has(aspect)
+    }
+
+    /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can; another one if
+    /// the program has an image of each kernel for it, and it has the aspects that they need.
+    pub fn is_compatible<'a>(&self, kernels: impl IntoIterator<Item = &'a KernelId>) -> bool {
+        self.check_compatible(kernels).is_ok()
+    }
+
+    /// The same with the reason why not.
+    ///
+    /// Errors: what a launch of the first kernel that it cannot run would fail with.
+    pub fn check_compatible<'a>(&self, kernels: impl IntoIterator<Item = &'a KernelId>) -> Result {
+        kernels.into_iter().try_for_each(|kernel| kernel.check(self))
     }
 
     /// Whether it is a CPU.

@@ -30,6 +30,7 @@ mod device;
 mod event;
 mod handler;
 mod host_accessor;
+mod kernel_id;
 mod platform;
 mod queue;
 pub mod selector;
@@ -46,6 +47,7 @@ pub use device::Device;
 pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
 pub use host_accessor::{HostAccessor, HostIter};
+pub use kernel_id::KernelId;
 pub use platform::Platform;
 pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder};
 

@@ -3,12 +3,17 @@
 //! A selector is called for every visible root device; the highest number wins, and negative numbers exclude. Which devices are
 //! visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
 
+use oxisycl_runtime::program::programs;
 use oxisycl_types::{Aspect, DeviceType, ErrorCode};
 
 use crate::{Device, Error, Result};
 
-/// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6).
+/// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
+/// has no code for comes last of all.
 pub fn default_selector(device: &Device) -> i32 {
+    if !programs().is_usable(device.backend_device().as_ref()) {
+        return 0;
+    }
     if device.has(Aspect::Emulated) {
         return 1;
     }

@@ -178,6 +178,22 @@ fn wrong_numbers_name_the_variable_the_value_and_what_it_may_be() {
 }
 
 #[test]
+fn a_cache_that_cannot_be_used_is_an_error_at_once() {
+    for (variable, value, expected) in [
+        ("OXISYCL_CACHE_SIZE", "much", "expected bytes, or a number and k, M or G"),
+        ("OXISYCL_CACHE_DIR", "here", "expected an absolute path"),
+        ("OXISYCL_CACHE_DIR", "/dev/null", "cannot be used"),
+    ] {
+        refused(&[(variable, value)], &[&format!("{variable}={value:?}"), expected]);
+    }
+    let folder = folder().join("cache");
+    let ended =
+        run("works", &[("OXISYCL_CACHE_DIR", folder.to_str().unwrap()), ("OXISYCL_CACHE_SIZE", "1M")]).succeeded();
+    assert_eq!(ended.value("sum"), "Ok(2001)");
+    assert!(folder.is_dir());
+}
+
+#[test]
 fn any_number_of_host_threads_works() {
     for threads in ["1", "2", "3", "33"] {
         let ended = run("works", &[("OXISYCL_HOST_THREADS", threads)]).succeeded();

@@ -90,8 +90,8 @@ impl SimulatedConfig {
     }
 
     /// Whether they run the program's own kernels, like the host device. If not, they are like devices that need an image of
-    /// each kernel, made by a device compiler. There are no such images for them: they refuse every kernel. Copies and fills
-    /// work.
+    /// each kernel, made by a device compiler, for the target `host:simulated`. No compiler makes such images: they refuse
+    /// every kernel, unless a test registers some. Copies and fills work.
     #[must_use]
     pub fn native_kernels(mut self, enabled: bool) -> Self {
         self.native_kernels = enabled;

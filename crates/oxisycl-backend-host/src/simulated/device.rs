@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Partition, Queue,
-    QueueOptions, UsmKind,
+    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module, Partition,
+    Queue, QueueOptions, UsmKind,
 };
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use super::config::SimulatedConfig;
 use super::engine::Engine;
+use super::module::SimulatedModule;
 use crate::clock;
 use crate::info::{Processor, host_info};
 use crate::task::{Home, HostTask, TaskOptions};
@@ -115,6 +116,14 @@ impl Device for SimulatedDevice {
 
     fn image_targets(&self) -> &[ImageTarget] {
         &self.image_targets
+    }
+
+    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+        if self.image_targets.contains(&image.target) {
+            return Ok(Arc::new(SimulatedModule::new(image)));
+        }
+        let (device, what) = (self.info.name.clone(), format!("images for {}", image.target));
+        Err(BackendError::Unsupported { device, what })
     }
 }
 

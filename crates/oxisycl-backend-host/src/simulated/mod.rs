@@ -11,6 +11,7 @@ mod device;
 mod engine;
 mod fault;
 mod memory;
+mod module;
 
 use std::sync::Arc;
 

@@ -117,6 +117,26 @@ fn profiling_and_native_kernels_can_be_taken_away() {
 }
 
 #[test]
+fn devices_without_native_kernels_load_images_made_for_them() {
+    let target = |triple: &str| oxisycl_image::ImageTarget::Host { triple: triple.to_owned() };
+    let image = |triple| oxisycl_image::DeviceImage {
+        target: target(triple),
+        kernels: Vec::new(),
+        build_options: String::new(),
+        unsupported: Vec::new(),
+        sites: Vec::new(),
+        code: Vec::new(),
+    };
+    let backend = SimulatedBackend::new(SimulatedConfig::new(1).native_kernels(false));
+    let device = devices(&backend).remove(0);
+    // SAFETY: simulated devices run no code of images.
+    let load = |triple| unsafe { device.load(&image(triple)) };
+    let module = load("simulated").expect("an image for simulated devices");
+    assert!(module.kernel("missing").is_err() && module.binary().is_none());
+    assert!(matches!(load("x86_64").map(drop), Err(oxisycl_backend::BackendError::Unsupported { .. })));
+}
+
+#[test]
 fn peers_are_reached_only_if_allowed() {
     for allowed in [true, false] {
         let backend = SimulatedBackend::new(SimulatedConfig::new(2).peer_copies(allowed));

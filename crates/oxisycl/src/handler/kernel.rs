@@ -6,6 +6,7 @@ use std::panic::Location;
 use oxisycl_backend::{ArgumentBlock, Command, KernelCommand};
 use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
+use oxisycl_runtime::program::programs;
 use oxisycl_types::{ErrorCode, Id, LaunchRange, Range};
 
 use super::Handler;
@@ -16,7 +17,8 @@ impl<'cg> Handler<'cg> {
     /// of zero it does not run, and the event completes after the dependencies.
     ///
     /// Errors: `Invalid` for a second command in the group; `NdRange` if the number of work-items overflows; `KernelArgument` if
-    /// the captures are larger than the device allows; what `access` recorded.
+    /// the captures are larger than the device allows; `KernelNotSupported` if the device cannot run the kernel, or the program was
+    /// not built for it; `Build` if the driver refuses the code; what `access` recorded.
     #[track_caller]
     pub fn parallel_for<const D: usize, K>(&mut self, range: impl Into<Range<D>>, kernel: K) -> Result
     where
@@ -39,7 +41,7 @@ impl<'cg> Handler<'cg> {
         let (range, offset) = (range.into(), offset.into());
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
         let form = RangeForm::<K, D>(PhantomData);
-        let descriptor = self.descriptor(&form, Form::Range(D as u8), Location::caller());
+        let descriptor = describe(&form, Form::Range(D as u8), self.name, Location::caller());
         self.kernel(descriptor, ArgumentBlock::new(&kernel), launch)
     }
 
@@ -52,7 +54,7 @@ impl<'cg> Handler<'cg> {
         K: for<'wi> Kernel<Item<'wi, D>> + 'cg,
     {
         self.name.get_or_insert(std::any::type_name::<K>());
-        self.parallel_for(range, move |item: Item<'_, D>| kernel.run(item))
+        self.parallel_for(range, range_closure(kernel))
     }
 
     /// Runs `kernel` once. Its token may read and write any element of the group's accessors.
@@ -64,7 +66,7 @@ impl<'cg> Handler<'cg> {
         K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'cg,
     {
         let form = SingleForm::<K>(PhantomData);
-        let descriptor = self.descriptor(&form, Form::Single, Location::caller());
+        let descriptor = describe(&form, Form::Single, self.name, Location::caller());
         self.kernel(descriptor, ArgumentBlock::new(&kernel), LaunchRange::SINGLE)
     }
 
@@ -77,29 +79,7 @@ impl<'cg> Handler<'cg> {
         K: SingleKernel + 'cg,
     {
         self.name.get_or_insert(std::any::type_name::<K>());
-        self.single_task(move |task: Single<'_>| kernel.run(task))
-    }
-
-    // Inlined, so that the calls through the object become constants.
-    #[inline(always)]
-    fn descriptor(
-        &self,
-        kernel: &dyn DescribeKernel,
-        form: Form,
-        location: &'static Location<'static>,
-    ) -> KernelDescriptor {
-        // SAFETY: only the lifetime of the object changes, and it is used within this function only. What it is for: the id of a type
-        // that borrows for `'cg`, which `type_id` does not give as long as the compiler knows of the borrow.
-        let erased = unsafe { std::mem::transmute::<&dyn DescribeKernel, &(dyn DescribeKernel + 'static)>(kernel) };
-        let (size, align) = kernel.layout();
-        KernelDescriptor {
-            id: KernelId { type_id: erased.type_id(), form },
-            type_name: kernel.type_name(),
-            name: self.name,
-            location,
-            parameters: ParameterLayout { size, align },
-            host_entry: kernel.entry(),
-        }
+        self.single_task(single_closure(kernel))
     }
 
     /// The non-generic rest of a launch.
@@ -132,23 +112,54 @@ impl<'cg> Handler<'cg> {
                     ),
                 ));
             }
-            if !device.backend_device().image_targets().is_empty() {
-                return Err(Error::new(
-                    ErrorCode::KernelNotSupported,
-                    format!(
-                        "kernel \"{}\" on device \"{}\": the program has no image for it (built without the device compiler)",
-                        descriptor.display_name(),
-                        device.name()
-                    ),
-                ));
-            }
+            let backend_device = device.backend_device();
+            let code = if backend_device.image_targets().is_empty() {
+                None
+            } else {
+                Some(programs().kernel(backend_device, &descriptor)?)
+            };
             let command = if range.extent.contains(&0) {
                 Command::Marker
             } else {
-                Command::Kernel(KernelCommand { descriptor, code: None, arguments, range })
+                Command::Kernel(KernelCommand { descriptor, code, arguments, range })
             };
             handler.group.commands.push(command);
             Ok(())
         })
+    }
+}
+
+/// A named kernel as the closure that is launched. Of one type for each kernel, wherever it is launched.
+pub(crate) fn range_closure<const D: usize, K>(kernel: K) -> impl for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync
+where
+    K: for<'wi> Kernel<Item<'wi, D>>,
+{
+    move |item: Item<'_, D>| kernel.run(item)
+}
+
+/// The same for a single task.
+pub(crate) fn single_closure<K: SingleKernel>(kernel: K) -> impl for<'wi> Fn(Single<'wi>) + Copy + Send + Sync {
+    move |task: Single<'_>| kernel.run(task)
+}
+
+// Inlined, so that the calls through the object become constants.
+#[inline(always)]
+pub(crate) fn describe(
+    kernel: &dyn DescribeKernel,
+    form: Form,
+    name: Option<&'static str>,
+    location: &'static Location<'static>,
+) -> KernelDescriptor {
+    // SAFETY: only the lifetime of the object changes, and it is used within this function only. What it is for: the id of a type
+    // that borrows for the command group's lifetime, which `type_id` does not give as long as the compiler knows of the borrow.
+    let erased = unsafe { std::mem::transmute::<&dyn DescribeKernel, &(dyn DescribeKernel + 'static)>(kernel) };
+    let (size, align) = kernel.layout();
+    KernelDescriptor {
+        id: KernelId { type_id: erased.type_id(), form },
+        type_name: kernel.type_name(),
+        name,
+        location,
+        parameters: ParameterLayout { size, align },
+        host_entry: kernel.entry(),
     }
 }

@@ -2,7 +2,7 @@
 
 mod copy;
 mod host_task;
-mod kernel;
+pub(crate) mod kernel;
 mod usm;
 
 use std::any::TypeId;

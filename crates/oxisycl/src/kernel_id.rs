@@ -1,0 +1,105 @@
+//! Identities of kernels, to be asked for before anything is launched (SYCL 2020 section 4.11.6).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
+use oxisycl_image::Form;
+use oxisycl_runtime::program::{KernelKey, programs};
+
+use crate::handler::kernel::{describe, range_closure, single_closure};
+use crate::{Device, Result};
+
+/// Which kernel: the type of a closure or named kernel, and how it is launched.
+#[derive(Clone)]
+pub struct KernelId {
+    key: KernelKey,
+    name: String,
+}
+
+impl KernelId {
+    /// All kernels that the device compiler found in the program and its loaded libraries. None if the program was built without it.
+    ///
+    /// Errors: `KernelNotSupported` if the device images of a library cannot be read.
+    pub fn all() -> Result<Vec<Self>> {
+        let known = programs().kernels()?;
+        Ok(known.into_iter().map(|kernel| Self { key: kernel.key, name: kernel.type_name }).collect())
+    }
+
+    /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
+    pub fn of_range<const D: usize, K>(_kernel: &K) -> Self
+    where
+        K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+    {
+        Self::new(&RangeForm::<K, D>(PhantomData), Form::Range(D as u8))
+    }
+
+    /// The kernel that [`single_task`](crate::Handler::single_task) launches for this closure.
+    pub fn of_single<K>(_kernel: &K) -> Self
+    where
+        K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync,
+    {
+        Self::new(&SingleForm::<K>(PhantomData), Form::Single)
+    }
+
+    /// The kernel that [`launch`](crate::Handler::launch) launches for a named type over a range of `D` dimensions.
+    pub fn of_kernel<const D: usize, K>() -> Self
+    where
+        K: for<'wi> Kernel<Item<'wi, D>>,
+    {
+        fn form<K, C, const D: usize>(_: fn(K) -> C) -> RangeForm<C, D> {
+            RangeForm(PhantomData)
+        }
+        let mut id = Self::new(&form::<K, _, D>(range_closure::<D, K>), Form::Range(D as u8));
+        id.name = std::any::type_name::<K>().to_owned();
+        id
+    }
+
+    /// The kernel that [`launch_single`](crate::Handler::launch_single) launches for a named type.
+    pub fn of_single_kernel<K: SingleKernel>() -> Self {
+        fn form<K, C>(_: fn(K) -> C) -> SingleForm<C> {
+            SingleForm(PhantomData)
+        }
+        let mut id = Self::new(&form::<K, _>(single_closure::<K>), Form::Single);
+        id.name = std::any::type_name::<K>().to_owned();
+        id
+    }
+
+    #[track_caller]
+    fn new(kernel: &dyn DescribeKernel, form: Form) -> Self {
+        let descriptor = describe(kernel, form, None, Location::caller());
+        Self { key: KernelKey::new(descriptor.id.type_id, form), name: descriptor.type_name.to_owned() }
+    }
+
+    /// The name of its type.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What keeps the device from running the kernel, as far as that is known without loading its code.
+    ///
+    /// Errors: what a launch would fail with.
+    pub(crate) fn check(&self, device: &Device) -> Result {
+        programs().check(device.backend_device().as_ref(), self.key, &self.name)
+    }
+}
+
+impl PartialEq for KernelId {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+impl Eq for KernelId {}
+impl Hash for KernelId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl fmt::Debug for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelId").field("name", &self.name).field("form", &self.key.form).finish_non_exhaustive()
+    }
+}

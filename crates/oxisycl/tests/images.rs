@@ -1,0 +1,359 @@
+//! Device images that a test makes itself, for simulated devices that ask for them.
+
+mod support;
+
+use std::any::{TypeId, type_name};
+use std::ffi::{CStr, CString};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use oxisycl::prelude::*;
+use oxisycl::selector::{accelerator_selector, default_selector};
+use oxisycl::simulated::{SimulatedConfig, Simulator};
+use oxisycl::{ErrorCode, KernelId, SingleKernel};
+use oxisycl_image::{
+    DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel, encode_bundle,
+};
+use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images, KernelKey};
+
+use support::alone;
+
+/// A bundle without images, which registers itself before `main` as a link unit does.
+static EMPTY: [u8; 24] = *b"OXISYCLB\x02\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn register() {
+        // SAFETY: constants are valid for ever, and hold no code.
+        unsafe { __oxisycl_register_images(EMPTY.as_ptr(), EMPTY.len()) };
+    }
+    register
+};
+
+/// Bytes that are registered until this is dropped.
+struct Registered(Vec<u8>);
+
+impl Registered {
+    fn new(images: &[DeviceImage]) -> Self {
+        let bytes = encode_bundle(images).unwrap();
+        // SAFETY: the bytes do not move with the vector and live until they are taken back. Simulated devices run no code of images.
+        unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
+        Self(bytes)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // SAFETY: registered by `new`.
+        unsafe { __oxisycl_unregister_images(self.0.as_ptr(), self.0.len()) };
+    }
+}
+
+fn entry<K: 'static>(form: Form) -> KernelEntry {
+    KernelEntry {
+        symbol: "kernel".to_owned(),
+        type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
+        form,
+        parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
+        type_name: type_name::<K>().to_owned(),
+        location: SourceLocation { file: file!().to_owned(), line: line!(), column: 1 },
+        requirements: Vec::new(),
+        may_panic: false,
+    }
+}
+
+fn image(kernels: Vec<KernelEntry>) -> DeviceImage {
+    DeviceImage {
+        target: ImageTarget::Host { triple: "simulated".to_owned() },
+        kernels,
+        build_options: String::new(),
+        unsupported: Vec::new(),
+        sites: Vec::new(),
+        code: vec![1, 2, 3],
+    }
+}
+
+/// An image of the kernel over one dimension.
+fn image_of<K: 'static>(_kernel: &K) -> DeviceImage {
+    image(vec![entry::<K>(Form::Range(1))])
+}
+
+fn device() -> Device {
+    Simulator::new(SimulatedConfig::new(1).native_kernels(false)).unwrap().devices()[0].clone()
+}
+
+/// Launches the kernel and tells the error.
+#[track_caller]
+fn refused<K>(device: &Device, kernel: K) -> (ErrorCode, String)
+where
+    K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static,
+{
+    let queue = Queue::new(device).unwrap();
+    let error = queue.parallel_for(4, kernel).expect_err("a refused kernel");
+    (error.code(), error.to_string())
+}
+
+/// Gives a closure the signature of a kernel.
+fn kernel<K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static>(kernel: K) -> K {
+    kernel
+}
+
+#[test]
+fn a_kernel_runs_if_there_is_an_image_of_it() {
+    let _alone = alone();
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let kernel = kernel(|_| {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    });
+    let device = device();
+    let (code, message) = refused(&device, kernel);
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    // The empty bundle was there before `main`.
+    assert!(message.contains("no device image of the program has it"), "{message}");
+    assert!(message.contains(device.name()) && message.contains("cargo sycl build"), "{message}");
+    let images = Registered::new(&[image_of(&kernel)]);
+    let queue = Queue::new(&device).unwrap();
+    for _ in 0..3 {
+        queue.parallel_for(4, kernel).unwrap();
+    }
+    queue.wait().unwrap();
+    assert_eq!(COUNT.load(Ordering::Relaxed), 12);
+    drop(images);
+    assert_eq!(refused(&device, kernel).0, ErrorCode::KernelNotSupported);
+}
+
+#[test]
+fn an_empty_range_needs_an_image_too() {
+    let _alone = alone();
+    let queue = Queue::new(&device()).unwrap();
+    let error = queue.parallel_for(0, |_| {}).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::KernelNotSupported);
+}
+
+#[test]
+fn captures_that_differ_from_the_images_are_refused_before_the_launch() {
+    let _alone = alone();
+    static RAN: AtomicU32 = AtomicU32::new(0);
+    let summand = 7_u32;
+    let kernel = kernel(move |_| _ = RAN.fetch_add(summand, Ordering::Relaxed));
+    let mut wrong = image_of(&kernel);
+    wrong.kernels[0].parameters = ParameterLayout { size: 64, align: 16 };
+    let _images = Registered::new(&[wrong]);
+    let (code, message) = refused(&device(), kernel);
+    assert_eq!(code, ErrorCode::KernelArgument);
+    let expected =
+        "its captures are 64 bytes with alignment 16 in the image, but 4 bytes with alignment 4 in the program";
+    assert!(message.contains(expected), "{message}");
+    assert_eq!(RAN.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_missing_aspect_is_an_error_of_the_launch_only() {
+    let _alone = alone();
+    let kernel = kernel(|_| {});
+    let mut needs = image_of(&kernel);
+    needs.kernels[0].requirements = vec!["fp64".to_owned(), "image".to_owned()];
+    let _images = Registered::new(&[needs]);
+    let device = device();
+    let (code, message) = refused(&device, kernel);
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    assert!(message.contains("it needs the aspect image, which the device lacks"), "{message}");
+    // Devices that run the program's own code run it.
+    let host = Device::select(oxisycl::selector::cpu_selector).unwrap();
+    Queue::new(&host).unwrap().parallel_for(4, kernel).unwrap().wait().unwrap();
+    let id = KernelId::of_range(&kernel);
+    assert!(host.is_compatible([&id]) && !device.is_compatible([&id]));
+    let error = device.check_compatible([&id]).unwrap_err();
+    assert!(error.to_string().contains("aspect image"), "{error}");
+}
+
+#[test]
+fn what_the_target_cannot_run_is_refused_with_the_builds_reason() {
+    let _alone = alone();
+    let kernel = kernel(|_| {});
+    let KernelEntry { type_id, form, type_name, .. } = image_of(&kernel).kernels.remove(0);
+    let reason = "it allocates memory, called from main.rs:7:9".to_owned();
+    let unsupported = vec![UnsupportedKernel { type_id, form, type_name, reason }];
+    let _images = Registered::new(&[DeviceImage { unsupported, ..image(Vec::new()) }]);
+    let (code, message) = refused(&device(), kernel);
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    assert!(message.ends_with("the target host:simulated cannot run it: it allocates memory, called from main.rs:7:9"));
+}
+
+#[test]
+fn a_corrupt_bundle_is_told_by_the_first_launch() {
+    let _alone = alone();
+    let mut bytes = encode_bundle(&[image(Vec::new())]).unwrap();
+    let last = bytes.len() - 30;
+    bytes[last] ^= 1;
+    // SAFETY: as in `Registered::new`.
+    unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
+    let _images = Registered(bytes);
+    let queue = Queue::new(&device()).unwrap();
+    let error = queue.parallel_for(4, |_| {}).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::KernelNotSupported);
+    assert!(format!("{error:?}").contains("device image: "), "{error:?}");
+    assert!(KernelId::all().is_err());
+}
+
+#[test]
+fn the_default_selector_prefers_devices_that_the_program_has_code_for() {
+    let _alone = alone();
+    let bare = device();
+    let native = Simulator::new(SimulatedConfig::new(1)).unwrap().devices()[0].clone();
+    assert!(default_selector(&bare) < default_selector(&native) && accelerator_selector(&bare) >= 0);
+    let _images = Registered::new(&[image(Vec::new())]);
+    assert_eq!(default_selector(&bare), default_selector(&native));
+}
+
+#[derive(Clone, Copy)]
+struct Named(u32);
+
+static NAMED: AtomicU32 = AtomicU32::new(0);
+
+impl Kernel<Item<'_, 2>> for Named {
+    fn run(&self, _: Item<'_, 2>) {
+        NAMED.fetch_add(self.0, Ordering::Relaxed);
+    }
+}
+
+impl SingleKernel for Named {
+    fn run(&self, _: Single<'_>) {
+        NAMED.fetch_add(self.0, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn kernels_have_an_identity_of_their_own() {
+    let _alone = alone();
+    let (one, other) = (kernel(|_| {}), kernel(|_| {}));
+    assert_eq!(KernelId::of_range(&one), KernelId::of_range(&one.clone()));
+    assert_ne!(KernelId::of_range(&one), KernelId::of_range(&other), "equal closures in different places");
+    let named = [KernelId::of_kernel::<2, Named>(), KernelId::of_single_kernel::<Named>()];
+    assert_ne!(named[0], named[1]);
+    assert_eq!(named[0].name(), type_name::<Named>());
+    let single = |_: Single<'_>| {};
+    assert_ne!(KernelId::of_single(&single), named[1]);
+    assert_eq!(KernelId::all().unwrap(), []);
+    let _images = Registered::new(&[image_of(&one), image_of(&other)]);
+    let all = KernelId::all().unwrap();
+    assert_eq!(all, [KernelId::of_range(&one), KernelId::of_range(&other)]);
+    assert!(device().is_compatible(&all) && !device().is_compatible(&named));
+}
+
+/// A library with a bundle of images, loaded with `dlopen`.
+#[cfg(target_os = "linux")]
+struct Library {
+    handle: *mut libc::c_void,
+    folder: PathBuf,
+    bytes: (*const u8, usize),
+}
+
+#[cfg(target_os = "linux")]
+impl Library {
+    fn load(name: &str, images: &[DeviceImage]) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("oxisycl-library-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (bundle, source, library) = (folder.join("bundle"), folder.join("l.s"), folder.join(format!("{name}.so")));
+        std::fs::write(&bundle, encode_bundle(images).unwrap()).unwrap();
+        let text = format!(
+            ".section .rodata\n.globl begin_images\n.globl end_images\n.balign 8\nbegin_images:\n.incbin {:?}\nend_images:\n",
+            bundle.display()
+        );
+        std::fs::write(&source, text).unwrap();
+        let made = Command::new("cc").args(["-shared", "-nostdlib", "-o"]).args([&library, &source]).status().unwrap();
+        assert!(made.success());
+        let path = CString::new(library.to_str().unwrap()).unwrap();
+        // SAFETY: a library without code.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        assert!(!handle.is_null());
+        let symbol = |name: &CStr| {
+            // SAFETY: the handle is that of a loaded library.
+            let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            assert!(!address.is_null());
+            address.cast_const().cast::<u8>()
+        };
+        let (begin, end) = (symbol(c"begin_images"), symbol(c"end_images"));
+        let bytes = (begin, end.addr() - begin.addr());
+        // What a constructor of the library would do.
+        // SAFETY: the bytes are constants of the library, which is unloaded after they were taken back.
+        unsafe { __oxisycl_register_images(bytes.0, bytes.1) };
+        Self { handle, folder, bytes }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: registered and loaded by `load`.
+        unsafe {
+            __oxisycl_unregister_images(self.bytes.0, self.bytes.1);
+            libc::dlclose(self.handle);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn kernels_of_two_libraries_run_and_not_any_more_after_one_is_unloaded() {
+    let _alone = alone();
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let one = kernel(|_| _ = COUNT.fetch_add(1, Ordering::Relaxed));
+    let other = kernel(|_| _ = COUNT.fetch_add(100, Ordering::Relaxed));
+    let device = device();
+    let queue = Queue::new(&device).unwrap();
+    let library = Library::load("one", &[image_of(&one)]);
+    let _other = Library::load("other", &[image_of(&other)]);
+    queue.parallel_for(4, one).unwrap();
+    queue.parallel_for(4, other).unwrap();
+    // Waits for the kernel.
+    drop(library);
+    assert_eq!(COUNT.load(Ordering::Relaxed) % 100, 4);
+    assert_eq!(refused(&device, one).0, ErrorCode::KernelNotSupported);
+    queue.parallel_for(4, other).unwrap().wait().unwrap();
+    assert_eq!(COUNT.load(Ordering::Relaxed), 804);
+    let _again = Library::load("one", &[image_of(&one)]);
+    queue.parallel_for(4, one).unwrap().wait().unwrap();
+    assert_eq!(COUNT.load(Ordering::Relaxed), 808);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_image_of_the_kernels_own_link_unit_wins_over_those_of_libraries() {
+    let _alone = alone();
+    let kernel = kernel(|_| {});
+    let needs = |aspect: &str| {
+        let mut image = image_of(&kernel);
+        image.kernels[0].requirements = vec![aspect.to_owned()];
+        image
+    };
+    let device = device();
+    let _first = Library::load("first", &[needs("fp16")]);
+    let _second = Library::load("second", &[needs("fp64")]);
+    let (code, message) = refused(&device, kernel);
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    assert!(
+        message.contains("first.so\" and \"") && message.contains("second.so\" have different images"),
+        "{message}"
+    );
+    // In the program's own memory, as the kernel's native code is.
+    static OWN: [AtomicU8; 4096] = [const { AtomicU8::new(0) }; 4096];
+    let bundle = encode_bundle(&[needs("image")]).unwrap();
+    for (byte, value) in OWN.iter().zip(&bundle) {
+        byte.store(*value, Ordering::Relaxed);
+    }
+    let own = OWN.as_ptr().cast::<u8>();
+    assert!(bundle.len() <= OWN.len());
+    // SAFETY: the bytes are not changed any more.
+    unsafe { __oxisycl_register_images(own, bundle.len()) };
+    let (_, message) = refused(&device, kernel);
+    // SAFETY: registered above.
+    unsafe { __oxisycl_unregister_images(own, bundle.len()) };
+    assert!(message.contains("it needs the aspect image"), "{message}");
+}
