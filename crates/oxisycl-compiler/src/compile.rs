@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation};
+use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation, UnsupportedKernel};
 
 use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
-use crate::stage::{builtins, kernels, panics, resolve, sanitize};
+use crate::stage::{builtins, float, kernels, legality, panics, resolve, sanitize};
 use crate::target::{self, Target};
 use crate::{CompileError, Toolchain};
 
@@ -66,8 +66,9 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, Com
     if program.kernels.is_empty() {
         return Ok(Compiled { image: None, warnings: Vec::new() });
     }
-    let code = program.into_code(&*target, request)?;
-    Ok(Compiled { image: Some(code), warnings: Vec::new() })
+    let mut warnings = Vec::new();
+    let image = program.into_code(&*target, request, &mut warnings)?;
+    Ok(Compiled { image: Some(image), warnings })
 }
 
 const OPTIMISE: &str = "globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce";
@@ -118,7 +119,12 @@ impl<'c> Program<'c> {
         Ok(Self { module, kernels: found, library })
     }
 
-    fn into_code(self, target: &dyn Target, request: &Request) -> Result<DeviceImage, CompileError> {
+    fn into_code(
+        self,
+        target: &dyn Target,
+        request: &Request,
+        warnings: &mut Vec<String>,
+    ) -> Result<DeviceImage, CompileError> {
         let Self { module, kernels, mut library } = self;
         let dump = |stage: &str| dump(&module, request.options.dump.as_deref(), stage);
         let tuning = PassTuning::DEVICE;
@@ -129,9 +135,11 @@ impl<'c> Program<'c> {
         let mut sites = panics::Sites::default();
         let mut functions: Vec<Value<'_>> = Vec::new();
         let mut scope = Scope::WithoutFormatting;
+        let mut calls = legality::Calls::default();
         loop {
             loop {
                 builtins::replace(&module, target.builtins())?;
+                float::replace_functions(&module);
                 panics::hook(&module);
                 sanitize::sanitize(&module, &is_entry, &is_kernel);
                 sanitize::drop_library_checks(&module);
@@ -143,6 +151,8 @@ impl<'c> Program<'c> {
                 }
             }
             module.verify("linking")?;
+            calls.add(&module);
+            float::apply_policy(&module, request.options.float);
             dump("1-resolved")?;
             if functions.is_empty() {
                 for kernel in &kernels {
@@ -161,26 +171,46 @@ impl<'c> Program<'c> {
                 break;
             }
         }
-        builtins::lower_launch(&module, &functions, || target.launch_slot(&module));
+        let mut entries = Vec::new();
+        let mut unsupported = Vec::new();
+        let mut remaining = Vec::new();
+        let is_ours = |name: &str| target.is_own_global(name);
+        for (kernel, &function) in kernels.into_iter().zip(&functions) {
+            let findings = legality::examine(function, &kernel.entry, &calls, &is_ours);
+            if let Some(reason) = findings.unsupported {
+                warnings.push(format!("kernel `{}` cannot run on {}: {reason}", kernel.type_name, request.target));
+                unsupported.push(UnsupportedKernel {
+                    type_id: kernel.type_id,
+                    form: kernel.form,
+                    type_name: kernel.type_name,
+                    reason,
+                });
+                function.delete_function();
+            } else {
+                remaining.push(function);
+                entries.push(entry_of(kernel, findings));
+            }
+        }
+        module.run("globaldce", machine, &tuning)?;
+        builtins::lower_launch(&module, &remaining, || target.launch_slot(&module));
         target.legalize(&module);
         module.run("globaldce", machine, &tuning)?;
         module.verify("lowering")?;
         dump("3-lowered")?;
         module.strip_debug_info();
         let code = target.machine().emit(&module, target.codegen())?;
-        let kernels = kernels.into_iter().map(entry_of).collect();
         Ok(DeviceImage {
             target: request.target.clone(),
-            kernels,
+            kernels: entries,
             build_options: String::new(),
-            unsupported: Vec::new(),
+            unsupported,
             sites: sites.list,
             code,
         })
     }
 }
 
-fn entry_of(kernel: kernels::Kernel) -> KernelEntry {
+fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntry {
     KernelEntry {
         symbol: kernel.symbol,
         type_id: kernel.type_id,
@@ -188,8 +218,8 @@ fn entry_of(kernel: kernels::Kernel) -> KernelEntry {
         parameters: kernel.parameters,
         type_name: kernel.type_name,
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        requirements: Vec::new(),
-        may_panic: true,
+        requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
+        may_panic: findings.may_panic,
     }
 }
 

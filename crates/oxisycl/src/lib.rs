@@ -24,6 +24,9 @@
 //!
 //! Names and meaning follow the SYCL 2020 specification; where OxiSYCL says more, the book's chapter "Semantics" is normative.
 
+// Compiled with every program, so that the device compiler can link its functions into kernels.
+extern crate oxisycl_builtins as _;
+
 mod buffer;
 mod context;
 mod device;

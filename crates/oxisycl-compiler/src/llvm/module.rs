@@ -76,12 +76,6 @@ impl<'c> Module<'c> {
         if failed { Err(CompileError::Llvm(format!("{name}: {message}"))) } else { Ok(Self::from_raw(raw, context)) }
     }
 
-    /// Bitcode of the module.
-    pub(crate) fn to_bitcode(&self) -> Vec<u8> {
-        // SAFETY: a live module; the buffer is copied and freed.
-        unsafe { take_buffer((ll().LLVMWriteBitcodeToMemoryBuffer)(self.raw())) }
-    }
-
     /// Links `other` in; its symbols of linkage `LINK_ONCE_ODR` only where they are used.
     pub(crate) fn link(&self, other: Module<'c>) -> Result<(), CompileError> {
         let source = other.raw();

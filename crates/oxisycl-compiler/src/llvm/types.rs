@@ -80,12 +80,6 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMFunctionType)(result.0, raw.as_mut_ptr(), raw.len() as u32, 0) })
     }
 
-    /// Of a function type.
-    pub(crate) fn result(self) -> Self {
-        // SAFETY: a live function type.
-        Self::new(unsafe { (ll().LLVMGetReturnType)(self.0) })
-    }
-
     /// The constant of an integer type.
     pub(crate) fn constant(self, value: u64) -> Value<'c> {
         // SAFETY: a live integer type.

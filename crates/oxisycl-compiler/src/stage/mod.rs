@@ -2,7 +2,9 @@
 
 pub(crate) mod atomics;
 pub(crate) mod builtins;
+pub(crate) mod float;
 pub(crate) mod kernels;
+pub(crate) mod legality;
 pub(crate) mod panics;
 pub(crate) mod resolve;
 pub(crate) mod sanitize;

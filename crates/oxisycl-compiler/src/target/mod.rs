@@ -24,6 +24,9 @@ pub(crate) trait Target {
     /// Where functions find the launch's address: a global that every work-item may write.
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
 
+    /// Whether the target itself makes a global of that name.
+    fn is_own_global(&self, name: &str) -> bool;
+
     /// Ends the work-item; what follows is unreachable.
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &crate::llvm::Builder<'c>);
 

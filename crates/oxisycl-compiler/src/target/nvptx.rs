@@ -88,6 +88,10 @@ impl Target for Nvptx {
         slot
     }
 
+    fn is_own_global(&self, name: &str) -> bool {
+        name == "oxisycl_local_memory"
+    }
+
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {
         // Not a trap, which would take the context down. Barriers do not wait for threads that have ended.
         let context = module.context();

@@ -1,0 +1,168 @@
+//! What a kernel needs of a device, and whether the target can run it at all.
+//!
+//! Looks at optimised code, where only what really runs is left. The way from the kernel to a construct is told by the calls of the
+//! code before optimisation ([`Calls`]), in which no function was inlined.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
+use crate::stage::panics;
+use crate::symbols::plain_path;
+
+/// Who calls whom, and where.
+#[derive(Default)]
+pub(crate) struct Calls {
+    callees: BTreeMap<String, Vec<(String, Option<String>)>>,
+}
+
+impl Calls {
+    /// Adds the calls of the module.
+    pub(crate) fn add(&mut self, module: &Module<'_>) {
+        for function in module.functions() {
+            if function.is_declaration() || self.callees.contains_key(function.name()) {
+                continue;
+            }
+            let mut callees = Vec::new();
+            for instruction in function.instructions() {
+                let place = || instruction.place().map(|(file, line, column)| format!("{file}:{line}:{column}"));
+                let mut named = BTreeSet::new();
+                for operand in instruction.operands() {
+                    globals_in(operand, &mut |global| {
+                        named.insert(global.name().to_owned());
+                    });
+                }
+                callees.extend(named.into_iter().filter(|name| !name.starts_with("llvm.")).map(|name| (name, place())));
+            }
+            self.callees.insert(function.name().to_owned(), callees);
+        }
+    }
+
+    /// The shortest way from a function to a symbol: ` (probe::main -> probe::helper at src/main.rs:3:5)`.
+    fn way(&self, from: &str, to: &str) -> String {
+        let mut came_from: BTreeMap<&str, (&str, Option<&str>)> = BTreeMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(function) = queue.pop_front() {
+            for (callee, place) in self.callees.get(function).into_iter().flatten() {
+                if callee != from && !came_from.contains_key(callee.as_str()) {
+                    came_from.insert(callee, (function, place.as_deref()));
+                    queue.push_back(callee);
+                }
+            }
+        }
+        let mut steps = Vec::new();
+        let mut place = None;
+        let mut at = to;
+        while let Some(&(caller, call)) = came_from.get(at) {
+            // The place that tells the user most is the last one in code of his own.
+            place = place.or_else(|| call.filter(|call| !call.contains("/rustc/") && !call.contains("/library/")));
+            steps.push(plain_path(at));
+            at = caller;
+        }
+        steps.reverse();
+        // The first steps are ours: the entry and what runs an item.
+        let shown: Vec<_> = steps.iter().filter(|step| !step.starts_with("oxisycl_device::kernel")).cloned().collect();
+        match (shown.as_slice(), place) {
+            ([] | [_], None) => String::new(),
+            (steps, None) => format!(" ({})", steps.join(" -> ")),
+            (steps, Some(place)) => format!(" ({} at {place})", steps.join(" -> ")),
+        }
+    }
+}
+
+/// What was found out about a kernel.
+#[derive(Default, Debug)]
+pub(crate) struct Findings {
+    /// Why the target cannot run it.
+    pub(crate) unsupported: Option<String>,
+    /// Aspects that a device must have, sorted.
+    pub(crate) requirements: BTreeSet<&'static str>,
+    pub(crate) may_panic: bool,
+}
+
+/// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
+pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {
+    let mut findings = Findings::default();
+    let mut seen = BTreeSet::new();
+    let mut queue = VecDeque::from([kernel]);
+    while let Some(value) = queue.pop_front() {
+        if !seen.insert(value.name().to_owned()) {
+            continue;
+        }
+        if value.name() == panics::RECORD {
+            findings.may_panic = true;
+        }
+        if findings.unsupported.is_none() {
+            findings.unsupported = refusal(value, ours).map(|reason| reason + &calls.way(entry, value.name()));
+        }
+        if let Some(initializer) = value.initializer() {
+            globals_in(initializer, &mut |global| queue.push_back(global));
+        }
+        for instruction in value.kind().eq(&ValueKind::Function).then(|| value.instructions()).into_iter().flatten() {
+            note_requirements(instruction, &mut findings.requirements);
+            for operand in instruction.operands() {
+                if operand.kind() == ValueKind::InlineAsm && findings.unsupported.is_none() {
+                    findings.unsupported = Some(format!("inline assembly{}", calls.way(entry, value.name())));
+                }
+                globals_in(operand, &mut |global| queue.push_back(global));
+            }
+        }
+    }
+    findings
+}
+
+/// Why no device can run code that refers to this.
+fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
+    let name = value.name();
+    if name.starts_with("oxisycl.") || ours(name) {
+        return None;
+    }
+    match value.kind() {
+        ValueKind::Function if name.starts_with("llvm.x86.") || name.starts_with("llvm.aarch64.") => {
+            Some(format!("an instruction of the host's processor, `{name}`"))
+        }
+        ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => {
+            let path = plain_path(name);
+            let is_allocation =
+                path.contains("__rust_alloc") || path.contains("__rust_dealloc") || path.contains("__rust_realloc");
+            Some(if is_allocation {
+                "it allocates or frees memory on the heap".to_owned()
+            } else {
+                format!("it calls `{path}`, which exists on the host only")
+            })
+        }
+        ValueKind::GlobalVariable if value.is_thread_local() => {
+            Some(format!("a thread-local variable, `{}`", plain_path(name)))
+        }
+        ValueKind::GlobalVariable if value.is_declaration() => {
+            Some(format!("a variable that exists on the host only, `{}`", plain_path(name)))
+        }
+        ValueKind::GlobalVariable if !value.is_constant_global() => Some(format!(
+            "a static that is not constant, `{}`: each device would have a copy of its own",
+            plain_path(name)
+        )),
+        _ => None,
+    }
+}
+
+/// Calls `visit` for each function and global in a value, also inside of constants.
+fn globals_in<'c>(value: Value<'c>, visit: &mut dyn FnMut(Value<'c>)) {
+    match value.kind() {
+        ValueKind::Function | ValueKind::GlobalVariable | ValueKind::Alias => visit(value),
+        ValueKind::ConstantExpression | ValueKind::Aggregate => {
+            value.operands().into_iter().for_each(|operand| globals_in(operand, visit));
+        }
+        _ => {}
+    }
+}
+
+fn note_requirements(instruction: Value<'_>, requirements: &mut BTreeSet<&'static str>) {
+    let is_atomic = instruction.is(Opcode::ATOMIC_RMW) || instruction.is(Opcode::ATOMIC_CMP_XCHG);
+    for value in instruction.operands().into_iter().chain([instruction]) {
+        match value.value_type().kind() {
+            TypeKind::Double => _ = requirements.insert("fp64"),
+            TypeKind::Half => _ = requirements.insert("fp16"),
+            TypeKind::Integer(64) if is_atomic => _ = requirements.insert("atomic64"),
+            _ => {}
+        }
+    }
+}
