@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-runtime",
         ],
     ),
+    ("cargo-sycl", &["oxisycl", "oxisycl-image", "oxisycl-compiler"]),
     ("xtask", &[]),
 ];
 

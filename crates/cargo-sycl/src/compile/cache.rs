@@ -1,0 +1,216 @@
+//! Images that were compiled before, for all of the user's builds.
+//!
+//! Entries are named by what they were made of. Invariant: an entry is whole or is not used. Nothing here fails a build: what cannot be
+//! read is compiled again, and what cannot be written is not kept.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+
+use super::private_folder::is_own;
+use super::{Outcome, PrivateFolder, Request};
+use crate::failure::{Failure, Result};
+use crate::files::write_atomically;
+use crate::settings::hex;
+
+/// The most that all entries may have together, in bytes.
+const CAPACITY: u64 = 512 << 20;
+
+/// The folder of entries.
+#[derive(Debug)]
+pub(crate) struct ImageCache {
+    folder: PrivateFolder,
+    capacity: u64,
+}
+
+/// The name of a request's entry: a hash of all that decides about the image, contents of files included.
+pub(crate) fn key(request: &Request) -> Result<String> {
+    let mut hasher = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update((bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    for text in [&request.key, &request.toolchain, &request.target, &request.float] {
+        part(text.as_bytes());
+    }
+    for sidecar in &request.deferred {
+        part(sidecar.file_name().unwrap_or_default().as_encoded_bytes());
+    }
+    for module in &request.modules {
+        part(&hash_file(module)?);
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+/// The hash of a file's content.
+pub(crate) fn hash_file(path: &Path) -> Result<[u8; 32]> {
+    let failed = |error| Failure::file(path, error);
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer).map_err(failed)? {
+            0 => return Ok(hasher.finalize().into()),
+            n => hasher.update(&buffer[..n]),
+        }
+    }
+}
+
+impl ImageCache {
+    /// The user's cache; `None` if there can be none. `cargo sycl doctor` says why.
+    pub(crate) fn open() -> Option<Self> {
+        PrivateFolder::of_user("images").ok().map(|folder| Self { folder, capacity: CAPACITY })
+    }
+
+    /// The entry of this key, if there is a whole one of this user.
+    pub(crate) fn get(&self, key: &str) -> Option<Outcome> {
+        let path = self.entry(key);
+        let metadata = fs::symlink_metadata(&path).ok()?;
+        if !metadata.is_file() || !is_own(&metadata) {
+            return None;
+        }
+        let outcome = Outcome::decode(&fs::read(&path).ok()?)?;
+        // Entries that are in use are the last to go.
+        if let Ok(file) = fs::File::options().append(true).open(&path) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(outcome)
+    }
+
+    /// Keeps an entry, and lets go of the oldest if there are too many.
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
+        if bytes.len() as u64 <= self.capacity && write_atomically(&self.entry(key), bytes).is_ok() {
+            self.shrink();
+        }
+    }
+
+    /// How many entries there are, and their size in bytes.
+    pub(crate) fn usage(&self) -> (usize, u64) {
+        let entries = self.entries();
+        (entries.len(), entries.iter().map(|entry| entry.size).sum())
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn entry(&self, key: &str) -> PathBuf {
+        self.folder.path().join(key)
+    }
+
+    fn shrink(&self) {
+        let mut entries = self.entries();
+        let mut size: u64 = entries.iter().map(|entry| entry.size).sum();
+        entries.sort_by_key(|entry| entry.used);
+        for entry in entries {
+            if size <= self.capacity {
+                return;
+            }
+            // Another process may have removed it first.
+            let _ = fs::remove_file(&entry.path);
+            size -= entry.size;
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let Ok(entries) = fs::read_dir(self.folder.path()) else { return Vec::new() };
+        let entry = |entry: fs::DirEntry| {
+            let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some(Entry { path: entry.path(), size: metadata.len(), used: metadata.modified().ok()? })
+        };
+        entries.flatten().filter_map(entry).collect()
+    }
+}
+
+struct Entry {
+    path: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::outcome::tests::outcome;
+    use super::*;
+    use crate::files::tests::Scratch;
+
+    fn cache(scratch: &Scratch, capacity: u64) -> ImageCache {
+        ImageCache { folder: PrivateFolder::at(&scratch.path().join("oxisycl/images")).unwrap(), capacity }
+    }
+
+    fn request(module: PathBuf) -> Request {
+        Request {
+            rustc: "/bin/rustc".into(),
+            toolchain: "c".to_owned(),
+            key: "k".to_owned(),
+            modules: vec![module],
+            deferred: Vec::new(),
+            target: "sm_70".to_owned(),
+            float: "contract".to_owned(),
+            dump: None,
+            folder: "/t".into(),
+        }
+    }
+
+    #[test]
+    fn entries_come_back_and_others_do_not() {
+        let scratch = Scratch::new("cache-get");
+        let cache = cache(&scratch, CAPACITY);
+        assert_eq!(cache.get("a"), None);
+        cache.put("a", &outcome().encode().unwrap());
+        assert_eq!(cache.get("a"), Some(outcome()));
+        assert_eq!(cache.get("b"), None);
+        assert_eq!(cache.usage().0, 1);
+    }
+
+    #[test]
+    fn a_damaged_entry_is_ignored_and_replaced() {
+        let scratch = Scratch::new("cache-damaged");
+        let cache = cache(&scratch, CAPACITY);
+        for damage in [&b""[..], b"OXICACH1", b"something else of any length"] {
+            fs::write(cache.entry("a"), damage).unwrap();
+            assert_eq!(cache.get("a"), None);
+        }
+        cache.put("a", &outcome().encode().unwrap());
+        assert_eq!(cache.get("a"), Some(outcome()));
+    }
+
+    #[test]
+    fn the_entry_that_was_not_used_for_longest_goes_first() {
+        let scratch = Scratch::new("cache-full");
+        let bytes = outcome().encode().unwrap();
+        let cache = cache(&scratch, 2 * bytes.len() as u64);
+        for (age, key) in [(3, "old but used"), (2, "old"), (1, "new")] {
+            fs::write(cache.entry(key), &bytes).unwrap();
+            let file = fs::File::options().append(true).open(cache.entry(key)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(60 * age)).unwrap();
+        }
+        assert!(cache.get("old but used").is_some());
+        cache.put("newest", &bytes);
+        let left: Vec<bool> =
+            ["old but used", "old", "new", "newest"].iter().map(|key| cache.get(key).is_some()).collect();
+        assert_eq!(left, [true, false, false, true]);
+    }
+
+    #[test]
+    fn the_key_is_of_contents_and_not_of_names() {
+        let scratch = Scratch::new("cache-key");
+        let (a, b) = (scratch.path().join("a.bc"), scratch.path().join("b.bc"));
+        fs::write(&a, "1").unwrap();
+        fs::write(&b, "1").unwrap();
+        let of_a = key(&request(a.clone())).unwrap();
+        assert_eq!(key(&request(b.clone())).unwrap(), of_a);
+        fs::write(&b, "2").unwrap();
+        assert_ne!(key(&request(b)).unwrap(), of_a);
+        assert_ne!(key(&Request { target: "sm_90".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(&Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(&Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
+        assert!(key(&request("/missing.bc".into())).is_err());
+    }
+}

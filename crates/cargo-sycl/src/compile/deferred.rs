@@ -1,0 +1,130 @@
+//! Crates outside the device library's dependents: compiled for the device when a kernel turns out to need them.
+//!
+//! A crate is known by the symbols of the library that rustc made of it for the host: what other crates refer to is in there, since they
+//! were compiled against its metadata. Invariant: a crate that no kernel needs costs reading its library's table of symbols, and that
+//! only if there is any undefined symbol at all.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::read::archive::ArchiveFile;
+
+use super::cache::hash_file;
+use super::outcome::UsedCrate;
+use crate::failure::Result;
+use crate::settings::hex;
+use crate::wrapper::device_pass::run_deferred;
+use crate::wrapper::invocation::Invocation;
+use crate::wrapper::sidecar::{Place, Sidecar};
+
+/// The crates that may be needed, and those that are.
+pub(crate) struct DeferredCrates<'a> {
+    key: &'a str,
+    crates: Vec<(&'a PathBuf, Place)>,
+    /// The position of the crate that defines a symbol. Made when first asked for.
+    defining: Option<HashMap<Vec<u8>, usize>>,
+    used: Vec<usize>,
+}
+
+impl<'a> DeferredCrates<'a> {
+    /// The crates with these sidecars.
+    pub(crate) fn new(sidecars: &'a [PathBuf], key: &'a str) -> Self {
+        let crates = sidecars.iter().filter_map(|path| Some((path, Place::of_sidecar(path)?))).collect();
+        Self { key, crates, defining: None, used: Vec::new() }
+    }
+
+    /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, or its bitcode was given before.
+    ///
+    /// # Errors
+    /// If the crate cannot be compiled for the device.
+    pub(crate) fn provide(&mut self, symbol: &str) -> Result<Option<PathBuf>> {
+        let (crates, key) = (&self.crates, self.key);
+        let defining = self.defining.get_or_insert_with(|| table(crates, key));
+        let Some(&idx) = defining.get(symbol.as_bytes()).filter(|idx| !self.used.contains(idx)) else {
+            return Ok(None);
+        };
+        self.used.push(idx);
+        bitcode(&self.crates[idx].1, self.key)
+    }
+
+    /// The crates whose bitcode was given.
+    pub(crate) fn used(&self) -> Result<Vec<UsedCrate>> {
+        let used = self.used.iter().map(|&idx| {
+            let (sidecar, place) = &self.crates[idx];
+            Ok(UsedCrate { sidecar: name_of(sidecar), hash: hex(&hash_file(&place.deferred_bitcode(self.key))?) })
+        });
+        used.collect()
+    }
+}
+
+/// Whether the crates that an image was made with have the same bitcode now.
+pub(crate) fn are_as_they_were(used: &[UsedCrate], sidecars: &[PathBuf], key: &str) -> bool {
+    used.iter().all(|used| {
+        let place = sidecars.iter().find(|path| name_of(path) == used.sidecar).and_then(|path| Place::of_sidecar(path));
+        let bitcode = place.and_then(|place| bitcode(&place, key).ok().flatten());
+        bitcode.and_then(|path| hash_file(&path).ok()).is_some_and(|hash| hex(&hash) == used.hash)
+    })
+}
+
+/// A crate's bitcode, made if it is missing; `None` if it cannot be made, because nobody noted how.
+fn bitcode(place: &Place, key: &str) -> Result<Option<PathBuf>> {
+    match Sidecar::read(place, key)?.and_then(|sidecar| sidecar.deferred) {
+        Some(deferred) => run_deferred(&deferred, place, key).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn name_of(sidecar: &Path) -> String {
+    sidecar.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Which crate defines which symbol. A library that cannot be read defines nothing; its symbols stay undefined, and the kernels that
+/// need them are reported.
+fn table(crates: &[(&PathBuf, Place)], key: &str) -> HashMap<Vec<u8>, usize> {
+    let mut defining = HashMap::new();
+    for (idx, (_, place)) in crates.iter().enumerate() {
+        let Some(library) = library(place, key) else { continue };
+        let Ok(bytes) = fs::read(&library) else { continue };
+        let Ok(archive) = ArchiveFile::parse(&*bytes) else { continue };
+        let Ok(Some(symbols)) = archive.symbols() else { continue };
+        for symbol in symbols.flatten() {
+            defining.entry(symbol.name().to_vec()).or_insert(idx);
+        }
+    }
+    defining
+}
+
+/// The host's library of a crate.
+fn library(place: &Place, key: &str) -> Option<PathBuf> {
+    let deferred = Sidecar::read(place, key).ok()??.deferred?;
+    let arguments: Vec<_> = deferred.arguments.iter().map(Into::into).collect();
+    let invocation = Invocation::parse(&arguments).ok()?;
+    Some(deferred.directory.join(invocation.out_dir()?).join(format!("lib{}.rlib", invocation.stem())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tests::Scratch;
+
+    #[test]
+    fn an_image_without_such_crates_is_as_it_was() {
+        assert!(are_as_they_were(&[], &[], "k"));
+    }
+
+    #[test]
+    fn an_image_with_a_crate_that_is_gone_is_made_again() {
+        let used = UsedCrate { sidecar: "half-1.json".to_owned(), hash: "00".to_owned() };
+        assert!(!are_as_they_were(&[used], &[], "k"));
+    }
+
+    #[test]
+    fn a_symbol_that_nobody_defines_is_nobodys() {
+        let scratch = Scratch::new("deferred");
+        let sidecars = [scratch.path().join("half-1.json")];
+        let mut crates = DeferredCrates::new(&sidecars, "k");
+        assert_eq!(crates.provide("f"), Ok(None));
+        assert_eq!(crates.used(), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,110 @@
+//! What the device compiler gives for one target, and the bytes of it for other processes and for the cache.
+//!
+//! Invariant: bytes that were changed do not decode. They come from the user's own files, so this finds damage, not attacks; the image's
+//! decoder trusts nothing either way.
+
+use oxisycl_image::DeviceImage;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::failure::{Failure, Result};
+
+const MAGIC: &[u8; 8] = b"OXICACH1";
+const HASH_SIZE: usize = 32;
+
+/// An image, and what to tell the user about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    /// The image; `None` if there are no kernels.
+    pub(crate) image: Option<DeviceImage>,
+    /// What the build warns of.
+    pub(crate) warnings: Vec<String>,
+    /// The crates whose bitcode was made for it.
+    pub(crate) deferred: Vec<UsedCrate>,
+}
+
+/// A crate that was compiled for the device because a kernel needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct UsedCrate {
+    /// The name of its sidecar.
+    pub(crate) sidecar: String,
+    /// The hash of its bitcode.
+    pub(crate) hash: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Notes {
+    warnings: Vec<String>,
+    deferred: Vec<UsedCrate>,
+}
+
+impl Outcome {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// If the image breaks a rule of its format.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let notes = Notes { warnings: self.warnings.clone(), deferred: self.deferred.clone() };
+        let notes = serde_json::to_vec(&notes).map_err(|error| Failure::new(error.to_string()))?;
+        let image = match &self.image {
+            Some(image) => oxisycl_image::encode(image).map_err(|error| Failure::new(error.to_string()))?,
+            None => Vec::new(),
+        };
+        let mut body = (notes.len() as u64).to_le_bytes().to_vec();
+        body.extend_from_slice(&notes);
+        body.extend_from_slice(&image);
+        Ok([MAGIC.as_slice(), Sha256::digest(&body).as_slice(), &body].concat())
+    }
+
+    /// Reads the bytes; `None` if they are not those of an outcome.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (hash, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(HASH_SIZE)?;
+        if Sha256::digest(body).as_slice() != hash {
+            return None;
+        }
+        let (length, rest) = body.split_first_chunk()?;
+        let (notes, image) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let Notes { warnings, deferred } = serde_json::from_slice(notes).ok()?;
+        let image = if image.is_empty() { None } else { Some(oxisycl_image::decode(image).ok()?) };
+        Some(Self { image, warnings, deferred })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use oxisycl_image::ImageTarget;
+
+    use super::*;
+
+    pub(crate) fn outcome() -> Outcome {
+        let image = DeviceImage {
+            target: ImageTarget::Ptx { sm: 70 },
+            kernels: Vec::new(),
+            build_options: String::new(),
+            unsupported: Vec::new(),
+            sites: Vec::new(),
+            code: b".version 7.7".to_vec(),
+        };
+        let used = UsedCrate { sidecar: "half-1.json".to_owned(), hash: "00".to_owned() };
+        Outcome { image: Some(image), warnings: vec!["kernel".to_owned()], deferred: vec![used] }
+    }
+
+    #[test]
+    fn outcomes_come_back_from_their_bytes() {
+        let without_kernels = Outcome { image: None, ..outcome() };
+        for outcome in [outcome(), without_kernels] {
+            assert_eq!(Outcome::decode(&outcome.encode().unwrap()), Some(outcome));
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_no_outcome() {
+        let bytes = outcome().encode().unwrap();
+        for idx in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[idx] ^= 1;
+            assert_eq!(Outcome::decode(&damaged), None, "byte {idx}");
+            assert_eq!(Outcome::decode(&bytes[..idx]), None, "{idx} bytes");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What one build is made with: decided once by `cargo sycl`, read by every process below it.
+//!
+//! Invariant: what is linked depends on the sources and the settings' key, and nothing else; see [`stamps`](crate::stamps).
+
+use std::env;
+use std::path::PathBuf;
+
+use oxisycl_compiler::FloatPolicy;
+use oxisycl_image::ImageTarget;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::failure::{Failure, Result};
+
+/// The variable that carries the settings. Not for users: its content is of this tool alone.
+pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
+
+/// The settings of a build.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// The hash of this tool.
+    pub(crate) tool: String,
+    /// The targets of the images, in the order in which they are linked.
+    pub(crate) targets: Vec<String>,
+    /// `strict`, `contract` or `fast`.
+    pub(crate) float: String,
+    /// Where the compiler writes what it does.
+    pub(crate) dump: Option<PathBuf>,
+    /// The folder of this build's stamps.
+    pub(crate) stamps: PathBuf,
+    /// A wrapper of the user's, such as sccache, for the host's compilations.
+    pub(crate) inner: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What the processes above left in the environment, if there is something.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn from_environment() -> Result<Option<Self>> {
+        let Some(text) = env::var_os(VARIABLE) else { return Ok(None) };
+        let settings = serde_json::from_slice(text.as_encoded_bytes());
+        settings
+            .map(Some)
+            .map_err(|error| Failure::new(format!("{VARIABLE} is of another version of this tool: {error}")))
+    }
+
+    /// The text for the variable.
+    pub(crate) fn to_text(&self) -> String {
+        // Text, paths and lists of them always have a JSON form, unless a path is not Unicode, which `parse` refuses.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What linked outputs depend on, beside the sources.
+    pub(crate) fn key(&self) -> String {
+        let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
+        let text = format!("{}\n{}\n{}\n{dump}", self.tool, self.targets.join(","), self.float);
+        short_hash(text.as_bytes())
+    }
+}
+
+/// A target that this tool makes images for.
+pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
+    let target: ImageTarget = text.parse().map_err(|error| Failure::new(format!("--targets: {error}")))?;
+    match target {
+        ImageTarget::Ptx { sm: 70.. } => Ok(target),
+        ImageTarget::Ptx { sm } => Err(Failure::new(format!(
+            "--targets: expected sm_70 or later, found sm_{sm}: kernels need its memory model"
+        ))),
+        other => Err(Failure::new(format!(
+            "--targets: expected sm_<number>, found {other}: there is no code generator for it yet"
+        ))),
+    }
+}
+
+/// A policy for floating-point arithmetic.
+pub(crate) fn parse_float(text: &str) -> Result<FloatPolicy> {
+    match text {
+        "strict" => Ok(FloatPolicy::Strict),
+        "contract" => Ok(FloatPolicy::Contract),
+        "fast" => Ok(FloatPolicy::Fast),
+        _ => Err(Failure::new(format!("--float: expected strict, contract or fast, found {text:?}"))),
+    }
+}
+
+/// Enough of a hash to tell builds apart.
+pub(crate) fn short_hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes)[..16])
+}
+
+/// The digits of a hash.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn settings() -> Settings {
+        Settings {
+            tool: "t".to_owned(),
+            targets: vec!["sm_70".to_owned()],
+            float: "contract".to_owned(),
+            dump: None,
+            stamps: "/t/stamps".into(),
+            inner: None,
+        }
+    }
+
+    #[test]
+    fn settings_come_back_from_their_text() {
+        let settings = Settings { dump: Some("/a b/\"c\"".into()), inner: Some("sccache".into()), ..settings() };
+        assert_eq!(serde_json::from_str::<Settings>(&settings.to_text()).unwrap(), settings);
+    }
+
+    #[test]
+    fn the_key_is_of_what_changes_outputs() {
+        let key = settings().key();
+        assert_ne!(Settings { tool: "u".to_owned(), ..settings() }.key(), key);
+        assert_ne!(Settings { targets: vec!["sm_90".to_owned()], ..settings() }.key(), key);
+        assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
+        assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
+        assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);
+    }
+
+    #[test]
+    fn targets_without_a_code_generator_are_refused() {
+        assert_eq!(parse_target("sm_90"), Ok(ImageTarget::Ptx { sm: 90 }));
+        for text in ["sm_60", "spirv1.4", "gfx942", "cuda", ""] {
+            let error = parse_target(text).unwrap_err().to_string();
+            assert!(error.starts_with("--targets: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `build`, `run`, `test`, `bench`, `check`: cargo, with this tool as its compiler.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sha2::{Digest, Sha256};
+
+use super::build_options::BuildOptions;
+use super::cargo::{Cargo, literal};
+use crate::failure::{Failure, Result};
+use crate::settings::{Settings, VARIABLE, hex};
+use crate::stamps;
+use crate::toolchain;
+
+/// Arguments that keep cargo from running documentation tests.
+const WITHOUT_DOCUMENTATION_TESTS: &[&str] = &[
+    "--lib",
+    "--bins",
+    "--bin",
+    "--tests",
+    "--test",
+    "--examples",
+    "--example",
+    "--benches",
+    "--bench",
+    "--all-targets",
+];
+
+/// Becomes cargo. Returns only if that fails.
+pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCode> {
+    let options = BuildOptions::parse(arguments)?;
+    if options.help {
+        return help(verb);
+    }
+    let cargo = Cargo::here(options.configuration.clone())?;
+    toolchain::check(&cargo.rustc())?;
+    let folders = cargo.target_folders(options.target_dir.as_deref())?;
+    let tool = env::current_exe().map_err(|error| Failure::new(format!("this tool's own path: {error}")))?;
+    let settings = Settings {
+        tool: hash(&tool)?,
+        targets: options.targets,
+        float: options.float,
+        dump: options.dump,
+        stamps: folders.target.join(".oxisycl"),
+        inner: cargo.wrapper(),
+    };
+    stamps::set(&settings)?;
+    if verb == "test" && may_test_documentation(&options.cargo) {
+        eprintln!("note: documentation tests run on the host device only: rustdoc compiles them, without device code");
+    }
+
+    let mut command = cargo.command();
+    command.arg(verb).arg("--target-dir").arg(&folders.target);
+    let mut configure = |name: &str, value: &str| {
+        command.arg("--config").arg(format!("{name}={value}"));
+    };
+    configure("build.rustc-wrapper", &literal(path_text(&tool)?));
+    if let Some(build) = &folders.build {
+        configure("build.build-dir", &literal(path_text(build)?));
+    }
+    // It would win over the configuration; the settings hold what it says.
+    command.env_remove("RUSTC_WRAPPER").env(VARIABLE, settings.to_text()).args(options.cargo);
+    let error = command.exec();
+    Err(Failure::start(cargo.program(), error))
+}
+
+fn help(verb: &str) -> Result<ExitCode> {
+    print!("{}", super::HELP);
+    println!("\nThe options of `cargo {verb}`:\n");
+    let cargo = Cargo::here(Vec::new())?;
+    let error = cargo.command().args([verb, "--help"]).exec();
+    Err(Failure::start(cargo.program(), error))
+}
+
+fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Failure::new(format!("{}: the path is not Unicode", path.display())))
+}
+
+fn may_test_documentation(arguments: &[OsString]) -> bool {
+    let own = arguments.iter().take_while(|argument| *argument != "--");
+    !own.into_iter().any(|argument| {
+        let argument = argument.to_string_lossy();
+        let name = argument.split('=').next().unwrap_or_default();
+        WITHOUT_DOCUMENTATION_TESTS.contains(&name) || argument == "--no-run"
+    })
+}
+
+/// The hash of this tool: another tool may make other outputs.
+fn hash(tool: &PathBuf) -> Result<String> {
+    let failed = |error| Failure::file(tool, error);
+    let mut bytes = Vec::new();
+    std::fs::File::open(tool).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(failed)?;
+    Ok(hex(&Sha256::digest(&bytes)[..16]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documentation_is_tested_unless_targets_are_chosen() {
+        for (line, expected) in [
+            ("", true),
+            ("--release -p app", true),
+            ("--doc", true),
+            ("--lib", false),
+            ("--test=one", false),
+            ("--all-targets --release", false),
+            ("-- --test", true),
+        ] {
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert_eq!(may_test_documentation(&arguments), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `inspect`: the kernels in a program, library or object, from the images in its own section.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+use object::{Object, ObjectSection};
+use oxisycl_compiler::SECTION;
+use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry};
+
+use crate::failure::{Failure, Result};
+
+const HELP: &str = "\
+Shows the kernels in a program or library that `cargo sycl` has built
+
+Usage: cargo sycl inspect BINARY [OPTIONS]
+
+  --emit KIND    Write the code instead: ptx for NVIDIA GPUs
+  --target NAME  Only images for this target, such as sm_70
+";
+
+/// What the user wants to see of which file.
+struct Options {
+    binary: PathBuf,
+    emit: Option<String>,
+    target: Option<ImageTarget>,
+}
+
+pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut images = images(&options.binary)?;
+    images.retain(|image| options.target.as_ref().is_none_or(|target| *target == image.target));
+    if images.is_empty() {
+        println!("{}: no device code: its kernels run on the host device only", options.binary.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = match options.emit.as_deref() {
+        None => images.iter().map(describe).collect::<String>().into_bytes(),
+        Some(kind) => emit(&images, kind)?,
+    };
+    match std::io::stdout().write_all(&text) {
+        // The reader of a pipe may have seen enough.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(format!("output: {error}"))),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// `None` if help is wanted.
+fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let (mut binary, mut emit, mut target) = (None, None, None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("emit") => emit = Some(parser.value()?.string()?),
+            Long("target") => {
+                let text = parser.value()?.string()?;
+                target = Some(text.parse().map_err(|error| Failure::new(format!("--target: {error}")))?);
+            }
+            Long("help") | Short('h') => return Ok(None),
+            Value(path) if binary.is_none() => binary = Some(PathBuf::from(path)),
+            _ => return Err(argument.unexpected().into()),
+        }
+    }
+    let binary =
+        binary.ok_or_else(|| Failure::new("inspect: expected the path of a program or library, found none"))?;
+    Ok(Some(Options { binary, emit, target }))
+}
+
+/// The images in a file; none if it has no section for them.
+fn images(binary: &Path) -> Result<Vec<DeviceImage>> {
+    let bytes = fs::read(binary).map_err(|error| Failure::file(binary, error))?;
+    let broken = |what: &dyn std::fmt::Display| Failure::new(format!("{}: {what}", binary.display()));
+    let file = object::File::parse(&*bytes).map_err(|error| broken(&error))?;
+    let Some(section) = file.section_by_name(SECTION) else { return Ok(Vec::new()) };
+    let bundle = section.data().map_err(|error| broken(&error))?;
+    oxisycl_image::decode_bundle(bundle).map_err(|error| broken(&error))
+}
+
+fn describe(image: &DeviceImage) -> String {
+    let mut text =
+        format!("{}: {}, {} of code\n", image.target, count(image.kernels.len(), "kernel"), bytes(image.code.len()));
+    let mut kernels: Vec<&KernelEntry> = image.kernels.iter().collect();
+    kernels.sort_by_key(|kernel| &kernel.type_name);
+    for kernel in kernels {
+        text += &format!("  {}\n", kernel.type_name);
+        text += &format!(
+            "    {}, {} of arguments, symbol {}\n",
+            form(kernel.form),
+            bytes(kernel.parameters.size),
+            kernel.symbol
+        );
+        if !kernel.location.file.is_empty() {
+            text += &format!("    {}:{}:{}\n", kernel.location.file, kernel.location.line, kernel.location.column);
+        }
+        if !kernel.requirements.is_empty() {
+            text += &format!("    needs {}\n", kernel.requirements.join(", "));
+        }
+    }
+    for kernel in &image.unsupported {
+        text += &format!("  {}\n    {}, cannot run: {}\n", kernel.type_name, form(kernel.form), kernel.reason);
+    }
+    text
+}
+
+/// The code of the images, in a text that people and assemblers read.
+fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
+    let wanted: fn(&ImageTarget) -> bool = match kind {
+        "ptx" => |target| matches!(target, ImageTarget::Ptx { .. }),
+        _ => return Err(Failure::new(format!("--emit: expected ptx, found {kind:?}"))),
+    };
+    let mut code = images.iter().filter(|image| wanted(&image.target)).map(|image| image.code.as_slice());
+    let first =
+        code.next().ok_or_else(|| Failure::new(format!("--emit: there is no image with code of kind {kind}")))?;
+    let mut text = first.to_vec();
+    code.for_each(|code| text.extend_from_slice(code));
+    // What drivers read ends with a zero.
+    text.retain(|byte| *byte != 0);
+    Ok(text)
+}
+
+fn form(form: Form) -> String {
+    match form {
+        Form::Single => "single task".to_owned(),
+        Form::Range(1) => "1 dimension".to_owned(),
+        Form::Range(dimensions) => format!("{dimensions} dimensions"),
+        _ => "another form".to_owned(),
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+fn bytes(n: usize) -> String {
+    if n < 10_000 { count(n, "byte") } else { format!("{} KiB", n.div_ceil(1024)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxisycl_image::{ParameterLayout, SourceLocation, UnsupportedKernel};
+
+    use super::*;
+
+    fn image(code: &[u8]) -> DeviceImage {
+        DeviceImage {
+            target: ImageTarget::Ptx { sm: 70 },
+            kernels: vec![KernelEntry {
+                symbol: "k_1".to_owned(),
+                type_id: [1; 16],
+                form: Form::Range(2),
+                parameters: ParameterLayout { size: 16, align: 8 },
+                type_name: "app::main::{{closure}}".to_owned(),
+                location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
+                requirements: vec!["fp64".to_owned()],
+                may_panic: false,
+            }],
+            build_options: String::new(),
+            unsupported: vec![UnsupportedKernel {
+                type_id: [2; 16],
+                form: Form::Single,
+                type_name: "app::Reader".to_owned(),
+                reason: "it reads a file".to_owned(),
+            }],
+            sites: Vec::new(),
+            code: code.to_vec(),
+        }
+    }
+
+    #[test]
+    fn an_image_is_described_with_all_of_its_kernels() {
+        assert_eq!(
+            describe(&image(b"12345")),
+            "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, symbol k_1\n    \
+             src/main.rs:3:5\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
+        );
+    }
+
+    #[test]
+    fn code_is_written_as_text() {
+        assert_eq!(emit(&[image(b".version 7.7\n\0")], "ptx").unwrap(), b".version 7.7\n");
+        assert!(emit(&[image(b"")], "gcn").unwrap_err().to_string().starts_with("--emit: "));
+    }
+
+    #[test]
+    fn programs_without_images_have_none() {
+        assert_eq!(images(&std::env::current_exe().unwrap()).unwrap(), Vec::new());
+        assert!(images("Cargo.toml".as_ref()).is_err());
+    }
+}

@@ -1,0 +1,252 @@
+//! The command line of the device pass: the host's, as far as it says what the program is.
+//!
+//! Invariant: what decides about identity stays: configuration, features, metadata, the kind of crate, overflow checks and debug
+//! assertions. So types have the same `TypeId` and captures the same layout in both passes. What decides about optimisation goes: only
+//! code that neither rustc nor LLVM has optimised has its barriers where the source has them.
+
+use std::path::{Path, PathBuf};
+
+use super::invocation::{Argument, Extern, Invocation, same_option};
+
+/// Options of code generation that are of the host only.
+const DROPPED_CODEGEN: &[&str] = &[
+    "ar",
+    "codegen-units",
+    "debug-assertions",
+    "debuginfo",
+    "default-linker-libraries",
+    "dlltool",
+    "embed-bitcode",
+    "incremental",
+    "instrument-coverage",
+    "link-arg",
+    "link-args",
+    "link-dead-code",
+    "link-self-contained",
+    "linker",
+    "linker-features",
+    "linker-flavor",
+    "linker-plugin-lto",
+    "llvm-args",
+    "lto",
+    "no-prepopulate-passes",
+    "opt-level",
+    "overflow-checks",
+    "passes",
+    "prefer-dynamic",
+    "profile-generate",
+    "profile-use",
+    "remark",
+    "rpath",
+    "save-temps",
+    "split-debuginfo",
+    "strip",
+];
+
+/// Options about outputs and messages, which the device pass has its own of.
+const DROPPED_OPTIONS: &[&str] = &[
+    "--cap-lints",
+    "--color",
+    "--crate-type",
+    "--diagnostic-width",
+    "--emit",
+    "--error-format",
+    "--json",
+    "--out-dir",
+    "-o",
+];
+
+/// Short forms of dropped options.
+const DROPPED_FLAGS: &[&str] = &["-g", "-O"];
+
+/// What the device pass of a crate writes.
+pub(crate) struct Outputs<'a> {
+    /// Its folder.
+    pub(crate) folder: &'a Path,
+    /// The bitcode.
+    pub(crate) bitcode: &'a Path,
+    /// The metadata; none for a program.
+    pub(crate) metadata: Option<&'a Path>,
+}
+
+/// The arguments of the device pass. `replace` gives the file that stands for a dependency's there.
+pub(crate) fn device_arguments(
+    host: &Invocation,
+    outputs: &Outputs<'_>,
+    mut replace: impl FnMut(&Path) -> Option<PathBuf>,
+) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut externs = Vec::new();
+    for argument in &host.arguments {
+        match argument {
+            Argument::Other(other) if !DROPPED_FLAGS.contains(&other.as_str()) => arguments.push(other.clone()),
+            Argument::Other(_) => {}
+            Argument::Option(name, _) if DROPPED_OPTIONS.contains(name) => {}
+            Argument::Option("-C", value) if is_of_host_only(value) => {}
+            Argument::Option("--extern", value) => {
+                let replaced = replace_extern(value, &mut replace);
+                // A library that is both dynamic and static comes twice, and is one file here.
+                if !externs.contains(&replaced) {
+                    push(&mut arguments, "--extern", &replaced);
+                    externs.push(replaced);
+                }
+            }
+            Argument::Option("-L", value) => {
+                if let Some(folder) = value.strip_prefix("dependency=") {
+                    let device = super::sidecar::device_folder(Path::new(folder));
+                    push(&mut arguments, "-L", &format!("dependency={}", device.display()));
+                }
+                push(&mut arguments, "-L", value);
+            }
+            Argument::Option(name, value) => push(&mut arguments, name, value),
+        }
+    }
+    if !host.is_test() {
+        push(&mut arguments, "--crate-type", if host.is_program() { "bin" } else { "lib" });
+    }
+    let checks = if is_optimised(host) { "off" } else { "on" };
+    let assertions = flag(host, "debug-assertions").unwrap_or(checks);
+    push(&mut arguments, "-C", &format!("debug-assertions={assertions}"));
+    push(&mut arguments, "-C", &format!("overflow-checks={}", flag(host, "overflow-checks").unwrap_or(assertions)));
+    for option in ["opt-level=0", "no-prepopulate-passes", "codegen-units=1", "debuginfo=2"] {
+        push(&mut arguments, "-C", option);
+    }
+    push(&mut arguments, "--cap-lints", "allow");
+    let mut emit = format!("llvm-bc={}", outputs.bitcode.display());
+    if let Some(metadata) = outputs.metadata {
+        emit.push_str(&format!(",metadata={}", metadata.display()));
+    }
+    push(&mut arguments, "--emit", &emit);
+    push(&mut arguments, "--out-dir", &outputs.folder.to_string_lossy());
+    arguments
+}
+
+fn push(arguments: &mut Vec<String>, name: &str, value: &str) {
+    arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+fn is_of_host_only(value: &str) -> bool {
+    let name = value.split('=').next().unwrap_or(value);
+    DROPPED_CODEGEN.iter().any(|dropped| same_option(name, dropped))
+}
+
+fn replace_extern(value: &str, replace: &mut impl FnMut(&Path) -> Option<PathBuf>) -> String {
+    let Extern { name, path } = Extern::parse(value);
+    match path.and_then(|path| replace(&path)) {
+        Some(path) => format!("{name}={}", path.display()),
+        None => value.to_owned(),
+    }
+}
+
+/// Whether rustc's default for debug assertions is off in the host pass.
+fn is_optimised(host: &Invocation) -> bool {
+    host.has("-O") || host.codegen("opt-level").is_some_and(|level| level != "0")
+}
+
+/// A flag of code generation that the host pass has explicitly.
+fn flag<'a>(host: &'a Invocation, name: &str) -> Option<&'a str> {
+    // `-C debug-assertions` alone turns it on.
+    host.codegen(name).map(|value| if value.is_empty() { "on" } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    fn rewrite(line: &str) -> Vec<String> {
+        let host = Invocation::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()).unwrap();
+        let metadata = (!host.is_program()).then_some(Path::new("/t/oxisycl/liba.rmeta"));
+        let outputs = Outputs { folder: "/t/oxisycl".as_ref(), bitcode: "/t/oxisycl/a.bc".as_ref(), metadata };
+        device_arguments(&host, &outputs, |path| {
+            let name = path.to_string_lossy();
+            name.contains("kernels").then(|| PathBuf::from("/t/oxisycl/libkernels.rlib"))
+        })
+    }
+
+    /// What stands before the options that every device pass ends with.
+    fn kept(line: &str) -> String {
+        let arguments = rewrite(line);
+        let end = arguments.iter().position(|argument| argument.starts_with("debug-assertions")).unwrap() - 1;
+        arguments[..end].join(" ")
+    }
+
+    #[test]
+    fn what_makes_the_identity_of_types_stays_and_the_rest_goes() {
+        for (host, device) in [
+            ("--crate-name a src/lib.rs --edition=2024", "--crate-name a src/lib.rs --edition 2024 --crate-type bin"),
+            (
+                "--crate-type lib -C metadata=1 -C extra-filename=-1",
+                "-C metadata=1 -C extra-filename=-1 --crate-type lib",
+            ),
+            ("--cfg feature=\"x\" --check-cfg cfg(a)", "--cfg feature=\"x\" --check-cfg cfg(a) --crate-type bin"),
+            (
+                "-C target-cpu=native -Ctarget-feature=+avx",
+                "-C target-cpu=native -C target-feature=+avx --crate-type bin",
+            ),
+            ("-C panic=abort --target x", "-C panic=abort --target x --crate-type bin"),
+            ("--test src/lib.rs", "--test src/lib.rs"),
+            ("--crate-type lib --test", "--test"),
+            ("--crate-type dylib --crate-type rlib", "--crate-type lib"),
+            ("--crate-type cdylib,rlib", "--crate-type lib"),
+            ("-C opt-level=3 -O -g -C lto=fat -Cstrip=symbols", "--crate-type bin"),
+            ("-C codegen-units=16 -C incremental=/i -C linker-plugin-lto", "--crate-type bin"),
+            ("-C link-arg=-s -Clink_args=-x -C linker=clang", "--crate-type bin"),
+            ("-C embed-bitcode=no -C debuginfo=2 -C split-debuginfo=packed", "--crate-type bin"),
+            ("-C instrument-coverage -C profile-use=/p -C save-temps", "--crate-type bin"),
+            ("--error-format=json --json=artifacts --diagnostic-width=80 --color always", "--crate-type bin"),
+            ("--emit=dep-info,link --out-dir /t/deps --cap-lints warn", "--crate-type bin"),
+            ("-D warnings -l static=z", "-D warnings -l static=z --crate-type bin"),
+        ] {
+            assert_eq!(kept(host), device, "{host}");
+        }
+    }
+
+    #[test]
+    fn dependencies_with_device_code_are_taken_from_there() {
+        assert_eq!(
+            kept("--extern kernels=/t/deps/libkernels.rmeta --extern serde=/t/deps/libserde.rmeta --extern proc_macro"),
+            "--extern kernels=/t/oxisycl/libkernels.rlib --extern serde=/t/deps/libserde.rmeta --extern proc_macro --crate-type bin"
+        );
+        assert_eq!(
+            kept("-L dependency=/t/deps -L native=/usr/lib"),
+            "-L dependency=/t/oxisycl -L dependency=/t/deps -L native=/usr/lib --crate-type bin"
+        );
+    }
+
+    #[test]
+    fn a_library_in_two_forms_is_one_dependency() {
+        assert_eq!(
+            kept("--extern kernels=/t/deps/libkernels.so --extern kernels=/t/deps/libkernels.rlib"),
+            "--extern kernels=/t/oxisycl/libkernels.rlib --crate-type bin"
+        );
+    }
+
+    #[test]
+    fn checks_are_those_of_the_host_whatever_made_them_so() {
+        for (host, assertions, overflow) in [
+            ("", "on", "on"),
+            ("-C opt-level=0", "on", "on"),
+            ("-C opt-level=3", "off", "off"),
+            ("-C opt-level=s", "off", "off"),
+            ("-O", "off", "off"),
+            ("-C opt-level=3 -C debug-assertions=on", "on", "on"),
+            ("-C opt-level=3 -C debug-assertions", "on", "on"),
+            ("-C opt-level=3 -C overflow-checks=on", "off", "on"),
+            ("-C debug-assertions=off -C overflow-checks=yes", "off", "yes"),
+        ] {
+            let arguments = rewrite(host);
+            assert!(arguments.contains(&format!("debug-assertions={assertions}")), "{host}");
+            assert!(arguments.contains(&format!("overflow-checks={overflow}")), "{host}");
+        }
+    }
+
+    #[test]
+    fn libraries_give_metadata_and_programs_do_not() {
+        let emit = |line| rewrite(line).windows(2).find(|pair| pair[0] == "--emit").unwrap()[1].clone();
+        assert_eq!(emit("--crate-type lib"), "llvm-bc=/t/oxisycl/a.bc,metadata=/t/oxisycl/liba.rmeta");
+        assert_eq!(emit("--crate-type bin"), "llvm-bc=/t/oxisycl/a.bc");
+        assert_eq!(emit("--crate-type lib --test"), "llvm-bc=/t/oxisycl/a.bc");
+    }
+}

@@ -1,0 +1,86 @@
+//! Runs rustc a second time, for the bitcode and the metadata of a crate.
+//!
+//! Owns what is written beside the sidecar, but not the sidecar. Messages of the second run are kept back: the host's run has the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::archive::library_of;
+use super::device_arguments::{Outputs, device_arguments};
+use super::invocation::Invocation;
+use super::sidecar::{Deferred, Place};
+use crate::failure::{Failure, Result};
+use crate::files::{temporary_name, write_atomically};
+
+/// How a device pass ended.
+pub(crate) enum Passed {
+    /// Bitcode and, for a library, metadata are there.
+    Yes,
+    /// The compiler refused, with these messages.
+    No(String),
+}
+
+/// Runs the pass in this process's directory and environment. `is_device` says which dependencies have device code.
+pub(crate) fn run(
+    rustc: &Path,
+    invocation: &Invocation,
+    place: &Place,
+    is_device: impl Fn(&Place) -> bool,
+) -> Result<Passed> {
+    let (bitcode, metadata) = (place.bitcode(), place.metadata());
+    let metadata = (!invocation.is_program()).then_some(metadata);
+    let outputs = Outputs { folder: place.folder(), bitcode: &bitcode, metadata: metadata.as_deref() };
+    let mut command = Command::new(rustc);
+    command.args(device_arguments(invocation, &outputs, |library| {
+        let place = Place::of_library(library).filter(|place| is_device(place))?;
+        Some(place.library())
+    }));
+    let passed = start(command, rustc)?;
+    if let (Passed::Yes, Some(metadata)) = (&passed, &metadata) {
+        let bytes = fs::read(metadata).map_err(|error| Failure::file(metadata, error))?;
+        write_atomically(&place.library(), &library_of(&bytes))?;
+    }
+    Ok(passed)
+}
+
+/// Runs a pass that was put off, for the bitcode alone: the crates that use this one know the host's metadata.
+///
+/// Processes that want the same bitcode wait for each other.
+pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Result<PathBuf> {
+    let lock_path = place.lock();
+    let failed = |error| Failure::file(&lock_path, error);
+    let lock = fs::File::create(&lock_path).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let bitcode = place.deferred_bitcode(key);
+    if bitcode.is_file() {
+        return Ok(bitcode);
+    }
+    let arguments: Vec<_> = deferred.arguments.iter().map(Into::into).collect();
+    let invocation = Invocation::parse(&arguments)?;
+    let mut command = Command::new(&deferred.rustc);
+    command.current_dir(&deferred.directory).envs(&deferred.environment);
+    let unfinished = temporary_name(&bitcode);
+    let outputs = Outputs { folder: place.folder(), bitcode: &unfinished, metadata: None };
+    command.args(device_arguments(&invocation, &outputs, |_| None));
+    match start(command, &deferred.rustc)? {
+        Passed::Yes => fs::rename(&unfinished, &bitcode).map_err(|error| Failure::file(&bitcode, error))?,
+        Passed::No(messages) => return Err(refused(&invocation, &messages)),
+    }
+    Ok(bitcode)
+}
+
+/// The compiler took a crate for the host and not for the device.
+pub(crate) fn refused(invocation: &Invocation, messages: &str) -> Failure {
+    let name = invocation.crate_name().unwrap_or_default();
+    Failure::new(format!("the device pass of crate `{name}` failed, which its host pass did not:\n{messages}"))
+}
+
+fn start(mut command: Command, rustc: &Path) -> Result<Passed> {
+    let output = command.output().map_err(|error| Failure::start(rustc, error))?;
+    if output.status.success() {
+        Ok(Passed::Yes)
+    } else {
+        Ok(Passed::No(String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+}

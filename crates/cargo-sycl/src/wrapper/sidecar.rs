@@ -1,0 +1,279 @@
+//! What the wrapper leaves beside each crate for the crates that use it.
+//!
+//! Owns the folder `oxisycl` beside cargo's `deps`, and the names in it. A sidecar is written last, when everything that it names is
+//! there, and is removed first. Does not run anything.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Result};
+
+/// Changes when a field does.
+pub(crate) const VERSION: u32 = 1;
+
+/// What is known of a crate that was compiled through the wrapper.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Sidecar {
+    version: u32,
+    /// The tool that made its device code.
+    key: String,
+    /// The crate.
+    pub(crate) crate_name: String,
+    /// Whether the crate, or one that it depends on, is the device library. Only then was there a device pass.
+    pub(crate) device: bool,
+    /// The files of the crates that it depends on directly; relative to the sidecar's folder if they are in it.
+    dependencies: Vec<PathBuf>,
+    /// How to run the device pass later, if a kernel turns out to need it.
+    pub(crate) deferred: Option<Deferred>,
+}
+
+/// A command line of rustc that was not run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Deferred {
+    /// The compiler.
+    pub(crate) rustc: PathBuf,
+    /// The host's arguments.
+    pub(crate) arguments: Vec<String>,
+    /// Where it ran.
+    pub(crate) directory: PathBuf,
+    /// What cargo tells crates in the environment.
+    pub(crate) environment: BTreeMap<String, String>,
+}
+
+/// Where the sidecar of a crate and everything beside it lies.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    stem: String,
+}
+
+/// The folder of sidecars for a folder of cargo's outputs.
+pub(crate) fn device_folder(outputs: &Path) -> PathBuf {
+    outputs.parent().unwrap_or(outputs).join("oxisycl")
+}
+
+impl Place {
+    /// The place for a crate whose outputs with this stem go to the folder.
+    pub(crate) fn new(out_dir: &Path, stem: &str) -> Self {
+        Self { folder: device_folder(out_dir), stem: stem.to_owned() }
+    }
+
+    /// The place of the crate that a library's file is of.
+    pub(crate) fn of_library(library: &Path) -> Option<Self> {
+        let stem = library.file_stem()?.to_str()?.strip_prefix("lib")?;
+        Some(Self::new(library.parent()?, stem))
+    }
+
+    /// The place with this sidecar.
+    pub(crate) fn of_sidecar(sidecar: &Path) -> Option<Self> {
+        let stem = sidecar.file_name()?.to_str()?.strip_suffix(".json")?.to_owned();
+        Some(Self { folder: sidecar.parent()?.to_owned(), stem })
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn sidecar(&self) -> PathBuf {
+        self.file("", "json")
+    }
+
+    /// The bitcode of the device pass.
+    pub(crate) fn bitcode(&self) -> PathBuf {
+        self.file("", "bc")
+    }
+
+    /// The metadata of the device pass.
+    pub(crate) fn metadata(&self) -> PathBuf {
+        self.file("lib", "rmeta")
+    }
+
+    /// The metadata in the form of a library, which programs want.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.file("lib", "rlib")
+    }
+
+    /// The bitcode of a device pass that was put off, made by a tool of this key.
+    pub(crate) fn deferred_bitcode(&self, key: &str) -> PathBuf {
+        self.file("", &format!("{key}.bc"))
+    }
+
+    /// What is linked to the host's code.
+    pub(crate) fn object(&self) -> PathBuf {
+        self.file("", "o")
+    }
+
+    /// Held while a deferred device pass runs.
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.file("", "lock")
+    }
+
+    fn file(&self, prefix: &str, extension: &str) -> PathBuf {
+        // Not `with_extension`: a stem may contain a dot.
+        self.folder.join(format!("{prefix}{}.{extension}", self.stem))
+    }
+
+    /// Takes away what an earlier compilation left.
+    pub(crate) fn clear(&self) -> Result<()> {
+        let mut paths = vec![self.sidecar(), self.bitcode(), self.metadata(), self.library(), self.object()];
+        let made_later = format!("{}.", self.stem);
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|name| name.starts_with(&made_later) && name.ends_with(".bc")) {
+                paths.push(entry.path());
+            }
+        }
+        for path in paths {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Failure::file(&path, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sidecar {
+    /// Describes a crate at a place.
+    pub(crate) fn new(
+        place: &Place,
+        key: &str,
+        crate_name: &str,
+        dependencies: &[Place],
+        device: bool,
+        deferred: Option<Deferred>,
+    ) -> Self {
+        let relative = |path: PathBuf| match path.strip_prefix(&place.folder) {
+            Ok(name) => name.to_owned(),
+            Err(_) => path,
+        };
+        let dependencies = dependencies.iter().map(|dependency| relative(dependency.sidecar())).collect();
+        let (key, crate_name) = (key.to_owned(), crate_name.to_owned());
+        Self { version: VERSION, key, crate_name, device, dependencies, deferred }
+    }
+
+    /// Writes it, whole or not at all.
+    pub(crate) fn write(&self, place: &Place) -> Result<()> {
+        let text = serde_json::to_vec(self).map_err(|error| Failure::new(error.to_string()))?;
+        crate::files::write_atomically(&place.sidecar(), &text)
+    }
+
+    /// Reads the sidecar of a crate; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it is not one of this tool with these settings, or what it names is gone: cargo takes the crate to be up to date, and it is not.
+    pub(crate) fn read(place: &Place, key: &str) -> Result<Option<Self>> {
+        let path = place.sidecar();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::file(&path, error)),
+        };
+        let sidecar = serde_json::from_slice::<Self>(&bytes).ok().filter(|sidecar| sidecar.version == VERSION);
+        // Without device code, nothing in it depends on the tool.
+        let Some(sidecar) = sidecar.filter(|sidecar| sidecar.key == key || !sidecar.device) else {
+            return Err(outdated(&format!("{} is of another version of this tool", path.display())));
+        };
+        if sidecar.device && !place.bitcode().is_file() {
+            return Err(outdated(&format!("{} is missing", place.bitcode().display())));
+        }
+        Ok(Some(sidecar))
+    }
+
+    /// The places of the crates that it depends on directly.
+    pub(crate) fn dependencies(&self, place: &Place) -> impl Iterator<Item = Place> {
+        self.dependencies.iter().filter_map(|dependency| Place::of_sidecar(&place.folder.join(dependency)))
+    }
+}
+
+/// Why the device code of a crate cannot be used.
+pub(crate) fn outdated(what: &str) -> Failure {
+    Failure::new(format!(
+        "{what}, but cargo takes its crate to be up to date: run `cargo sycl clean`, then build again"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tests::Scratch;
+
+    fn places(folder: &Path) -> (Place, Place, Place) {
+        let deps = folder.join("debug/deps");
+        fs::create_dir_all(device_folder(&deps)).unwrap();
+        let elsewhere = Place::new(&folder.join("x86/debug/deps"), "far-3");
+        (Place::new(&deps, "app-1"), Place::new(&deps, "near-2"), elsewhere)
+    }
+
+    #[test]
+    fn a_crate_is_found_by_the_file_of_its_library() {
+        for (library, folder, stem) in [
+            ("/t/debug/deps/libkernels-12.rmeta", "/t/debug/oxisycl", "kernels-12"),
+            ("/t/debug/deps/libkernels.so", "/t/debug/oxisycl", "kernels"),
+            ("/t/debug/examples/libshared.dylib", "/t/debug/oxisycl", "shared"),
+        ] {
+            let place = Place::of_library(library.as_ref()).unwrap();
+            assert_eq!((place.folder().to_str(), place.stem.as_str()), (Some(folder), stem));
+        }
+        assert_eq!(Place::of_library("/t/debug/deps/app".as_ref()), None);
+    }
+
+    #[test]
+    fn dependencies_are_found_again_also_when_the_target_folder_moved() {
+        let scratch = Scratch::new("sidecar-moved");
+        let (app, near, far) = places(scratch.path());
+        Sidecar::new(&app, "k", "app", &[near, far.clone()], false, None).write(&app).unwrap();
+        let moved = scratch.path().join("moved");
+        fs::rename(scratch.path().join("debug"), &moved).unwrap();
+        let app = Place::new(&moved.join("deps"), "app-1");
+        let sidecar = Sidecar::read(&app, "k").unwrap().unwrap();
+        let found: Vec<_> = sidecar.dependencies(&app).collect();
+        assert_eq!(found, [Place::new(&moved.join("deps"), "near-2"), far]);
+    }
+
+    #[test]
+    fn a_sidecar_is_absent_or_right() {
+        let scratch = Scratch::new("sidecar-right");
+        let (app, ..) = places(scratch.path());
+        assert_eq!(Sidecar::read(&app, "k"), Ok(None));
+        fs::write(app.bitcode(), "").unwrap();
+        let sidecar = Sidecar::new(&app, "k", "app", &[], true, None);
+        sidecar.write(&app).unwrap();
+        assert_eq!(Sidecar::read(&app, "k"), Ok(Some(sidecar)));
+        let other = Sidecar::read(&app, "other").unwrap_err().to_string();
+        assert!(other.contains("cargo sycl clean"), "{other}");
+        fs::write(app.sidecar(), "{}").unwrap();
+        assert!(Sidecar::read(&app, "k").is_err());
+        app.clear().unwrap();
+        assert_eq!(Sidecar::read(&app, "k"), Ok(None));
+    }
+
+    #[test]
+    fn bitcode_that_was_deleted_is_an_error_that_says_what_to_do() {
+        let scratch = Scratch::new("sidecar-deleted");
+        let (app, ..) = places(scratch.path());
+        Sidecar::new(&app, "k", "app", &[], true, None).write(&app).unwrap();
+        let error = Sidecar::read(&app, "k").unwrap_err().to_string();
+        assert!(error.contains("app-1.bc is missing") && error.contains("cargo sycl clean"), "{error}");
+        fs::write(app.bitcode(), "").unwrap();
+        assert!(Sidecar::read(&app, "k").unwrap().is_some());
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_compilation_stays() {
+        let scratch = Scratch::new("sidecar-clear");
+        let (app, near, _) = places(scratch.path());
+        for path in
+            [app.sidecar(), app.bitcode(), app.deferred_bitcode("k"), app.deferred_bitcode("old"), near.bitcode()]
+        {
+            fs::write(path, "").unwrap();
+        }
+        app.clear().unwrap();
+        let left: Vec<_> = fs::read_dir(app.folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [near.bitcode()]);
+    }
+}
