@@ -8,13 +8,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
+use smallvec::SmallVec;
 
 use crate::clock;
 use crate::gpu::Gpu;
 use crate::module::CudaKernel;
 use crate::panic_report;
+use crate::record_pool::Slot;
 use crate::stream::Stream;
 use crate::task::{CudaTask, Dependencies, Follower, Followers};
+use crate::task_pool::Bin;
 
 /// Something to do.
 enum Step {
@@ -26,34 +29,49 @@ enum Step {
     EndDead(Arc<CudaTask>),
 }
 
-type Steps = VecDeque<Step>;
+/// What is left to do, and what is left of tasks that have ended.
+#[derive(Default)]
+struct Steps {
+    list: VecDeque<Step>,
+    bin: Bin,
+}
+
+impl Steps {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { list: steps.into_iter().collect(), bin: Bin::default() }
+    }
+
+    fn push_back(&mut self, step: Step) {
+        self.list.push_back(step);
+    }
+}
 
 /// Ends what has finished on a stream. Whether anything ended.
 pub(crate) fn drain(stream: &Arc<Stream>, thorough: bool) -> bool {
-    run([Step::Drain(stream.clone())].into(), thorough)
+    run(Steps::new([Step::Drain(stream.clone())]), thorough)
 }
 
 /// Ends the tasks that will not run.
 pub(crate) fn tell_dead(core: &Gpu) -> bool {
     let dead = core.take_dead();
-    !dead.is_empty() && run(dead.into_iter().map(Step::EndDead).collect(), false)
+    !dead.is_empty() && run(Steps::new(dead.into_iter().map(Step::EndDead)), false)
 }
 
 /// Ends a task that a thread of the host has executed.
 pub(crate) fn end_host_work(task: Arc<CudaTask>, result: Result<(), CommandFailure>, times: Option<ExecutionTimes>) {
-    let mut steps = Steps::new();
-    end(&task, Outcome { result, times }, &mut steps);
+    let mut steps = Steps::default();
+    end(task, Outcome { result, times }, &mut steps);
     run(steps, false);
 }
 
 /// Goes on with a task that waits for nothing any more, without telling a completion: called by `enqueue`.
 pub(crate) fn release_quietly(task: Arc<CudaTask>) {
-    let mut steps = Steps::new();
+    let mut steps = Steps::default();
     release(task, &mut steps);
     // A task that was just accepted has no followers, so this is the task itself.
-    for step in steps {
+    for step in steps.list {
         if let Step::EndDead(task) = step {
-            let core = task.core.clone();
+            let core = task.queue.core.clone();
             core.push_dead(task);
         }
     }
@@ -61,13 +79,13 @@ pub(crate) fn release_quietly(task: Arc<CudaTask>) {
 
 fn run(mut steps: Steps, thorough: bool) -> bool {
     let mut progress = false;
-    while let Some(step) = steps.pop_front() {
+    while let Some(step) = steps.list.pop_front() {
         match step {
             Step::Drain(stream) => progress |= drain_one(&stream, thorough, &mut steps),
             Step::Release(task) => release(task, &mut steps),
             Step::EndDead(task) => {
                 let failure = task.known_failure();
-                end(&task, Outcome { result: failure.map_or(Ok(()), Err), times: None }, &mut steps);
+                end(task, Outcome { result: failure.map_or(Ok(()), Err), times: None }, &mut steps);
                 progress = true;
             }
         }
@@ -96,6 +114,7 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
         stream.poll(thorough)
     });
     let Ok(finished) = polled else { return false };
+    let mut slots = SmallVec::<[Slot; 32]>::new();
     while let Some(task) = stream.first_over() {
         while let Some(earlier) = task.open_dependency() {
             if earlier.follow_for_stream(stream) {
@@ -103,21 +122,29 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
                 if let Some(place) = earlier.place() {
                     steps.push_back(Step::Drain(place.stream.clone()));
                 }
+                stream.core.records.give_back(&slots);
                 return progress;
             }
         }
         let is_finished = task.place().is_some_and(|place| place.position <= finished);
         stream.remove_first_over();
-        finish(&task, is_finished, steps);
+        // Where the device is lost, a kernel may write still: its record is not used again.
+        slots.extend(task.record().filter(|_| is_finished));
+        finish(task, is_finished, steps);
         progress = true;
+        if slots.len() == slots.inline_size() {
+            stream.core.records.give_back(&slots);
+            slots.clear();
+        }
     }
+    stream.core.records.give_back(&slots);
     progress
 }
 
 /// Ends a task that was on a stream.
-fn finish(task: &Arc<CudaTask>, is_finished: bool, steps: &mut Steps) {
-    let times = take_times(task, is_finished);
-    let result = match failure_of_finished(task, is_finished) {
+fn finish(task: Arc<CudaTask>, is_finished: bool, steps: &mut Steps) {
+    let times = take_times(&task, is_finished);
+    let result = match failure_of_finished(&task, is_finished) {
         None => Ok(()),
         Some(failure) => Err(failure),
     };
@@ -126,15 +153,8 @@ fn finish(task: &Arc<CudaTask>, is_finished: bool, steps: &mut Steps) {
 
 /// Why a task that was on a stream has failed, if it has.
 fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFailure> {
-    let context = &task.core.context;
-    let report = task.record.get().and_then(|slot| {
-        let report = if is_finished { slot.take_report() } else { None };
-        // Where the device is lost, a kernel may write still: the record is not used again.
-        if is_finished {
-            task.core.records.give_back(*slot);
-        }
-        report
-    });
+    let context = &task.queue.core.context;
+    let report = task.record().filter(|_| is_finished).and_then(Slot::take_report);
     if !is_finished {
         return Some(task.failure_of(FailureKind::Device(context.lost_error())));
     }
@@ -154,7 +174,7 @@ fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFail
 
 fn take_times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
     let profile = task.take_profile()?;
-    let context = &task.core.context;
+    let context = &task.queue.core.context;
     let read = || {
         let _entered = context.enter().ok()?;
         let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
@@ -170,9 +190,9 @@ fn take_times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
 }
 
 /// Ends a task whose dependencies have ended: tells its event, its completion and its followers, in this order.
-fn end(task: &Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
+fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
     let ending = task.begin_end(outcome.result.as_ref().err().cloned());
-    task.core.forget_task();
+    task.queue.core.forget_task();
     if let Some(completion) = ending.completion {
         // A completion must not panic. If one does, the hook has printed it; other work goes on.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| completion.complete(outcome))) {
@@ -180,7 +200,10 @@ fn end(task: &Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
         }
     }
     tell(task.finish_end(), steps);
-    drop(ending.dependencies);
+    for dependency in ending.dependencies {
+        steps.bin.add(dependency.task);
+    }
+    steps.bin.add(task);
 }
 
 fn tell(followers: Followers, steps: &mut Steps) {
@@ -215,7 +238,7 @@ fn release(task: Arc<CudaTask>, steps: &mut Steps) {
     }
     if task.known_failure().is_none() {
         if task.is_host_work {
-            let core = task.core.clone();
+            let core = task.queue.core.clone();
             return core.push_copy(task);
         }
         match task.queue.issue(&task, &dependencies) {

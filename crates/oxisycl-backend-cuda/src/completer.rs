@@ -1,7 +1,9 @@
 //! The thread that tells completions.
 //!
-//! It looks at all streams in turn, and sleeps between two looks for a time that grows with how long nothing has happened: a command
-//! is told at most an eighth of its own duration late, or half a millisecond. It never waits for one stream alone.
+//! It looks at all streams in turn, and naps between two looks for a time that grows with how long nothing has happened: a command
+//! is told at most an eighth of its own duration late, or half a millisecond. While work is being submitted it looks less often, since
+//! that costs those who submit; a thread that has to wait for longer than a few microseconds ends such a nap. The completer never waits
+//! for one stream alone.
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use crate::thread::spawn;
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
 /// As above.
 const LONGEST_NAP: Duration = Duration::from_micros(500);
+/// Time between two looks while work is being submitted.
+const BUSY_NAP: Duration = Duration::from_micros(300);
 /// How long the thread stays up without work, so that the next submission need not wake it.
 const LINGER: Duration = Duration::from_millis(4);
 
@@ -27,15 +31,20 @@ pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
     spawn(name, move || {
         make_naps_exact();
         let mut last_progress = Instant::now();
+        let mut n_accepted = 0;
         while let Some(core) = weak.upgrade() {
             let progress = look(&core);
+            let is_fed = n_accepted != core.n_accepted();
+            n_accepted = core.n_accepted();
             let has_tasks = core.has_tasks();
             drop(core);
             if progress {
                 last_progress = Instant::now();
             }
             let idle = last_progress.elapsed();
-            if has_tasks || idle < LINGER {
+            if is_fed {
+                worker.nap(BUSY_NAP);
+            } else if has_tasks || idle < LINGER {
                 std::thread::sleep((idle / 8).clamp(SHORTEST_NAP, LONGEST_NAP));
             } else {
                 worker.sleep(|| weak.upgrade().is_none_or(|core| core.has_tasks()));

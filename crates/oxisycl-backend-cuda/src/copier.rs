@@ -42,7 +42,7 @@ pub(crate) fn run_one(core: &Arc<Gpu>) -> bool {
 }
 
 fn execute(task: &CudaTask) -> Result<(), CommandFailure> {
-    let context = &task.core.context;
+    let context = &task.queue.core.context;
     if is_all_host(task) {
         // SAFETY: the enqueuer promises that the memory is valid until the task ends, and its dependencies have ended.
         unsafe { host_transfer::run(&task.command) };
@@ -50,7 +50,7 @@ fn execute(task: &CudaTask) -> Result<(), CommandFailure> {
     }
     let run = || {
         let _entered = context.enter()?;
-        let stream = task.core.utility;
+        let stream = task.queue.core.utility;
         let mut emitter = Emitter::new(&context.driver, stream);
         let emitted = execute::emit(task, &mut emitter);
         // SAFETY: the stream lives as long as the core.
@@ -62,7 +62,7 @@ fn execute(task: &CudaTask) -> Result<(), CommandFailure> {
 
 /// Whether no memory of the command is known to the driver.
 fn is_all_host(task: &CudaTask) -> bool {
-    let context = &task.core.context;
+    let context = &task.queue.core.context;
     match &task.command {
         Command::Copy(copy) => {
             transfer::is_unknown(context, &copy.source, copy.extent)

@@ -19,8 +19,8 @@ use crate::transfer;
 pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter),
-        Command::Copy(copy) => transfer::copy(&task.core, copy, emitter),
-        Command::Fill(command) => fill::fill(&task.core, command, emitter),
+        Command::Copy(copy) => transfer::copy(&task.queue.core, copy, emitter),
+        Command::Fill(command) => fill::fill(&task.queue.core, command, emitter),
         Command::Prefetch { pointer, size } => prefetch(task, *pointer as DevicePointer, *size, emitter),
         Command::Advise { pointer, size, advice } => advise(task, *pointer as DevicePointer, *size, *advice),
         _ => Ok(()),
@@ -31,7 +31,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     // Both were made sure of when the command was accepted.
     let Some(kernel) = command.code.as_deref().and_then(CudaKernel::of) else { return Ok(()) };
     let Some(shape) = &task.shape else { return Ok(()) };
-    let record = if kernel.may_panic { record_of(task)?.address() } else { 0 };
+    let record = task.record().map_or(0, Slot::address);
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
     let [block_x, block_y, block_z] = shape.block;
     shape.for_each_grid(|grid| {
@@ -61,16 +61,6 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     })
 }
 
-/// The launch's panic record.
-fn record_of(task: &CudaTask) -> Result<Slot, DriverError> {
-    if let Some(slot) = task.record.get() {
-        return Ok(*slot);
-    }
-    let slot = task.core.records.take()?;
-    let _ = task.record.set(slot);
-    Ok(slot)
-}
-
 /// Hints are for managed memory, and may be ignored.
 fn prefetch(
     task: &CudaTask,
@@ -78,7 +68,7 @@ fn prefetch(
     size: usize,
     emitter: &mut Emitter<'_>,
 ) -> Result<(), DriverError> {
-    let context = &task.core.context;
+    let context = &task.queue.core.context;
     if size == 0 || !transfer::is_managed(context, pointer) {
         return Ok(());
     }
@@ -92,7 +82,7 @@ fn prefetch(
 }
 
 fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) -> Result<(), DriverError> {
-    let context = &task.core.context;
+    let context = &task.queue.core.context;
     if size == 0 || !transfer::is_managed(context, pointer) {
         return Ok(());
     }

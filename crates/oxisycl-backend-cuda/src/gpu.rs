@@ -24,6 +24,10 @@ use crate::sys::{RawStream, STREAM_NON_BLOCKING};
 use crate::task::CudaTask;
 use crate::thread::Worker;
 
+/// A value on a cache line of its own: those who submit and those who complete write different ones.
+#[repr(align(128))]
+struct Padded<T>(T);
+
 pub(crate) struct Gpu {
     pub(crate) context: Arc<Context>,
     pub(crate) records: RecordPool,
@@ -37,8 +41,8 @@ pub(crate) struct Gpu {
     n_copies: AtomicUsize,
     dead: Mutex<Vec<Arc<CudaTask>>>,
     n_dead: AtomicUsize,
-    n_pending: AtomicUsize,
-    n_accepted: AtomicU64,
+    n_accepted: Padded<AtomicU64>,
+    n_ended: Padded<AtomicU64>,
     completer: Arc<Worker>,
     copier: Arc<Worker>,
 }
@@ -62,8 +66,8 @@ impl Gpu {
             n_copies: AtomicUsize::new(0),
             dead: Mutex::default(),
             n_dead: AtomicUsize::new(0),
-            n_pending: AtomicUsize::new(0),
-            n_accepted: AtomicU64::new(0),
+            n_accepted: Padded(AtomicU64::new(0)),
+            n_ended: Padded(AtomicU64::new(0)),
             completer: Arc::default(),
             copier: Arc::default(),
             context: context.clone(),
@@ -84,27 +88,29 @@ impl Gpu {
         self.streams.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A number for a new task: larger than those of all earlier ones.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.n_accepted.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Counts a task that is about to be accepted, and makes sure that somebody will tell its completion.
-    pub(crate) fn expect_task(self: &Arc<Self>) -> Result<(), BackendError> {
+    /// Counts a task that is about to be accepted, and makes sure that somebody will tell its completion. Returns its number.
+    pub(crate) fn expect_task(self: &Arc<Self>) -> Result<u64, BackendError> {
         // Sequentially consistent with the completer's going to sleep: it sees the task, or we see it sleep.
-        self.n_pending.fetch_add(1, Ordering::SeqCst);
+        let number = self.n_accepted.0.fetch_add(1, Ordering::SeqCst);
         let woken = self.completer.wake(|| crate::completer::start(self));
-        woken.inspect_err(|_| self.forget_task()).map_err(|error| self.no_thread(&error))
+        woken.inspect_err(|_| self.forget_task()).map_err(|error| self.no_thread(&error))?;
+        Ok(number)
     }
 
     /// A task has ended, or was refused.
     pub(crate) fn forget_task(&self) {
-        self.n_pending.fetch_sub(1, Ordering::SeqCst);
+        self.n_ended.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many tasks were expected so far.
+    pub(crate) fn n_accepted(&self) -> u64 {
+        self.n_accepted.0.load(Ordering::SeqCst)
     }
 
     /// Whether there are tasks that have not ended.
     pub(crate) fn has_tasks(&self) -> bool {
-        self.n_pending.load(Ordering::SeqCst) > 0
+        // The ended first: a task is accepted before it ends.
+        self.n_ended.0.load(Ordering::SeqCst) != self.n_accepted()
     }
 
     pub(crate) fn completer(&self) -> &Arc<Worker> {

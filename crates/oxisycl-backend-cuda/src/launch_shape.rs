@@ -45,7 +45,9 @@ impl LaunchShape {
         let mut n_grids = 1u64;
         for dimension in 0..3 {
             offset[dimension].checked_add(extent[dimension])?;
-            n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
+            if extent[dimension] > step[dimension] {
+                n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
+            }
         }
         (n_grids <= MAX_GRIDS).then(|| Self { block: block.map(|n| n as u32), extent, step, offset })
     }
@@ -73,7 +75,11 @@ impl LaunchShape {
         let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
         let end: [u64; 3] = std::array::from_fn(|d| begin[d] + items[d]);
         Grid {
-            blocks: std::array::from_fn(|d| items[d].div_ceil(u64::from(self.block[d])) as u32),
+            // A division costs as much as all the rest.
+            blocks: std::array::from_fn(|d| match (items[d], self.block[d]) {
+                (items, block) if items <= u64::from(block) => 1,
+                (items, block) => items.div_ceil(u64::from(block)) as u32,
+            }),
             launch: DeviceLaunch {
                 begin: outermost_first(begin),
                 end: outermost_first(end),
@@ -146,8 +152,8 @@ mod tests {
     fn count(shape: &LaunchShape) -> (u32, u128) {
         let (mut n_grids, mut n_items) = (0, 0u128);
         let counted: Result<(), ()> = shape.for_each_grid(|grid| {
-            for d in 0..3 {
-                assert!(u64::from(grid.blocks[d]) <= MAX_GRID[d] && grid.blocks[d] > 0);
+            for (d, most) in MAX_GRID.into_iter().enumerate() {
+                assert!(u64::from(grid.blocks[d]) <= most && grid.blocks[d] > 0);
                 let items = grid.launch.end[2 - d] - grid.launch.begin[2 - d];
                 assert_eq!(u64::from(grid.blocks[d]), items.div_ceil(u64::from(shape.block[d])));
             }

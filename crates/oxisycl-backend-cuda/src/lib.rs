@@ -54,6 +54,7 @@ mod record_pool;
 mod stream;
 mod sys;
 mod task;
+mod task_pool;
 mod thread;
 mod transfer;
 

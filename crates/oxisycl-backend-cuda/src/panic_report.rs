@@ -49,7 +49,10 @@ mod tests {
         record
     }
 
-    fn told(record: &PanicRecord) -> (String, Option<String>, Option<(u8, [usize; 3])>) {
+    /// Message, place and item.
+    type Told = (String, Option<String>, Option<(u8, [usize; 3])>);
+
+    fn told(record: &PanicRecord) -> Told {
         let location = SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 9 };
         let site = PanicSite { location: Some(location), message: vec![MessagePiece::Literal("ouch!".to_owned())] };
         match failure(record, &RANGE, &[site]) {

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue,
@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::advance;
 use crate::copier;
+use crate::error::DriverError;
 use crate::fill;
 use crate::gpu::Gpu;
 use crate::launch_shape::LaunchShape;
@@ -23,10 +24,14 @@ use crate::module::CudaKernel;
 use crate::stream::Stream;
 use crate::sys::RawEvent;
 use crate::task::{CudaTask, Dependencies, TaskDependency};
+use crate::task_pool;
 use crate::transfer;
 
 /// Streams of a queue whose commands may overlap.
 const STREAMS: usize = 4;
+
+/// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the completer.
+const MANY_IDLE_HELPS: usize = 20;
 
 /// The part of a queue that its tasks need.
 pub(crate) struct QueueShared {
@@ -34,8 +39,20 @@ pub(crate) struct QueueShared {
     pub(crate) options: QueueOptions,
     pub(crate) streams: Vec<Arc<Stream>>,
     next: AtomicUsize,
+    /// How often in a row a thread has tried to help and found nothing to do.
+    idle_helps: AtomicUsize,
     /// In-order queues: the last command that was held back, as long as it matters.
     held_back: Mutex<Option<Arc<CudaTask>>>,
+    /// Whether there is one, to be read without the lock.
+    is_holding_back: AtomicBool,
+}
+
+/// Where a task goes.
+struct Plan {
+    /// Which stream.
+    index: usize,
+    /// Events of other streams that it waits for.
+    waits: SmallVec<[RawEvent; 4]>,
 }
 
 pub(crate) struct CudaQueue {
@@ -52,8 +69,15 @@ impl CudaQueue {
         if options.profiling {
             core.clock.renew(context, core.utility).map_err(|error| context.fail(error))?;
         }
-        let (next, held_back) = (AtomicUsize::new(0), Mutex::new(None));
-        let shared = QueueShared { core: core.clone(), options, streams, next, held_back };
+        let shared = QueueShared {
+            core: core.clone(),
+            options,
+            streams,
+            next: AtomicUsize::new(0),
+            idle_helps: AtomicUsize::new(0),
+            held_back: Mutex::new(None),
+            is_holding_back: AtomicBool::new(false),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 }
@@ -63,41 +87,46 @@ impl QueueShared {
     pub(crate) fn issue(&self, task: &Arc<CudaTask>, dependencies: &Dependencies) -> Result<(), BackendError> {
         let context = &self.core.context;
         let _entered = context.enter()?;
-        let stream = self.choose(dependencies);
-        let issued = fences(stream, dependencies).and_then(|waits| stream.issue(task, &waits));
-        issued.map_err(|error| {
-            let error = context.fail(error);
-            if let (Some(slot), false) = (task.record.get(), context.is_lost()) {
-                self.core.records.give_back(*slot);
-            }
-            error
-        })
+        let plan = self.plan(dependencies);
+        plan.and_then(|plan| self.put(task, &plan)).map_err(|error| context.fail(error))
+    }
+
+    /// Decides where a task goes. The context is current.
+    fn plan(&self, dependencies: &Dependencies) -> Result<Plan, DriverError> {
+        let index = self.choose(dependencies);
+        Ok(Plan { index, waits: fences(&self.streams[index], dependencies)? })
+    }
+
+    fn put(&self, task: &Arc<CudaTask>, plan: &Plan) -> Result<(), DriverError> {
+        self.streams[plan.index].issue(task, plan.index, &plan.waits)
     }
 
     /// Where a dependency is last, else where nothing is, else the next in turn.
-    fn choose(&self, dependencies: &Dependencies) -> &Arc<Stream> {
-        if let [only] = &self.streams[..] {
-            return only;
+    fn choose(&self, dependencies: &Dependencies) -> usize {
+        if self.streams.len() == 1 {
+            return 0;
         }
         for dependency in dependencies {
             if let Some(place) = dependency.task.place()
                 && place.stream.is_last(place.position)
-                && let Some(own) = self.streams.iter().find(|stream| Arc::ptr_eq(stream, &place.stream))
+                && let Some(own) = self.streams.iter().position(|stream| Arc::ptr_eq(stream, place.stream))
             {
                 return own;
             }
         }
-        self.streams.iter().find(|stream| stream.is_empty()).unwrap_or_else(|| {
-            let next = self.next.fetch_add(1, Ordering::Relaxed);
-            &self.streams[next % self.streams.len()]
-        })
+        let empty = self.streams.iter().position(|stream| stream.is_empty());
+        empty.unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len())
     }
 
     /// In-order queues: a command that does not run from the stream comes after the last one on it, and the other way round.
     fn add_order(&self, dependencies: &mut Dependencies, is_host_work: bool) {
+        if !is_host_work && !self.is_holding_back.load(Ordering::Acquire) {
+            return;
+        }
         let mut held_back = self.held_back.lock();
         if held_back.as_ref().is_some_and(|task| task.has_ended()) {
             *held_back = None;
+            self.is_holding_back.store(false, Ordering::Release);
         }
         let last = if is_host_work { self.streams[0].last() } else { None };
         dependencies.extend(
@@ -107,14 +136,11 @@ impl QueueShared {
 }
 
 /// Events of other streams that the dependencies are waited for by.
-fn fences(
-    stream: &Arc<Stream>,
-    dependencies: &Dependencies,
-) -> Result<SmallVec<[RawEvent; 4]>, crate::error::DriverError> {
+fn fences(stream: &Arc<Stream>, dependencies: &Dependencies) -> Result<SmallVec<[RawEvent; 4]>, DriverError> {
     let mut waits = SmallVec::new();
     for dependency in dependencies {
         if let Some(place) = dependency.task.place()
-            && !Arc::ptr_eq(&place.stream, stream)
+            && !Arc::ptr_eq(place.stream, stream)
             && let Some(event) = place.stream.fence(place.position)?
             && !waits.contains(&event)
         {
@@ -143,25 +169,42 @@ impl Queue for CudaQueue {
         if queue.options.in_order {
             queue.add_order(&mut sorted.open, is_host_work || sorted.cause.is_some());
         }
-        core.expect_task()?;
+        let number = core.expect_task()?;
         let can_issue =
             sorted.cause.is_none() && !is_host_work && sorted.open.iter().all(|dependency| dependency.task.is_issued());
-        let open = sorted.open.clone();
-        let task = Arc::new(CudaTask::new(queue.clone(), command, shape, is_host_work, sorted.open, completion));
+        let make = |dependencies| {
+            task_pool::make(|| {
+                let queue = queue.clone();
+                CudaTask::new(queue, number, command, shape, is_host_work, can_issue, dependencies, completion)
+            })
+        };
         if can_issue {
-            if let Err(error) = queue.issue(&task, &open) {
-                core.forget_task();
-                return Err(error);
-            }
-            task.set_issued_unshared();
-            return Ok(task);
+            let issue = || {
+                let _entered = core.context.enter()?;
+                let issued = queue.plan(&sorted.open).and_then(|plan| {
+                    let task = make(sorted.open);
+                    queue.put(&task, &plan)?;
+                    Ok(task)
+                });
+                issued.map_err(|error| core.context.fail(error))
+            };
+            return match issue() {
+                Ok(task) => Ok(task),
+                Err(error) => {
+                    core.forget_task();
+                    Err(error)
+                }
+            };
         }
+        let open = sorted.open.clone();
+        let task = make(sorted.open);
         let until_end = is_host_work || sorted.cause.is_some();
         if let Some(cause) = sorted.cause {
             task.doom(task.dependency_failure(&cause));
         }
         if queue.options.in_order {
             *queue.held_back.lock() = Some(task.clone());
+            queue.is_holding_back.store(true, Ordering::Release);
         }
         if advance::wait_for(&task, &open, until_end) {
             advance::release_quietly(task.clone());
@@ -184,7 +227,14 @@ impl Queue for CudaQueue {
                 progress |= advance::drain(stream, false);
             }
         }
-        progress || copier::run_one(core)
+        if progress || copier::run_one(core) {
+            self.shared.idle_helps.store(0, Ordering::Relaxed);
+            return true;
+        }
+        if self.shared.idle_helps.fetch_add(1, Ordering::Relaxed) == MANY_IDLE_HELPS {
+            core.completer().hurry();
+        }
+        false
     }
 
     fn native(&self) -> Option<&dyn Any> {
@@ -203,7 +253,7 @@ fn sort(core: &Gpu, dependencies: &[Dependency]) -> Result<Sorted, BackendError>
     let mut sorted = Sorted { open: Dependencies::new(), cause: None };
     for dependency in dependencies {
         let kind = dependency.kind;
-        let Some(task) = CudaTask::of(dependency) else {
+        let Some(task) = CudaTask::look_at(dependency) else {
             let what = "waiting for an event of another backend".to_owned();
             return Err(BackendError::Unsupported { device: core.context.name.clone(), what });
         };
@@ -211,7 +261,7 @@ fn sort(core: &Gpu, dependencies: &[Dependency]) -> Result<Sorted, BackendError>
         if kind == DependencyKind::Data && sorted.cause.is_none() {
             sorted.cause = if has_ended { task.failure() } else { task.known_failure() };
         }
-        if !has_ended {
+        if let (false, Some(task)) = (has_ended, CudaTask::of(dependency)) {
             sorted.open.push(TaskDependency { task, kind });
         }
     }

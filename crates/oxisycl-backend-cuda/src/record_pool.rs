@@ -18,6 +18,9 @@ use crate::sys::HOST_ALLOC_PORTABLE_MAPPED;
 /// be rare.
 const FIRST_CHUNK: usize = 2048;
 
+/// How many records are taken from the pool at once.
+const AT_ONCE: usize = 64;
+
 /// A record of one launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot(NonNull<PanicRecord>);
@@ -28,9 +31,14 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
+    /// The slot with that address, which came from `address`; `None` for 0.
+    pub(crate) fn at(address: u64) -> Option<Self> {
+        NonNull::new(std::ptr::with_exposed_provenance_mut::<PanicRecord>(address as usize)).map(Self)
+    }
+
     /// The record's address, which is the same for the host and all devices.
     pub(crate) fn address(self) -> u64 {
-        self.0.as_ptr() as u64
+        self.0.as_ptr().expose_provenance() as u64
     }
 
     /// What a work-item left, if one panicked. The launch has ended.
@@ -77,18 +85,22 @@ impl RecordPool {
         Ok(pool)
     }
 
-    /// A free record. The context is current.
-    pub(crate) fn take(&self) -> Result<Slot, DriverError> {
+    /// Adds a few free records to `slots`. The context is current.
+    pub(crate) fn take(&self, slots: &mut Vec<Slot>) -> Result<(), DriverError> {
         let mut state = self.state.lock();
         if state.free.is_empty() {
             self.grow(&mut state)?;
         }
-        Ok(state.free.pop().expect("the pool has just grown"))
+        let first = state.free.len().saturating_sub(AT_ONCE);
+        slots.extend(state.free.drain(first..));
+        Ok(())
     }
 
-    /// Takes a record back, whose report was taken.
-    pub(crate) fn give_back(&self, slot: Slot) {
-        self.state.lock().free.push(slot);
+    /// Takes records back, whose reports were taken.
+    pub(crate) fn give_back(&self, slots: &[Slot]) {
+        if !slots.is_empty() {
+            self.state.lock().free.extend_from_slice(slots);
+        }
     }
 
     fn grow(&self, state: &mut State) -> Result<(), DriverError> {

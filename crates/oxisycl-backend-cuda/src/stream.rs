@@ -21,6 +21,7 @@ use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::execute;
 use crate::gpu::Gpu;
+use crate::record_pool::Slot;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 use crate::task::{CudaTask, Profile};
 
@@ -53,6 +54,8 @@ struct State {
     finished: u64,
     /// Positions with the events recorded behind them, in order.
     fences: VecDeque<(u64, RawEvent)>,
+    /// Free panic records, so that a launch takes no other lock.
+    slots: Vec<Slot>,
     /// `issued` when the driver was last asked whether the stream is empty.
     asked_at: u64,
 }
@@ -112,9 +115,9 @@ impl Stream {
         state.pending.iter().filter(|task| task.shape.is_some()).cloned().collect()
     }
 
-    /// Puts a task behind all others, and has it wait for `waits`. The context is current. On an error nothing was put on the stream
+    /// Puts a task behind all others, and has it wait for `waits`. `index` is the stream's in the task's queue. The context is current. On an error nothing was put on the stream
     /// that uses the task's memory.
-    pub(crate) fn issue(self: &Arc<Self>, task: &Arc<CudaTask>, waits: &[RawEvent]) -> Result<(), DriverError> {
+    pub(crate) fn issue(&self, task: &Arc<CudaTask>, index: usize, waits: &[RawEvent]) -> Result<(), DriverError> {
         let driver = &self.core.context.driver;
         let mut state = self.state.lock();
         for &event in waits {
@@ -122,9 +125,17 @@ impl Stream {
             unsafe { driver.stream_wait_event(self.raw, event, 0) }?;
         }
         let profile = self.begin_profile(task)?;
+        if task.may_panic {
+            if state.slots.is_empty() {
+                self.core.records.take(&mut state.slots)?;
+            }
+            task.set_record(state.slots.pop());
+        }
         let mut emitter = Emitter::new(driver, self.raw);
         if let Err(error) = execute::emit(task, &mut emitter) {
             if emitter.n_calls() == 0 {
+                state.slots.extend(task.record());
+                task.set_record(None);
                 return Err(error);
             }
             let _ = task.issue_error.set(error);
@@ -143,7 +154,7 @@ impl Stream {
         if has_device_work {
             state.device_issued = state.issued;
         }
-        task.set_place(self.clone(), state.issued);
+        task.set_place(index, state.issued);
         state.pending.push_back(task.clone());
         self.issued.store(state.issued, Ordering::Release);
         Ok(())
@@ -295,9 +306,11 @@ impl Drop for Stream {
         if context.is_foreign() {
             return;
         }
-        for (_, event) in self.state.get_mut().fences.drain(..) {
+        let state = self.state.get_mut();
+        for (_, event) in state.fences.drain(..) {
             context.return_plain_event(event);
         }
+        self.core.records.give_back(&state.slots);
         if let Ok(_entered) = context.enter_anyway() {
             // SAFETY: made by `new`; no task is on it, since tasks hold their stream until they have ended.
             let _ = unsafe { context.driver.stream_destroy(self.raw) };

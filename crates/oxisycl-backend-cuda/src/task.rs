@@ -7,7 +7,7 @@
 //! - A follower is on a task's list, or was told that what it waits for has happened, never both. The lock decides which.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{
@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 
 use crate::clock::Base;
 use crate::error::DriverError;
-use crate::gpu::Gpu;
 use crate::launch_shape::LaunchShape;
+use crate::module::CudaKernel;
 use crate::queue::QueueShared;
 use crate::record_pool::Slot;
 use crate::stream::Stream;
@@ -52,8 +52,8 @@ pub(crate) enum Follower {
 }
 
 /// Where a task was put.
-pub(crate) struct Place {
-    pub(crate) stream: Arc<Stream>,
+pub(crate) struct Place<'a> {
+    pub(crate) stream: &'a Arc<Stream>,
     /// Its number in the stream.
     pub(crate) position: u64,
 }
@@ -66,21 +66,26 @@ pub(crate) struct Profile {
 }
 
 pub(crate) struct CudaTask {
-    pub(crate) core: Arc<Gpu>,
     pub(crate) queue: Arc<QueueShared>,
     pub(crate) command: Command,
     /// Its place in the order in which the device's tasks were accepted.
     pub(crate) number: u64,
     /// How a kernel is launched.
     pub(crate) shape: Option<LaunchShape>,
+    /// Whether a launch needs a panic record.
+    pub(crate) may_panic: bool,
     /// Executed by a thread of the host, which waits for the device.
     pub(crate) is_host_work: bool,
     /// On the host's clock, of profiled commands.
     pub(crate) submitted: u64,
-    pub(crate) record: OnceLock<Slot>,
     /// What went wrong after a part of the command was on the device already.
     pub(crate) issue_error: OnceLock<DriverError>,
-    place: OnceLock<Place>,
+    /// The address of the panic record, or 0. Written before the task is put on a stream.
+    record: AtomicU64,
+    /// Which of the queue's streams it is on.
+    stream_index: AtomicUsize,
+    /// Its number in the stream, or 0 as long as it is on none. Published by the status, and by the stream's lock.
+    position: AtomicU64,
     status: AtomicU8,
     /// What the task still waits for before it can be released, plus one while that is being counted.
     blockers: AtomicUsize,
@@ -104,26 +109,36 @@ pub(crate) struct Ending {
 }
 
 impl CudaTask {
+    /// A task that nobody knows yet. With `is_issued`, it will be put on a stream before anybody does.
+    #[expect(clippy::too_many_arguments, reason = "called once")]
+    #[inline(always)]
     pub(crate) fn new(
         queue: Arc<QueueShared>,
+        number: u64,
         command: Command,
         shape: Option<LaunchShape>,
         is_host_work: bool,
+        is_issued: bool,
         dependencies: Dependencies,
         completion: Arc<dyn Completion>,
     ) -> Self {
+        let may_panic = match &command {
+            Command::Kernel(kernel) => kernel.code.as_deref().and_then(CudaKernel::of).is_some_and(|k| k.may_panic),
+            _ => false,
+        };
         Self {
-            number: queue.core.next_number(),
-            core: queue.core.clone(),
+            may_panic,
+            number,
             submitted: if queue.options.profiling { crate::clock::now() } else { 0 },
             queue,
             command,
             shape,
             is_host_work,
-            record: OnceLock::new(),
             issue_error: OnceLock::new(),
-            place: OnceLock::new(),
-            status: AtomicU8::new(DEFERRED),
+            record: AtomicU64::new(0),
+            stream_index: AtomicUsize::new(0),
+            position: AtomicU64::new(0),
+            status: AtomicU8::new(if is_issued { ISSUED } else { DEFERRED }),
             blockers: AtomicUsize::new(0),
             state: Mutex::new(State {
                 dependencies,
@@ -136,6 +151,12 @@ impl CudaTask {
     }
 
     /// The task behind a dependency, or `None` if that is another backend's.
+    pub(crate) fn look_at(dependency: &Dependency) -> Option<&Self> {
+        let any: &dyn Any = &*dependency.event;
+        any.downcast_ref()
+    }
+
+    /// The same, to be kept.
     pub(crate) fn of(dependency: &Dependency) -> Option<Arc<Self>> {
         let any: Arc<dyn Any + Send + Sync> = dependency.event.clone();
         any.downcast().ok()
@@ -143,21 +164,34 @@ impl CudaTask {
 
     /// The failure of this command for a reason of its own.
     pub(crate) fn failure_of(&self, kind: FailureKind) -> CommandFailure {
-        CommandFailure::new(&self.command, self.core.context.name.as_str(), kind)
+        CommandFailure::new(&self.command, self.queue.core.context.name.as_str(), kind)
     }
 
     /// The failure of this command, which did not run because `cause` happened.
     pub(crate) fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::dependency(&self.command, self.core.context.name.as_str(), cause)
+        CommandFailure::dependency(&self.command, self.queue.core.context.name.as_str(), cause)
     }
 
     /// The failure of this command, which had run when `cause` became known.
     pub(crate) fn spoiled_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::spoiled(&self.command, self.core.context.name.as_str(), cause)
+        CommandFailure::spoiled(&self.command, self.queue.core.context.name.as_str(), cause)
     }
 
-    pub(crate) fn place(&self) -> Option<&Place> {
-        self.place.get()
+    pub(crate) fn place(&self) -> Option<Place<'_>> {
+        // Acquire pairs with `set_place`: the index is that of the position.
+        let position = self.position.load(Ordering::Acquire);
+        (position > 0)
+            .then(|| Place { stream: &self.queue.streams[self.stream_index.load(Ordering::Relaxed)], position })
+    }
+
+    /// The panic record of the launch.
+    pub(crate) fn record(&self) -> Option<Slot> {
+        Slot::at(self.record.load(Ordering::Relaxed))
+    }
+
+    /// Gives the launch a panic record, or takes it away. Called with the lock of the stream that it is being put on.
+    pub(crate) fn set_record(&self, slot: Option<Slot>) {
+        self.record.store(slot.map_or(0, Slot::address), Ordering::Relaxed);
     }
 
     pub(crate) fn is_issued(&self) -> bool {
@@ -208,8 +242,9 @@ impl CudaTask {
     }
 
     /// The task is on a stream now. Called with that stream's lock held, by the one that releases the task.
-    pub(crate) fn set_place(&self, stream: Arc<Stream>, position: u64) {
-        let _ = self.place.set(Place { stream, position });
+    pub(crate) fn set_place(&self, stream_index: usize, position: u64) {
+        self.stream_index.store(stream_index, Ordering::Relaxed);
+        self.position.store(position, Ordering::Release);
     }
 
     /// Publishes that the task is on a stream. Returns those that wait for that.
@@ -223,11 +258,6 @@ impl CudaTask {
         let (told, kept) = state.followers.drain(..).partition(|follower| matches!(follower, Follower::Issue(_)));
         state.followers = kept;
         told
-    }
-
-    /// The same for a task that nobody else knows yet.
-    pub(crate) fn set_issued_unshared(&self) {
-        let _ = self.status.compare_exchange(DEFERRED, ISSUED, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Begins to count what the task waits for.

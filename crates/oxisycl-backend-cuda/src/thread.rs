@@ -7,12 +7,15 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 const NONE: u8 = 0;
 const AWAKE: u8 = 1;
-const ASLEEP: u8 = 2;
+/// Asleep for a while, after which it looks by itself.
+const NAPPING: u8 = 2;
+const ASLEEP: u8 = 3;
 
 #[derive(Default)]
 pub(crate) struct Worker {
@@ -25,7 +28,10 @@ impl Worker {
     /// Makes sure that the thread is up, with `start` if there is none.
     #[inline]
     pub(crate) fn wake(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
-        if self.state.load(Ordering::SeqCst) == AWAKE { Ok(()) } else { self.wake_slowly(start) }
+        match self.state.load(Ordering::SeqCst) {
+            AWAKE | NAPPING => Ok(()),
+            _ => self.wake_slowly(start),
+        }
     }
 
     #[cold]
@@ -61,6 +67,23 @@ impl Worker {
         }
         while self.state.load(Ordering::SeqCst) == ASLEEP {
             thread::park();
+        }
+    }
+
+    /// Called by the thread: sleeps for some time, or until somebody is in a hurry.
+    pub(crate) fn nap(&self, time: Duration) {
+        self.state.store(NAPPING, Ordering::SeqCst);
+        thread::park_timeout(time);
+        self.state.store(AWAKE, Ordering::SeqCst);
+    }
+
+    /// Ends a nap.
+    pub(crate) fn hurry(&self) {
+        let nap = self.state.compare_exchange(NAPPING, AWAKE, Ordering::SeqCst, Ordering::SeqCst);
+        if nap.is_ok()
+            && let Some(thread) = &*self.thread.lock()
+        {
+            thread.unpark();
         }
     }
 

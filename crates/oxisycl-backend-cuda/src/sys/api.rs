@@ -108,6 +108,7 @@ api! {
         primary_ctx_retain = cuDevicePrimaryCtxRetain(context: *mut RawContext, device: RawDevice);
         primary_ctx_release = cuDevicePrimaryCtxRelease_v2(device: RawDevice);
         ctx_get_current = cuCtxGetCurrent(context: *mut RawContext);
+        ctx_set_current = cuCtxSetCurrent(context: RawContext);
         ctx_push_current = cuCtxPushCurrent_v2(context: RawContext);
         ctx_pop_current = cuCtxPopCurrent_v2(context: *mut RawContext);
         ctx_get_stream_priority_range = cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);

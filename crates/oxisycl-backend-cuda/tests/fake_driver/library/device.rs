@@ -170,6 +170,17 @@ pub unsafe extern "system" fn cuCtxGetCurrent(context: *mut usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
+pub extern "system" fn cuCtxSetCurrent(context: usize) -> Code {
+    begin!(cuCtxSetCurrent);
+    CURRENT.with(|stack| {
+        let mut stack = stack.borrow_mut();
+        stack.pop();
+        stack.push(context);
+    });
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub extern "system" fn cuCtxPushCurrent_v2(context: usize) -> Code {
     begin!(cuCtxPushCurrent_v2);
     CURRENT.with(|stack| stack.borrow_mut().push(context));
