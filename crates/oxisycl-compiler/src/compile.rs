@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation, UnsupportedKernel};
 
-use crate::library::{Library, link_where_used, read};
+use crate::library::{Library, Provider, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{builtins, float, kernels, legality, panics, resolve, sanitize};
@@ -59,10 +59,23 @@ pub struct Compiled {
 /// # Errors
 /// Problems of the toolchain and the input; never a construct that the target cannot run.
 pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
+    compile_with(toolchain, request, &mut |_| Ok(None))
+}
+
+/// The same for a program some of whose crates have no bitcode yet: asks `provider` for a symbol that no module defines, before it looks
+/// for it in the standard library.
+///
+/// # Errors
+/// As [`compile`], and what `provider` fails with.
+pub fn compile_with<'p>(
+    toolchain: &Toolchain,
+    request: &Request,
+    provider: &'p mut Provider<'p>,
+) -> Result<Compiled, CompileError> {
     llvm::load(&toolchain.llvm_library)?;
     let context = Context::new();
     let target = target::of(&request.target)?;
-    let program = Program::gather(&context, toolchain, request, &*target)?;
+    let program = Program::gather(&context, toolchain, request, &*target, provider)?;
     if program.kernels.is_empty() {
         return Ok(Compiled { image: None, warnings: Vec::new() });
     }
@@ -76,25 +89,26 @@ const OPTIMISE: &str = "globaldce,strip-nonlinetable-debuginfo,default<O3>,globa
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
 /// The kernels of a link unit, and the code that they reach.
-struct Program<'c> {
+struct Program<'c, 'p> {
     module: Module<'c>,
     kernels: Vec<kernels::Kernel>,
-    library: Library,
+    library: Library<'p>,
 }
 
-impl<'c> Program<'c> {
+impl<'c, 'p> Program<'c, 'p> {
     /// Finds the kernels, and links their entries.
     fn gather(
         context: &'c Context,
         toolchain: &Toolchain,
         request: &Request,
         target: &dyn Target,
+        provider: &'p mut Provider<'p>,
     ) -> Result<Self, CompileError> {
         let layout = target.machine().data_layout();
         let module = Module::empty(context, "program");
         module.set_target(target.machine().triple(), &layout);
         let mut found: Vec<kernels::Kernel> = Vec::new();
-        let mut library = Library::default();
+        let mut library = Library::new(provider);
         for path in &request.modules {
             let bitcode = read(path)?;
             let mut launches = false;

@@ -22,7 +22,8 @@ mod symbols;
 mod target;
 mod toolchain;
 
-pub use compile::{Compiled, FloatPolicy, Options, Request, compile};
+pub use compile::{Compiled, FloatPolicy, Options, Request, compile, compile_with};
 pub use error::CompileError;
+pub use library::Provider;
 pub use registration::{SECTION, registration_object};
 pub use toolchain::Toolchain;

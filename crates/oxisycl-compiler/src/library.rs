@@ -9,13 +9,18 @@ use object::{Object, ObjectSection};
 use crate::CompileError;
 use crate::llvm::{Context, Linkage, Module};
 
+/// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
+pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
+
 /// Modules, and which of them defines what. The standard library's archives are opened when a symbol is in none of the crates: most
 /// kernels need nothing of them, since their generic functions are in the crates that use them.
 #[derive(Default)]
-pub(crate) struct Library {
+pub(crate) struct Library<'p> {
     modules: Vec<Stored>,
     /// Symbol to module. The first one that defines a symbol wins.
     index: BTreeMap<String, usize>,
+    /// Asked for symbols that no module defines.
+    provider: Option<&'p mut Provider<'p>>,
     /// Not yet opened.
     archives: Vec<PathBuf>,
 }
@@ -27,7 +32,12 @@ struct Stored {
     keep_debug_info: bool,
 }
 
-impl Library {
+impl<'p> Library<'p> {
+    /// Modules that are yet to come, some of them from `provider`.
+    pub(crate) fn new(provider: &'p mut Provider<'p>) -> Self {
+        Self { provider: Some(provider), ..Self::default() }
+    }
+
     /// The standard library.
     pub(crate) fn set_archives(&mut self, archives: Vec<PathBuf>) {
         self.archives = archives;
@@ -88,6 +98,12 @@ impl Library {
 
     /// The module that defines the symbol.
     pub(crate) fn find(&mut self, context: &Context, symbol: &str) -> Result<Option<usize>, CompileError> {
+        if !self.index.contains_key(symbol)
+            && let Some(provider) = &mut self.provider
+            && let Some(path) = provider(symbol)?
+        {
+            self.add_crate(context, &path, read(&path)?, |_| {})?;
+        }
         if !self.index.contains_key(symbol) {
             for archive in std::mem::take(&mut self.archives) {
                 self.add_archive(context, &archive)?;

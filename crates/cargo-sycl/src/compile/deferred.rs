@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use object::read::ReadCache;
 use object::read::archive::ArchiveFile;
 
 use super::cache::hash_file;
@@ -85,11 +86,15 @@ fn table(crates: &[(&PathBuf, Place)], key: &str) -> HashMap<Vec<u8>, usize> {
     let mut defining = HashMap::new();
     for (idx, (_, place)) in crates.iter().enumerate() {
         let Some(library) = library(place, key) else { continue };
-        let Ok(bytes) = fs::read(&library) else { continue };
-        let Ok(archive) = ArchiveFile::parse(&*bytes) else { continue };
+        // Only the table is read, not the code.
+        let Ok(file) = fs::File::open(&library).map(ReadCache::new) else { continue };
+        let Ok(archive) = ArchiveFile::parse(&file) else { continue };
         let Ok(Some(symbols)) = archive.symbols() else { continue };
         for symbol in symbols.flatten() {
-            defining.entry(symbol.name().to_vec()).or_insert(idx);
+            let name = symbol.name();
+            // Object files of macOS have one more character before each name, which bitcode has not.
+            let name = if cfg!(target_os = "macos") { name.strip_prefix(b"_").unwrap_or(name) } else { name };
+            defining.entry(name.to_vec()).or_insert(idx);
         }
     }
     defining

@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use oxisycl_compiler::{Options, Toolchain};
+use oxisycl_compiler::{CompileError, Options, Toolchain};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cache::ImageCache;
@@ -124,14 +124,16 @@ impl Request {
     fn compile(&self) -> Result<Outcome> {
         let toolchain = Toolchain::of(&self.rustc)?;
         let cache = PrivateFolder::of_user("std").map(|folder| folder.path().to_owned());
-        let deferred = DeferredCrates::new(&self.deferred, &self.key);
+        let mut deferred = DeferredCrates::new(&self.deferred, &self.key);
         let request = oxisycl_compiler::Request {
             modules: self.modules.clone(),
             target: parse_target(&self.target)?,
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone() },
             cache: cache.unwrap_or_else(|_| self.folder.clone()),
         };
-        let compiled = oxisycl_compiler::compile(&toolchain, &request)?;
+        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut |symbol| {
+            deferred.provide(symbol).map_err(|failure| CompileError::Toolchain(failure.to_string()))
+        })?;
         Ok(Outcome { image: compiled.image, warnings: compiled.warnings, deferred: deferred.used()? })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Scope {
 /// Links one round of modules that define something missing. Returns whether there were any.
 pub(crate) fn link_missing(
     module: &Module<'_>,
-    library: &mut Library,
+    library: &mut Library<'_>,
     target: &Machine,
     scope: Scope,
 ) -> Result<bool, CompileError> {
