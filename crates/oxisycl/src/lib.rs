@@ -28,6 +28,7 @@
 extern crate oxisycl_builtins as _;
 
 mod buffer;
+mod compile_time;
 mod context;
 mod device;
 mod event;
@@ -45,6 +46,7 @@ mod wiring;
 pub mod observe;
 
 pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
+pub use compile_time::{all_devices_have, any_device_has};
 pub use context::Context;
 pub use device::Device;
 pub use event::{Event, Profile};

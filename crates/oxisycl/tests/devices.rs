@@ -265,3 +265,20 @@ fn a_host_task_sees_native_memory_of_its_own_group_only() {
     assert_eq!(native.unwrap(), buffer.usm_pointer(queue.device()).unwrap() as usize);
     assert!(has_no_native_queue && backend == BackendKind::Host);
 }
+
+#[test]
+fn what_is_known_of_all_devices_at_compile_time_holds_for_each() {
+    use oxisycl::{all_devices_have, any_device_has};
+    const { assert!(any_device_has(Aspect::Fp64) && !any_device_has(Aspect::Image)) };
+    let mut devices = Device::all().unwrap();
+    for device_type in [DeviceType::Cpu, DeviceType::Gpu, DeviceType::Accelerator, DeviceType::Custom] {
+        let config = SimulatedConfig::new(1).device_type(device_type).profiling(false).usm(&[]);
+        devices.extend(Simulator::new(config).unwrap().devices());
+    }
+    for device in devices {
+        for &aspect in Aspect::ALL {
+            assert!(!device.has(aspect) || any_device_has(aspect), "{aspect} of {device:?}");
+            assert!(device.has(aspect) || !all_devices_have(aspect), "{aspect} of {device:?}");
+        }
+    }
+}

@@ -38,6 +38,18 @@ pub(super) fn find(_address: *const ()) -> Option<(LinkUnit, String)> {
     None
 }
 
+/// The program itself, which is never unloaded; `None` where the system does not tell.
+pub(super) fn of_program() -> Option<LinkUnit> {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call has no preconditions. It gives the address where the program begins.
+        let begin = unsafe { libc::getauxval(libc::AT_ENTRY) };
+        of(std::ptr::without_provenance(begin as usize))
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +60,8 @@ mod tests {
         assert!(here.is_some());
         assert_eq!(here, of(crate::program::programs as *const ()));
         assert_ne!(here, of(libc::malloc as *const ()));
+        #[cfg(target_os = "linux")]
+        assert_eq!(here, of_program());
         assert_eq!(of(std::ptr::null()), None);
     }
 }

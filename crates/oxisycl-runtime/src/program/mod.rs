@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
-use oxisycl_types::ErrorCode;
+use oxisycl_types::{ErrorCode, HostEntry};
 
 use crate::{Error, Result};
 
@@ -22,6 +22,7 @@ mod choose;
 pub mod disk_cache;
 mod index;
 mod launches;
+mod libraries;
 mod link_unit;
 mod modules;
 mod registry;
@@ -34,9 +35,11 @@ use choose::{Choice, HostSide, Query};
 use disk_cache::{DiskCache, EntryKey};
 use index::Image;
 use launches::{LaunchKey, Launches};
+use libraries::Libraries;
 use modules::Modules;
-use registry::Registry;
+use registry::{Registry, Removed};
 
+pub use libraries::LibraryHold;
 pub(crate) use registry::process_ends;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
 pub(crate) use settings::disk_cache_from_env;
@@ -46,6 +49,7 @@ pub struct Programs {
     registry: Registry,
     modules: Modules,
     launches: Launches,
+    libraries: Libraries,
     disk: OnceLock<DiskCache>,
 }
 
@@ -95,7 +99,13 @@ impl Default for Programs {
 impl Programs {
     /// Without images.
     pub const fn new() -> Self {
-        Self { registry: Registry::new(), modules: Modules::new(), launches: Launches::new(), disk: OnceLock::new() }
+        Self {
+            registry: Registry::new(),
+            modules: Modules::new(),
+            launches: Launches::new(),
+            libraries: Libraries::new(),
+            disk: OnceLock::new(),
+        }
     }
 
     /// Keeps binaries in `cache` from now on. Later calls change nothing.
@@ -110,24 +120,40 @@ impl Programs {
     /// compiler made, or the user has vouched for their code.
     pub unsafe fn register(&self, bytes: *const u8, length: usize) {
         // SAFETY: the caller's promise.
-        unsafe { self.registry.add(bytes, length) };
+        let unit = unsafe { self.registry.add(bytes, length) };
+        self.libraries.changed(unit);
         // Kernels may have been chosen that are not the best any more, or were ambiguous.
         self.launches.clear();
     }
 
-    /// Takes a bundle back: its kernels are not found any more. Waits until no command uses one of them, since commands also refer
-    /// to the descriptors in the link unit.
+    /// Takes a bundle back: its kernels are not found any more. Waits until no command uses one of them or native code
+    /// beside it, since commands also refer to descriptors in the link unit.
+    ///
+    /// At the end of the process it does nothing: drivers may be gone before the last library is.
     pub fn unregister(&self, bytes: *const u8, length: usize) {
-        let gone = self.registry.remove(bytes, length);
-        self.launches.clear();
-        if gone.is_empty() {
+        if registry::is_process_ending() {
             return;
         }
+        let removed = self.registry.remove(bytes, length);
+        self.libraries.changed(None);
+        self.launches.clear();
+        let Some(Removed { images, uses }) = removed else { return };
         let mut kernels = Vec::new();
-        for (image, is_registered) in gone {
+        for (image, is_registered) in images {
             self.modules.take_kernels(&image, is_registered, &mut kernels);
         }
-        registry::wait_until_unused(&kernels);
+        registry::wait_until_unused(&kernels, &uses);
+    }
+
+    /// Keeps the library loaded that the native code of a kernel lies in, for a launch on a device that runs native code. `None` if
+    /// that is the program itself, or a library without images.
+    #[inline]
+    pub fn hold_library(&self, entry: HostEntry) -> Option<LibraryHold> {
+        let entry = entry as *const ();
+        self.libraries.hold(entry.addr(), || {
+            let unit = link_unit::of(entry).filter(|unit| Some(*unit) != link_unit::of_program())?;
+            self.registry.uses(unit)
+        })
     }
 
     /// The code of a kernel on a device that takes images. Loads the image if it is the first of its kernels there, which can take

@@ -13,6 +13,7 @@ use oxisycl_image::{ImageError, decode_bundle};
 use parking_lot::Mutex;
 
 use super::index::{Image, Index, Unit};
+use super::libraries::Uses;
 use super::link_unit::{self, LinkUnit};
 use super::programs;
 use crate::fork;
@@ -33,7 +34,16 @@ struct Bundle {
     bytes: usize,
     length: usize,
     unit: Option<(LinkUnit, String)>,
+    uses: Arc<Uses>,
     images: Option<Result<Vec<Arc<Image>>, ImageError>>,
+}
+
+/// What was known of a bundle.
+pub(super) struct Removed {
+    /// Its images, and of each whether another bundle has it, too.
+    pub(super) images: Vec<(Arc<Image>, bool)>,
+    /// Counts commands that run native code beside it.
+    pub(super) uses: Arc<Uses>,
 }
 
 impl Registry {
@@ -41,30 +51,41 @@ impl Registry {
         Self(Mutex::new(State { bundles: Vec::new(), index: None, next: 0 }))
     }
 
-    /// Adds a bundle.
+    /// Adds a bundle. Returns where it lies.
     ///
     /// # Safety
     /// The bytes stay valid and unchanged until the bundle is removed.
-    pub(super) unsafe fn add(&self, bytes: *const u8, length: usize) {
+    pub(super) unsafe fn add(&self, bytes: *const u8, length: usize) -> Option<LinkUnit> {
         let unit = link_unit::find(bytes.cast());
         let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
-        state.bundles.push(Bundle { number, bytes: bytes.expose_provenance(), length, unit, images: None });
+        let place = unit.as_ref().map(|(unit, _)| *unit);
+        let bytes = bytes.expose_provenance();
+        state.bundles.push(Bundle { number, bytes, length, unit, uses: Arc::new(Uses), images: None });
         state.index = None;
+        place
     }
 
-    /// Takes a bundle back. Returns its images, and of each whether another bundle has it, too.
-    pub(super) fn remove(&self, bytes: *const u8, length: usize) -> Vec<(Arc<Image>, bool)> {
+    /// Takes a bundle back, if it is there.
+    pub(super) fn remove(&self, bytes: *const u8, length: usize) -> Option<Removed> {
         let mut state = self.0.lock();
         let is_it = |bundle: &Bundle| bundle.bytes == bytes.addr() && bundle.length == length;
-        let Some(position) = state.bundles.iter().position(is_it) else { return Vec::new() };
-        let bundle = state.bundles.remove(position);
+        let position = state.bundles.iter().position(is_it)?;
+        let Bundle { images, uses, .. } = state.bundles.remove(position);
         state.index = None;
-        let Some(Ok(images)) = bundle.images else { return Vec::new() };
         let others: Vec<&Arc<Image>> = state.images().collect();
         let is_left = |image: &Arc<Image>| others.iter().any(|other| Arc::ptr_eq(other, image));
-        images.iter().map(|image| (image.clone(), is_left(image))).collect()
+        let images = images.and_then(Result::ok).unwrap_or_default();
+        let images = images.into_iter().map(|image| (is_left(&image), image)).map(|(left, image)| (image, left));
+        Some(Removed { images: images.collect(), uses })
+    }
+
+    /// The count of commands that run native code of a link unit, if it has registered images.
+    pub(super) fn uses(&self, unit: LinkUnit) -> Option<Arc<Uses>> {
+        let state = self.0.lock();
+        let is_it = |bundle: &&Bundle| bundle.unit.as_ref().is_some_and(|(known, _)| *known == unit);
+        state.bundles.iter().find(is_it).map(|bundle| bundle.uses.clone())
     }
 
     /// The kernels of all bundles that are registered now.
@@ -116,13 +137,17 @@ pub(crate) fn process_ends() {
     ENDS.store(true, Ordering::Relaxed);
 }
 
-/// Waits until nobody but the caller holds one of the kernels.
-pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>]) {
-    let is_used = || kernels.iter().any(|kernel| Arc::strong_count(kernel) > 1);
+pub(super) fn is_process_ending() -> bool {
+    ENDS.load(Ordering::Relaxed)
+}
+
+/// Waits until nobody but the caller holds one of the kernels or the library.
+pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>], uses: &Arc<Uses>) {
+    let is_used = || Arc::strong_count(uses) > 1 || kernels.iter().any(|kernel| Arc::strong_count(kernel) > 1);
     let mut pause = Duration::from_micros(20);
     let mut tell = Some(Instant::now() + Duration::from_secs(10));
     // In a forked child the commands of its parent never end; at the end of the process nobody runs what they call.
-    let is_over = || ENDS.load(Ordering::Relaxed) || fork::generation() != fork::FIRST_GENERATION;
+    let is_over = || is_process_ending() || fork::generation() != fork::FIRST_GENERATION;
     while is_used() && !is_over() {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));

@@ -6,6 +6,7 @@ use std::panic::Location;
 use oxisycl_backend::{ArgumentBlock, Command, KernelCommand};
 use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
+use oxisycl_runtime::graph::Hold;
 use oxisycl_runtime::program::programs;
 use oxisycl_types::{ErrorCode, Id, LaunchRange, Range};
 
@@ -114,6 +115,9 @@ impl<'cg> Handler<'cg> {
             }
             let backend_device = device.backend_device();
             let code = if backend_device.image_targets().is_empty() {
+                if let Some(hold) = programs().hold_library(descriptor.host_entry) {
+                    handler.group.holds.push(Hold::Other(Box::new(hold)));
+                }
                 None
             } else {
                 Some(programs().kernel(backend_device, &descriptor)?)

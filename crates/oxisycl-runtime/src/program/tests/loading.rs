@@ -251,3 +251,35 @@ fn wrong_bundles_are_told_by_their_error() {
     let source = std::error::Error::source(&error).unwrap();
     assert!(matches!(source.downcast_ref(), Some(ImageError::Magic { .. })));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn unregistering_waits_for_native_code_of_the_library() {
+    let programs = Programs::new();
+    // A library that is certainly there. Its bytes are no bundle, but nobody reads them.
+    let bytes = || libc::malloc as *const u8;
+    // SAFETY: never called.
+    let code = unsafe { std::mem::transmute::<*const u8, oxisycl_types::HostEntry>(bytes()) };
+    assert!(programs.hold_library(code).is_none(), "a library without images");
+    // SAFETY: code of a library that is never unloaded.
+    unsafe { programs.register(bytes(), 16) };
+    assert!(programs.hold_library(entry).is_none(), "code of the program");
+    let holds = [programs.hold_library(code).unwrap(), programs.hold_library(code).unwrap()];
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let unload = scope.spawn(|| {
+            programs.unregister(bytes(), 16);
+            is_done.store(true, Ordering::Release);
+        });
+        let [first, second] = holds;
+        drop(first);
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!is_done.load(Ordering::Acquire));
+        assert!(programs.hold_library(code).is_none(), "it is being unloaded");
+        drop(second);
+        unload.join().unwrap();
+    });
+    // SAFETY: as above.
+    unsafe { programs.register(bytes(), 16) };
+    assert!(programs.hold_library(code).is_some());
+}
