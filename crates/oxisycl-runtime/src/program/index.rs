@@ -88,6 +88,10 @@ impl Index {
         self.units.iter().flat_map(|unit| unit.images.iter().flatten())
     }
 
+    pub(super) fn has(&self, image: &Arc<Image>) -> bool {
+        self.images().any(|other| Arc::ptr_eq(other, image))
+    }
+
     /// Whether nothing at all is registered.
     pub(super) fn is_empty(&self) -> bool {
         self.units.is_empty()

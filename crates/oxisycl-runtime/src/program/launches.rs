@@ -58,23 +58,25 @@ impl Launches {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Remembers a kernel that was looked up since the generation was asked for, unless all was forgotten meanwhile.
+    /// Remembers a kernel that was looked up since the generation was asked for. Returns false, and does not, if all was forgotten
+    /// meanwhile.
     pub(super) fn insert(
         &self,
         generation: u64,
         key: LaunchKey,
         device: &Arc<dyn Device>,
         kernel: &Arc<dyn LoadedKernel>,
-    ) {
+    ) -> bool {
         let mut known = self.known.write();
         if self.generation() != generation {
-            return;
+            return false;
         }
         // Kernels of devices that are gone; dropped after the lock.
         let gone: Vec<_> = known.extract_if(|_, known| known.device.strong_count() == 0).collect();
         known.insert(key, Known { device: Arc::downgrade(device), kernel: kernel.clone() });
         drop(known);
         drop(gone);
+        true
     }
 
     /// Forgets all.

@@ -199,7 +199,10 @@ impl Programs {
                 format!("kernel \"{name}\" on device \"{device}\": its image for {target} was not loaded: {error}");
             Error::with_source(code, message, error)
         })?;
-        self.launches.insert(generation, key, device, &loaded);
+        if !self.launches.insert(generation, key, device, &loaded) && !self.registry.index().has(&image) {
+            // It was unregistered meanwhile, maybe before there was anything to forget.
+            self.modules.take_kernels(&image, false, &mut Vec::new());
+        }
         Ok(loaded)
     }
 

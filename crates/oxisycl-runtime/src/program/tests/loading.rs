@@ -197,6 +197,7 @@ fn modules_of_a_device_that_is_gone_are_dropped() {
 fn registering_and_launching_at_the_same_time_is_safe() {
     let fixture = Fixture::gpu();
     let _first = fixture.register(&[first_image(80)]);
+    fixture.kernel(&descriptor::<First>("a")).unwrap();
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..3 {
