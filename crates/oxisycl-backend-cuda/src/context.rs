@@ -173,11 +173,17 @@ impl Context {
 
     /// Takes an event back. It may be waited for still: a wait takes the state at its own call.
     pub(crate) fn return_plain_event(&self, event: RawEvent) {
-        self.plain_events.lock().push(event);
+        self.return_event(&self.plain_events, event);
     }
 
     pub(crate) fn return_timed_event(&self, event: RawEvent) {
-        self.timed_events.lock().push(event);
+        self.return_event(&self.timed_events, event);
+    }
+
+    fn return_event(&self, pool: &Mutex<Vec<RawEvent>>, event: RawEvent) {
+        if !self.is_foreign() {
+            pool.lock().push(event);
+        }
     }
 }
 

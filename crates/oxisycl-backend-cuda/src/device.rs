@@ -63,6 +63,7 @@ impl Device for CudaDevice {
         &self.targets
     }
 
+    // There are no binaries: the driver keeps what it has compiled, in a cache of its own.
     unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
         if !self.targets.contains(&image.target) {
             let what = format!("device images for {}", image.target);

@@ -178,11 +178,12 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        self.completer.close();
-        self.copier.close();
+        // In a forked child there are no threads, and their locks may be held for ever.
         if self.context.is_foreign() {
             return;
         }
+        self.completer.close();
+        self.copier.close();
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`; whoever uses it waits for it.
             let _ = unsafe { self.context.driver.stream_destroy(self.utility) };

@@ -119,12 +119,12 @@ impl Memory for CudaMemory {
     }
 
     unsafe fn free(&self, pointer: NonNull<u8>, kind: UsmKind, layout: Layout) {
-        let address = pointer.as_ptr() as usize;
-        let moved = if layout.align() > ALIGNMENT { self.bases.lock().remove(&address) } else { None };
         let context = &self.core.context;
         if context.is_foreign() {
             return;
         }
+        let address = pointer.as_ptr() as usize;
+        let moved = if layout.align() > ALIGNMENT { self.bases.lock().remove(&address) } else { None };
         if let Ok(_entered) = context.enter_anyway() {
             // SAFETY: by the caller's promise it came from `allocate`, and from `take` with this address or the one remembered.
             unsafe { self.give(kind, moved.unwrap_or(address as DevicePointer)) };

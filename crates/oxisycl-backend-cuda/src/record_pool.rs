@@ -98,7 +98,7 @@ impl RecordPool {
 
     /// Takes records back, whose reports were taken.
     pub(crate) fn give_back(&self, slots: &[Slot]) {
-        if !slots.is_empty() {
+        if !slots.is_empty() && !self.context.is_foreign() {
             self.state.lock().free.extend_from_slice(slots);
         }
     }

@@ -238,7 +238,8 @@ impl Stream {
                 Err(error) if error.code == code::NOT_READY => {
                     if thorough && state.asked_at != state.issued {
                         state.asked_at = state.issued;
-                        self.record(state)?;
+                        // Without a fence, it is asked again whether the stream is empty.
+                        self.record(state).map(drop).or_else(tolerate)?;
                     }
                 }
                 Err(error) => return Err(error),
@@ -298,6 +299,11 @@ impl Stream {
         self.draining.store(DRAINING, Ordering::Release);
         false
     }
+}
+
+/// An error that says nothing of the device is none.
+fn tolerate(error: DriverError) -> Result<(), DriverError> {
+    if error.is_sticky() { Err(error) } else { Ok(()) }
 }
 
 impl Drop for Stream {

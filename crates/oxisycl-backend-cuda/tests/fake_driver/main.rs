@@ -6,6 +6,8 @@
 mod contract;
 mod drivers;
 mod fake;
+#[cfg(unix)]
+mod forks;
 mod launches;
 mod losses;
 mod modules;

@@ -93,6 +93,11 @@ impl Recorder {
         self.fail(index, FailureKind::Device(error));
     }
 
+    /// From now on, commands of which a dependency fails are told to have run already (see [`CommandFailure::spoiled`](crate::CommandFailure::spoiled)).
+    pub fn run_ahead(&self) {
+        lock(&self.0.state).runs_ahead = true;
+    }
+
     /// When commands end from now on. Those that are pending wait to be ended as before, or for their dependencies.
     pub fn set_mode(&self, mode: CompletionMode) {
         lock(&self.0.state).mode = mode;

@@ -36,6 +36,8 @@ pub(super) struct Shared {
 /// The record.
 pub(super) struct State {
     pub(super) mode: CompletionMode,
+    /// Commands of which a dependency fails have run already, for nothing.
+    pub(super) runs_ahead: bool,
     pub(super) entries: Vec<Entry>,
     /// Pending commands that wait for nothing.
     pub(super) ready: BTreeSet<usize>,
@@ -87,7 +89,7 @@ pub(super) type Ending = Result<(), FailureKind>;
 impl Shared {
     pub(super) fn new(mode: CompletionMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let state = State { mode, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
+        let state = State { mode, runs_ahead: false, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             n_queues: AtomicUsize::new(0),
@@ -249,7 +251,9 @@ impl Shared {
             let start = self.now();
             let ending = ending.and_then(|()| self.run(&command));
             let times = (profiling && was_run).then(|| ExecutionTimes { start, end: self.now() });
+            let runs_ahead = lock(&self.state).runs_ahead;
             let result = ending.map_err(|kind| match kind {
+                FailureKind::Dependency(cause) if runs_ahead => CommandFailure::spoiled(&command, device_name, &cause),
                 FailureKind::Dependency(cause) => CommandFailure::dependency(&command, device_name, &cause),
                 kind => CommandFailure::new(&command, device_name, kind),
             });

@@ -45,6 +45,25 @@ fn what_is_submitted_before_the_failure_is_known_fails_with_it() {
 }
 
 #[test]
+fn what_a_command_wrote_that_ran_for_nothing_is_lost_and_what_one_did_not_write_is_as_before() {
+    for runs_ahead in [false, true] {
+        let (world, source, target) = (World::new(1), Buffer::new(8), Buffer::new(8));
+        let queue = world.queue(0);
+        if runs_ahead {
+            world.recorder.run_ahead();
+        }
+        queue.discard("before", &target);
+        world.complete("before");
+        queue.discard("failing", &source);
+        let dependent = queue.group().read(&source).update(&target).kernel("dependent");
+        world.lose("failing");
+        assert_eq!(dependent.failure().unwrap().has_run(), runs_ahead);
+        assert_eq!(dependent.did_not_run(), !runs_ahead);
+        assert_eq!(queue.group().read(&target).try_kernel("reader").is_err(), runs_ahead);
+    }
+}
+
+#[test]
 fn reader_failure_does_not_poison() {
     let (world, buffer) = (World::new(1), Buffer::new(8));
     let queue = world.queue(0);

@@ -1,0 +1,48 @@
+//! A forked child, for which the driver does not work.
+
+use std::alloc::Layout;
+
+use oxisycl_backend::{BackendError, Command, UsmKind};
+
+use crate::fake::Fake;
+use crate::support::{enqueue, in_order, kernel, launch, line, refused};
+
+/// Runs `child` in a forked child, and says whether it returned true.
+fn in_child(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child only does what `child` does, and leaves without running anything else.
+    unsafe {
+        match libc::fork() {
+            0 => libc::_exit(i32::from(!child())),
+            process => {
+                let mut status = 0;
+                assert_eq!(libc::waitpid(process, &raw mut status, 0), process);
+                libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forked_child_is_refused_and_does_not_hang() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = in_order(&device);
+    let layout = Layout::new::<u64>();
+    let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
+    let code = kernel(&device, "empty");
+    enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+    let (child_device, child_queue) = (device.clone(), queue.clone());
+    assert!(in_child(move || {
+        let error = refused(&child_queue, Command::Marker);
+        let forked = |error: &BackendError| error.to_string().contains("the process was forked");
+        let allocated = child_device.memory().allocate(UsmKind::Device, layout, false);
+        // SAFETY: allocated above, and not used.
+        unsafe { child_device.memory().free(memory, UsmKind::Device, layout) };
+        let is_refused = forked(&error) && allocated.is_err_and(|error| forked(&error)) && !child_queue.help();
+        drop((child_queue, child_device));
+        is_refused
+    }));
+    enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+    // SAFETY: allocated above, and not used.
+    unsafe { device.memory().free(memory, UsmKind::Device, layout) };
+}
