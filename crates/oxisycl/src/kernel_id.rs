@@ -8,6 +8,7 @@ use std::panic::Location;
 use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::Form;
 use oxisycl_runtime::program::{KernelKey, programs};
+use oxisycl_types::HostEntry;
 
 use crate::handler::kernel::{describe, range_closure, single_closure};
 use crate::{Device, Result};
@@ -16,6 +17,8 @@ use crate::{Device, Result};
 #[derive(Clone)]
 pub struct KernelId {
     key: KernelKey,
+    /// Its native code, if the program has named it.
+    entry: Option<HostEntry>,
     name: String,
 }
 
@@ -25,7 +28,7 @@ impl KernelId {
     /// Errors: `KernelNotSupported` if the device images of a library cannot be read.
     pub fn all() -> Result<Vec<Self>> {
         let known = programs().kernels()?;
-        Ok(known.into_iter().map(|kernel| Self { key: kernel.key, name: kernel.type_name }).collect())
+        Ok(known.into_iter().map(|kernel| Self { key: kernel.key, entry: None, name: kernel.type_name }).collect())
     }
 
     /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
@@ -70,7 +73,11 @@ impl KernelId {
     #[track_caller]
     fn new(kernel: &dyn DescribeKernel, form: Form) -> Self {
         let descriptor = describe(kernel, form, None, Location::caller());
-        Self { key: KernelKey::new(descriptor.id.type_id, form), name: descriptor.type_name.to_owned() }
+        Self {
+            key: KernelKey::new(descriptor.id.type_id, form),
+            entry: Some(descriptor.host_entry),
+            name: descriptor.type_name.to_owned(),
+        }
     }
 
     /// The name of its type.
@@ -82,7 +89,7 @@ impl KernelId {
     ///
     /// Errors: what a launch would fail with.
     pub(crate) fn check(&self, device: &Device) -> Result {
-        programs().check(device.backend_device().as_ref(), self.key, &self.name)
+        programs().check(device.backend_device().as_ref(), self.key, self.entry, &self.name)
     }
 }
 

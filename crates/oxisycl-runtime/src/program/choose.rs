@@ -95,7 +95,8 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
         *rank == best_rank && other.bundle != best.bundle && !Arc::ptr_eq(&other.image, &best.image)
     };
     match usable.find(is_rival) {
-        Some((_, other, _)) if !is_own => Err(ambiguous(index, best, other, device, query)),
+        // Who only asks is told of the first.
+        Some((_, other, _)) if !is_own && query.host.is_some() => Err(ambiguous(index, best, other, device, query)),
         _ => Ok(Choice { image: best.image.clone(), kernel }),
     }
 }

@@ -216,5 +216,5 @@ fn decode<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
     (found_key == key.as_bytes() && found == header(key, binary)).then_some(binary)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

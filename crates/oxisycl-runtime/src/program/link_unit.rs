@@ -1,7 +1,5 @@
 //! Which program or library an address lies in.
 
-use std::ffi::c_void;
-
 /// A loaded program or library, by the address it was loaded to. It can be unloaded, and another one be loaded there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinkUnit(usize);
@@ -17,7 +15,7 @@ pub(super) fn of(address: *const ()) -> Option<LinkUnit> {
 pub(super) fn find(address: *const ()) -> Option<(LinkUnit, String)> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be asked for; the structure is written to only.
-    let found = unsafe { libc::dladdr(address.cast::<c_void>(), info.as_mut_ptr()) };
+    let found = unsafe { libc::dladdr(address.cast(), info.as_mut_ptr()) };
     if found == 0 {
         return None;
     }
@@ -34,7 +32,6 @@ pub(super) fn find(address: *const ()) -> Option<(LinkUnit, String)> {
 
 #[cfg(not(unix))]
 pub(super) fn find(_address: *const ()) -> Option<(LinkUnit, String)> {
-    let _: Option<c_void> = None;
     None
 }
 

@@ -1,9 +1,9 @@
 //! The program manager: device images of the process, and the kernels that devices make of them (S-F14 to S-F18).
 //!
-//! Link units register their images when they are loaded and take them back when they are unloaded ([`registry`]). The first
-//! launch of a kernel on a device looks its images up ([`index`]), chooses the one that suits the device ([`choose`]), has the
-//! device load it once ([`modules`]), by a binary of an earlier process where there is one ([`disk_cache`]), and is remembered, so
-//! that later launches only look into one table ([`launches`]).
+//! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The first
+//! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), has the
+//! device load it once (`modules`), by a binary of an earlier process where there is one ([`disk_cache`]), and is remembered, so
+//! that later launches only look into one table (`launches`).
 //!
 //! Invariants: a kernel that is found matches the host's in size, alignment and type name; a module stays loaded as long as a
 //! command holds one of its kernels; code of a link unit that was unloaded is not found any more.
@@ -238,15 +238,16 @@ impl Programs {
     }
 
     /// Whether a kernel can be launched on the device, as far as that is known without loading it. Devices that run the program's
-    /// own code run every kernel.
+    /// own code run every kernel. `entry` is the kernel's native code, if it is at hand.
     ///
     /// # Errors
     /// What a launch would fail with.
-    pub fn check(&self, device: &dyn Device, key: KernelKey, name: &str) -> Result {
+    pub fn check(&self, device: &dyn Device, key: KernelKey, entry: Option<HostEntry>, name: &str) -> Result {
         if device.image_targets().is_empty() {
             return Ok(());
         }
-        let query = Query { name, key, host: None, unit: None };
+        let unit = entry.and_then(|entry| link_unit::of(entry as *const ()));
+        let query = Query { name, key, host: None, unit };
         choose::choose(&self.registry.index(), device, &query).map(drop)
     }
 

@@ -260,12 +260,15 @@ fn what_a_device_can_run_is_known_without_loading() {
     let (host, gpu) = (fixture.devices[0].as_ref(), fixture.devices[1].as_ref());
     let key = KernelKey::new(std::any::TypeId::of::<First>(), Form::Range(1));
     assert!(fixture.programs.is_usable(host) && !fixture.programs.is_usable(gpu));
-    assert!(fixture.programs.check(host, key, "a").is_ok() && fixture.programs.check(gpu, key, "a").is_err());
+    assert!(
+        fixture.programs.check(host, key, None, "a").is_ok()
+            && fixture.programs.check(gpu, key, Some(entry), "a").is_err()
+    );
     let bundle = fixture.register(&[first_image(90)]);
     assert!(!fixture.programs.is_usable(gpu), "an image for another device is of no use");
     fixture.unregister(bundle);
     let _bundle = fixture.register(&[first_image(75), image(ptx(90), vec![entry_of::<Second>("second")])]);
-    assert!(fixture.programs.is_usable(gpu) && fixture.programs.check(gpu, key, "a").is_ok());
+    assert!(fixture.programs.is_usable(gpu) && fixture.programs.check(gpu, key, Some(entry), "a").is_ok());
     let known = fixture.programs.kernels().unwrap();
     assert_eq!(known.iter().map(|kernel| kernel.key).collect::<Vec<_>>()[0], key);
     assert_eq!((known.len(), known[1].type_name.as_str()), (2, std::any::type_name::<Second>()));
