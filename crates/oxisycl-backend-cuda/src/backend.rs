@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use oxisycl_backend::{Backend, BackendError, Device, Platform, PlatformInfo};
 use oxisycl_types::BackendKind;
 
-use crate::context::Context;
+use crate::context::{Context, FirstLoss};
 use crate::device::CudaDevice;
 use crate::error::version_text;
 use crate::fleet::Fleet;
@@ -97,11 +97,12 @@ fn open_devices(driver: &Arc<Driver>) -> Result<Vec<Arc<dyn Device>>, BackendErr
     // SAFETY: writes a number.
     unsafe { driver.device_get_count(&raw mut count) }.map_err(|error| error.to_backend(driver))?;
     let fleet = Arc::new(Fleet::default());
+    let first_loss = FirstLoss::default();
     let mut contexts = Vec::new();
     let mut devices: Vec<Arc<dyn Device>> = Vec::new();
     for ordinal in 0..count {
         // A device that cannot be used does not take the others with it.
-        match open_device(driver, ordinal, &fleet) {
+        match open_device(driver, ordinal, &fleet, &first_loss) {
             Ok((context, device)) => {
                 contexts.push(context);
                 devices.push(Arc::new(device));
@@ -113,7 +114,12 @@ fn open_devices(driver: &Arc<Driver>) -> Result<Vec<Arc<dyn Device>>, BackendErr
     Ok(devices)
 }
 
-fn open_device(driver: &Arc<Driver>, ordinal: c_int, fleet: &Arc<Fleet>) -> Result<(Arc<Context>, CudaDevice), String> {
+fn open_device(
+    driver: &Arc<Driver>,
+    ordinal: c_int,
+    fleet: &Arc<Fleet>,
+    first_loss: &FirstLoss,
+) -> Result<(Arc<Context>, CudaDevice), String> {
     let told = |error: crate::error::DriverError| error.to_backend(driver).to_string();
     let mut device = 0;
     // SAFETY: writes a handle; the ordinal is below the count.
@@ -129,7 +135,7 @@ fn open_device(driver: &Arc<Driver>, ordinal: c_int, fleet: &Arc<Fleet>) -> Resu
         return Err(format!("\"{}\" has no unified addressing", facts.name));
     }
     let info = device_info(driver, device, &facts).map_err(told)?;
-    let context = Arc::new(Context::new(driver.clone(), device, facts.name.clone()).map_err(told)?);
+    let context = Arc::new(Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone()).map_err(told)?);
     let core = Gpu::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
     Ok((context, CudaDevice::new(core, info, &facts)))
 }

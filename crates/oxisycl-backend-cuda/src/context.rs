@@ -15,6 +15,9 @@ use crate::error::DriverError;
 use crate::fork;
 use crate::sys::{Driver, EVENT_DEFAULT, EVENT_DISABLE_TIMING, RawContext, RawDevice, RawEvent, code};
 
+/// The first loss among the devices of one driver: the device and the reason.
+pub(crate) type FirstLoss = Arc<OnceLock<(MemoryId, String)>>;
+
 pub(crate) struct Context {
     pub(crate) driver: Arc<Driver>,
     pub(crate) device: RawDevice,
@@ -24,6 +27,8 @@ pub(crate) struct Context {
     /// The device's memory.
     pub(crate) memory: MemoryId,
     lost: OnceLock<String>,
+    /// What was lost first of all devices of the driver: newer drivers give up every context of the process after one has failed.
+    first_loss: FirstLoss,
     /// Says what the device was doing, when it is found to be lost.
     suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     generation: u32,
@@ -48,7 +53,12 @@ impl Drop for Entered<'_> {
 }
 
 impl Context {
-    pub(crate) fn new(driver: Arc<Driver>, device: RawDevice, name: String) -> Result<Self, DriverError> {
+    pub(crate) fn new(
+        driver: Arc<Driver>,
+        device: RawDevice,
+        name: String,
+        first_loss: FirstLoss,
+    ) -> Result<Self, DriverError> {
         fork::watch();
         let mut raw = RawContext::NULL;
         // SAFETY: `device` came from `cuDeviceGet`.
@@ -60,6 +70,7 @@ impl Context {
             name,
             memory: MemoryId::unique(),
             lost: OnceLock::new(),
+            first_loss,
             suspects: OnceLock::new(),
             generation: fork::generation(),
             plain_events: Mutex::default(),
@@ -141,10 +152,16 @@ impl Context {
         }
         let what = format!("{} ({}, found by {})", error.meaning(&self.driver), error.code, error.call);
         let suspects = self.suspects.get().and_then(|suspects| suspects());
-        let reason = match suspects {
+        let own = match suspects {
             _ if error.code == code::DEINITIALIZED => "the process is ending".to_owned(),
             Some(suspects) => format!("{what} in {suspects}"),
-            None => what,
+            None => what.clone(),
+        };
+        let (first, cause) = self.first_loss.get_or_init(|| (self.memory, own.clone()));
+        let reason = if *first == self.memory || error.code == code::DEINITIALIZED {
+            own
+        } else {
+            format!("{what}, after another device of the process was lost: {cause}")
         };
         if self.lost.set(reason).is_ok() && error.code != code::DEINITIALIZED {
             tracing::debug!(device = %self.name, "lost: {}", self.lost.get().map_or("", String::as_str));

@@ -11,8 +11,9 @@
 //! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, and no completion runs on a thread of the driver.
 //! - What comes back from a device is not trusted.
-//! - A lost device loses its own commands only, and every later call on it names the kernel that was the first not known to have
-//!   finished.
+//! - Every call on a lost device names the kernel that was the first not known to have finished. Other devices go on as far as the
+//!   driver lets them: with some drivers (seen with 580) a kernel that touches an illegal address costs the process all its
+//!   contexts, and then they name that kernel, too.
 //!
 //! Differences from the contract's letter, which follow from how the device works:
 //! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel

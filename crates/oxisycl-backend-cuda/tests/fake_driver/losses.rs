@@ -37,6 +37,20 @@ fn a_lost_device_names_its_kernel_from_then_on_and_other_devices_go_on() {
 }
 
 #[test]
+fn devices_that_the_driver_gives_up_together_name_the_same_kernel() {
+    let fake = Fake::with(&[("devices", 2), ("lost_together", 1)]);
+    let devices = fake.devices();
+    let (code, queue) = (kernel(&devices[1], "empty"), in_order(&devices[1]));
+    let first = lose(&devices[0]).to_string();
+    let error = refused(&queue, launch(&code, "innocent", &(), line(1))).to_string();
+    assert!(error.contains("\"Fake GPU 1\" is lost") && error.contains("another device of the process"), "{error}");
+    assert!(
+        error.contains("kernel \"crash\"") && !error.contains("innocent") && !first.contains("another device"),
+        "{error}"
+    );
+}
+
+#[test]
 fn all_commands_of_a_lost_device_end() {
     let fake = Fake::new();
     let device = fake.device();

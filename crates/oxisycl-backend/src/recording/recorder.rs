@@ -93,7 +93,8 @@ impl Recorder {
         self.fail(index, FailureKind::Device(error));
     }
 
-    /// From now on, commands of which a dependency fails are told to have run already (see [`CommandFailure::spoiled`](crate::CommandFailure::spoiled)).
+    /// From now on, commands of which a dependency fails are told to have run already:
+    /// [`CommandFailure::spoiled`](crate::CommandFailure::spoiled).
     pub fn run_ahead(&self) {
         lock(&self.0.state).runs_ahead = true;
     }

@@ -89,7 +89,8 @@ pub(super) type Ending = Result<(), FailureKind>;
 impl Shared {
     pub(super) fn new(mode: CompletionMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let state = State { mode, runs_ahead: false, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
+        let state =
+            State { mode, runs_ahead: false, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             n_queues: AtomicUsize::new(0),

@@ -36,9 +36,11 @@ pub fn sticky(context: usize) -> Code {
 }
 
 pub fn set_sticky(context: usize, code: Code) {
-    let mut sticky = STICKY.lock().unwrap();
-    if sticky[context] == SUCCESS {
-        sticky[context] = code;
+    let together = config(|config| config.lost_together);
+    for (index, sticky) in STICKY.lock().unwrap().iter_mut().enumerate() {
+        if *sticky == SUCCESS && (together || index == context) {
+            *sticky = code;
+        }
     }
 }
 
