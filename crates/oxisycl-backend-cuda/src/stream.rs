@@ -39,6 +39,8 @@ pub(crate) struct Stream {
     draining: AtomicU8,
     /// The position of the last task.
     issued: AtomicU64,
+    /// `State::finished` when it was last looked at.
+    finished: AtomicU64,
     /// The position of the last task that has ended.
     ended: AtomicU64,
 }
@@ -82,6 +84,7 @@ impl Stream {
             over: Mutex::default(),
             draining: AtomicU8::new(IDLE),
             issued: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
             ended: AtomicU64::new(0),
         });
         core.add_stream(&stream);
@@ -204,7 +207,7 @@ impl Stream {
     /// were lost. Called by the one who drains.
     pub(crate) fn poll(&self, thorough: bool) -> Result<u64, DriverError> {
         let context = &self.core.context;
-        let mut state = self.lock_politely();
+        let Some(mut state) = self.lock_politely() else { return Ok(self.finished.load(Ordering::Acquire)) };
         let is_lost = context.is_lost();
         if !is_lost && state.finished < state.issued {
             let _entered = context.enter_anyway()?;
@@ -213,6 +216,7 @@ impl Stream {
         let end = if is_lost { state.issued } else { state.finished };
         let first = state.issued - state.pending.len() as u64;
         let n_over = end.saturating_sub(first) as usize;
+        self.finished.store(state.finished, Ordering::Release);
         self.over.lock().extend(state.pending.drain(..n_over));
         Ok(state.finished)
     }
@@ -251,15 +255,16 @@ impl Stream {
         Ok(())
     }
 
-    /// The lock, without making those who submit wake a sleeping thread when they let go of it.
-    fn lock_politely(&self) -> MutexGuard<'_, State> {
+    /// The lock, if it can be had soon, without making those who submit wake a sleeping thread when they let go of it. A stream that
+    /// is full keeps them waiting with the lock held, and then the other streams should not wait, too.
+    fn lock_politely(&self) -> Option<MutexGuard<'_, State>> {
         for _ in 0..2000 {
             if let Some(state) = self.state.try_lock() {
-                return state;
+                return Some(state);
             }
             std::hint::spin_loop();
         }
-        self.state.lock()
+        None
     }
 
     /// The first task that is over.

@@ -98,3 +98,35 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
     // The completer leaves fences while work is being added, far fewer than commands.
     assert!(fake.count("cuEventRecord") < 200, "{} events", fake.count("cuEventRecord"));
 }
+
+#[test]
+fn a_full_stream_keeps_no_other_queue_waiting() {
+    let fake = Fake::with(&[("depth", 20)]);
+    let device = fake.device();
+    let layout = std::alloc::Layout::new::<u8>();
+    let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let (full, other, code) = (in_order(&device), in_order(&device), kernel(&device, "empty"));
+    let blocker = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
+    enqueue(&full, blocker, &[]);
+    std::thread::scope(|scope| {
+        let submitter = scope.spawn(|| {
+            let launched: Vec<_> =
+                (0..100).map(|_| enqueue(&full, launch(&code, "empty", &(), line(1)), &[])).collect();
+            launched.iter().for_each(|command| command.probe.succeed());
+        });
+        while fake.count("cuLaunchKernel") < 21 {
+            std::thread::yield_now();
+        }
+        for _ in 0..10 {
+            enqueue(&other, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+        }
+        assert!(!submitter.is_finished());
+        // SAFETY: the byte is alive, and the kernel reads it as an atomic.
+        unsafe {
+            (*gate.as_ptr().cast::<std::sync::atomic::AtomicBool>()).store(true, std::sync::atomic::Ordering::Release);
+        }
+        submitter.join().expect("the launches end");
+    });
+    // SAFETY: allocated above; the kernel has ended.
+    unsafe { device.memory().free(gate, UsmKind::Host, layout) };
+}

@@ -43,6 +43,8 @@ pub struct Config {
     pub max_threads: i32,
     /// Result of `cuInit`.
     pub init: Code,
+    /// How much work a stream takes before launching waits.
+    pub depth: usize,
     /// Whether one context's error is that of all.
     pub lost_together: bool,
 }
@@ -62,6 +64,7 @@ static CONFIG: Mutex<Config> = Mutex::new(Config {
     memory: 1 << 30,
     max_threads: 1024,
     init: SUCCESS,
+    depth: usize::MAX,
     lost_together: false,
 });
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -136,6 +139,7 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
         "peers" => config.peers = value != 0,
         "memory" => config.memory = value as usize,
         "max_threads" => config.max_threads = value as i32,
+        "depth" => config.depth = value as usize,
         "lost_together" => config.lost_together = value != 0,
         "init" => config.init = value as i32,
         other => panic!("no setting {other}"),

@@ -170,6 +170,8 @@ pub unsafe extern "system" fn cuLaunchKernel(
     });
     let kernel = Kernel { name: PARAMETERS[function - 1].0, parameters: copied.collect(), grid, block };
     // SAFETY: as above.
-    unsafe { Stream::of(stream) }.push(move || kernel.run());
+    let stream = unsafe { Stream::of(stream) };
+    stream.wait_for_room();
+    stream.push(move || kernel.run());
     SUCCESS
 }

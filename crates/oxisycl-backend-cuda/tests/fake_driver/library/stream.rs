@@ -43,6 +43,15 @@ impl Stream {
         self.changed.notify_all();
     }
 
+    /// Waits until there is room for more work.
+    pub fn wait_for_room(&self) {
+        let depth = crate::config(|config| config.depth);
+        let mut state = self.state.lock().unwrap();
+        while state.n_pending >= depth {
+            state = self.changed.wait(state).unwrap();
+        }
+    }
+
     pub fn synchronize(&self) {
         let mut state = self.state.lock().unwrap();
         while state.n_pending > 0 {
