@@ -190,7 +190,11 @@ impl<'c, 'p> Program<'c, 'p> {
         let mut remaining = Vec::new();
         let is_ours = |name: &str| target.is_own_global(name);
         for (kernel, &function) in kernels.into_iter().zip(&functions) {
-            let findings = legality::examine(function, &kernel.entry, &calls, &is_ours);
+            let mut findings = legality::examine(function, &kernel.entry, &calls, &is_ours);
+            let (size, limit) = (kernel.parameters.size, target.max_arguments());
+            if size > limit {
+                findings.unsupported = Some(format!("its captures are {size} bytes, the limit is {limit}"));
+            }
             if let Some(reason) = findings.unsupported {
                 warnings.push(format!("kernel `{}` cannot run on {}: {reason}", kernel.type_name, request.target));
                 unsupported.push(UnsupportedKernel {

@@ -32,12 +32,14 @@ fn assembly(bundle: &[u8]) -> String {
     for byte in bundle {
         let _ = write!(text, "\\{byte:02X}");
     }
-    // A kept section, so that tools find the images, and linkers that drop what nobody calls leave them.
+    // Pointers in the sections of initialisers, not `llvm.global_ctors`: without clang's options that becomes the older `.ctors`, which
+    // nothing runs. Marked as used, so that linkers that drop what nobody refers to leave them.
     let _ = write!(
         text,
         "\", section \"{SECTION}\", align 16\n\
-         @llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}] [{{ i32, ptr, ptr }} {{ i32 65535, ptr @register, ptr null }}]\n\
-         @llvm.global_dtors = appending global [1 x {{ i32, ptr, ptr }}] [{{ i32, ptr, ptr }} {{ i32 65535, ptr @unregister, ptr null }}]\n\
+         @at_load = private constant ptr @register, section \".init_array\", align 8\n\
+         @at_unload = private constant ptr @unregister, section \".fini_array\", align 8\n\
+         @llvm.used = appending global [3 x ptr] [ptr @images, ptr @at_load, ptr @at_unload], section \"llvm.metadata\"\n\
          declare void @__oxisycl_register_images(ptr, i64)\n\
          declare void @__oxisycl_unregister_images(ptr, i64)\n\
          define internal void @register() {{\n  call void @__oxisycl_register_images(ptr @images, i64 {size})\n  ret void\n}}\n\
@@ -62,6 +64,9 @@ mod tests {
         assert_eq!(section.data().expect("its bytes"), encode_bundle(&[]).expect("an empty bundle"));
         let undefined: Vec<_> =
             file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok()).collect();
+        for name in [".init_array", ".fini_array"] {
+            assert_eq!(file.section_by_name(name).expect("an initialiser").size(), 8, "{name}");
+        }
         for name in ["__oxisycl_register_images", "__oxisycl_unregister_images"] {
             assert!(undefined.contains(&name), "{undefined:?}");
         }

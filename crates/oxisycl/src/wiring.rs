@@ -8,8 +8,11 @@ use crate::Result;
 /// The process's runtime, made at the first call (S-F5).
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     get_or_init(|| {
-        #[allow(unused_mut, reason = "only mutated with the feature `simulated`")]
+        #[allow(unused_mut, reason = "only mutated with the features for other backends")]
         let mut backends: Vec<Box<dyn oxisycl_backend::Backend>> = vec![Box::new(HostBackend::new())];
+        // Without a driver it has no platform.
+        #[cfg(feature = "cuda")]
+        backends.push(Box::new(oxisycl_backend_cuda::CudaBackend::new()));
         #[cfg(feature = "simulated")]
         if let Some(simulated) = crate::simulated::from_env()? {
             backends.push(simulated);

@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-macros",
             "oxisycl-image",
             "oxisycl-backend",
+            "oxisycl-backend-cuda",
             "oxisycl-backend-host",
             "oxisycl-builtins",
             "oxisycl-runtime",

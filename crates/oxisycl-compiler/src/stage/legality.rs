@@ -54,7 +54,7 @@ impl Calls {
         let mut at = to;
         while let Some(&(caller, call)) = came_from.get(at) {
             // The place that tells the user most is the last one in code of his own.
-            place = place.or_else(|| call.filter(|call| !call.contains("/rustc/") && !call.contains("/library/")));
+            place = place.or_else(|| call.filter(|call| is_users(call)));
             steps.push(plain_path(at));
             at = caller;
         }
@@ -67,6 +67,11 @@ impl Calls {
             (steps, Some(place)) => format!(" ({} at {place})", steps.join(" -> ")),
         }
     }
+}
+
+/// Whether a place is in code that the user may have written.
+fn is_users(place: &str) -> bool {
+    !["/rustc/", "library/", "/registry/", "oxisycl-device/"].iter().any(|part| place.contains(part))
 }
 
 /// What was found out about a kernel.
@@ -122,8 +127,7 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
         }
         ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => {
             let path = plain_path(name);
-            let is_allocation =
-                path.contains("__rust_alloc") || path.contains("__rust_dealloc") || path.contains("__rust_realloc");
+            let is_allocation = path.starts_with("__rustc::__rust") || path.starts_with("__rust_");
             Some(if is_allocation {
                 "it allocates or frees memory on the heap".to_owned()
             } else {

@@ -24,6 +24,9 @@ pub(crate) trait Target {
     /// Where functions find the launch's address: a global that every work-item may write.
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
 
+    /// Most bytes of captures that a kernel can be launched with.
+    fn max_arguments(&self) -> usize;
+
     /// Whether the target itself makes a global of that name.
     fn is_own_global(&self, name: &str) -> bool;
 

@@ -88,6 +88,11 @@ impl Target for Nvptx {
         slot
     }
 
+    fn max_arguments(&self) -> usize {
+        // More needs PTX 8.1, and with it a driver of 2023.
+        4352 - LAUNCH_SIZE
+    }
+
     fn is_own_global(&self, name: &str) -> bool {
         name == "oxisycl_local_memory"
     }
