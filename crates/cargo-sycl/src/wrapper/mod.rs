@@ -137,7 +137,7 @@ impl Host {
         // A wrapper for the workspace's own crates comes before the compiler.
         let is_compiler = |argument: &OsString| {
             let stem = Path::new(argument).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            stem.contains("rustc") && !Path::new(argument).extension().is_some_and(|extension| extension == "rs")
+            stem.contains("rustc") && Path::new(argument).extension().is_none_or(|extension| extension != "rs")
         };
         if env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some() && arguments.peek().is_some_and(is_compiler) {
             chain.extend(arguments.next());

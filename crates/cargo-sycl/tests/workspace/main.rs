@@ -1,0 +1,155 @@
+//! `cargo sycl` on a generated workspace, without a network and without a GPU.
+//!
+//! The builds are real and take most of the time, so each test does many things with the outputs of few builds.
+
+mod project;
+
+use std::fs;
+use std::path::Path;
+
+use project::{Project, compiled, executables, fail, succeed};
+
+/// The name that the kernel of a crate has in the image of what it is linked into.
+const KERNEL: &str = "kernels::mapped";
+
+#[test]
+fn a_debug_build_and_what_follows_it() {
+    let project = Project::new("debug");
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--workspace", "--all-targets"]));
+    assert!(!messages.contains("warning"), "{messages}");
+
+    // Everything that is linked has its own kernels, those of its libraries among them.
+    let app = project.inspect("target/sycl/debug/app");
+    assert!(app.starts_with("sm_70: 2 kernels"), "{app}");
+    assert!(app.contains(KERNEL) && !app.contains("cannot run"), "{app}");
+    assert!(project.inspect("target/sycl/debug/app").contains("app::main"));
+    assert!(project.inspect("target/sycl/debug/examples/cube").contains("cube::main"));
+    assert!(project.inspect("target/sycl/debug/libshared.so").contains("shared::shared_value"));
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    assert!(ptx.contains(".target sm_70") && ptx.matches(".entry").count() == 2, "{ptx}");
+
+    // They run on the host device, too.
+    let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
+    assert_eq!(output, "[1.0, 4.0] [11.0] configured=true panic=false\n");
+    let (output, messages) = succeed(&mut project.sycl(&["test", "--workspace"]));
+    assert_eq!(output.matches("1 passed").count(), 3, "{output}");
+    assert!(messages.contains("documentation tests run on the host device only"), "{messages}");
+    let (_, messages) = succeed(&mut project.sycl(&["test", "--workspace", "--tests", "--no-run"]));
+    let tests = executables(&messages);
+    let with_kernels = tests.iter().filter(|test| project.inspect(test).contains(KERNEL)).count();
+    assert_eq!(
+        (with_kernels, compiled(&messages).len()),
+        (tests.len() - 1, 0),
+        "all but the empty one of `shared`: {messages}"
+    );
+
+    // Plain cargo and this tool do not disturb each other.
+    let build = ["build", "--package", "app"];
+    succeed(&mut project.cargo(&build));
+    for _ in 0..2 {
+        let (_, messages) = succeed(&mut project.sycl(&build));
+        assert_eq!(compiled(&messages), Vec::<&str>::new());
+        let (_, messages) = succeed(&mut project.cargo(&build));
+        assert_eq!(compiled(&messages), Vec::<&str>::new());
+    }
+    assert!(project.inspect("target/debug/app").contains("no device code"));
+
+    // Other targets are linked again, and nothing else; the first ones come back from the cache.
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--targets", "sm_80,sm_90"]));
+    assert_eq!(compiled(&messages), ["app"]);
+    let app = project.inspect("target/sycl/debug/app");
+    assert!(app.contains("sm_80: 2 kernels") && app.contains("sm_90: 2 kernels") && !app.contains("sm_70"), "{app}");
+    let (_, messages) = succeed(&mut project.sycl(&build));
+    assert_eq!(compiled(&messages), ["app"]);
+    assert!(project.inspect("target/sycl/debug/app").starts_with("sm_70: 2 kernels"));
+
+    // A change of a source changes the kernels.
+    let main = fs::read_to_string(project.root.join("app/src/main.rs")).unwrap();
+    project.write("app/src/main.rs", &main.replace("x * x", "x * x * x"));
+    let (output, messages) = succeed(&mut project.sycl(&["run", "--package", "app"]));
+    assert_eq!((compiled(&messages), output.contains("[1.0, 8.0]")), (vec!["app"], true));
+    let math = fs::read_to_string(project.root.join("vendor/math/src/lib.rs")).unwrap();
+    project.write("vendor/math/src/lib.rs", &math.replace("[1.0, 2.0, 3.0]", "[1.0, 2.0, 7.25]"));
+    let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
+    assert!(output.contains("[15.25]"), "{output}");
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
+
+    errors_of_the_user_are_shown_once(&project);
+    device_code_that_was_deleted_is_an_error(&project);
+}
+
+fn errors_of_the_user_are_shown_once(project: &Project) {
+    let main = fs::read_to_string(project.root.join("app/src/main.rs")).unwrap();
+    project.write("app/src/main.rs", "fn main() { let x: u32 = \"text\"; }");
+    let messages = fail(&mut project.sycl(&["build", "--package", "app"]));
+    assert_eq!(messages.matches("mismatched types").count(), 1, "{messages}");
+    assert!(!messages.contains("device pass"), "{messages}");
+    project.write("app/src/main.rs", &main);
+}
+
+fn device_code_that_was_deleted_is_an_error(project: &Project) {
+    fs::remove_dir_all(project.root.join("target/sycl/debug/oxisycl")).unwrap();
+    let messages = fail(&mut project.sycl(&["build", "--package", "app"]));
+    assert!(messages.contains("run `cargo sycl clean`"), "{messages}");
+    let (output, _) = succeed(&mut project.sycl(&["clean"]));
+    assert!(output.contains("target/sycl") && !project.root.join("target/sycl").exists(), "{output}");
+    assert!(project.root.join("target/debug/app").exists());
+}
+
+#[test]
+fn optimised_builds_of_every_kind_keep_their_kernels() {
+    let project = Project::new("optimised");
+    for profile in ["thin", "small"] {
+        let build = ["build", "--profile", profile, "--workspace", "--examples", "--lib", "--bins"];
+        // Flags in the environment replace those of the configuration, here as in plain cargo.
+        let (_, messages) = succeed(project.sycl(&build).env("RUSTFLAGS", "-C target-cpu=native"));
+        assert!(!messages.contains("warning"), "{profile}: {messages}");
+        let folder = Path::new("target/sycl").join(profile);
+        for (output, kernel) in
+            [("app", "app::main"), ("examples/cube", "cube::main"), ("libshared.so", "shared::shared_value")]
+        {
+            let kernels = project.inspect(folder.join(output));
+            assert!(kernels.contains(kernel) && !kernels.contains("cannot run"), "{profile}/{output}: {kernels}");
+        }
+        let (output, _) = succeed(&mut std::process::Command::new(project.root.join(folder).join("app")));
+        assert_eq!(output, format!("[1.0, 4.0] [11.0] configured=false panic={}\n", profile == "small"));
+    }
+}
+
+#[test]
+fn a_wrapper_of_the_users_compiles_the_host_code() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = Project::new("wrapper");
+    project.write("wrapper.sh", "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/log\"\nexec \"$@\"\n");
+    let wrapper = project.root.join("wrapper.sh");
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    project
+        .write("crate/Cargo.toml", "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n");
+    project.write("crate/src/lib.rs", "");
+    project.write("crate/.cargo/config.toml", &format!("[build]\nrustc-wrapper = \"{}\"\n", wrapper.display()));
+    succeed(project.sycl(&["build"]).current_dir(project.root.join("crate")));
+    let log = fs::read_to_string(project.root.join("log")).unwrap();
+    assert!(log.contains("--crate-name one"), "{log}");
+}
+
+#[test]
+fn checking_needs_no_device_code() {
+    let project = Project::new("check");
+    succeed(&mut project.sycl(&["check", "--package", "app"]));
+    let outputs = fs::read_dir(project.root.join("target/sycl/debug/oxisycl")).unwrap();
+    let bitcode = outputs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|name| name == "bc"));
+    assert_eq!(bitcode.count(), 0);
+}
+
+#[test]
+fn a_new_package_is_one_that_cargo_knows() {
+    let project = Project::new("new");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    succeed(&mut project.sycl(&["new", "my-app", "--oxisycl", repository.to_str().unwrap()]));
+    let manifest = fs::read_to_string(project.root.join("my-app/Cargo.toml")).unwrap();
+    project.write("my-app/Cargo.toml", &format!("{manifest}\n[workspace]\n"));
+    fs::copy(project.root.join("Cargo.lock"), project.root.join("my-app/Cargo.lock")).unwrap();
+    succeed(project.sycl(&["check", "--all-targets"]).current_dir(project.root.join("my-app")));
+}
