@@ -32,6 +32,7 @@ fn assembly(bundle: &[u8]) -> String {
     for byte in bundle {
         let _ = write!(text, "\\{byte:02X}");
     }
+    // The functions are hidden: a library that brings a runtime of its own registers with that one, not with the first of the process.
     // Pointers in the sections of initialisers, not `llvm.global_ctors`: without clang's options that becomes the older `.ctors`, which
     // nothing runs. Marked as used, so that linkers that drop what nobody refers to leave them.
     let _ = write!(
@@ -40,8 +41,8 @@ fn assembly(bundle: &[u8]) -> String {
          @at_load = private constant ptr @register, section \".init_array\", align 8\n\
          @at_unload = private constant ptr @unregister, section \".fini_array\", align 8\n\
          @llvm.used = appending global [3 x ptr] [ptr @images, ptr @at_load, ptr @at_unload], section \"llvm.metadata\"\n\
-         declare void @__oxisycl_register_images(ptr, i64)\n\
-         declare void @__oxisycl_unregister_images(ptr, i64)\n\
+         declare hidden void @__oxisycl_register_images(ptr, i64)\n\
+         declare hidden void @__oxisycl_unregister_images(ptr, i64)\n\
          define internal void @register() {{\n  call void @__oxisycl_register_images(ptr @images, i64 {size})\n  ret void\n}}\n\
          define internal void @unregister() {{\n  call void @__oxisycl_unregister_images(ptr @images, i64 {size})\n  ret void\n}}\n"
     );

@@ -64,17 +64,34 @@ pub struct AccessorParts<T, const D: usize> {
     pub range: Range<D>,
 }
 
+/// A panic with two indices of one to three dimensions in its message. Each number is an argument of its own: devices pass numbers on to
+/// the host, but run no code that formats arrays.
+macro_rules! panic_with_indices {
+    ($before:literal, $a:ident, $between:literal, $b:ident) => {
+        match ($a.as_slice(), $b.as_slice()) {
+            ([a], [b]) => panic!(concat!($before, "[{}]", $between, "[{}]"), a, b),
+            ([a], [b, c]) => panic!(concat!($before, "[{}]", $between, "[{}, {}]"), a, b, c),
+            ([a], [b, c, d]) => panic!(concat!($before, "[{}]", $between, "[{}, {}, {}]"), a, b, c, d),
+            ([a, b], [c, d]) => panic!(concat!($before, "[{}, {}]", $between, "[{}, {}]"), a, b, c, d),
+            ([a, b, c], [d, e, f]) => {
+                panic!(concat!($before, "[{}, {}, {}]", $between, "[{}, {}, {}]"), a, b, c, d, e, f)
+            }
+            (a, b) => panic!(concat!($before, "{:?}", $between, "{:?}"), a, b),
+        }
+    };
+}
+
 // The arguments are values: a reference would put them in memory, and every work-item would store a copy of its accessors there.
 #[cold]
 #[inline(never)]
 fn outside<const D: usize>(end: [usize; D], range: [usize; D]) -> ! {
-    panic!("the launch goes up to {end:?}, beyond the accessor's range {range:?}")
+    panic_with_indices!("the launch goes up to ", end, ", beyond the accessor's range ", range)
 }
 
 #[cold]
 #[inline(never)]
 pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], range: [usize; E]) -> ! {
-    panic!("index {index:?} is outside the accessor's range {range:?}")
+    panic_with_indices!("index ", index, " is outside the accessor's range ", range)
 }
 
 /// Row-major position of `index` in memory whose extents are `pitch`.

@@ -53,7 +53,6 @@ functions! {
     LLVMGetDiagInfoDescription(*mut c_void) -> *mut c_char;
     LLVMGetDiagInfoSeverity(*mut c_void) -> c_int;
     LLVMDisposeMessage(*mut c_char);
-    LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
 
     LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> *mut MemoryBuffer;
     LLVMDisposeMemoryBuffer(*mut MemoryBuffer);
@@ -63,13 +62,11 @@ functions! {
     LLVMParseBitcodeInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
     LLVMGetBitcodeModuleInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
     LLVMParseIRInContext(*mut Context, *mut MemoryBuffer, *mut *mut Module, *mut *mut c_char) -> Bool;
-    LLVMWriteBitcodeToMemoryBuffer(*mut Module) -> *mut MemoryBuffer;
     LLVMModuleCreateWithNameInContext(*const c_char, *mut Context) -> *mut Module;
     LLVMDisposeModule(*mut Module);
     LLVMCloneModule(*mut Module) -> *mut Module;
     LLVMPrintModuleToString(*mut Module) -> *mut c_char;
     LLVMPrintValueToString(*mut Value) -> *mut c_char;
-    LLVMPrintTypeToString(*mut Type) -> *mut c_char;
     LLVMLinkModules2(*mut Module, *mut Module) -> Bool;
     LLVMVerifyModule(*mut Module, c_int, *mut *mut c_char) -> Bool;
     LLVMSetTarget(*mut Module, *const c_char);
@@ -84,14 +81,12 @@ functions! {
     LLVMDeleteFunction(*mut Value);
     LLVMGetFirstGlobal(*mut Module) -> *mut Value;
     LLVMGetNextGlobal(*mut Value) -> *mut Value;
-    LLVMAddGlobal(*mut Module, *mut Type, *const c_char) -> *mut Value;
     LLVMAddGlobalInAddressSpace(*mut Module, *mut Type, *const c_char, c_uint) -> *mut Value;
     LLVMGetNamedGlobal(*mut Module, *const c_char) -> *mut Value;
     LLVMDeleteGlobal(*mut Value);
     LLVMGetInitializer(*mut Value) -> *mut Value;
     LLVMSetInitializer(*mut Value, *mut Value);
     LLVMIsGlobalConstant(*mut Value) -> Bool;
-    LLVMSetGlobalConstant(*mut Value, Bool);
     LLVMIsThreadLocal(*mut Value) -> Bool;
     LLVMGetFirstGlobalAlias(*mut Module) -> *mut Value;
     LLVMGetNextGlobalAlias(*mut Value) -> *mut Value;
@@ -103,15 +98,12 @@ functions! {
     LLVMSetSection(*mut Value, *const c_char);
     LLVMSetComdat(*mut Value, *mut c_void);
     LLVMSetAlignment(*mut Value, c_uint);
-    LLVMGetAlignment(*mut Value) -> c_uint;
     LLVMGlobalGetValueType(*mut Value) -> *mut Type;
     LLVMSetFunctionCallConv(*mut Value, c_uint);
     LLVMSetInstructionCallConv(*mut Value, c_uint);
     LLVMSetPersonalityFn(*mut Value, *mut Value);
     LLVMHasPersonalityFn(*mut Value) -> Bool;
     LLVMGetParam(*mut Value, c_uint) -> *mut Value;
-    LLVMCountParams(*mut Value) -> c_uint;
-    LLVMGetSubprogram(*mut Value) -> *mut c_void;
 
     LLVMGetValueName2(*mut Value, *mut usize) -> *const c_char;
     LLVMSetValueName2(*mut Value, *const c_char, usize);
@@ -122,18 +114,15 @@ functions! {
     LLVMTypeOf(*mut Value) -> *mut Type;
     LLVMGetValueKind(*mut Value) -> c_int;
     LLVMGetOperand(*mut Value, c_uint) -> *mut Value;
-    LLVMSetOperand(*mut Value, c_uint, *mut Value);
     LLVMGetNumOperands(*mut Value) -> c_int;
     LLVMConstIntGetZExtValue(*mut Value) -> c_ulonglong;
     LLVMGetAsString(*mut Value, *mut usize) -> *const c_char;
     LLVMGetConstOpcode(*mut Value) -> c_int;
     LLVMGetAggregateElement(*mut Value, c_uint) -> *mut Value;
     LLVMIsNull(*mut Value) -> Bool;
-    LLVMIsUndef(*mut Value) -> Bool;
 
     LLVMGetFirstBasicBlock(*mut Value) -> *mut BasicBlock;
     LLVMGetNextBasicBlock(*mut BasicBlock) -> *mut BasicBlock;
-    LLVMGetEntryBasicBlock(*mut Value) -> *mut BasicBlock;
     LLVMGetFirstInstruction(*mut BasicBlock) -> *mut Value;
     LLVMGetNextInstruction(*mut Value) -> *mut Value;
     LLVMGetInstructionOpcode(*mut Value) -> c_int;
@@ -141,10 +130,8 @@ functions! {
     LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
     LLVMInstructionEraseFromParent(*mut Value);
     LLVMGetCalledValue(*mut Value) -> *mut Value;
-    LLVMGetCalledFunctionType(*mut Value) -> *mut Type;
     LLVMGetNumArgOperands(*mut Value) -> c_uint;
     LLVMGetGEPSourceElementType(*mut Value) -> *mut Type;
-    LLVMGetAllocatedType(*mut Value) -> *mut Type;
     LLVMGetOrdering(*mut Value) -> c_int;
     LLVMSetOrdering(*mut Value, c_int);
     LLVMGetAtomicSyncScopeID(*mut Value) -> c_uint;
@@ -153,7 +140,6 @@ functions! {
     LLVMGetDebugLocLine(*mut Value) -> c_uint;
     LLVMGetDebugLocColumn(*mut Value) -> c_uint;
     LLVMGetDebugLocFilename(*mut Value, *mut c_uint) -> *const c_char;
-    LLVMGetDebugLocDirectory(*mut Value, *mut c_uint) -> *const c_char;
     LLVMSetFastMathFlags(*mut Value, c_uint);
     LLVMCanValueUseFastMathFlags(*mut Value) -> Bool;
 
@@ -164,16 +150,11 @@ functions! {
     LLVMIntTypeInContext(*mut Context, c_uint) -> *mut Type;
     LLVMPointerTypeInContext(*mut Context, c_uint) -> *mut Type;
     LLVMArrayType2(*mut Type, u64) -> *mut Type;
-    LLVMStructTypeInContext(*mut Context, *mut *mut Type, c_uint, Bool) -> *mut Type;
     LLVMFunctionType(*mut Type, *mut *mut Type, c_uint, Bool) -> *mut Type;
-    LLVMGetReturnType(*mut Type) -> *mut Type;
     LLVMConstInt(*mut Type, c_ulonglong, Bool) -> *mut Value;
     LLVMConstNull(*mut Type) -> *mut Value;
     LLVMGetPoison(*mut Type) -> *mut Value;
     LLVMConstIntToPtr(*mut Value, *mut Type) -> *mut Value;
-    LLVMConstStringInContext2(*mut Context, *const c_char, usize, Bool) -> *mut Value;
-    LLVMConstStructInContext(*mut Context, *mut *mut Value, c_uint, Bool) -> *mut Value;
-    LLVMConstArray2(*mut Type, *mut *mut Value, u64) -> *mut Value;
 
     LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
     LLVMCreateEnumAttribute(*mut Context, c_uint, u64) -> *mut Attribute;
@@ -183,12 +164,6 @@ functions! {
     LLVMGetEnumAttributeAtIndex(*mut Value, c_uint, c_uint) -> *mut Attribute;
     LLVMRemoveEnumAttributeAtIndex(*mut Value, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(*mut Value, c_uint, *const c_char, c_uint);
-    LLVMGetAttributeCountAtIndex(*mut Value, c_uint) -> c_uint;
-    LLVMGetAttributesAtIndex(*mut Value, c_uint, *mut *mut Attribute);
-    LLVMIsEnumAttribute(*mut Attribute) -> Bool;
-    LLVMGetEnumAttributeKind(*mut Attribute) -> c_uint;
-    LLVMIsStringAttribute(*mut Attribute) -> Bool;
-    LLVMGetStringAttributeKind(*mut Attribute, *mut c_uint) -> *const c_char;
     LLVMRemoveCallSiteEnumAttribute(*mut Value, c_uint, c_uint);
     LLVMAddCallSiteAttribute(*mut Value, c_uint, *mut Attribute);
 
@@ -203,10 +178,7 @@ functions! {
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
     LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildStore(*mut Builder, *mut Value, *mut Value) -> *mut Value;
-    LLVMBuildAddrSpaceCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildArrayAlloca(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
-    LLVMBuildAlloca(*mut Builder, *mut Type, *const c_char) -> *mut Value;
-    LLVMBuildZExtOrBitCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildGEP2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
 
     LLVMGetTargetFromTriple(*const c_char, *mut *mut Target, *mut *mut c_char) -> Bool;

@@ -36,8 +36,6 @@ pub(crate) struct Opcode(i32);
 impl Opcode {
     pub(crate) const RET: Self = Self(1);
     pub(crate) const INVOKE: Self = Self(5);
-    pub(crate) const ALLOCA: Self = Self(26);
-    pub(crate) const LOAD: Self = Self(27);
     pub(crate) const STORE: Self = Self(28);
     pub(crate) const GET_ELEMENT_PTR: Self = Self(29);
     pub(crate) const INT_TO_PTR: Self = Self(40);
@@ -53,7 +51,6 @@ pub(crate) struct Linkage(i32);
 
 impl Linkage {
     pub(crate) const EXTERNAL: Self = Self(0);
-    pub(crate) const AVAILABLE_EXTERNALLY: Self = Self(1);
     pub(crate) const LINK_ONCE_ODR: Self = Self(3);
     pub(crate) const APPENDING: Self = Self(7);
     pub(crate) const INTERNAL: Self = Self(8);
@@ -273,10 +270,6 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsGlobalConstant)(self.0) != 0 }
     }
 
-    pub(crate) fn set_constant_global(self) {
-        unsafe { (ll().LLVMSetGlobalConstant)(self.0, 1) }
-    }
-
     pub(crate) fn is_thread_local(self) -> bool {
         unsafe { (ll().LLVMIsThreadLocal)(self.0) != 0 }
     }
@@ -295,10 +288,6 @@ impl<'c> Value<'c> {
 
     pub(crate) fn set_alignment(self, bytes: u32) {
         unsafe { (ll().LLVMSetAlignment)(self.0, bytes) }
-    }
-
-    pub(crate) fn alignment(self) -> u32 {
-        unsafe { (ll().LLVMGetAlignment)(self.0) }
     }
 
     /// Of a function.
@@ -321,10 +310,6 @@ impl<'c> Value<'c> {
 
     pub(crate) fn parameter(self, index: u32) -> Self {
         Self::new(unsafe { (ll().LLVMGetParam)(self.0, index) })
-    }
-
-    pub(crate) fn parameter_count(self) -> u32 {
-        unsafe { (ll().LLVMCountParams)(self.0) }
     }
 
     pub(crate) fn add_attribute(self, index: u32, attribute: Attribute<'c>) {
@@ -351,25 +336,6 @@ impl<'c> Value<'c> {
 
     pub(crate) fn remove_text_attribute(self, index: u32, name: &str) {
         unsafe { (ll().LLVMRemoveStringAttributeAtIndex)(self.0, index, name.as_ptr().cast(), name.len() as u32) }
-    }
-
-    /// Removes all attributes at the index.
-    pub(crate) fn clear_attributes(self, index: u32) {
-        let count = unsafe { (ll().LLVMGetAttributeCountAtIndex)(self.0, index) } as usize;
-        let mut attributes = vec![std::ptr::null_mut(); count];
-        unsafe { (ll().LLVMGetAttributesAtIndex)(self.0, index, attributes.as_mut_ptr()) };
-        for attribute in attributes {
-            unsafe {
-                if (ll().LLVMIsStringAttribute)(attribute) != 0 {
-                    let mut length = 0;
-                    let name = (ll().LLVMGetStringAttributeKind)(attribute, &raw mut length);
-                    (ll().LLVMRemoveStringAttributeAtIndex)(self.0, index, name, length);
-                } else {
-                    // Type attributes have kinds of the same numbering.
-                    (ll().LLVMRemoveEnumAttributeAtIndex)(self.0, index, (ll().LLVMGetEnumAttributeKind)(attribute));
-                }
-            }
-        }
     }
 
     pub(crate) fn blocks(self) -> Vec<Block<'c>> {
@@ -423,10 +389,6 @@ impl<'c> Value<'c> {
 
     pub(crate) fn erase(self) {
         unsafe { (ll().LLVMInstructionEraseFromParent)(self.0) }
-    }
-
-    pub(crate) fn allocated_type(self) -> Type<'c> {
-        Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.0) })
     }
 
     /// The type that the indices of an address computation count.
@@ -557,11 +519,6 @@ impl<'c> Builder<'c> {
     pub(crate) fn store(&self, value: Value<'c>, pointer: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildStore)(self.0, value.raw(), pointer.raw()) })
-    }
-
-    pub(crate) fn address_space_cast(&self, value: Value<'c>, target: Type<'c>) -> Value<'c> {
-        // SAFETY: as above.
-        Value::new(unsafe { (ll().LLVMBuildAddrSpaceCast)(self.0, value.raw(), target.raw(), c"".as_ptr()) })
     }
 
     pub(crate) fn alloca(&self, value_type: Type<'c>, count: Value<'c>) -> Value<'c> {

@@ -8,3 +8,5 @@ pub(crate) mod legality;
 pub(crate) mod panics;
 pub(crate) mod resolve;
 pub(crate) mod sanitize;
+#[cfg(test)]
+mod tests;

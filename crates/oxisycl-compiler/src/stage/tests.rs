@@ -1,0 +1,205 @@
+//! Tests of stages on small modules in LLVM's assembly.
+
+use std::path::Path;
+
+use crate::compile::FloatPolicy;
+use crate::llvm::{self, Codegen, Context, Module, PassTuning};
+use crate::stage::{atomics, builtins, float, legality, panics, sanitize};
+use crate::target;
+use crate::toolchain::Toolchain;
+use oxisycl_image::{ImageTarget, MessagePiece};
+
+/// A context with LLVM loaded.
+fn context() -> Context {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    Context::new()
+}
+
+fn module<'c>(context: &'c Context, text: &str) -> Module<'c> {
+    Module::from_text(context, text, "test").expect("a test is well-formed")
+}
+
+fn ptx(module: &Module<'_>) -> String {
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    module.verify("test").expect("a valid module");
+    String::from_utf8(target.machine().emit(module, Codegen::Assembly).expect("code")).expect("text")
+}
+
+#[test]
+fn the_order_of_atomic_operations_is_kept_by_fences() {
+    let context = context();
+    for (order, expected) in [
+        ("monotonic", &["atom."][..]),
+        ("acquire", &["atom.", "fence."]),
+        ("release", &["fence.", "atom."]),
+        ("acq_rel", &["fence.", "atom.", "fence."]),
+        ("seq_cst", &["fence.sc", "atom.", "fence."]),
+    ] {
+        let text = format!(
+            "define i32 @f(ptr %p) {{\n %old = atomicrmw add ptr %p, i32 1 {order}\n fence syncscope(\"singlethread\") seq_cst\n ret i32 %old\n}}"
+        );
+        let module = module(&context, &text);
+        atomics::legalize_for_nvptx(&module);
+        let code = ptx(&module);
+        let found: Vec<_> = code
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("atom.") || line.starts_with("fence."))
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{order}: {found:?}");
+        for (line, start) in found.iter().zip(expected) {
+            assert!(line.starts_with(start), "{order}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn barriers_in_both_arms_stay_apart_and_one_stays_one() {
+    let context = context();
+    // What rustc makes of a barrier in each arm, and of a flag that is set before and tested after a barrier.
+    let text = "
+        declare void @barrier()
+        define void @wrapped() noinline { call void @barrier() ret void }
+        define void @both(i1 %c, ptr %p) {
+            br i1 %c, label %a, label %b
+            a: call void @wrapped() store i32 1, ptr %p br label %end
+            b: call void @wrapped() store i32 2, ptr %p br label %end
+            end: ret void
+        }
+        define void @flag(i1 %c, ptr %p) {
+            br i1 %c, label %a, label %b
+            a: br label %join
+            b: br label %join
+            join:
+            %set = phi i1 [ true, %a ], [ false, %b ]
+            call void @wrapped()
+            br i1 %set, label %then, label %end
+            then: store i32 1, ptr %p br label %end
+            end: ret void
+        }";
+    let module = module(&context, text);
+    let is_entry = |name: &str| name == "both" || name == "flag";
+    sanitize::sanitize(&module, &is_entry, &|_| false);
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    module.run("default<O3>", Some(target.machine()), &PassTuning::DEVICE).expect("passes");
+    let calls = |name: &str| {
+        let function = module.function(name).expect("an entry");
+        function
+            .instructions()
+            .iter()
+            .filter(|call| call.callee().is_some_and(|callee| callee.name() == "barrier"))
+            .count()
+    };
+    assert_eq!((calls("both"), calls("flag")), (2, 1), "{module}");
+}
+
+#[test]
+fn products_and_sums_are_contracted_only_if_allowed() {
+    let context = context();
+    let text = "define double @f(double %a, double %b, double %c) {\n %m = fmul double %a, %b\n %s = fadd double %m, %c\n ret double %s\n}";
+    let compile = |policy| {
+        let module = module(&context, text);
+        float::apply_policy(&module, policy);
+        ptx(&module)
+    };
+    assert!(compile(FloatPolicy::Strict).contains("mul.rn.f64"));
+    assert!(compile(FloatPolicy::Contract).contains("fma.rn.f64"));
+}
+
+#[test]
+fn intrinsics_without_an_instruction_become_calls() {
+    let context = context();
+    let text = "declare float @llvm.sin.f32(float)\ndeclare double @llvm.powi.f64.i32(double, i32)\ndeclare float @llvm.sqrt.f32(float)\n\
+        define float @f(float %x, double %y) {\n %a = call float @llvm.sin.f32(float %x)\n %b = call double @llvm.powi.f64.i32(double %y, i32 3)\n\
+        %c = fptrunc double %b to float\n %d = call float @llvm.sqrt.f32(float %c)\n %e = fadd float %a, %d\n ret float %e\n}";
+    let module = module(&context, text);
+    float::replace_functions(&module);
+    assert!(module.function("__oxisycl_sinf").is_some() && module.function("__oxisycl_powi").is_some());
+    assert!(module.function("llvm.sin.f32").is_none() && module.function("llvm.sqrt.f32").is_some());
+    assert!(ptx(&module).contains("sqrt.rn.f32"), "the square root is correctly rounded");
+}
+
+#[test]
+fn builtins_get_the_bodies_of_the_target() {
+    let context = context();
+    let text = "
+        define i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E() { ret i1 false }
+        define i64 @_ZN14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE() { unreachable }
+        define i64 @f() {
+            %d = call i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E()
+            %x = call i64 @_ZN14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE()
+            %r = select i1 %d, i64 %x, i64 0
+            ret i64 %r
+        }";
+    let module = module(&context, text);
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    builtins::replace(&module, target.builtins()).expect("bodies");
+    module.run("default<O2>", Some(target.machine()), &PassTuning::DEVICE).expect("passes");
+    let code = ptx(&module);
+    assert!(code.contains("%ctaid.x") && code.contains("%tid.x"), "{code}");
+}
+
+#[test]
+fn a_panic_becomes_a_record_of_its_site_and_values() {
+    let context = context();
+    let text = "
+        @file = private constant [12 x i8] c\"src/main.rs\\00\"
+        @place = private constant <{ ptr, [16 x i8] }> <{ ptr @file, [16 x i8] c\"\\0B\\00\\00\\00\\00\\00\\00\\00\\11\\00\\00\\00\\0D\\00\\00\\00\" }>
+        declare void @_RNvNtCs1234_4core9panicking18panic_bounds_check(i64, i64, ptr) noreturn
+        define void @f(i64 %i, i64 %n) {
+            %c = icmp ult i64 %i, %n
+            br i1 %c, label %ok, label %bad
+            ok: ret void
+            bad: call void @_RNvNtCs1234_4core9panicking18panic_bounds_check(i64 %i, i64 %n, ptr @place)
+            unreachable
+        }";
+    let module = module(&context, text);
+    panics::hook(&module);
+    let mut sites = panics::Sites::default();
+    panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|_| {});
+    module.verify("lowering").expect("a valid module");
+    let [site] = &sites.list[..] else { panic!("{:?}", sites.list) };
+    assert_eq!(site.location.as_ref().expect("a place").to_string(), "src/main.rs:17:13");
+    assert_eq!(site.message[0], MessagePiece::Literal("index out of bounds: the len is ".to_owned()));
+    let record = module.function(panics::RECORD).expect("a record");
+    assert_eq!(record.users().len(), 1);
+    assert!(module.function("_RNvNtCs1234_4core9panicking18panic_bounds_check").is_none());
+}
+
+#[test]
+fn what_a_device_cannot_run_is_named_with_the_way_to_it() {
+    let context = context();
+    let text = "
+        @counter = internal global i32 0
+        @table = internal constant [2 x i32] [i32 1, i32 2]
+        declare void @_ZN3std2fs4read17h0123456789abcdefE()
+        define void @_ZN3app6helper17h0123456789abcdefE() { call void @_ZN3std2fs4read17h0123456789abcdefE() ret void }
+        define void @reads() { call void @_ZN3app6helper17h0123456789abcdefE() ret void }
+        define void @counts() { store i32 1, ptr @counter ret void }
+        define double @fine(i64 %i, ptr %p) {
+            %q = getelementptr i32, ptr @table, i64 %i
+            %v = load i32, ptr %q
+            %o = atomicrmw add ptr %p, i64 1 monotonic
+            %d = uitofp i32 %v to double
+            ret double %d
+        }
+        define void @assembles() { call void asm sideeffect \"nop\", \"\"() ret void }";
+    let module = module(&context, text);
+    let mut calls = legality::Calls::default();
+    calls.add(&module);
+    let examine = |name: &str| legality::examine(module.function(name).expect("a function"), name, &calls, &|_| false);
+    assert_eq!(
+        examine("reads").unsupported.expect("a reason"),
+        "it calls `std::fs::read`, which exists on the host only (app::helper -> std::fs::read)"
+    );
+    assert!(examine("counts").unsupported.expect("a reason").starts_with("a static that is not constant, `counter`"));
+    assert!(examine("assembles").unsupported.expect("a reason").starts_with("inline assembly"));
+    let fine = examine("fine");
+    assert_eq!(fine.unsupported, None);
+    assert_eq!(fine.requirements.into_iter().collect::<Vec<_>>(), ["atomic64", "fp64"]);
+    assert!(!fine.may_panic);
+}
