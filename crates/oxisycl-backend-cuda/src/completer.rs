@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::advance;
 use crate::gpu::Gpu;
 use crate::thread::spawn;
+use crate::{advance, copier};
 
 /// Shortest and longest time between two looks.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
@@ -57,6 +57,9 @@ pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
 /// Ends what can end. Whether anything did.
 fn look(core: &Arc<Gpu>) -> bool {
     let mut progress = advance::tell_dead(core);
+    while !core.copier().is_running() && copier::run_one(core) {
+        progress = true;
+    }
     for stream in core.streams() {
         if !stream.is_empty() {
             progress |= advance::drain(&stream, true);

@@ -6,6 +6,7 @@
 //! - A call leaves the calling thread's current context as it found it, so that other users of the driver are not disturbed. Only on a
 //!   thread that had none it stays current, which saves every later call from changing it twice.
 
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{BackendError, MemoryId};
@@ -40,13 +41,15 @@ pub(crate) struct Context {
 pub(crate) struct Entered<'a> {
     context: &'a Context,
     is_pushed: bool,
+    /// It stays on its thread.
+    _not_send: PhantomData<*const ()>,
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.is_pushed {
             let mut popped = RawContext::NULL;
-            // SAFETY: pushed by `enter` on this thread, as a guard cannot change threads (it is used as a local only).
+            // SAFETY: pushed by `enter_anyway` on this thread, since a guard is not `Send`.
             let _ = unsafe { self.context.driver.ctx_pop_current(&raw mut popped) };
         }
     }
@@ -93,14 +96,14 @@ impl Context {
         if current == RawContext::NULL {
             // SAFETY: the context is retained by `self`; it stays current beyond its release at most as an invalid one.
             unsafe { self.driver.ctx_set_current(self.raw) }?;
-            return Ok(Entered { context: self, is_pushed: false });
+            return Ok(Entered { context: self, is_pushed: false, _not_send: PhantomData });
         }
         let is_pushed = current != self.raw;
         if is_pushed {
             // SAFETY: the context is retained by `self`.
             unsafe { self.driver.ctx_push_current(self.raw) }?;
         }
-        Ok(Entered { context: self, is_pushed })
+        Ok(Entered { context: self, is_pushed, _not_send: PhantomData })
     }
 
     /// An error if the device is lost, or if this is a forked child, for which the driver does not work.

@@ -125,7 +125,7 @@ impl Gpu {
     pub(crate) fn push_copy(self: &Arc<Self>, task: Arc<CudaTask>) {
         self.copies.lock().push_back(task);
         self.n_copies.fetch_add(1, Ordering::SeqCst);
-        // Without a thread of its own, the completer does it.
+        // If no thread can be started, the completer does it.
         let _ = self.copier.wake(|| crate::copier::start(self));
     }
 

@@ -59,6 +59,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_VALUE: Code = 1;
     pub(crate) const OUT_OF_MEMORY: Code = 2;
     pub(crate) const DEINITIALIZED: Code = 4;
+    pub(crate) const STUB_LIBRARY: Code = 34;
     pub(crate) const NO_DEVICE: Code = 100;
     pub(crate) const INVALID_PTX: Code = 218;
     pub(crate) const UNSUPPORTED_PTX_VERSION: Code = 222;

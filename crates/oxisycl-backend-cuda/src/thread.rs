@@ -58,6 +58,11 @@ impl Worker {
         Ok(())
     }
 
+    /// Whether there is a thread.
+    pub(crate) fn is_running(&self) -> bool {
+        self.state.load(Ordering::SeqCst) != NONE
+    }
+
     /// Called by the thread: sleeps until it is woken, unless `has_work`.
     pub(crate) fn sleep(&self, has_work: impl Fn() -> bool) {
         self.state.store(ASLEEP, Ordering::SeqCst);

@@ -71,6 +71,10 @@ pub(crate) unsafe fn load(path: Option<&OsStr>) -> Result<Arc<Driver>, LoadFailu
     match unsafe { driver.init(0) } {
         Ok(()) => Ok(Arc::new(driver)),
         Err(error) if error.code == code::NO_DEVICE => Err(LoadFailure::Absent("the driver sees no device".to_owned())),
+        // The toolkit has a library of the driver's name to link with.
+        Err(error) if error.code == code::STUB_LIBRARY => {
+            Err(LoadFailure::Absent(format!("{} is a stub, no driver", path.to_string_lossy())))
+        }
         Err(error) => {
             let meaning = error.meaning(&driver);
             Err(LoadFailure::Unusable { call: error.call, code: error.code, meaning })
