@@ -29,12 +29,11 @@ fn a_driver_that_does_not_start_is_an_error_with_its_name() {
 
 #[test]
 fn a_library_that_is_no_driver_is_an_error() {
-    let library = std::env::current_exe().expect("a path").with_file_name("no_driver.so");
-    let source = library.with_extension("rs");
-    std::fs::write(&source, "#[unsafe(no_mangle)] pub extern \"C\" fn other() {}").expect("a file");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libraries-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let compile = |name: &str, text: &str| {
+        let (source, library) = (folder.join(format!("{name}.rs")), folder.join(format!("{name}.so")));
         std::fs::write(&source, text).expect("a file");
-        let library = library.with_file_name(format!("{name}.so"));
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let arguments = ["--edition", "2024", "--crate-type", "cdylib", "--crate-name", name, "-o"];
         let status = std::process::Command::new(rustc).args(arguments).arg(&library).arg(&source).status();
@@ -48,6 +47,7 @@ fn a_library_that_is_no_driver_is_an_error() {
         "#[unsafe(no_mangle)] pub extern \"C\" fn cuDriverGetVersion(v: *mut i32) -> i32 { unsafe { *v = 9010 }; 0 }";
     let error = compile("old_driver", old);
     assert!(error.contains("the driver (for CUDA 9.1) lacks the symbol cuInit"), "{error}");
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
 }
 
 #[test]
