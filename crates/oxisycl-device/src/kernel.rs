@@ -256,6 +256,7 @@ unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
 /// Runs the calling work-item, unless it lies beyond the launch.
 #[inline(always)]
 fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLaunch) {
+    // A grid has one position in the dimensions that the launch does not have.
     let positions = [builtin::grid_position_z, builtin::grid_position_y, builtin::grid_position_x];
     let mut id = [0; D];
     let mut end = [0; D];
@@ -284,6 +285,10 @@ where
 {
     // SAFETY: `arguments` holds a value of `K` by contract.
     let kernel = unsafe { *arguments.cast::<K>() };
-    // SAFETY: called once per launch, and the token's lifetime is that of this call.
+    // A device starts whole groups: all but one of the work-items have nothing to do.
+    if builtin::is_device_code() && builtin::grid_position_x() != 0 {
+        return;
+    }
+    // SAFETY: called once per launch, or by one work-item of the launch, and the token's lifetime is that of this call.
     kernel(unsafe { Single::new() });
 }
