@@ -119,7 +119,10 @@ mod tests {
                 (super::__oxisycl_pow(x, 1.5), x.powf(1.5)),
                 (super::__oxisycl_cbrt(x), x.cbrt()),
             ] {
-                assert!((ours - theirs).abs() <= 4.0 * f64::EPSILON * theirs.abs().max(f64::MIN_POSITIVE), "{x}: {ours} {theirs}");
+                assert!(
+                    (ours - theirs).abs() <= 4.0 * f64::EPSILON * theirs.abs().max(f64::MIN_POSITIVE),
+                    "{x}: {ours} {theirs}"
+                );
             }
         }
     }
