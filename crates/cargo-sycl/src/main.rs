@@ -50,5 +50,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode> {
     if let Some(settings) = Settings::from_environment()? {
         return wrapper::run(&settings, arguments);
     }
+    if wrapper::is_compiler(first) {
+        // A build script that asks the compiler something, and hides its environment from it.
+        return Err(wrapper::become_compiler(&arguments));
+    }
     Err(Failure::new(format!("there is no verb {first:?}: `cargo sycl --help` lists them")))
 }

@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 
+/// The compute capabilities of NVIDIA GPUs, times ten, that have the memory model of kernels and that LLVM knows.
+const COMPUTE_CAPABILITIES: [u32; 14] = [70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 120, 121];
+
 /// The variable that carries the settings. Not for users: its content is of this tool alone.
 pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
 
@@ -63,10 +66,11 @@ impl Settings {
 pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
     let target: ImageTarget = text.parse().map_err(|error| Failure::new(format!("--targets: {error}")))?;
     match target {
-        ImageTarget::Ptx { sm: 70.. } => Ok(target),
-        ImageTarget::Ptx { sm } => Err(Failure::new(format!(
-            "--targets: expected sm_70 or later, found sm_{sm}: kernels need its memory model"
-        ))),
+        ImageTarget::Ptx { sm } if COMPUTE_CAPABILITIES.contains(&sm) => Ok(target),
+        ImageTarget::Ptx { sm } => {
+            let known = COMPUTE_CAPABILITIES.map(|sm| format!("sm_{sm}")).join(", ");
+            Err(Failure::new(format!("--targets: expected one of {known}, found sm_{sm}")))
+        }
         other => Err(Failure::new(format!(
             "--targets: expected sm_<number>, found {other}: there is no code generator for it yet"
         ))),
@@ -127,7 +131,7 @@ pub(crate) mod tests {
     #[test]
     fn targets_without_a_code_generator_are_refused() {
         assert_eq!(parse_target("sm_90"), Ok(ImageTarget::Ptx { sm: 90 }));
-        for text in ["sm_60", "spirv1.4", "gfx942", "cuda", ""] {
+        for text in ["sm_60", "sm_71", "spirv1.4", "gfx942", "cuda", ""] {
             let error = parse_target(text).unwrap_err().to_string();
             assert!(error.starts_with("--targets: "), "{error}");
         }

@@ -26,27 +26,37 @@ pub(crate) struct DeferredCrates<'a> {
     /// The position of the crate that defines a symbol. Made when first asked for.
     defining: Option<HashMap<Vec<u8>, usize>>,
     used: Vec<usize>,
+    failed: Vec<usize>,
+    /// Why crates could not be compiled for the device.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> DeferredCrates<'a> {
     /// The crates with these sidecars.
     pub(crate) fn new(sidecars: &'a [PathBuf], key: &'a str) -> Self {
         let crates = sidecars.iter().filter_map(|path| Some((path, Place::of_sidecar(path)?))).collect();
-        Self { key, crates, defining: None, used: Vec::new() }
+        Self { key, crates, defining: None, used: Vec::new(), failed: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, or its bitcode was given before.
-    ///
-    /// # Errors
-    /// If the crate cannot be compiled for the device.
-    pub(crate) fn provide(&mut self, symbol: &str) -> Result<Option<PathBuf>> {
+    /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, its bitcode was given before, or the
+    /// crate cannot be compiled for the device. Then the symbol is missing, and with it the kernels that need it.
+    pub(crate) fn provide(&mut self, symbol: &str) -> Option<PathBuf> {
         let (crates, key) = (&self.crates, self.key);
         let defining = self.defining.get_or_insert_with(|| table(crates, key));
-        let Some(&idx) = defining.get(symbol.as_bytes()).filter(|idx| !self.used.contains(idx)) else {
-            return Ok(None);
-        };
-        self.used.push(idx);
-        bitcode(&self.crates[idx].1, self.key)
+        let idx = *defining.get(symbol.as_bytes())?;
+        if self.used.contains(&idx) || self.failed.contains(&idx) {
+            return None;
+        }
+        match bitcode(&self.crates[idx].1, self.key) {
+            Ok(Some(path)) => {
+                self.used.push(idx);
+                return Some(path);
+            }
+            Ok(None) => {}
+            Err(failure) => self.warnings.push(failure.to_string()),
+        }
+        self.failed.push(idx);
+        None
     }
 
     /// The crates whose bitcode was given.
@@ -129,7 +139,7 @@ mod tests {
         let scratch = Scratch::new("deferred");
         let sidecars = [scratch.path().join("half-1.json")];
         let mut crates = DeferredCrates::new(&sidecars, "k");
-        assert_eq!(crates.provide("f"), Ok(None));
+        assert_eq!(crates.provide("f"), None);
         assert_eq!(crates.used(), Ok(Vec::new()));
     }
 }

@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use oxisycl_compiler::{CompileError, Options, Toolchain};
+use oxisycl_compiler::{Options, Toolchain};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cache::ImageCache;
@@ -55,7 +55,7 @@ pub(crate) struct Request {
 pub(crate) fn run(request: &Request) -> Result<Outcome> {
     // A dump is wanted for what it shows, not for the image.
     let cache = if request.dump.is_none() { ImageCache::open() } else { None };
-    let Some(cache) = cache else { return Ok(compile(request)?.0) };
+    let Some(cache) = cache else { return run_uncached(request) };
     let key = cache::key(request)?;
     let known = cache.get(&key);
     if let Some(outcome) =
@@ -66,6 +66,11 @@ pub(crate) fn run(request: &Request) -> Result<Outcome> {
     let (outcome, bytes) = compile(request)?;
     cache.put(&key, &bytes);
     Ok(outcome)
+}
+
+/// The image for a request, newly compiled.
+pub(crate) fn run_uncached(request: &Request) -> Result<Outcome> {
+    compile(request).map(|(outcome, _)| outcome)
 }
 
 /// Starts the compiler and waits for it. Gives what it wrote, too.
@@ -131,10 +136,10 @@ impl Request {
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone() },
             cache: cache.unwrap_or_else(|_| self.folder.clone()),
         };
-        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut |symbol| {
-            deferred.provide(symbol).map_err(|failure| CompileError::Toolchain(failure.to_string()))
-        })?;
-        Ok(Outcome { image: compiled.image, warnings: compiled.warnings, deferred: deferred.used()? })
+        let compiled =
+            oxisycl_compiler::compile_with(&toolchain, &request, &mut |symbol| Ok(deferred.provide(symbol)))?;
+        let warnings = compiled.warnings.into_iter().chain(std::mem::take(&mut deferred.warnings)).collect();
+        Ok(Outcome { image: compiled.image, warnings, deferred: deferred.used()? })
     }
 }
 

@@ -37,11 +37,12 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         return help(verb);
     }
     let cargo = Cargo::here(options.configuration.clone())?;
-    toolchain::check(&cargo.rustc())?;
     let folders = cargo.target_folders(options.target_dir.as_deref())?;
-    let tool = env::current_exe().map_err(|error| Failure::new(format!("this tool's own path: {error}")))?;
+    let executable = executable()?;
+    let tool = hash(&executable)?;
+    toolchain::check(&cargo.rustc(), &tool)?;
     let settings = Settings {
-        tool: hash(&tool)?,
+        tool,
         targets: options.targets,
         float: options.float,
         dump: options.dump,
@@ -58,7 +59,7 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
     let mut configure = |name: &str, value: &str| {
         command.arg("--config").arg(format!("{name}={value}"));
     };
-    configure("build.rustc-wrapper", &literal(path_text(&tool)?));
+    configure("build.rustc-wrapper", &literal(path_text(&executable)?));
     if let Some(build) = &folders.build {
         configure("build.build-dir", &literal(path_text(build)?));
     }
@@ -66,6 +67,10 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
     command.env_remove("RUSTC_WRAPPER").env(VARIABLE, settings.to_text()).args(options.cargo);
     let error = command.exec();
     Err(Failure::start(cargo.program(), error))
+}
+
+fn executable() -> Result<PathBuf> {
+    env::current_exe().map_err(|error| Failure::new(format!("this tool's own path: {error}")))
 }
 
 fn help(verb: &str) -> Result<ExitCode> {

@@ -12,16 +12,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
+use oxisycl_compiler::Toolchain;
 
 use super::cargo::Cargo;
 use crate::compile::{ImageCache, PrivateFolder};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::toolchain;
 
 const HELP: &str = "\
 Looks for what building and running needs, and says what is missing
 
-Usage: cargo sycl doctor
+Usage: cargo sycl doctor [OPTIONS]
+
+  --probe   Also compile a probe, as it is done once for versions of rustc that this tool does not know
 ";
 
 /// What was found of one thing.
@@ -37,16 +40,19 @@ pub(crate) enum Finding {
 
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    match parser.next()? {
-        None => {}
-        Some(Long("help") | Short('h')) => {
-            print!("{HELP}");
-            return Ok(ExitCode::SUCCESS);
+    let mut with_probe = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("probe") => with_probe = true,
+            Long("help") | Short('h') => {
+                print!("{HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            other => return Err(other.unexpected().into()),
         }
-        Some(other) => return Err(other.unexpected().into()),
     }
     let findings = [
-        ("toolchain", toolchain()?),
+        ("toolchain", toolchain(with_probe)?),
         ("image cache", cache()),
         ("CUDA driver", cuda_driver::find()),
         ("OpenCL drivers", opencl(env::var_os("OCL_ICD_VENDORS").map(PathBuf::from))),
@@ -69,10 +75,20 @@ fn line(name: &str, finding: &Finding) -> String {
     format!("{mark}  {name:14}  {text}")
 }
 
-fn toolchain() -> Result<Finding> {
+fn toolchain(with_probe: bool) -> Result<Finding> {
     let rustc = Cargo::here(Vec::new())?.rustc();
-    Ok(match toolchain::check(&rustc) {
-        Ok(toolchain) => Finding::Found(format!("rustc {}, {}", toolchain.release, toolchain.llvm_library.display())),
+    let toolchain = Toolchain::of(&rustc).map_err(Failure::from).and_then(|toolchain| {
+        if with_probe || !toolchain::is_tested(&toolchain) {
+            toolchain::probe(&toolchain)?;
+        }
+        Ok(toolchain)
+    });
+    let passed = if with_probe { ", passed the probe" } else { "" };
+    Ok(match toolchain {
+        Ok(toolchain) => {
+            let library = toolchain.llvm_library.display();
+            Finding::Found(format!("rustc {}, {library}{passed}", toolchain.release))
+        }
         Err(failure) => Finding::Broken(failure.to_string()),
     })
 }

@@ -60,6 +60,11 @@ pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Res
     let invocation = Invocation::parse(&arguments)?;
     let mut command = Command::new(&deferred.rustc);
     command.current_dir(&deferred.directory).envs(&deferred.environment);
+    if let Some(out_dir) = invocation.out_dir() {
+        // What its build script sets and its source asks for.
+        let dependencies = deferred.directory.join(out_dir).join(format!("{}.d", invocation.stem()));
+        command.envs(environment_read(&fs::read_to_string(dependencies).unwrap_or_default()));
+    }
     let unfinished = temporary_name(&bitcode);
     let outputs = Outputs { folder: place.folder(), bitcode: &unfinished, metadata: None };
     command.args(device_arguments(&invocation, &outputs, |_| None));
@@ -68,6 +73,29 @@ pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Res
         Passed::No(messages) => return Err(refused(&invocation, &messages)),
     }
     Ok(bitcode)
+}
+
+/// The variables that a crate's source reads, from rustc's file of dependencies.
+fn environment_read(dependencies: &str) -> Vec<(String, String)> {
+    let lines = dependencies.lines().filter_map(|line| line.strip_prefix("# env-dep:")?.split_once('='));
+    lines.map(|(name, value)| (unescaped(name), unescaped(value))).collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        plain.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some(other) => other,
+                None => letter,
+            },
+            _ => letter,
+        });
+    }
+    plain
 }
 
 /// The compiler took a crate for the host and not for the device.
@@ -82,5 +110,16 @@ fn start(mut command: Command, rustc: &Path) -> Result<Passed> {
         Ok(Passed::Yes)
     } else {
         Ok(Passed::No(String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_build_scripts_are_found_again() {
+        let text = "/t/a.d: src/lib.rs\n\n# env-dep:NAME=a=b\\n\\\\c\n# env-dep:UNSET\n";
+        assert_eq!(environment_read(text), [("NAME".to_owned(), "a=b\n\\c".to_owned())]);
     }
 }

@@ -11,7 +11,7 @@
 //! Invariant: a failure of this module fails the crate's compilation, before cargo sees any output of it.
 
 mod archive;
-mod device_arguments;
+pub(crate) mod device_arguments;
 pub(crate) mod device_pass;
 mod diagnostic;
 pub(crate) mod invocation;
@@ -20,7 +20,7 @@ pub(crate) mod sidecar;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, exit};
@@ -47,6 +47,20 @@ pub(crate) fn run(settings: &Settings, arguments: Vec<OsString>) -> Result<ExitC
         Some(out_dir) if invocation.compiles_crate() => compile(settings, &host, &invocation, out_dir),
         _ => Err(host.replace_process(&[])),
     }
+}
+
+/// Whether an argument is the path of a compiler, by its name.
+pub(crate) fn is_compiler(argument: &OsStr) -> bool {
+    let path = Path::new(argument);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.contains("rustc") && path.extension().is_none_or(|extension| extension != "rs")
+}
+
+/// Becomes the compiler that is the first argument. Returns only if that fails.
+pub(crate) fn become_compiler(arguments: &[OsString]) -> Failure {
+    let program = arguments.first().cloned().unwrap_or_default();
+    let error = Command::new(&program).args(arguments.iter().skip(1)).exec();
+    Failure::start(program.as_ref(), error)
 }
 
 fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &Path) -> Result<ExitCode> {
@@ -135,11 +149,8 @@ impl Host {
         let mut chain: Vec<OsString> = settings.inner.iter().map(Into::into).collect();
         chain.extend(arguments.next());
         // A wrapper for the workspace's own crates comes before the compiler.
-        let is_compiler = |argument: &OsString| {
-            let stem = Path::new(argument).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            stem.contains("rustc") && Path::new(argument).extension().is_none_or(|extension| extension != "rs")
-        };
-        if env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some() && arguments.peek().is_some_and(is_compiler) {
+        let is_next = arguments.peek().is_some_and(|argument| is_compiler(argument));
+        if env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some() && is_next {
             chain.extend(arguments.next());
         }
         let rustc =

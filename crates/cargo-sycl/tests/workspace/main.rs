@@ -75,8 +75,33 @@ fn a_debug_build_and_what_follows_it() {
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
     assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
 
+    what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
     device_code_that_was_deleted_is_an_error(&project);
+}
+
+fn what_runs_on_the_host_only_is_warned_of(project: &Project) {
+    let main = fs::read_to_string(project.root.join("app/src/main.rs")).unwrap();
+    let kernel =
+        "println!(\"{:?}\", kernels::mapped(vec![1.0], |_| std::fs::read(\"Cargo.toml\").map_or(0.0, |_| 7.0)));";
+    project.write("app/src/main.rs", &main.replace("fn main() {", &format!("fn main() {{\n{kernel}")));
+    for n_compiled in [1, 0] {
+        let (output, messages) = succeed(&mut project.sycl(&["run", "--package", "app"]));
+        assert!(output.starts_with("[7.0]"), "{output}");
+        // Cargo repeats the warning when nothing has changed.
+        let found = (messages.matches("cannot run on sm_70").count(), compiled(&messages).len());
+        assert_eq!(found, (1, n_compiled), "{messages}");
+        assert!(messages.contains("`app` (bin \"app\") generated 1 warning"), "{messages}");
+    }
+    let kernels = project.inspect("target/sycl/debug/app");
+    assert!(kernels.contains("sm_70: 2 kernels") && kernels.contains("cannot run"), "{kernels}");
+    project.write("app/src/main.rs", &main);
+
+    let manifest = fs::read_to_string(project.root.join("shared/Cargo.toml")).unwrap();
+    project.write("shared/Cargo.toml", &manifest.replace("cdylib", "staticlib"));
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "shared"]));
+    assert!(messages.contains("the static library of crate `shared` contains no device code"), "{messages}");
+    project.write("shared/Cargo.toml", &manifest);
 }
 
 fn errors_of_the_user_are_shown_once(project: &Project) {
@@ -132,6 +157,38 @@ fn a_wrapper_of_the_users_compiles_the_host_code() {
     succeed(project.sycl(&["build"]).current_dir(project.root.join("crate")));
     let log = fs::read_to_string(project.root.join("log")).unwrap();
     assert!(log.contains("--crate-name one"), "{log}");
+}
+
+#[test]
+fn an_unknown_compiler_has_to_pass_the_probe_and_one_without_llvm_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = Project::new("toolchain");
+    let compiler = |name: &str, script: &str| {
+        let path = project.root.join(name).join("rustc");
+        project.write(
+            &format!("{name}/rustc"),
+            &format!("#!/bin/sh\ncase \"$*\" in {script} *) exec rustc \"$@\";; esac\n"),
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let with_release = |release: &str| format!("*-vV) rustc \"$@\" | sed 's/^release: .*/release: {release}/';;");
+    let newer = compiler("newer", &with_release("1.999.0"));
+    let (output, _) = succeed(project.sycl(&["doctor"]).env("RUSTC", &newer));
+    assert!(output.contains("rustc 1.999.0"), "{output}");
+    succeed(project.sycl(&["check", "--package", "math"]).env("RUSTC", &newer));
+    assert_eq!(fs::read_dir(project.root.join("cache/oxisycl/toolchains")).unwrap().count(), 1);
+
+    let broken = compiler("broken", &format!("{} *llvm-bc*) exit 1;;", with_release("1.999.1")));
+    let messages = fail(project.sycl(&["build", "--package", "math"]).env("RUSTC", &broken));
+    assert!(messages.contains("rustc 1.999.1 cannot be the device compiler"), "{messages}");
+    assert!(messages.contains("These versions work: 1.95.0"), "{messages}");
+
+    project.write("sysroot/lib/readme", "");
+    let bare = compiler("bare", &format!("*sysroot) echo {};;", project.root.join("sysroot").display()));
+    let messages = fail(project.sycl(&["build", "--package", "math"]).env("RUSTC", &bare));
+    assert!(messages.contains("holds no libLLVM") && messages.contains("rustup toolchain install"), "{messages}");
 }
 
 #[test]
