@@ -192,7 +192,9 @@ impl<'c, 'p> Program<'c, 'p> {
         for (kernel, &function) in kernels.into_iter().zip(&functions) {
             let mut findings = legality::examine(function, &kernel.entry, &calls, &is_ours);
             let (size, limit) = (kernel.parameters.size, target.max_arguments());
-            if size > limit {
+            if kernel.refused_captures.is_some() {
+                findings.unsupported.clone_from(&kernel.refused_captures);
+            } else if size > limit {
                 findings.unsupported = Some(format!("its captures are {size} bytes, the limit is {limit}"));
             }
             if let Some(reason) = findings.unsupported {

@@ -6,6 +6,7 @@
 //!
 //! LLVM ends the process on some broken input. Callers that must survive that run the compiler in a child process.
 
+mod debug;
 mod module;
 pub(crate) mod sys;
 mod types;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+pub(crate) use debug::{Node, NodeKind, tag};
 pub(crate) use module::{Codegen, Machine, Module, PassTuning};
 pub(crate) use types::{Type, TypeKind};
 pub(crate) use value::{Attribute, Block, Builder, Linkage, Opcode, Value, ValueKind};

@@ -105,6 +105,18 @@ functions! {
     LLVMHasPersonalityFn(*mut Value) -> Bool;
     LLVMGetParam(*mut Value, c_uint) -> *mut Value;
 
+    LLVMGetSubprogram(*mut Value) -> *mut c_void;
+    LLVMMetadataAsValue(*mut Context, *mut c_void) -> *mut Value;
+    LLVMValueAsMetadata(*mut Value) -> *mut c_void;
+    LLVMGetMetadataKind(*mut c_void) -> c_uint;
+    LLVMGetDINodeTag(*mut c_void) -> u16;
+    LLVMIsAMDNode(*mut Value) -> *mut Value;
+    LLVMIsAMDString(*mut Value) -> *mut Value;
+    LLVMGetMDString(*mut Value, *mut c_uint) -> *const c_char;
+    LLVMGetMDNodeNumOperands(*mut Value) -> c_uint;
+    LLVMGetMDNodeOperands(*mut Value, *mut *mut Value);
+    LLVMDITypeGetSizeInBits(*mut c_void) -> u64;
+
     LLVMGetValueName2(*mut Value, *mut usize) -> *const c_char;
     LLVMSetValueName2(*mut Value, *const c_char, usize);
     LLVMReplaceAllUsesWith(*mut Value, *mut Value);

@@ -9,6 +9,7 @@ use oxisycl_image::{Form, ParameterLayout};
 use crate::CompileError;
 use crate::library::link_where_used;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
+use crate::stage::captures;
 use crate::symbols::path;
 
 /// A kernel as the program describes it.
@@ -22,6 +23,8 @@ pub(crate) struct Kernel {
     pub(crate) form: Form,
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
+    /// Why it may not leave the host, by what it captures.
+    pub(crate) refused_captures: Option<String>,
 }
 
 const TRAIT_METHOD: &str = " as oxisycl_device::kernel::DescribeKernel>::";
@@ -44,7 +47,7 @@ pub(crate) fn is_description(symbol: &str) -> bool {
 
 /// Finds the kernels that the module describes, and gives their entries the names in [`Kernel::entry`], visible to other modules.
 /// Sorted by symbol.
-pub(crate) fn find(context: &Context, bitcode: &[u8], module: &Module<'_>) -> Result<Vec<Kernel>, CompileError> {
+pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>) -> Result<Vec<Kernel>, CompileError> {
     let vtables = vtables(module)?;
     if vtables.is_empty() {
         return Ok(Vec::new());
@@ -64,6 +67,7 @@ pub(crate) fn find(context: &Context, bitcode: &[u8], module: &Module<'_>) -> Re
                 kernel.type_name
             )));
         }
+        kernel.refused_captures = captures::refusal(context, entry);
         entry.set_name(&kernel.entry);
         entry.clear_placement();
         entry.set_linkage(Linkage::EXTERNAL);
@@ -153,7 +157,15 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         _ => return Err(unreadable(&methods[DIMENSIONS])),
     };
     let symbol = symbol(type_name, &type_id, form);
-    Ok(Kernel { symbol, entry: String::new(), type_id, form, parameters, type_name: type_name.to_owned() })
+    Ok(Kernel {
+        symbol,
+        entry: String::new(),
+        type_id,
+        form,
+        parameters,
+        type_name: type_name.to_owned(),
+        refused_captures: None,
+    })
 }
 
 /// The value that a function without branches returns.
@@ -228,3 +240,6 @@ fn symbol(type_name: &str, type_id: &[u8; 16], form: Form) -> String {
     let id = u128::from_be_bytes(*type_id);
     format!("k{dimensions}_{}_{id:032x}", readable[start..].trim_matches('_'))
 }
+
+#[cfg(test)]
+mod tests;

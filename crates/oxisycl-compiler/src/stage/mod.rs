@@ -2,6 +2,7 @@
 
 pub(crate) mod atomics;
 pub(crate) mod builtins;
+pub(crate) mod captures;
 pub(crate) mod float;
 pub(crate) mod kernels;
 pub(crate) mod legality;

@@ -1,0 +1,145 @@
+//! Debug information: what the compiler knows of the types of the source.
+//!
+//! Nodes are read through their operands, whose positions are those of LLVM 22's `DebugInfoMetadata.h`.
+
+use std::ffi::c_void;
+
+use super::{Context, Value, ll, sys};
+
+/// A node of debug information.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'c> {
+    metadata: *mut c_void,
+    context: &'c Context,
+}
+
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.metadata == other.metadata
+    }
+}
+
+/// What a node is, as far as the compiler asks; the numbers are those of `LLVMMetadataKind`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeKind {
+    BasicType,
+    DerivedType,
+    CompositeType,
+    SubroutineType,
+    Namespace,
+    TemplateType,
+    Other,
+}
+
+/// Tags of DWARF that matter here.
+pub(crate) mod tag {
+    pub(crate) const ENUMERATION: u16 = 0x04;
+    pub(crate) const MEMBER: u16 = 0x0D;
+    pub(crate) const POINTER: u16 = 0x0F;
+    pub(crate) const REFERENCE: u16 = 0x10;
+    pub(crate) const RVALUE_REFERENCE: u16 = 0x42;
+}
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for all: LLVM is asked about a live node of the context"
+)]
+impl<'c> Node<'c> {
+    // File, scope, name, size, offset, base type, elements.
+    const SCOPE: usize = 1;
+    const NAME: usize = 2;
+    const BASE: usize = 5;
+    const ELEMENTS: usize = 6;
+
+    /// The description of a function, if it has one.
+    pub(crate) fn of_function(context: &'c Context, function: Value<'c>) -> Option<Self> {
+        Self::maybe(context, unsafe { (ll().LLVMGetSubprogram)(function.raw()) })
+    }
+
+    fn maybe(context: &'c Context, metadata: *mut c_void) -> Option<Self> {
+        (!metadata.is_null()).then_some(Self { metadata, context })
+    }
+
+    pub(crate) fn kind(self) -> NodeKind {
+        match unsafe { (ll().LLVMGetMetadataKind)(self.metadata) } {
+            11 => NodeKind::BasicType,
+            12 => NodeKind::DerivedType,
+            13 => NodeKind::CompositeType,
+            14 => NodeKind::SubroutineType,
+            20 => NodeKind::Namespace,
+            22 => NodeKind::TemplateType,
+            _ => NodeKind::Other,
+        }
+    }
+
+    pub(crate) fn tag(self) -> u16 {
+        unsafe { (ll().LLVMGetDINodeTag)(self.metadata) }
+    }
+
+    fn raw_operands(self) -> Vec<*mut sys::Value> {
+        unsafe {
+            let value = (ll().LLVMMetadataAsValue)(self.context.raw(), self.metadata);
+            if (ll().LLVMIsAMDNode)(value).is_null() {
+                return Vec::new();
+            }
+            let mut operands = vec![std::ptr::null_mut(); (ll().LLVMGetMDNodeNumOperands)(value) as usize];
+            (ll().LLVMGetMDNodeOperands)(value, operands.as_mut_ptr());
+            operands
+        }
+    }
+
+    /// The nodes among the operands.
+    pub(crate) fn operands(self) -> Vec<Self> {
+        self.raw_operands().into_iter().filter_map(|operand| self.node(operand)).collect()
+    }
+
+    fn node(self, operand: *mut sys::Value) -> Option<Self> {
+        if operand.is_null() || unsafe { (ll().LLVMIsAMDNode)(operand) }.is_null() {
+            return None;
+        }
+        Self::maybe(self.context, unsafe { (ll().LLVMValueAsMetadata)(operand) })
+    }
+
+    fn operand(self, index: usize) -> Option<Self> {
+        self.node(self.raw_operands().get(index).copied()?)
+    }
+
+    /// Of a type, namespace or member.
+    pub(crate) fn name(self) -> String {
+        let Some(&operand) = self.raw_operands().get(Self::NAME) else { return String::new() };
+        if operand.is_null() || unsafe { (ll().LLVMIsAMDString)(operand) }.is_null() {
+            return String::new();
+        }
+        let mut length = 0;
+        unsafe {
+            let start = (ll().LLVMGetMDString)(operand, &raw mut length);
+            String::from_utf8_lossy(std::slice::from_raw_parts(start.cast::<u8>(), length as usize)).into_owned()
+        }
+    }
+
+    /// What a type or namespace is in.
+    pub(crate) fn scope(self) -> Option<Self> {
+        self.operand(Self::SCOPE)
+    }
+
+    /// The type that a member has or a pointer leads to.
+    pub(crate) fn base(self) -> Option<Self> {
+        self.operand(Self::BASE)
+    }
+
+    /// What a composite type consists of.
+    pub(crate) fn elements(self) -> Vec<Self> {
+        self.operand(Self::ELEMENTS).map(Self::operands).unwrap_or_default()
+    }
+
+    /// The type that a parameter of a generic function stands for.
+    pub(crate) fn template_type(self) -> Option<Self> {
+        // A name and a type.
+        self.operands().into_iter().next_back()
+    }
+
+    /// Of a type.
+    pub(crate) fn size_in_bits(self) -> u64 {
+        unsafe { (ll().LLVMDITypeGetSizeInBits)(self.metadata) }
+    }
+}

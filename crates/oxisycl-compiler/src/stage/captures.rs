@@ -1,0 +1,115 @@
+//! What a kernel captures, by its debug type (soundness rule 2).
+//!
+//! `Copy + Send + Sync` lets references, function pointers and trait objects through, which are addresses of the host. A captured value
+//! may consist of scalars, and of addresses inside types of OxiSYCL, which the runtime fills in for the device. Anything else, and
+//! anything that cannot be understood, keeps the kernel on the host.
+
+use crate::llvm::{Context, Node, NodeKind, Value, tag};
+
+/// Modules whose types may hold addresses.
+const TRUSTED: [&str; 3] = ["oxisycl_device::accessor", "oxisycl_device::chunks", "oxisycl::usm"];
+
+/// Why a kernel may not leave the host, if it may not. `entry` is its entry, before anything removed debug information.
+pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<String> {
+    let unknown =
+        || Some("its captures cannot be checked: the type of the kernel is not in the debug information".to_owned());
+    let Some(function) = Node::of_function(context, entry) else { return unknown() };
+    let parameters = function.operands().into_iter().map(Node::operands);
+    let first = parameters.flatten().find(|node| node.kind() == NodeKind::TemplateType);
+    let Some(kernel) = first.and_then(Node::template_type) else { return unknown() };
+    let mut walk = Walk { path: Vec::new(), seen: Vec::new(), n_values: 0 };
+    let checked = walk.refuse(kernel);
+    // Something is captured, and nothing of it was seen: the nodes are not laid out as this code believes.
+    if checked.is_ok() && kernel.size_in_bits() > 0 && walk.n_values == 0 {
+        return unknown();
+    }
+    checked.err()
+}
+
+struct Walk<'c> {
+    /// Names of the members that lead to the type.
+    path: Vec<String>,
+    seen: Vec<Node<'c>>,
+    /// Scalars and trusted types found so far.
+    n_values: usize,
+}
+
+impl<'c> Walk<'c> {
+    /// An error says which capture is not allowed.
+    fn refuse(&mut self, node: Node<'c>) -> Result<(), String> {
+        match node.kind() {
+            NodeKind::BasicType => {
+                self.n_values += 1;
+                Ok(())
+            }
+            NodeKind::DerivedType if is_address(node.tag()) => {
+                Err(self.message(node, "an address of the host's memory"))
+            }
+            NodeKind::DerivedType if node.tag() == tag::MEMBER => {
+                // Function items and the like: nothing is passed.
+                if node.size_in_bits() == 0 {
+                    return Ok(());
+                }
+                self.path.push(node.name());
+                let checked = match node.base() {
+                    Some(base) => self.refuse(base),
+                    None => Err(self.message(node, "of a type that is not known")),
+                };
+                self.path.pop();
+                checked
+            }
+            NodeKind::DerivedType => node.base().map_or(Ok(()), |base| self.refuse(base)),
+            NodeKind::CompositeType => self.refuse_composite(node),
+            NodeKind::SubroutineType => Err(self.message(node, "a function of the host")),
+            _ => Err(self.message(node, "of a type that is not understood")),
+        }
+    }
+
+    fn refuse_composite(&mut self, node: Node<'c>) -> Result<(), String> {
+        if node.tag() == tag::ENUMERATION || is_trusted(node) {
+            self.n_values += 1;
+            return Ok(());
+        }
+        if self.seen.contains(&node) {
+            return Ok(());
+        }
+        self.seen.push(node);
+        // The elements of an array have one type.
+        if let Some(base) = node.base() {
+            self.refuse(base)?;
+        }
+        for element in node.elements() {
+            match element.kind() {
+                NodeKind::DerivedType | NodeKind::CompositeType => self.refuse(element)?,
+                // Lengths of arrays, and values of enumerations.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&self, node: Node<'c>, what: &str) -> String {
+        let path = self.path.join(".");
+        let name = node.name();
+        let capture = if path.is_empty() { "what it captures".to_owned() } else { format!("its capture `{path}`") };
+        if name.is_empty() { format!("{capture} is {what}") } else { format!("{capture} is {what}, `{name}`") }
+    }
+}
+
+fn is_address(tag: u16) -> bool {
+    [tag::POINTER, tag::REFERENCE, tag::RVALUE_REFERENCE].contains(&tag)
+}
+
+fn is_trusted(node: Node<'_>) -> bool {
+    let mut names = Vec::new();
+    let mut scope = node.scope();
+    while let Some(namespace) = scope.filter(|scope| scope.kind() == NodeKind::Namespace) {
+        names.push(namespace.name());
+        scope = namespace.scope();
+    }
+    names.reverse();
+    let path = names.join("::");
+    TRUSTED
+        .iter()
+        .any(|trusted| path == *trusted || path.strip_prefix(trusted).is_some_and(|rest| rest.starts_with("::")))
+}

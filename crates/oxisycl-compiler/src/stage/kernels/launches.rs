@@ -1,0 +1,111 @@
+// A program whose kernels the tests look for, as the crate `oxisycl_device`: it has the items that the compiler knows by their paths.
+
+pub mod kernel {
+    use std::any::TypeId;
+    use std::marker::PhantomData;
+
+    pub type Entry = unsafe fn(*const u8, *const u8, *const u8);
+
+    pub trait DescribeKernel {
+        fn type_id(&self) -> TypeId
+        where
+            Self: 'static;
+        fn entry(&self) -> Entry;
+        fn layout(&self) -> (usize, usize);
+        fn type_name(&self) -> &'static str;
+        fn dimensions(&self) -> u8;
+    }
+
+    pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
+
+    impl<K: Fn(usize) + Copy, const D: usize> DescribeKernel for RangeForm<K, D> {
+        fn type_id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<K>()
+        }
+        fn entry(&self) -> Entry {
+            range_entry::<K, D>
+        }
+        fn layout(&self) -> (usize, usize) {
+            (size_of::<K>(), align_of::<K>())
+        }
+        fn type_name(&self) -> &'static str {
+            std::any::type_name::<K>()
+        }
+        fn dimensions(&self) -> u8 {
+            D as u8
+        }
+    }
+
+    pub unsafe fn range_entry<K: Fn(usize) + Copy, const D: usize>(arguments: *const u8, _: *const u8, _: *const u8) {
+        let kernel = unsafe { *arguments.cast::<K>() };
+        kernel(0);
+    }
+}
+
+pub mod accessor {
+    #[derive(Clone, Copy)]
+    pub struct Accessor<T>(pub *mut T, pub usize);
+}
+
+use kernel::{DescribeKernel, RangeForm};
+
+#[inline(never)]
+pub fn launch<const D: usize, K: Fn(usize) + Copy>(_kernel: K) {
+    let form = RangeForm::<K, D>(std::marker::PhantomData);
+    let object: &dyn DescribeKernel = &form;
+    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.dimensions()));
+}
+
+#[derive(Clone, Copy)]
+pub enum Shape {
+    Empty,
+    Disc(f32),
+    Box { width: f32, height: f32 },
+}
+
+#[derive(Clone, Copy)]
+pub struct Wrapped {
+    pub address: *const u32,
+}
+
+pub fn double(x: usize) -> usize {
+    2 * x
+}
+
+macro_rules! kernels {
+    ($($name:ident: $type:ty;)*) => { $(
+        pub fn $name($name: $type) {
+            launch::<1, _>(move |i| {
+                std::hint::black_box(($name, i));
+            });
+        }
+    )* };
+}
+
+kernels! {
+    scalar: f64;
+    pair: (u8, [i32; 3]);
+    shape: Shape;
+    accessor: accessor::Accessor<f32>;
+    option: Option<u32>;
+    text: &'static str;
+    reference: &'static u32;
+    maybe_reference: Option<&'static u8>;
+    function: fn(usize) -> usize;
+    object: &'static (dyn Fn() + Sync);
+    wrapped: Wrapped;
+}
+
+pub fn item() {
+    let double = double;
+    launch::<2, _>(move |i| {
+        std::hint::black_box(double(i));
+    });
+}
+
+pub fn nothing() {
+    launch::<3, _>(|_| {});
+}
