@@ -6,6 +6,7 @@ mod project;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use project::{Project, compiled, executables, fail, succeed};
 
@@ -125,19 +126,25 @@ fn device_code_that_was_deleted_is_an_error(project: &Project) {
 #[test]
 fn optimised_builds_of_every_kind_keep_their_kernels() {
     let project = Project::new("optimised");
-    for profile in ["thin", "small"] {
-        let build = ["build", "--profile", profile, "--workspace", "--examples", "--lib", "--bins"];
+    let (version, _) = succeed(Command::new("rustc").arg("-vV"));
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    // Size, whole-program optimisation, no symbols, no unwinding; then optimisation across units, for a named target.
+    let (app, shared) = (("app", "app::main"), ("libshared.so", "shared::shared_value"));
+    for (profile, target, packages, outputs) in [
+        ("small", None, vec!["--package", "app", "--package", "shared"], vec![app, shared]),
+        ("thin", Some(host), vec!["--package", "app"], vec![app]),
+    ] {
+        let mut build = project.sycl(&["build", "--profile", profile]);
+        build.args(packages).args(target.map(|target| ["--target", target]).into_iter().flatten());
         // Flags in the environment replace those of the configuration, here as in plain cargo.
-        let (_, messages) = succeed(project.sycl(&build).env("RUSTFLAGS", "-C target-cpu=native"));
+        let (_, messages) = succeed(build.env("RUSTFLAGS", "-C target-cpu=native"));
         assert!(!messages.contains("warning"), "{profile}: {messages}");
-        let folder = Path::new("target/sycl").join(profile);
-        for (output, kernel) in
-            [("app", "app::main"), ("examples/cube", "cube::main"), ("libshared.so", "shared::shared_value")]
-        {
+        let folder = Path::new("target/sycl").join(target.unwrap_or_default()).join(profile);
+        for (output, kernel) in outputs {
             let kernels = project.inspect(folder.join(output));
             assert!(kernels.contains(kernel) && !kernels.contains("cannot run"), "{profile}/{output}: {kernels}");
         }
-        let (output, _) = succeed(&mut std::process::Command::new(project.root.join(folder).join("app")));
+        let (output, _) = succeed(&mut Command::new(project.root.join(folder).join("app")));
         assert_eq!(output, format!("[1.0, 4.0] [11.0] configured=false panic={}\n", profile == "small"));
     }
 }
