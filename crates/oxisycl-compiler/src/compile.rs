@@ -146,6 +146,7 @@ impl<'c, 'p> Program<'c, 'p> {
         let is_entry = |name: &str| kernels.iter().any(|kernel| kernel.entry == name);
         let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.symbol == name);
         dump("0-linked")?;
+        let mut round = 1;
         let mut sites = panics::Sites::default();
         let mut functions: Vec<Value<'_>> = Vec::new();
         let mut scope = Scope::WithoutFormatting;
@@ -167,7 +168,7 @@ impl<'c, 'p> Program<'c, 'p> {
             module.verify("linking")?;
             calls.add(&module);
             float::apply_policy(&module, request.options.float);
-            dump("1-resolved")?;
+            dump(&format!("1-resolved-{round}"))?;
             if functions.is_empty() {
                 for kernel in &kernels {
                     functions.push(target.add_kernel(&module, kernel)?);
@@ -175,7 +176,8 @@ impl<'c, 'p> Program<'c, 'p> {
                 }
             }
             module.run(OPTIMISE, machine, &tuning)?;
-            dump("2-optimised")?;
+            dump(&format!("2-optimised-{round}"))?;
+            round += 1;
             let launch = |builder: &Builder<'c>| builtins::launch(&module, builder);
             panics::lower(&module, &mut sites, &launch, &|builder| target.end_work_item(&module, builder));
             module.run(CLEAN_UP, machine, &tuning)?;

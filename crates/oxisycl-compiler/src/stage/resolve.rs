@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::CompileError;
 use crate::library::Library;
 use crate::llvm::{Machine, Module};
-use crate::symbols::path;
+use crate::symbols::{path, plain_path};
 
 /// What to link now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub(crate) fn link_missing(
         if is_ours || !value.is_declaration() || !value.is_used() {
             continue;
         }
-        if scope == Scope::Everything || !path(name).contains("core::fmt::") {
+        if scope == Scope::Everything || !formats(name) {
             needed.extend(library.find(module.context(), name)?);
         }
     }
@@ -37,7 +37,29 @@ pub(crate) fn link_missing(
     for &number in &needed {
         let found = library.open(module.context(), number)?;
         found.set_target(target.triple(), &layout);
+        if scope == Scope::WithoutFormatting {
+            declare_formatting(&found);
+        }
         module.link(found)?;
     }
     Ok(!needed.is_empty())
+}
+
+/// Whether the function formats a value.
+fn formats(symbol: &str) -> bool {
+    path(symbol).contains("core::fmt::")
+}
+
+/// Takes the bodies of formatting functions of the standard library away: they would be linked with whatever else its module defines.
+fn declare_formatting(module: &Module<'_>) {
+    for function in module.functions() {
+        let name = function.name().to_owned();
+        let is_shared = !function.is_declaration() && !function.linkage().is_local();
+        if is_shared && plain_path(&name).contains("core::fmt::") && name.starts_with("_R") {
+            let declaration = module.declare(&format!("{name}.declared"), function.held_type());
+            function.replace_all_uses_with(declaration);
+            function.delete_function();
+            declaration.set_name(&name);
+        }
+    }
 }

@@ -203,3 +203,34 @@ fn what_a_device_cannot_run_is_named_with_the_way_to_it() {
     assert_eq!(fine.requirements.into_iter().collect::<Vec<_>>(), ["atomic64", "fp64"]);
     assert!(!fine.may_panic);
 }
+
+#[test]
+fn values_behind_references_are_recorded_by_their_own_type() {
+    let context = context();
+    let text = "
+        @template = private constant [10 x i8] c\"\\05item \\C0\\01!\\00\"
+        declare zeroext i1 @_RNvXsi_NtNtNtCsgEmfK2I1SDS_4core3fmt3num3impjNtB9_7Display3fmt(ptr, ptr)
+        declare void @_RNvNtCsgEmfK2I1SDS_4core9panicking9panic_fmt(ptr, ptr, ptr) noreturn
+        define internal zeroext i1 @\"_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E\"(ptr %v, ptr %f) {
+            %inner = load ptr, ptr %v
+            %r = tail call zeroext i1 @_RNvXsi_NtNtNtCsgEmfK2I1SDS_4core3fmt3num3impjNtB9_7Display3fmt(ptr %inner, ptr %f)
+            ret i1 %r
+        }
+        define void @f(ptr %value) {
+            %args = alloca [16 x i8], align 8
+            store ptr %value, ptr %args, align 8
+            %second = getelementptr inbounds nuw i8, ptr %args, i64 8
+            store ptr @\"_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E\", ptr %second, align 8
+            call void @_RNvNtCsgEmfK2I1SDS_4core9panicking9panic_fmt(ptr @template, ptr %args, ptr null)
+            unreachable
+        }";
+    let module = module(&context, text);
+    panics::hook(&module);
+    let mut sites = panics::Sites::default();
+    panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|_| {});
+    module.verify("lowering").expect("a valid module");
+    let usize_kind = format!("store i64 {}", oxisycl_image::ArgumentKind::Usize.number());
+    let code = module.to_string();
+    assert!(code.contains(&usize_kind), "{code}");
+    assert_eq!(code.matches("load ptr").count(), 3, "the slot, then the reference: {code}");
+}
