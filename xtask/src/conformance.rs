@@ -12,7 +12,7 @@ use crate::workspace::{Package, Workspace};
 pub(crate) const PACKAGE: &str = "oxisycl";
 pub(crate) const TEST: &str = "conformance";
 
-const DEVICES: &[&str] = &["host", "simulated", "cuda", "opencl"];
+const DEVICES: &[&str] = &["host", "simulated", "apart", "cuda", "opencl"];
 
 /// `cargo xtask conformance --device KIND [FILTER]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
@@ -28,6 +28,11 @@ pub(crate) fn host(workspace: &Workspace) -> Result<Outcome> {
 /// The whole suite on simulated devices.
 pub(crate) fn simulated(workspace: &Workspace) -> Result<Outcome> {
     run_on(workspace, "simulated", &[])
+}
+
+/// The whole suite on simulated devices of which one is of another platform than the rest, as a GPU is.
+pub(crate) fn apart(workspace: &Workspace) -> Result<Outcome> {
+    run_on(workspace, "apart", &[])
 }
 
 fn run_on(workspace: &Workspace, device: &str, rest: &[&str]) -> Result<Outcome> {
@@ -106,7 +111,7 @@ mod tests {
         assert!(parse_words("buffer::").is_err());
         assert!(parse_words("--device").is_err());
         let failure = parse_words("--device gpu").unwrap_err();
-        assert_eq!(failure.message, "unknown device \"gpu\" (known: host, simulated, cuda, opencl)");
+        assert_eq!(failure.message, "unknown device \"gpu\" (known: host, simulated, apart, cuda, opencl)");
     }
 
     #[test]

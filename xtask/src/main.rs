@@ -44,7 +44,7 @@ usage: cargo xtask VERB [ARGUMENTS]
                           with --install or under CI a stage that cannot run is a failure
   tidy                    the rules of ARCHITECTURE.md: dependency edges, manifests, sources, settings
   requirements            requirements.toml against its numbers and against the tests
-  conformance --device host|simulated|cuda|opencl [FILTER]
+  conformance --device host|simulated|apart|cuda|opencl [FILTER]
                           the conformance suite on one kind of device
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results

@@ -27,6 +27,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "release", run: suites::release },
     Stage { name: "conformance-host", run: conformance::host },
     Stage { name: "conformance-simulated", run: conformance::simulated },
+    Stage { name: "conformance-apart", run: conformance::apart },
     Stage { name: "examples", run: examples::run },
     Stage { name: "docs", run: docs::run },
     Stage { name: "book", run: book::run },

@@ -64,16 +64,16 @@ pub struct AccessorParts<T, const D: usize> {
     pub range: Range<D>,
 }
 
-/// A panic with two indices of one to three dimensions in its message. Each number is an argument of its own: devices pass numbers on to
-/// the host, but run no code that formats arrays.
+/// A panic with two indices of one to three dimensions in its message. Each number is an argument of its own, and not a reference: devices
+/// pass numbers on to the host, but run no code that formats arrays, and the compiler may not see what a reference leads to.
 macro_rules! panic_with_indices {
     ($before:literal, $a:ident, $between:literal, $b:ident) => {
         match ($a.as_slice(), $b.as_slice()) {
-            ([a], [b]) => panic!(concat!($before, "[{}]", $between, "[{}]"), a, b),
-            ([a], [b, c]) => panic!(concat!($before, "[{}]", $between, "[{}, {}]"), a, b, c),
-            ([a], [b, c, d]) => panic!(concat!($before, "[{}]", $between, "[{}, {}, {}]"), a, b, c, d),
-            ([a, b], [c, d]) => panic!(concat!($before, "[{}, {}]", $between, "[{}, {}]"), a, b, c, d),
-            ([a, b, c], [d, e, f]) => {
+            (&[a], &[b]) => panic!(concat!($before, "[{}]", $between, "[{}]"), a, b),
+            (&[a], &[b, c]) => panic!(concat!($before, "[{}]", $between, "[{}, {}]"), a, b, c),
+            (&[a], &[b, c, d]) => panic!(concat!($before, "[{}]", $between, "[{}, {}, {}]"), a, b, c, d),
+            (&[a, b], &[c, d]) => panic!(concat!($before, "[{}, {}]", $between, "[{}, {}]"), a, b, c, d),
+            (&[a, b, c], &[d, e, f]) => {
                 panic!(concat!($before, "[{}, {}, {}]", $between, "[{}, {}, {}]"), a, b, c, d, e, f)
             }
             (a, b) => panic!(concat!($before, "{:?}", $between, "{:?}"), a, b),

@@ -258,21 +258,33 @@ unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
 fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLaunch) {
     // A grid has one position in the dimensions that the launch does not have.
     let positions = [builtin::grid_position_z, builtin::grid_position_y, builtin::grid_position_x];
+    if let Some([id, end, offset]) = place_in_launch(launch, |axis| positions[axis]()) {
+        // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
+        kernel(unsafe { Item::new(id, end, offset) });
+    }
+}
+
+/// Id, end and offset of the work-item at that position of the grid, or `None` if it lies beyond the launch. A grid consists of
+/// whole groups, so positions and not ids are compared: ids beyond a launch with a large offset are no numbers.
+#[inline(always)]
+pub(crate) fn place_in_launch<const D: usize>(
+    launch: &DeviceLaunch,
+    position: impl Fn(usize) -> u64,
+) -> Option<[[usize; D]; 3]> {
     let mut id = [0; D];
     let mut end = [0; D];
     let mut offset = [0; D];
     for d in 0..D {
         let axis = 3 - D + d;
-        let position = launch.begin[axis] + positions[axis]();
-        if position >= launch.end[axis] {
-            return;
+        let position = position(axis);
+        if position >= launch.end[axis].wrapping_sub(launch.begin[axis]) {
+            return None;
         }
-        id[d] = position as usize;
+        id[d] = (launch.begin[axis] + position) as usize;
         offset[d] = launch.offset[axis] as usize;
         end[d] = offset[d] + launch.extent[axis] as usize;
     }
-    // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
-    kernel(unsafe { Item::new(id, end, offset) });
+    Some([id, end, offset])
 }
 
 /// The host entry of a single task.

@@ -4,9 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
 use std::{format, vec};
 
-use oxisycl_types::{HostChunk, LaunchRange};
+use oxisycl_types::{DeviceLaunch, HostChunk, LaunchRange};
 
 use super::{launch_cut, run_single, zeros};
+use crate::kernel::place_in_launch;
 use crate::{Id, Item, Range, range_entry};
 
 /// Every way to cut `size` items in up to three chunks.
@@ -157,4 +158,30 @@ fn items_print_their_id_and_range() {
         let text = format!("{item:?}");
         assert_eq!(text, format!("Item {{ id: [3, {}], range: [1, 2] }}", item.get(1)));
     });
+}
+
+#[test]
+fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
+    // Regression: the id of a position beyond the launch wrapped around, was less than the end of the launch, and so the kernel ran.
+    let offset = u64::MAX - 10;
+    let launch = DeviceLaunch {
+        begin: [0, 0, offset],
+        end: [1, 1, u64::MAX],
+        offset: [0, 0, offset],
+        extent: [1, 1, 10],
+        record: 0,
+    };
+    let place = |position: u64| place_in_launch::<1>(&launch, |axis| if axis == 2 { position } else { 0 });
+    for position in 0..10 {
+        let id = (offset + position) as usize;
+        assert_eq!(place(position), Some([[id], [usize::MAX], [offset as usize]]));
+    }
+    for position in [10, 11, 12, 31, u64::MAX] {
+        assert_eq!(place(position), None, "{position}");
+    }
+    // The last of several grids of a launch, in three dimensions.
+    let launch = DeviceLaunch { begin: [3, 4, 7], end: [5, 5, 9], offset: [3, 2, 1], extent: [2, 3, 8], record: 0 };
+    let place = |positions: [u64; 3]| place_in_launch::<3>(&launch, |axis| positions[axis]);
+    assert_eq!(place([1, 0, 1]), Some([[4, 4, 8], [5, 5, 9], [3, 2, 1]]));
+    assert_eq!([place([2, 0, 0]), place([0, 1, 0]), place([0, 0, 2])], [None; 3]);
 }

@@ -40,17 +40,24 @@ pub(crate) struct Env {
     /// At least three, each with a memory of its own.
     devices: Vec<Device>,
     simulator: Simulator,
+    /// Whether the device under test is one of the simulator's.
+    is_controlled: bool,
     seed: u64,
     may_leak: Cell<bool>,
 }
 
 impl Env {
-    fn new(kind: BackendKind, roots: Vec<Device>, seed: u64) -> Self {
+    fn new(kind: &Kind, seed: u64) -> Self {
         // Ready commands run in a shuffled order, so that a missing dependency shows.
-        let simulator = Simulator::new(SimulatedConfig::new(3).shuffled(seed)).expect("a simulator can be made");
-        let mut devices = if kind == BackendKind::Simulated { Vec::new() } else { roots };
+        let simulate = |n| Simulator::new(SimulatedConfig::new(n).shuffled(seed)).expect("a simulator can be made");
+        let simulator = simulate(3);
+        let mut devices = match kind.name {
+            SIMULATED => Vec::new(),
+            APART => simulate(1).devices(),
+            _ => kind.roots.clone(),
+        };
         devices.extend(simulator.devices());
-        Self { devices, simulator, seed, may_leak: Cell::new(false) }
+        Self { devices, simulator, is_controlled: kind.name == SIMULATED, seed, may_leak: Cell::new(false) }
     }
 
     /// The device under test.
@@ -98,9 +105,27 @@ impl Env {
         self.device().backend() == BackendKind::Host
     }
 
-    /// Disturbs the device under test, if it is simulated.
+    /// The transfers that bring data from one device to another: one, or two by way of the host where neither device can
+    /// copy from or to the other's memory, as is the case with a GPU and a simulated device.
+    pub(crate) fn hops(&self, from: &Device, to: &Device) -> u64 {
+        self.hops_in_turn(from, [to])[0]
+    }
+
+    /// The transfers that bring data, which only `from` has, to each of the other devices, one after the other. A device that has
+    /// them by then is a source as well, and so is the host after a detour.
+    pub(crate) fn hops_in_turn<const N: usize>(&self, from: &Device, to: [&Device; N]) -> [u64; N] {
+        let (mut sources, mut is_on_host) = (vec![from], false);
+        to.map(|to| {
+            let is_reached = is_on_host || sources.iter().any(|source| copies_directly(source, to));
+            sources.push(to);
+            is_on_host |= !is_reached;
+            if is_reached { 1 } else { 2 }
+        })
+    }
+
+    /// Disturbs the device under test, if it is simulated beside the others.
     pub(crate) fn control(&self) -> Option<SimulatedControl> {
-        (self.device().backend() == BackendKind::Simulated).then(|| self.simulator.control())
+        self.is_controlled.then(|| self.simulator.control())
     }
 
     /// For random programs.
@@ -117,6 +142,18 @@ impl Env {
     pub(crate) fn skip(&self, why: impl Into<String>) -> ! {
         panic::resume_unwind(Box::new(Skip(why.into())))
     }
+}
+
+/// Whether data go from one device to the other by one transfer: within a platform, and from and to the host's memory.
+fn copies_directly(from: &Device, to: &Device) -> bool {
+    let is_host = |device: &Device| device.backend() == BackendKind::Host;
+    is_host(from) || is_host(to) || from.platform() == to.platform()
+}
+
+/// Whether the queue's device keeps the order itself, so that a command may have run on what a failed one left behind before the
+/// failure is known (semantics, 5.5).
+pub(crate) fn runs_ahead(queue: &Queue) -> bool {
+    matches!(queue.device().backend(), BackendKind::Cuda | BackendKind::OpenCl)
 }
 
 /// A new out-of-order queue.
@@ -171,25 +208,35 @@ impl Arguments {
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("{problem}\nusage: conformance [--device host|simulated|cuda|opencl|all] [--seed N] [FILTER]");
+    eprintln!("{problem}\nusage: conformance [--device {}|all] [--seed N] [FILTER]", KINDS.join("|"));
     std::process::exit(2)
 }
 
-/// The devices of each kind that was asked for: root devices of the process, or none for kinds that are made for each test.
-fn kinds(device: &str) -> Vec<(BackendKind, Vec<Device>)> {
-    const ALL: &[BackendKind] = &[BackendKind::Host, BackendKind::Simulated, BackendKind::Cuda, BackendKind::OpenCl];
-    if device != "all" && !ALL.iter().any(|kind| kind.name() == device) {
+/// Three simulated devices of one platform.
+const SIMULATED: &str = "simulated";
+/// A simulated device, and two of another platform with which it exchanges data only by way of the host, as a GPU does.
+const APART: &str = "apart";
+const KINDS: [&str; 5] = ["host", SIMULATED, APART, "cuda", "opencl"];
+
+/// What is tested.
+struct Kind {
+    name: &'static str,
+    /// Root devices of the process, or none for kinds that are made for each test.
+    roots: Vec<Device>,
+}
+
+/// What was asked for and can be tested here.
+fn kinds(device: &str) -> Vec<Kind> {
+    if device != "all" && !KINDS.contains(&device) {
         usage(&format!("unknown device \"{device}\""));
     }
     let present = Device::all().expect("devices can be listed");
-    let mut kinds = Vec::new();
-    for &kind in ALL.iter().filter(|kind| device == "all" || kind.name() == device) {
-        let roots: Vec<Device> = present.iter().filter(|device| device.backend() == kind).cloned().collect();
-        if kind == BackendKind::Simulated || !roots.is_empty() {
-            kinds.push((kind, roots));
-        }
-    }
-    kinds
+    let asked_for = KINDS.into_iter().filter(|name| device == "all" || *name == device);
+    let kinds = asked_for.map(|name| {
+        let roots = present.iter().filter(|device| device.backend().name() == name).cloned().collect();
+        Kind { name, roots }
+    });
+    kinds.filter(|kind| [SIMULATED, APART].contains(&kind.name) || !kind.roots.is_empty()).collect()
 }
 
 /// Runs the tests that the command line selects.
@@ -206,17 +253,18 @@ pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
     }
     let current = watch();
     let (mut n_passed, mut n_failed, mut n_skipped) = (0, 0, 0);
-    for (kind, roots) in &kinds {
+    for kind in &kinds {
+        let device = kind.name;
         for (area, tests) in areas {
             for test in *tests {
                 let name = format!("{area}::{}", test.name);
                 if !arguments.selects(&name) {
                     continue;
                 }
-                print!("{kind} {name} ... ");
+                print!("{device} {name} ... ");
                 let _ = std::io::stdout().flush();
-                *lock(&current) = Some((format!("{kind} {name}"), Instant::now()));
-                let outcome = run(test, || Env::new(*kind, roots.clone(), arguments.seed), &panics);
+                *lock(&current) = Some((format!("{device} {name}"), Instant::now()));
+                let outcome = run(test, || Env::new(kind, arguments.seed), &panics);
                 *lock(&current) = None;
                 match outcome {
                     Outcome::Passed => {
@@ -230,7 +278,7 @@ pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
                     Outcome::Failed(messages) => {
                         println!("FAILED");
                         for message in messages {
-                            println!("    {kind} {name}: {message}");
+                            println!("    {device} {name}: {message}");
                         }
                         n_failed += 1;
                     }

@@ -52,9 +52,10 @@ fn check_page_range<const D: usize>(
     write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
     let (since, ()) = counted(|| touch_range(&env.queue(), &buffer, offset, range).wait().unwrap());
     let expected = elements_in_pages(extent, page, offset, range);
-    assert_eq!(since.transferred_bytes(), 4 * expected, "{extent:?} {page:?} {offset:?} {range:?}");
+    let hops = env.hops(env.other_device(), env.device());
+    assert_eq!(since.transferred_bytes(), 4 * expected * hops, "{extent:?} {page:?} {offset:?} {range:?}");
     // A box of pages is one copy.
-    assert_eq!(since.transfers(), u64::from(expected > 0), "{extent:?} {page:?} {offset:?} {range:?}");
+    assert_eq!(since.transfers(), u64::from(expected > 0) * hops, "{extent:?} {page:?} {offset:?} {range:?}");
 }
 
 fn the_page_range_in_one_dimension_is_every_page_touched(env: &Env) {
@@ -136,10 +137,14 @@ fn each_page_has_a_state_of_its_own_on_each_device(env: &Env) {
             assert_eq!(since.transfers(), 0, "page {page} on device {i}");
         }
     }
+    let [a, b, c] = env.devices() else { unreachable!() };
+    // Of each page, to the devices that did not write it.
+    let hops = [env.hops_in_turn(a, [b, c]), env.hops_in_turn(b, [a, c]), env.hops_in_turn(c, [a, b])];
     for (i, queue) in queues.iter().enumerate() {
         for page in (0..3).filter(|&page| page != i) {
             let (since, ()) = counted(|| touch_range(queue, &buffer, 4 * page, 4).wait().unwrap());
-            assert_eq!((since.transfers(), since.transferred_bytes()), (1, 16), "page {page} on device {i}");
+            let hops = hops[page][i - usize::from(i > page)];
+            assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 16 * hops), "page {page} on device {i}");
         }
     }
     let expected: Vec<i32> = (0..16).map(|i| if i < 12 { i + 100 * (i / 4 + 1) } else { i }).collect();
@@ -154,7 +159,8 @@ fn a_write_to_a_page_moves_that_page_only(env: &Env) {
     let (since, ()) = counted(|| touch_range(&env.queue(), &buffer, [0, 0], [4, 8]).wait().unwrap());
     assert_eq!(since.transfers(), 0);
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 4 * 8));
+    let hops = env.hops(env.other_device(), env.device());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 4 * 8 * hops));
     let mut expected = iota(64);
     expected[41..43].fill(-1);
     assert_eq!(read_on(&env.queue(), &buffer), expected);
@@ -166,7 +172,8 @@ fn a_write_across_a_page_border_moves_both_pages(env: &Env) {
     touch(&env.other_queue(), &buffer);
     update_range(&env.other_queue(), &buffer, 3, 2, |x| -x).wait().unwrap();
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 32));
+    let hops = env.hops(env.other_device(), env.device());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 32 * hops));
 }
 
 fn adjacent_outdated_pages_are_moved_by_one_copy(env: &Env) {
@@ -176,7 +183,8 @@ fn adjacent_outdated_pages_are_moved_by_one_copy(env: &Env) {
         update_range(&env.other_queue(), &buffer, 4 * page, 4, move |_| page as i32);
     }
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-    assert_eq!((since.transfers(), since.transferred_bytes()), (1, 256));
+    let hops = env.hops(env.other_device(), env.device());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 256 * hops));
     assert_eq!(read_on(&env.queue(), &buffer), (0..64).map(|i| i / 4).collect::<Vec<_>>());
 }
 
@@ -189,8 +197,10 @@ fn adjacent_outdated_pages_of_a_plane_are_moved_by_one_copy(env: &Env) {
             update_range(&env.other_queue(), &buffer, [2 * y, 2 * x], [2, 2], |x| x + 1).wait().unwrap();
         }
         let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-        assert_eq!(since.transferred_bytes(), 16 * pages.len() as u64);
-        since.transfers()
+        let hops = env.hops(env.other_device(), env.device());
+        assert_eq!(since.transferred_bytes(), 16 * pages.len() as u64 * hops);
+        assert!(since.transfers().is_multiple_of(hops));
+        since.transfers() / hops
     };
     // A row, a column and a block of pages.
     assert_eq!(rewrite(&[[1, 0], [1, 1], [1, 2], [1, 3]]), 1);
@@ -211,7 +221,8 @@ fn outdated_pages_with_gaps_are_moved_by_one_copy_each_run(env: &Env) {
         update_range(&env.other_queue(), &buffer, 4 * page, 4, |x| -x).wait().unwrap();
     }
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-    assert_eq!((since.transfers(), since.transferred_bytes()), (3, 6 * 16));
+    let hops = env.hops(env.other_device(), env.device());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (3 * hops, 6 * 16 * hops));
     let expected =
         iota(64).iter().map(|&x| if [1, 3, 4, 8, 9, 10].contains(&(x / 4)) { -x } else { x }).collect::<Vec<_>>();
     assert_eq!(read_on(&env.queue(), &buffer), expected);
@@ -222,7 +233,8 @@ fn pages_with_different_sources_are_fetched_from_each(env: &Env) {
     update_range(&env.other_queue(), &buffer, 0, 8, |_| 1);
     update_range(&env.third_queue(), &buffer, 8, 8, |_| 2);
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
-    assert_eq!((since.transfers(), since.transferred_bytes()), (2, 64));
+    let hops = env.hops(env.other_device(), env.device()) + env.hops(env.third_device(), env.device());
+    assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 32 * hops));
     assert_eq!(read_on(&env.queue(), &buffer), [[1; 8], [2; 8]].concat());
 }
 
@@ -243,7 +255,7 @@ fn reinterpreted_access_moves_every_byte_it_needs(env: &Env) {
             .map(|i| ((offset[0] + i / range[1]) * 4 + offset[1] + i % range[1]) as i32)
             .collect();
         assert_eq!(seen.to_vec().unwrap(), expected);
-        let least = 4 * expected.len() as u64;
-        assert!((least..=128).contains(&since.transferred_bytes()), "{offset:?} {range:?}");
+        let (least, hops) = (4 * expected.len() as u64, env.hops(env.other_device(), env.device()));
+        assert!((least * hops..=128 * hops).contains(&since.transferred_bytes()), "{offset:?} {range:?}");
     }
 }
