@@ -3,6 +3,8 @@
 //! All crates are packaged in one call: cargo then resolves the dependencies among them, none of which the registry has,
 //! from the packages themselves.
 
+use std::path::{Path, PathBuf};
+
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
@@ -22,6 +24,10 @@ pub(crate) fn verified(workspace: &Workspace) -> Result<Outcome> {
 }
 
 fn package(workspace: &Workspace, options: &[&str]) -> Result<Outcome> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    if let Some(home) = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))) {
+        forget_earlier_packages(&home.join("registry"), workspace)?;
+    }
     let mut command = cargo(workspace);
     command.args(["package", "--workspace", "--allow-dirty"]).args(options);
     for package in workspace.packages.iter().filter(|package| !package.publish) {
@@ -30,4 +36,34 @@ fn package(workspace: &Workspace, options: &[&str]) -> Result<Outcome> {
     process::run(&mut command)?;
     let published = workspace.packages.iter().filter(|package| package.publish).count();
     Ok(Outcome::Passed(format!("{published} packages")))
+}
+
+/// Removes what cargo kept of our crates from earlier calls. It resolves the crates from a registry in the target folder, and unpacks
+/// them once per path of that folder and version: a later call with the same path and version would be given the old sources.
+fn forget_earlier_packages(registry: &Path, workspace: &Workspace) -> Result<()> {
+    for kind in ["src", "cache"] {
+        // Registries without a host, such as the one in the target folder, have a name that begins so.
+        let folders = entries(&registry.join(kind)).into_iter().filter(|folder| file_name(folder).starts_with('-'));
+        for path in folders.flat_map(|folder| entries(&folder)) {
+            let is_ours = workspace.packages.iter().any(|package| {
+                let rest = file_name(&path).strip_prefix(&format!("{}-", package.name)).map(str::to_owned);
+                rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+            });
+            if is_ours {
+                let removed = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+                removed.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a folder; none if it cannot be read.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

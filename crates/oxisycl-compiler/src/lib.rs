@@ -1,8 +1,8 @@
 //! The device compiler: from the bitcode of ordinary Rust crates to device images.
 //!
 //! Input is the un-optimised bitcode that a second run of rustc made of a program's crates, and the standard library's own. The compiler
-//! finds the kernels in it ([`stage::kernels`]), takes what they reach and leaves the rest, turns host code into device code
-//! ([`stage`]), and has the toolchain's own LLVM optimise it and generate code for a target ([`target`]).
+//! finds the kernels in it (`stage::kernels`), takes what they reach and leaves the rest, turns host code into device code
+//! (`stage`), and has the toolchain's own LLVM optimise it and generate code for a target (`target`).
 //!
 //! Invariants:
 //! - The same input gives the same bytes: nothing depends on addresses, time or the order of hash maps.

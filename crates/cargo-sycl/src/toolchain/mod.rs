@@ -1,7 +1,7 @@
 //! Which Rust toolchains can be device compilers.
 //!
 //! The compiler knows things about rustc that no promise covers: how panics are called, what a `TypeId` looks like in bitcode, which
-//! LLVM reads it. Versions that were tested are listed; any other one has to pass the [`probe`] before its first build, and is remembered.
+//! LLVM reads it. Versions that were tested are listed; any other one has to pass the [`mod@probe`] before its first build, and is remembered.
 
 mod probe;
 

@@ -1,0 +1,280 @@
+//! What a GPU does through OxiSYCL, beside the same work in CUDA C++ in the same run:
+//! `cargo sycl bench -p oxisycl --bench gpu -- --reference PROGRAM [--json FILE]`, where PROGRAM is `reference.cu` beside this file,
+//! built with `nvcc -O3`. Without a reference only our own figures are printed.
+//!
+//! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code on
+//! accessors with the group size that the backend chooses. Results are checked before they are timed.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use oxisycl::prelude::*;
+use oxisycl::{BackendKind, Result};
+
+const N: usize = 1 << 27;
+const BODIES: usize = 65_536;
+const LAUNCHES: usize = 20_000;
+const COPY: usize = 64 << 20;
+
+/// A case: its name, unit, whether more is better, and the least (or greatest) ratio to the reference.
+const CASES: &[(&str, &str, bool, f64)] = &[
+    ("gpu.stream.copy", "GB/s", true, 0.99),
+    ("gpu.stream.mul", "GB/s", true, 0.99),
+    ("gpu.stream.add", "GB/s", true, 0.99),
+    ("gpu.stream.triad", "GB/s", true, 0.99),
+    ("gpu.nbody", "G/s", true, 0.97),
+    ("gpu.launch", "us", false, 1.25),
+    ("gpu.launch.out_of_order", "us", false, 1.5),
+    ("gpu.chain", "us", false, 1.5),
+    ("gpu.latency", "us", false, 1.3),
+    ("gpu.copy.to_device", "GB/s", true, 0.95),
+    ("gpu.copy.to_host", "GB/s", true, 0.95),
+];
+
+fn main() -> ExitCode {
+    let mut reference = None;
+    let mut json = None;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // Cargo says so to every benchmark.
+            "--bench" => {}
+            "--reference" => reference = arguments.next(),
+            "--json" => json = arguments.next(),
+            other => {
+                eprintln!("gpu: unexpected argument {other}; arguments: [--reference PROGRAM] [--json FILE]");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    match run(reference.as_deref(), json.as_deref()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("gpu: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every bar holds.
+fn run(reference: Option<&str>, json: Option<&str>) -> std::result::Result<bool, Box<dyn std::error::Error>> {
+    let devices: Vec<Device> = Device::all()?;
+    let Some(device) = devices.iter().find(|device| device.backend() == BackendKind::Cuda) else {
+        println!("no CUDA device: nothing is measured");
+        return Ok(true);
+    };
+    println!("{}", device.name());
+    let theirs = reference.map(figures_of).transpose()?.unwrap_or_default();
+    let ours = measure(device)?;
+    let mut all_hold = true;
+    let mut lines = Vec::new();
+    for &(name, unit, more_is_better, bar) in CASES {
+        let value = ours[name];
+        // What the reference has no loop of its own for is compared with its bare launches.
+        let peer =
+            theirs.get(name).or_else(|| theirs.get("gpu.launch").filter(|_| unit == "us" && name != "gpu.latency"));
+        let Some(peer) = peer else {
+            println!("{name:26} {value:9.3} {unit}");
+            continue;
+        };
+        let ratio = value / peer;
+        let holds = if more_is_better { ratio >= bar } else { ratio <= bar };
+        all_hold &= holds;
+        let sign = if more_is_better { ">=" } else { "<=" };
+        let verdict = if holds { "holds" } else { "MISSED" };
+        println!("{name:26} {value:9.3} {unit:5} CUDA C++ {peer:9.3}  ratio {ratio:.3}  bar {sign} {bar}  {verdict}");
+        lines.push(format!(
+            "{{\"name\": \"{name}\", \"unit\": \"{unit}\", \"ours\": {value}, \"peer\": {peer}, \"holds\": {holds}}}"
+        ));
+    }
+    if let Some(file) = json {
+        std::fs::write(file, format!("[\n  {}\n]\n", lines.join(",\n  ")))?;
+    }
+    Ok(all_hold)
+}
+
+/// Runs the reference and reads its lines.
+fn figures_of(program: &str) -> std::result::Result<BTreeMap<String, f64>, Box<dyn std::error::Error>> {
+    let output = Command::new(program).output()?;
+    if !output.status.success() {
+        return Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let mut figures = BTreeMap::new();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        let (name, value) = line.split_once(' ').ok_or("a line of the reference without a value")?;
+        figures.insert(name.to_owned(), value.trim().parse()?);
+    }
+    Ok(figures)
+}
+
+/// The best time of several runs in seconds, after one that warms up.
+fn best_of(repetitions: usize, mut run: impl FnMut() -> Result) -> Result<f64> {
+    run()?;
+    let mut best = f64::INFINITY;
+    for _ in 0..repetitions {
+        let start = Instant::now();
+        run()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+fn measure(device: &Device) -> Result<BTreeMap<&'static str, f64>> {
+    let mut figures = BTreeMap::new();
+    stream(device, &mut figures)?;
+    figures.insert("gpu.nbody", nbody(device)?);
+    launches(device, &mut figures)?;
+    copies(device, &mut figures)?;
+    Ok(figures)
+}
+
+fn stream(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+    let queue = Queue::builder().device(device).in_order().build()?;
+    let [a, b, c] = [0.1, 0.2, 0.0].map(|value: f64| -> Result<_> {
+        let buffer = Buffer::<f64, 1>::uninit(N)?;
+        queue.submit(|cg| {
+            let data = cg.access(&buffer, Write.no_init());
+            cg.fill(data, value)
+        })?;
+        Ok(buffer)
+    });
+    let (a, b, c) = (a?, b?, c?);
+    let s = 0.4;
+    let gigabytes = (N * size_of::<f64>()) as f64 / 1e9;
+    let copy = || -> Result {
+        let kernel = queue.submit(|cg| {
+            let (a, c) = (cg.access(&a, Read), cg.access(&c, Write.no_init()));
+            cg.parallel_for(N, move |item| c.set(item, a.get(item)))
+        });
+        kernel?.wait()
+    };
+    let mul = || -> Result {
+        let kernel = queue.submit(|cg| {
+            let (b, c) = (cg.access(&b, Write.no_init()), cg.access(&c, Read));
+            cg.parallel_for(N, move |item| b.set(item, s * c.get(item)))
+        });
+        kernel?.wait()
+    };
+    let add = || -> Result {
+        let kernel = queue.submit(|cg| {
+            let (a, b, c) = (cg.access(&a, Read), cg.access(&b, Read), cg.access(&c, Write.no_init()));
+            cg.parallel_for(N, move |item| c.set(item, a.get(item) + b.get(item)))
+        });
+        kernel?.wait()
+    };
+    let triad = || -> Result {
+        let kernel = queue.submit(|cg| {
+            let (a, b, c) = (cg.access(&a, Write.no_init()), cg.access(&b, Read), cg.access(&c, Read));
+            cg.parallel_for(N, move |item| a.set(item, b.get(item) + s * c.get(item)))
+        });
+        kernel?.wait()
+    };
+    copy()?;
+    mul()?;
+    add()?;
+    triad()?;
+    let expected = s * 0.1 + s * (0.1 + s * 0.1);
+    let first = a.to_vec()?;
+    assert!(first.iter().all(|&x| (x - expected).abs() < 1e-12), "the stream kernels agree with plain Rust");
+    figures.insert("gpu.stream.copy", 2.0 * gigabytes / best_of(50, copy)?);
+    figures.insert("gpu.stream.mul", 2.0 * gigabytes / best_of(50, mul)?);
+    figures.insert("gpu.stream.add", 3.0 * gigabytes / best_of(50, add)?);
+    figures.insert("gpu.stream.triad", 3.0 * gigabytes / best_of(50, triad)?);
+    Ok(())
+}
+
+/// Interactions in 10^9 per second.
+fn nbody(device: &Device) -> Result<f64> {
+    let queue = Queue::builder().device(device).in_order().build()?;
+    let place = |i: usize| (i * 7919 % 1000) as f32 * 0.001;
+    let start: Vec<[f32; 4]> = (0..BODIES).map(|i| [place(i), place(i + 1), place(i + 2), 1.0]).collect();
+    let bodies = Buffer::from_vec(start.clone(), BODIES)?;
+    let forces = Buffer::<[f32; 4], 1>::uninit(BODIES)?;
+    let run = || -> Result {
+        let kernel = queue.submit(|cg| {
+            let (bodies, forces) = (cg.access(&bodies, Read), cg.access(&forces, Write.no_init()));
+            cg.parallel_for(BODIES, move |item| {
+                let view = bodies.view(item);
+                let own = bodies.get(item);
+                let mut force = [0.0f32; 4];
+                for other in view.iter() {
+                    let d = [other[0] - own[0], other[1] - own[1], other[2] - own[2]];
+                    let distance = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 1e-6;
+                    let r = 1.0 / distance.sqrt();
+                    let f = other[3] * r * r * r;
+                    force[0] += f * d[0];
+                    force[1] += f * d[1];
+                    force[2] += f * d[2];
+                }
+                forces.set(item, force);
+            })
+        });
+        kernel?.wait()
+    };
+    let time = best_of(10, run)?;
+    // Aligned and four times as wide loads are the compiler's business; that the sum is right is ours.
+    let got = forces.to_vec()?;
+    for i in [0, 1, BODIES - 1] {
+        let mut x = 0.0f64;
+        for other in &start {
+            let d: [f64; 3] = std::array::from_fn(|k| f64::from(other[k]) - f64::from(start[i][k]));
+            let distance = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 1e-6;
+            x += d[0] / (distance * distance.sqrt());
+        }
+        let error = (f64::from(got[i][0]) - x).abs() / x.abs().max(1.0);
+        assert!(error < 1e-2, "body {i}: {} on the device, {x} in plain Rust", got[i][0]);
+    }
+    Ok((BODIES * BODIES) as f64 / time / 1e9)
+}
+
+/// Microseconds of a launch.
+fn launches(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+    let in_order = Queue::builder().device(device).in_order().build()?;
+    let out_of_order = Queue::builder().device(device).build()?;
+    let empty = |queue: &Queue| {
+        best_of(10, || {
+            for _ in 0..LAUNCHES {
+                queue.single_task(|_| {})?;
+            }
+            queue.wait()
+        })
+    };
+    figures.insert("gpu.launch", empty(&in_order)? / LAUNCHES as f64 * 1e6);
+    figures.insert("gpu.launch.out_of_order", empty(&out_of_order)? / LAUNCHES as f64 * 1e6);
+    let counter = Buffer::from_vec(vec![0u64], 1)?;
+    let chain = best_of(10, || {
+        for _ in 0..LAUNCHES {
+            out_of_order.submit(|cg| {
+                let counter = cg.access(&counter, ReadWrite);
+                cg.parallel_for(1, move |item| counter.update(item, |x| x + 1))
+            })?;
+        }
+        out_of_order.wait()
+    })?;
+    assert_eq!(counter.to_vec()?, [11 * LAUNCHES as u64]);
+    figures.insert("gpu.chain", chain / LAUNCHES as f64 * 1e6);
+    let latency = best_of(10, || {
+        for _ in 0..1000 {
+            in_order.single_task(|_| {})?.wait()?;
+        }
+        Ok(())
+    })?;
+    figures.insert("gpu.latency", latency / 1000.0 * 1e6);
+    Ok(())
+}
+
+/// Gigabytes per second between host allocations of ours and the device.
+fn copies(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+    let queue = Queue::builder().device(device).in_order().build()?;
+    let host = queue.malloc_host::<u8>(COPY)?;
+    let memory = queue.malloc_device::<u8>(COPY)?;
+    let copy = |target: *mut u8, source: *const u8| {
+        // SAFETY: both allocations are that large, live to the end of this function, and nothing else uses them.
+        best_of(20, || unsafe { queue.memcpy(target, source, COPY) }?.wait())
+    };
+    figures.insert("gpu.copy.to_device", COPY as f64 / copy(memory.as_ptr(), host.as_ptr())? / 1e9);
+    figures.insert("gpu.copy.to_host", COPY as f64 / copy(host.as_ptr(), memory.as_ptr())? / 1e9);
+    Ok(())
+}
