@@ -1,7 +1,7 @@
 //! The thread that tells completions.
 //!
 //! It looks at all streams in turn, and naps between two looks for a time that grows with how long nothing has happened: a command
-//! is told at most an eighth of its own duration late, or half a millisecond. While work is being submitted it looks less often, since
+//! is told at most a sixty-fourth of its own duration late, or half a millisecond. While work is being submitted it looks less often, since
 //! that costs those who submit; a thread that has to wait for longer than a few microseconds ends such a nap. The completer never waits
 //! for one stream alone.
 
@@ -45,7 +45,7 @@ pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
             if is_fed {
                 worker.nap(BUSY_NAP);
             } else if has_tasks || idle < LINGER {
-                std::thread::sleep((idle / 8).clamp(SHORTEST_NAP, LONGEST_NAP));
+                std::thread::sleep((idle / 64).clamp(SHORTEST_NAP, LONGEST_NAP));
             } else {
                 worker.sleep(|| weak.upgrade().is_none_or(|core| core.has_tasks()));
                 last_progress = Instant::now();

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue,
@@ -235,6 +236,11 @@ impl Queue for CudaQueue {
             core.completer().hurry();
         }
         false
+    }
+
+    fn patience(&self) -> Duration {
+        // The completer naps between its looks; a wait as long as a large kernel would end late by some percent of it.
+        Duration::from_millis(2)
     }
 
     fn native(&self) -> Option<&dyn Any> {

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{BackendError, Command, CommandFailure};
 
@@ -113,6 +114,12 @@ pub trait Queue: Send + Sync {
     /// device's own threads can step back; the wait ends when the guard is dropped. `None` where helping does nothing.
     fn begin_help(&self) -> Option<Box<dyn Any>> {
         None
+    }
+
+    /// For how long a waiting thread should call [`help`](Self::help) in vain before it sleeps. Long where nothing else tells soon that
+    /// a command has ended.
+    fn patience(&self) -> Duration {
+        Duration::from_micros(20)
     }
 
     /// The backend's own object, for the backend's interop functions.

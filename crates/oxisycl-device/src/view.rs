@@ -182,6 +182,24 @@ impl<'k, T, const D: usize> IntoIterator for View<'k, T, D> {
     }
 }
 
+impl<'k, T, const D: usize> View<'k, T, D> {
+    /// The element at `index`.
+    ///
+    /// # Safety
+    /// The index is inside the range.
+    #[inline(always)]
+    unsafe fn at_inside(self, index: [usize; D]) -> &'k T {
+        let pointer = self.first.wrapping_add(position(index, self.pitch));
+        // Device code is captured where the compiler does not yet say that references are not null, and an iterator's end is told by null.
+        if pointer.is_null() {
+            // SAFETY: an element of an allocation.
+            unsafe { core::hint::unreachable_unchecked() }
+        }
+        // SAFETY: by contract it is an element of the range, which is valid and not written for `'k`.
+        unsafe { &*pointer }
+    }
+}
+
 /// Iterator over a [`View`] in row-major order.
 pub struct ViewIter<'k, T, const D: usize> {
     view: View<'k, T, D>,
@@ -199,7 +217,12 @@ impl<'k, T, const D: usize> Iterator for ViewIter<'k, T, D> {
             return None;
         }
         self.left -= 1;
-        let element = self.view.at(self.index);
+        // SAFETY: positions are inside the range as long as elements are left.
+        let element = unsafe { self.view.at_inside(self.index) };
+        if D == 1 {
+            self.index[0] += 1;
+            return Some(element);
+        }
         for d in (0..D).rev() {
             self.index[d] += 1;
             if self.index[d] < self.view.range[d] {
@@ -222,7 +245,8 @@ impl<'k, T, const D: usize> DoubleEndedIterator for ViewIter<'k, T, D> {
             return None;
         }
         self.left -= 1;
-        let element = self.view.at(self.last);
+        // SAFETY: as above.
+        let element = unsafe { self.view.at_inside(self.last) };
         for d in (0..D).rev() {
             if self.last[d] > 0 {
                 self.last[d] -= 1;

@@ -12,7 +12,7 @@ use super::node::{Node, NodeKind, QueueShared};
 use super::{EpochSignal, current_host_task, report};
 use crate::{Error, Result};
 
-/// How long a waiting thread spins before it sleeps.
+/// How long a thread that waits for no queue spins before it sleeps.
 const SPIN_TIME: Duration = Duration::from_micros(20);
 /// How often a sleeping thread looks again whether its wait can end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -139,6 +139,7 @@ fn wait_until(
         return Err(error);
     }
     let _helping = queue.and_then(Queue::begin_help);
+    let patience = queue.map_or(SPIN_TIME, Queue::patience);
     let began = Instant::now();
     let mut next_stall = STALL_INTERVAL;
     loop {
@@ -154,7 +155,7 @@ fn wait_until(
             }
             std::hint::spin_loop();
             n_spins += 1;
-            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > SPIN_TIME {
+            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > patience {
                 break;
             }
         }
