@@ -17,7 +17,8 @@ pub(super) enum Way {
 }
 
 /// The ways that the device under test knows: every device can be waited for by a host task, and where kernels run on the CPU,
-/// one of them can be kept from ending.
+/// one of them can be kept from ending. A kernel that spins on a GPU does not do: its driver waits for running kernels to free memory,
+/// such as that of the test before, and other calls may wait for that meanwhile.
 pub(super) fn ways(env: &Env) -> &'static [Way] {
     if env.is_host() || env.control().is_some() { &[Way::HostTask, Way::Device] } else { &[Way::HostTask] }
 }
