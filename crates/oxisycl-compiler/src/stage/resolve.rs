@@ -45,9 +45,10 @@ pub(crate) fn link_missing(
     Ok(!needed.is_empty())
 }
 
-/// Whether the function formats a value.
+/// Whether the function formats a value. Those of references only pass on to another one, and tell by that what is printed.
 fn formats(symbol: &str) -> bool {
-    path(symbol).contains("core::fmt::")
+    let path = path(symbol);
+    path.contains("core::fmt::") && !path.starts_with("<&")
 }
 
 /// Takes the bodies of formatting functions of the standard library away: they would be linked with whatever else its module defines.
@@ -61,5 +62,17 @@ fn declare_formatting(module: &Module<'_>) {
             function.delete_function();
             declaration.set_name(&name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formatting_waits_and_references_to_it_do_not() {
+        assert!(formats("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt"));
+        assert!(!formats("_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E"));
+        assert!(!formats("memcpy"));
     }
 }

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::Toolchain;
 use crate::library::read;
 
 fn bitcode(mangling: &str) -> Vec<u8> {
-    let folder = std::env::temp_dir().join(format!("oxisycl-kernels-{}-{mangling}", std::process::id()));
+    static N_CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = N_CALLS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("oxisycl-kernels-{}-{call}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (source, output) = (folder.join("launches.rs"), folder.join("launches.bc"));
     std::fs::write(&source, include_str!("launches.rs")).expect("a source");
