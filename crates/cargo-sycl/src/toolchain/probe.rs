@@ -1,7 +1,7 @@
 //! A small program that is compiled as users' programs are, and whose kernels are known.
 //!
 //! It is one file that stands for the device library and a program at once. Finds out whether the compiler still recognises kernels,
-//! the bytes of a `TypeId`, and panics with their messages. Does not run a kernel.
+//! the bytes of a `TypeId`, captured addresses, and panics with their messages. Does not run a kernel.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oxisycl_compiler::Toolchain;
-use oxisycl_image::{DeviceImage, Form};
+use oxisycl_image::{DeviceImage, Form, UnsupportedKernel};
 
 use crate::compile::{self, Request};
 use crate::failure::{Failure, Result};
@@ -50,7 +50,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         folder: folder.0.clone(),
     };
     let outcome = compile::run_uncached(&request)?;
-    let image = outcome.image.ok_or_else(|| Failure::new("no kernel was found in a program with two"))?;
+    let image = outcome.image.ok_or_else(|| Failure::new("no kernel was found in a program with three"))?;
     compare(&image, &type_ids)
 }
 
@@ -58,6 +58,13 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
 fn compare(image: &DeviceImage, type_ids: &str) -> Result<()> {
     for line in type_ids.lines() {
         let (name, id) = line.split_once(' ').ok_or_else(|| Failure::new("the probe says nothing of its kernels"))?;
+        if name.ends_with("Borrowed") {
+            let is_refused = |kernel: &UnsupportedKernel| kernel.type_name == name && kernel.reason.contains("capture");
+            if !image.unsupported.iter().any(is_refused) {
+                return Err(Failure::new("captured addresses of the host are not recognised"));
+            }
+            continue;
+        }
         let Some(kernel) = image.kernels.iter().find(|kernel| kernel.type_name == name) else {
             let reason = image.unsupported.iter().find(|kernel| kernel.type_name == name).map(|kernel| &*kernel.reason);
             return Err(Failure::new(format!("no code for kernel {name}: {}", reason.unwrap_or("it was not found"))));
@@ -153,6 +160,9 @@ mod tests {
         fails(image(|kernel| kernel.type_name = "Other".to_owned()), "not found");
         fails(image(|kernel| kernel.parameters.size = 8), "described wrongly");
         fails(image(|kernel| kernel.may_panic = true), "panics are not recognised");
+        let borrowed = format!("Borrowed {}", "ab".repeat(16));
+        let error = compare(&image(|_| {}), &borrowed).unwrap_err().to_string();
+        assert!(error.contains("captured addresses"), "{error}");
         fails(image(|kernel| kernel.symbol = "k_other".to_owned()), "not in the code");
     }
 }
