@@ -9,19 +9,7 @@ use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, FinalData};
 
-use support::{Gate, in_order, refused, simulated, watchdog};
-
-fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
-}
-
-fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
-    let submitted = queue.submit(|cg| {
-        let data = cg.access(buffer, ReadWrite);
-        cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
-    });
-    submitted.unwrap()
-}
+use support::{Gate, add_one, filled, in_order, refused, simulated, watchdog};
 
 #[test]
 fn a_second_host_accessor_of_a_thread_that_the_first_blocks_is_refused() {

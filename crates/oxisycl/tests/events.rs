@@ -7,19 +7,7 @@ use std::time::Duration;
 use oxisycl::EventStatus;
 use oxisycl::prelude::*;
 
-use support::{Gate, block_on, refused, simulated, watchdog};
-
-fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
-}
-
-fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
-    let submitted = queue.submit(|cg| {
-        let data = cg.access(buffer, ReadWrite);
-        cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
-    });
-    submitted.unwrap()
-}
+use support::{Gate, add_one, block_on, filled, refused, simulated, watchdog};
 
 #[test]
 fn a_default_event_is_complete_without_dependencies() {

@@ -7,19 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl::prelude::*;
 
-use support::{Gate, eventually, in_order, refused, simulated, watchdog};
-
-fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
-}
-
-fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
-    let submitted = queue.submit(|cg| {
-        let data = cg.access(buffer, ReadWrite);
-        cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
-    });
-    submitted.unwrap()
-}
+use support::{Gate, add_one, eventually, filled, in_order, refused, simulated, watchdog};
 
 #[test]
 fn a_dropped_queue_event_or_context_neither_waits_nor_cancels() {

@@ -12,7 +12,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use oxisycl::simulated::{SimulatedConfig, SimulatedControl, Simulator};
-use oxisycl::{Device, Error, ErrorCode, Queue, Result};
+use oxisycl::{Buffer, Device, Error, ErrorCode, Event, Queue, ReadWrite, Result};
 
 /// Ends the process if the test that holds it takes longer than a minute: a hang is a failure, not a wait.
 pub(crate) struct Watchdog {
@@ -153,4 +153,18 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Pending => std::thread::park(),
         }
     }
+}
+
+/// A buffer of sevens.
+pub(crate) fn filled(n_elements: usize) -> Buffer<i32, 1> {
+    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+}
+
+/// Adds one to each element.
+pub(crate) fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
+    let submitted = queue.submit(|cg| {
+        let data = cg.access(buffer, ReadWrite);
+        cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
+    });
+    submitted.unwrap()
 }
