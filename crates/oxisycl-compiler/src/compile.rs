@@ -41,8 +41,6 @@ pub struct Request {
     pub target: ImageTarget,
     /// How.
     pub options: Options,
-    /// A folder that is the compiler's own, for what it knows of the toolchain.
-    pub cache: PathBuf,
 }
 
 /// What came out.
@@ -239,6 +237,7 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntr
         form: kernel.form,
         parameters: kernel.parameters,
         type_name: kernel.type_name,
+        // Not known: the place is an argument of the launch, and a kernel can be launched from several.
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         may_panic: findings.may_panic,

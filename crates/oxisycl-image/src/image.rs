@@ -34,7 +34,7 @@ pub struct KernelEntry {
     pub parameters: ParameterLayout,
     /// The compiler's name of the kernel's type, to be compared with the host's and for messages.
     pub type_name: String,
-    /// Where the user launched it.
+    /// Where the user launched it; without a file if the compiler does not know, as the device compiler today.
     pub location: SourceLocation,
     /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
     pub requirements: Vec<String>,

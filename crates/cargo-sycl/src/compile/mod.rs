@@ -128,13 +128,11 @@ impl Request {
     /// Compiles in this process.
     fn compile(&self) -> Result<Outcome> {
         let toolchain = Toolchain::of(&self.rustc)?;
-        let cache = PrivateFolder::of_user("std").map(|folder| folder.path().to_owned());
         let mut deferred = DeferredCrates::new(&self.deferred, &self.key);
         let request = oxisycl_compiler::Request {
             modules: self.modules.clone(),
             target: parse_target(&self.target)?,
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone() },
-            cache: cache.unwrap_or_else(|_| self.folder.clone()),
         };
         let compiled =
             oxisycl_compiler::compile_with(&toolchain, &request, &mut |symbol| Ok(deferred.provide(symbol)))?;

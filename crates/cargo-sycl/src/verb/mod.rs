@@ -30,7 +30,7 @@ As in cargo, with device code for each kernel:
   --targets LIST    What to compile kernels for, separated by commas [default: sm_70]
                     sm_70, sm_80, sm_90, ...: NVIDIA GPUs of that compute capability and later
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
-                    fast: also reassociation, reciprocals, no denormals, no NaN or infinity
+                    fast: also reassociation, reciprocals, no NaN or infinity
   --dump DIR        Write what the device compiler does, stage by stage
 
 About this machine and about programs:

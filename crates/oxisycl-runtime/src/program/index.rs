@@ -115,7 +115,10 @@ impl Index {
                 Entry::Unsupported(_) => None,
             });
             let (type_name, location) = match (supported, candidates.first()) {
-                (Some(kernel), _) => (kernel.type_name.clone(), Some(kernel.location.clone())),
+                (Some(kernel), _) => {
+                    let known = !kernel.location.file.is_empty();
+                    (kernel.type_name.clone(), known.then(|| kernel.location.clone()))
+                }
                 (None, Some(Candidate { image, entry: Entry::Unsupported(position), .. })) => {
                     (image.image.unsupported[*position].type_name.clone(), None)
                 }
