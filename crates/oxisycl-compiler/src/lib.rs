@@ -16,6 +16,7 @@ mod compile;
 mod error;
 mod library;
 mod llvm;
+mod program;
 mod registration;
 mod stage;
 mod symbols;

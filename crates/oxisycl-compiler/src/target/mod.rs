@@ -4,9 +4,9 @@ mod nvptx;
 
 use oxisycl_image::ImageTarget;
 
-use crate::CompileError;
-use crate::llvm::{Codegen, Machine, Module, Value};
+use crate::llvm::{Machine, Module, Value};
 use crate::stage::kernels::Kernel;
+use crate::{CompileError, Toolchain};
 
 pub(crate) use nvptx::Nvptx;
 
@@ -36,8 +36,8 @@ pub(crate) trait Target {
     /// After optimisation: what the code generator gets wrong or does not take.
     fn legalize(&self, module: &Module<'_>);
 
-    /// What code generation makes.
-    fn codegen(&self) -> Codegen;
+    /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
+    fn emit(&self, module: &Module<'_>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError>;
 }
 
 /// The target of an image.

@@ -1,10 +1,10 @@
 //! NVIDIA GPUs: PTX, which the driver compiles for the processor at hand.
 
-use crate::CompileError;
 use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
 use crate::stage::atomics::legalize_for_nvptx;
 use crate::stage::kernels::Kernel;
 use crate::target::Target;
+use crate::{CompileError, Toolchain};
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 /// The oldest processor with independent threads and with kernel parameters that need no copy.
@@ -108,7 +108,7 @@ impl Target for Nvptx {
         legalize_for_nvptx(module);
     }
 
-    fn codegen(&self) -> Codegen {
-        Codegen::Assembly
+    fn emit(&self, module: &Module<'_>, _toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+        self.machine.emit(module, Codegen::Assembly)
     }
 }

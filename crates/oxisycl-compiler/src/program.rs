@@ -1,0 +1,238 @@
+//! The module that becomes an image, step by step.
+//!
+//! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs stages, and
+//! keeps what later steps need of them. Invariant: between two steps the module is well formed.
+
+use std::path::Path;
+
+use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
+
+use crate::compile::{Options, Request};
+use crate::library::{Library, Provider, link_where_used, read};
+use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
+use crate::stage::resolve::Scope;
+use crate::stage::{builtins, float, kernels, legality, panics, resolve, sanitize};
+use crate::target::Target;
+use crate::{CompileError, Toolchain};
+
+const OPTIMISE: &str = "globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce";
+/// After panics were lowered: what only their messages needed is dead.
+const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+const TUNING: PassTuning = PassTuning::DEVICE;
+
+/// The kernels of a link unit, and the code that they reach.
+pub(crate) struct Program<'c, 'a> {
+    module: Module<'c>,
+    kernels: Vec<kernels::Kernel>,
+    library: Library<'a>,
+    target: &'a dyn Target,
+    image_target: &'a ImageTarget,
+    options: &'a Options,
+    /// The functions that a driver launches, in the order of `kernels`, once they were added.
+    functions: Vec<Value<'c>>,
+    /// Who called whom before anything was inlined.
+    calls: legality::Calls,
+    sites: panics::Sites,
+    /// How often code was linked to what was there.
+    round: u32,
+}
+
+/// Kernels with code, and those that the target cannot run.
+pub(crate) struct SortedOut<'c> {
+    functions: Vec<Value<'c>>,
+    entries: Vec<KernelEntry>,
+    unsupported: Vec<UnsupportedKernel>,
+}
+
+impl<'c, 'a> Program<'c, 'a> {
+    /// Finds the kernels, and links their entries.
+    pub(crate) fn gather(
+        context: &'c Context,
+        toolchain: &Toolchain,
+        request: &'a Request,
+        target: &'a dyn Target,
+        provider: &'a mut Provider<'a>,
+    ) -> Result<Self, CompileError> {
+        let layout = target.machine().data_layout();
+        let module = Module::empty(context, "program");
+        module.set_target(target.machine().triple(), &layout);
+        let mut found: Vec<kernels::Kernel> = Vec::new();
+        let mut library = Library::new(provider);
+        for path in &request.modules {
+            let bitcode = read(path)?;
+            let mut launches = false;
+            library.add_crate(context, path, bitcode.clone(), |symbol| launches |= kernels::is_description(symbol))?;
+            if !launches {
+                continue;
+            }
+            let unit = Module::from_bitcode(context, &bitcode, &path.display().to_string(), false)?;
+            let new = kernels::find(context, &bitcode, &unit)?;
+            link_where_used(&unit);
+            for kernel in &new {
+                let entry = unit.function(&kernel.entry).expect("the search has just named it");
+                entry.set_linkage(llvm::Linkage::EXTERNAL);
+            }
+            unit.set_target(target.machine().triple(), &layout);
+            module.link(unit)?;
+            found.extend(new);
+        }
+        library.set_archives(toolchain.standard_library()?);
+        found.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+        found.dedup();
+        let program = Self {
+            module,
+            kernels: found,
+            library,
+            target,
+            image_target: &request.target,
+            options: &request.options,
+            functions: Vec::new(),
+            calls: legality::Calls::default(),
+            sites: panics::Sites::default(),
+            round: 0,
+        };
+        program.dump("0-linked")?;
+        Ok(program)
+    }
+
+    pub(crate) fn has_no_kernels(&self) -> bool {
+        self.kernels.is_empty()
+    }
+
+    /// Turns host code into device code, and links what it refers to until nothing is missing that `scope` allows. Returns whether
+    /// there is code that was not there before.
+    pub(crate) fn link(&mut self, scope: Scope) -> Result<bool, CompileError> {
+        if self.round > 0 && !self.link_missing(scope)? {
+            return Ok(false);
+        }
+        let machine = Some(self.target.machine());
+        loop {
+            let module = &self.module;
+            builtins::replace(module, self.target.builtins())?;
+            float::replace_functions(module);
+            panics::hook(module);
+            let is_entry = |name: &str| self.kernels.iter().any(|kernel| kernel.entry == name);
+            let is_kernel = |name: &str| self.kernels.iter().any(|kernel| kernel.symbol == name);
+            sanitize::sanitize(module, &is_entry, &is_kernel);
+            sanitize::drop_library_checks(module);
+            module.run(sanitize::LOWER_INVOKES, machine, &TUNING)?;
+            sanitize::remove_personalities(module);
+            module.run("globaldce", machine, &TUNING)?;
+            if !self.link_missing(scope)? {
+                break;
+            }
+        }
+        self.round += 1;
+        self.module.verify("linking")?;
+        self.calls.add(&self.module);
+        float::apply_policy(&self.module, self.options.float);
+        self.dump(&format!("1-resolved-{}", self.round))?;
+        Ok(true)
+    }
+
+    fn link_missing(&mut self, scope: Scope) -> Result<bool, CompileError> {
+        resolve::link_missing(&self.module, &mut self.library, self.target.machine(), scope)
+    }
+
+    /// Makes the functions that a driver launches. From here on nothing else is visible from outside.
+    pub(crate) fn add_kernels(&mut self) -> Result<(), CompileError> {
+        for kernel in &self.kernels {
+            self.functions.push(self.target.add_kernel(&self.module, kernel)?);
+            let entry = self.module.function(&kernel.entry).expect("a kernel was made of it");
+            entry.set_linkage(Linkage::INTERNAL);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn optimise(&self) -> Result<(), CompileError> {
+        self.module.run(OPTIMISE, Some(self.target.machine()), &TUNING)?;
+        self.dump(&format!("2-optimised-{}", self.round))
+    }
+
+    /// Makes records of panics, and removes what only their messages needed.
+    pub(crate) fn lower_panics(&mut self) -> Result<(), CompileError> {
+        let Self { module, target, sites, .. } = self;
+        let launch = |builder: &Builder<'c>| builtins::launch(module, builder);
+        panics::lower(module, sites, &launch, &|builder| target.end_work_item(module, builder));
+        module.run(CLEAN_UP, Some(target.machine()), &TUNING)
+    }
+
+    /// Decides about each kernel, and deletes those that the target cannot run.
+    pub(crate) fn sort_out(&mut self, warnings: &mut Vec<String>) -> Result<SortedOut<'c>, CompileError> {
+        let mut sorted = SortedOut { functions: Vec::new(), entries: Vec::new(), unsupported: Vec::new() };
+        let is_ours = |name: &str| self.target.is_own_global(name);
+        let kernels = std::mem::take(&mut self.kernels);
+        for (kernel, function) in kernels.into_iter().zip(std::mem::take(&mut self.functions)) {
+            let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
+            let (size, limit) = (kernel.parameters.size, self.target.max_arguments());
+            if kernel.refused_captures.is_some() {
+                findings.unsupported.clone_from(&kernel.refused_captures);
+            } else if size > limit {
+                findings.unsupported = Some(format!("its captures are {size} bytes, the limit is {limit}"));
+            }
+            if let Some(reason) = findings.unsupported {
+                warnings.push(format!("kernel `{}` cannot run on {}: {reason}", kernel.type_name, self.image_target));
+                let kernels::Kernel { type_id, form, type_name, .. } = kernel;
+                sorted.unsupported.push(UnsupportedKernel { type_id, form, type_name, reason });
+                function.delete_function();
+            } else {
+                sorted.functions.push(function);
+                sorted.entries.push(entry_of(kernel, findings));
+            }
+        }
+        self.clean()?;
+        Ok(sorted)
+    }
+
+    /// Turns optimised code into code that the target's code generator takes.
+    pub(crate) fn legalize(&self, kernels: &SortedOut<'c>) -> Result<(), CompileError> {
+        builtins::lower_launch(&self.module, &kernels.functions, || self.target.launch_slot(&self.module));
+        self.target.legalize(&self.module);
+        self.clean()?;
+        self.module.verify("lowering")?;
+        self.dump("3-lowered")
+    }
+
+    /// Generates code. LLVM may end the process on code that it cannot handle.
+    pub(crate) fn emit(&self, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+        self.module.strip_debug_info();
+        self.target.emit(&self.module, toolchain)
+    }
+
+    pub(crate) fn into_image(self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {
+        let SortedOut { entries, unsupported, .. } = kernels;
+        let sites: Vec<PanicSite> = self.sites.list;
+        let (target, build_options) = (self.image_target.clone(), String::new());
+        DeviceImage { target, kernels: entries, build_options, unsupported, sites, code }
+    }
+
+    fn clean(&self) -> Result<(), CompileError> {
+        self.module.run("globaldce", Some(self.target.machine()), &TUNING)
+    }
+
+    fn dump(&self, stage: &str) -> Result<(), CompileError> {
+        dump(&self.module, self.options.dump.as_deref(), stage)
+    }
+}
+
+fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntry {
+    KernelEntry {
+        symbol: kernel.symbol,
+        type_id: kernel.type_id,
+        form: kernel.form,
+        parameters: kernel.parameters,
+        type_name: kernel.type_name,
+        // Not known: the place is an argument of the launch, and a kernel can be launched from several.
+        location: SourceLocation { file: String::new(), line: 1, column: 1 },
+        requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
+        may_panic: findings.may_panic,
+    }
+}
+
+/// Writes the module for people to read.
+fn dump(module: &Module<'_>, folder: Option<&Path>, stage: &str) -> Result<(), CompileError> {
+    let Some(folder) = folder else { return Ok(()) };
+    let path = folder.join(format!("{stage}.ll"));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, module.to_string()));
+    written.map_err(|error| CompileError::File { path, error })
+}
