@@ -11,13 +11,18 @@ use crate::compile::{Options, Request};
 use crate::library::{Library, Provider, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
-use crate::stage::{builtins, float, kernels, legality, panics, resolve, sanitize};
+use crate::stage::{builtins, conditions, float, kernels, legality, panics, resolve, sanitize};
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
 
-const OPTIMISE: &str = "globaldce,strip-nonlinetable-debuginfo,default<O3>,globaldce";
+/// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
+const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
+const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
+const OPTIMISE: &str = "default<O3>,globaldce";
 /// After panics were lowered: what only their messages needed is dead.
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+/// How often conditions are followed; more depth only costs speed.
+const MAX_NESTED_CONDITIONS: usize = 8;
 const TUNING: PassTuning = PassTuning::DEVICE;
 
 /// The kernels of a link unit, and the code that they reach.
@@ -145,7 +150,16 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 
     pub(crate) fn optimise(&self) -> Result<(), CompileError> {
-        self.module.run(OPTIMISE, Some(self.target.machine()), &TUNING)?;
+        let machine = Some(self.target.machine());
+        self.module.run(SIMPLIFY, machine, &TUNING)?;
+        // Inner conditions first: what encloses them becomes simple by that.
+        for _ in 0..MAX_NESTED_CONDITIONS {
+            if !conditions::follow_branches(&self.module) {
+                break;
+            }
+            self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
+        }
+        self.module.run(OPTIMISE, machine, &TUNING)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }
 

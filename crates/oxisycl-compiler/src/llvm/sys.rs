@@ -47,6 +47,7 @@ macro_rules! functions {
 
 functions! {
     LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
     LLVMContextCreate() -> *mut Context;
     LLVMContextDispose(*mut Context);
     LLVMContextSetDiagnosticHandler(*mut Context, Option<DiagnosticHandler>, *mut c_void);
@@ -137,6 +138,14 @@ functions! {
     LLVMGetNextBasicBlock(*mut BasicBlock) -> *mut BasicBlock;
     LLVMGetFirstInstruction(*mut BasicBlock) -> *mut Value;
     LLVMGetNextInstruction(*mut Value) -> *mut Value;
+    LLVMGetBasicBlockTerminator(*mut BasicBlock) -> *mut Value;
+    LLVMGetNumSuccessors(*mut Value) -> c_uint;
+    LLVMGetSuccessor(*mut Value, c_uint) -> *mut BasicBlock;
+    LLVMGetICmpPredicate(*mut Value) -> c_int;
+    LLVMCountIncoming(*mut Value) -> c_uint;
+    LLVMGetIncomingValue(*mut Value, c_uint) -> *mut Value;
+    LLVMGetIncomingBlock(*mut Value, c_uint) -> *mut BasicBlock;
+    LLVMAddIncoming(*mut Value, *mut *mut Value, *mut *mut BasicBlock, c_uint);
     LLVMGetInstructionOpcode(*mut Value) -> c_int;
     LLVMGetInstructionParent(*mut Value) -> *mut BasicBlock;
     LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
@@ -186,6 +195,8 @@ functions! {
     LLVMPositionBuilderBefore(*mut Builder, *mut Value);
     LLVMBuildRetVoid(*mut Builder) -> *mut Value;
     LLVMBuildRet(*mut Builder, *mut Value) -> *mut Value;
+    LLVMBuildPhi(*mut Builder, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildICmp(*mut Builder, c_int, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildUnreachable(*mut Builder) -> *mut Value;
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
     LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;

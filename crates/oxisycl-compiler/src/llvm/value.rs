@@ -35,10 +35,13 @@ pub(crate) struct Opcode(i32);
 
 impl Opcode {
     pub(crate) const RET: Self = Self(1);
+    pub(crate) const BRANCH: Self = Self(2);
     pub(crate) const INVOKE: Self = Self(5);
     pub(crate) const STORE: Self = Self(28);
     pub(crate) const GET_ELEMENT_PTR: Self = Self(29);
     pub(crate) const INT_TO_PTR: Self = Self(40);
+    pub(crate) const INTEGER_COMPARISON: Self = Self(42);
+    pub(crate) const PHI: Self = Self(44);
     pub(crate) const CALL: Self = Self(45);
     pub(crate) const FENCE: Self = Self(55);
     pub(crate) const ATOMIC_CMP_XCHG: Self = Self(56);
@@ -391,6 +394,24 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMInstructionEraseFromParent)(self.0) }
     }
 
+    /// The block that an instruction is in.
+    pub(crate) fn block(self) -> Block<'c> {
+        Block(unsafe { (ll().LLVMGetInstructionParent)(self.0) }, PhantomData)
+    }
+
+    /// The predicate of a comparison of integers or pointers; the numbers are those of `LLVMIntPredicate`.
+    pub(crate) fn predicate(self) -> i32 {
+        unsafe { (ll().LLVMGetICmpPredicate)(self.0) }
+    }
+
+    /// The values of a phi, with the blocks that they come from.
+    pub(crate) fn incoming(self) -> Vec<(Self, Block<'c>)> {
+        let count = unsafe { (ll().LLVMCountIncoming)(self.0) };
+        let value = |index| Self::new(unsafe { (ll().LLVMGetIncomingValue)(self.0, index) });
+        let block = |index| Block(unsafe { (ll().LLVMGetIncomingBlock)(self.0, index) }, PhantomData);
+        (0..count).map(|index| (value(index), block(index))).collect()
+    }
+
     /// The type that the indices of an address computation count.
     pub(crate) fn gep_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetGEPSourceElementType)(self.0) })
@@ -442,6 +463,22 @@ impl<'c> Block<'c> {
     pub(crate) fn append(context: &'c Context, function: Value<'c>) -> Self {
         // SAFETY: a live function.
         Self(unsafe { (ll().LLVMAppendBasicBlockInContext)(context.raw(), function.raw(), c"".as_ptr()) }, PhantomData)
+    }
+
+    /// The instruction that ends the block; every block of valid code has one.
+    pub(crate) fn end(self) -> Value<'c> {
+        // SAFETY: a live block.
+        Value::new(unsafe { (ll().LLVMGetBasicBlockTerminator)(self.0) })
+    }
+
+    /// The blocks that may follow.
+    pub(crate) fn successors(self) -> Vec<Self> {
+        let end = self.end().raw();
+        // SAFETY: a live instruction that ends a block, and positions below the count.
+        unsafe {
+            let count = (ll().LLVMGetNumSuccessors)(end);
+            (0..count).map(|index| Self((ll().LLVMGetSuccessor)(end, index), PhantomData)).collect()
+        }
     }
 
     pub(crate) fn instructions(self) -> Vec<Value<'c>> {
@@ -509,6 +546,24 @@ impl<'c> Builder<'c> {
     pub(crate) fn unreachable(&self) {
         // SAFETY: as above.
         unsafe { (ll().LLVMBuildUnreachable)(self.0) };
+    }
+
+    /// Compares integers or pointers; the numbers of predicates are those of `LLVMIntPredicate`.
+    pub(crate) fn compare(&self, predicate: i32, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildICmp)(self.0, predicate, left.raw(), right.raw(), c"".as_ptr()) })
+    }
+
+    /// Chooses a value by the block that control comes from.
+    pub(crate) fn phi(&self, value_type: Type<'c>, incoming: &[(Value<'c>, Block<'c>)]) -> Value<'c> {
+        let mut values: Vec<_> = incoming.iter().map(|(value, _)| value.raw()).collect();
+        let mut blocks: Vec<_> = incoming.iter().map(|(_, block)| block.0).collect();
+        // SAFETY: as above; two lists of the same length.
+        unsafe {
+            let phi = (ll().LLVMBuildPhi)(self.0, value_type.raw(), c"".as_ptr());
+            (ll().LLVMAddIncoming)(phi, values.as_mut_ptr(), blocks.as_mut_ptr(), incoming.len() as u32);
+            Value::new(phi)
+        }
     }
 
     pub(crate) fn load(&self, value_type: Type<'c>, pointer: Value<'c>) -> Value<'c> {

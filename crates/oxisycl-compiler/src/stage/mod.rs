@@ -3,6 +3,7 @@
 pub(crate) mod atomics;
 pub(crate) mod builtins;
 pub(crate) mod captures;
+pub(crate) mod conditions;
 pub(crate) mod float;
 pub(crate) mod kernels;
 pub(crate) mod legality;
