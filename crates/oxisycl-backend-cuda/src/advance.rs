@@ -200,6 +200,7 @@ fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
         }
     }
     tell(task.finish_end(), steps);
+    task.queue.let_go(&task);
     for dependency in ending.dependencies {
         steps.bin.add(dependency.task);
     }

@@ -20,7 +20,7 @@ const SHORTEST_NAP: Duration = Duration::from_micros(40);
 const LONGEST_NAP: Duration = Duration::from_micros(500);
 /// Time between two looks while work is being submitted.
 const BUSY_NAP: Duration = Duration::from_micros(300);
-/// How long the thread stays up without work, so that the next submission need not wake it.
+/// How long the thread stays up without work, so that the next submission need not wake it, and retired memory is not freed.
 const LINGER: Duration = Duration::from_millis(4);
 
 /// Starts the thread.
@@ -47,7 +47,11 @@ pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
             } else if has_tasks || idle < LINGER {
                 std::thread::sleep((idle / 64).clamp(SHORTEST_NAP, LONGEST_NAP));
             } else {
-                worker.sleep(|| weak.upgrade().is_none_or(|core| core.has_tasks()));
+                if let Some(core) = weak.upgrade() {
+                    core.free_retired_while_idle();
+                }
+                let has_work = |core: Arc<Gpu>| core.has_tasks() || !core.retired.is_empty();
+                worker.sleep(|| weak.upgrade().is_none_or(has_work));
                 last_progress = Instant::now();
             }
         }

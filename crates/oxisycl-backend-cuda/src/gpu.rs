@@ -18,7 +18,9 @@ use crate::context::Context;
 use crate::error::DriverError;
 use crate::fill_kernels::FillKernels;
 use crate::fleet::Fleet;
+use crate::memory;
 use crate::record_pool::RecordPool;
+use crate::retired::{Block, Retired};
 use crate::stream::Stream;
 use crate::sys::{RawStream, STREAM_NON_BLOCKING};
 use crate::task::CudaTask;
@@ -34,6 +36,7 @@ pub(crate) struct Gpu {
     pub(crate) clock: Clock,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) fill_kernels: FillKernels,
+    pub(crate) retired: Retired,
     /// A stream for what is waited for at once: transfers of the copier, zeroing, the clock.
     pub(crate) utility: RawStream,
     streams: Mutex<Vec<Weak<Stream>>>,
@@ -60,6 +63,7 @@ impl Gpu {
             clock: Clock::new(),
             fleet,
             fill_kernels: FillKernels::default(),
+            retired: Retired::default(),
             utility,
             streams: Mutex::default(),
             copies: Mutex::default(),
@@ -94,7 +98,37 @@ impl Gpu {
         let number = self.n_accepted.0.fetch_add(1, Ordering::SeqCst);
         let woken = self.completer.wake(|| crate::completer::start(self));
         woken.inspect_err(|_| self.forget_task()).map_err(|error| self.no_thread(&error))?;
+        self.retired.step_aside();
         Ok(number)
+    }
+
+    /// Takes memory back that nobody uses any more. Does not wait for running kernels, unless much too much memory is waiting to be freed.
+    pub(crate) fn retire(self: &Arc<Self>, block: Block) {
+        if let Err(block) = self.retired.put(block) {
+            return self.free(block);
+        }
+        if self.completer.wake(|| crate::completer::start(self)).is_err() {
+            self.free_retired();
+        }
+    }
+
+    /// Frees what was retired, also while kernels run.
+    pub(crate) fn free_retired(&self) {
+        while let Some(block) = self.retired.take_any() {
+            self.free(block);
+        }
+    }
+
+    /// Called by the completer: frees what was retired as long as there is nothing to do.
+    pub(crate) fn free_retired_while_idle(&self) {
+        self.retired.free_while(|| !self.has_tasks(), |block| self.free(block));
+    }
+
+    fn free(&self, block: Block) {
+        if let Ok(_entered) = self.context.enter_anyway() {
+            // SAFETY: what was retired was allocated by the driver, nobody uses it, and it was taken out of the list by this call alone.
+            unsafe { memory::give(&self.context, block) };
+        }
     }
 
     /// A task has ended, or was refused.
@@ -184,6 +218,7 @@ impl Drop for Gpu {
         }
         self.completer.close();
         self.copier.close();
+        self.free_retired();
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`; whoever uses it waits for it.
             let _ = unsafe { self.context.driver.stream_destroy(self.utility) };

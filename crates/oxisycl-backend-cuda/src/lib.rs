@@ -23,6 +23,8 @@
 //! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the host once
 //!   their dependencies have ended, since the driver's own calls for such memory wait for the device. Commands that depend on them
 //!   are held back until then.
+//! - Freed memory goes back to the driver once the device has nothing to do (`retired`), since the driver waits for running kernels.
+//! - Loading a module waits for running kernels, by the driver: so does the first launch of a kernel of an image that is not loaded yet.
 //! - The driver keeps about a thousand launches per stream; beyond that, enqueuing waits until the device has begun the oldest.
 //!
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
@@ -52,6 +54,7 @@ mod native;
 mod panic_report;
 mod queue;
 mod record_pool;
+mod retired;
 mod stream;
 mod sys;
 mod task;

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
 use parking_lot::Mutex;
 
+use crate::context::Context;
 use crate::error::DriverError;
 use crate::gpu::Gpu;
+use crate::retired::Block;
 use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED, MEM_ATTACH_GLOBAL, code};
 
 /// What every allocation of the driver is aligned to, in bytes.
@@ -28,8 +30,23 @@ impl CudaMemory {
         Self { core, has_managed, bases: Mutex::default() }
     }
 
+    /// A retired block, or a new one. The context is current.
+    fn take_or_make(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
+        if let Some(block) = self.core.retired.take(kind, size) {
+            return Ok(block.base);
+        }
+        let made = self.make(kind, size);
+        match made {
+            Err(error) if error.code == code::OUT_OF_MEMORY && !self.core.retired.is_empty() => {
+                self.core.free_retired();
+                self.make(kind, size)
+            }
+            made => made,
+        }
+    }
+
     /// Allocates from the driver. The context is current.
-    fn take(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
+    fn make(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
         let driver = &self.core.context.driver;
         let mut pointer: DevicePointer = 0;
         let mut host: *mut c_void = ptr::null_mut();
@@ -45,21 +62,6 @@ impl CudaMemory {
             }
         }
         Ok(pointer)
-    }
-
-    /// Gives an allocation back to the driver.
-    ///
-    /// # Safety
-    /// It came from `take` with that kind, and nothing uses it. The context is current.
-    unsafe fn give(&self, kind: UsmKind, pointer: DevicePointer) {
-        let driver = &self.core.context.driver;
-        // SAFETY: by the contract of this function. An error means that the device is lost or the process ends, and the memory with it.
-        let _ = unsafe {
-            match kind {
-                UsmKind::Device | UsmKind::Shared => driver.mem_free(pointer),
-                UsmKind::Host => driver.mem_free_host(pointer as *mut c_void),
-            }
-        };
     }
 
     fn zero(&self, kind: UsmKind, pointer: NonNull<u8>, size: usize) -> Result<(), DriverError> {
@@ -79,8 +81,24 @@ impl CudaMemory {
     fn available(&self) -> Option<usize> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two numbers; the context is current.
-        unsafe { self.core.context.driver.mem_get_info(&raw mut free, &raw mut total) }.ok().map(|()| free)
+        let asked = unsafe { self.core.context.driver.mem_get_info(&raw mut free, &raw mut total) };
+        asked.ok().map(|()| free + self.core.retired.device_bytes())
     }
+}
+
+/// Gives an allocation back to the driver, which waits for running kernels.
+///
+/// # Safety
+/// It was allocated by `context`'s driver with that kind, and nothing uses it. The context is current.
+pub(crate) unsafe fn give(context: &Context, block: Block) {
+    let driver = &context.driver;
+    // SAFETY: by the contract of this function. An error means that the device is lost or the process ends, and the memory with it.
+    let _ = unsafe {
+        match block.kind {
+            UsmKind::Device | UsmKind::Shared => driver.mem_free(block.base),
+            UsmKind::Host => driver.mem_free_host(block.base as *mut c_void),
+        }
+    };
 }
 
 impl Memory for CudaMemory {
@@ -101,7 +119,7 @@ impl Memory for CudaMemory {
         };
         let extra = if layout.align() > ALIGNMENT { layout.align() } else { 0 };
         let size = layout.size().checked_add(extra).ok_or_else(out_of_memory)?;
-        let base = self.take(kind, size).map_err(|error| match error.code {
+        let base = self.take_or_make(kind, size).map_err(|error| match error.code {
             code::OUT_OF_MEMORY => out_of_memory(),
             _ => context.fail(error),
         })?;
@@ -109,7 +127,7 @@ impl Memory for CudaMemory {
         let pointer = NonNull::new(ptr::with_exposed_provenance_mut::<u8>(address)).ok_or_else(out_of_memory)?;
         if zeroed && let Err(error) = self.zero(kind, pointer, layout.size()) {
             // SAFETY: allocated above; the zeroing has failed, so the device does not write it.
-            unsafe { self.give(kind, base) };
+            unsafe { give(context, Block { kind, base, size }) };
             return Err(context.fail(error));
         }
         if address != base as usize {
@@ -125,10 +143,10 @@ impl Memory for CudaMemory {
         }
         let address = pointer.as_ptr() as usize;
         let moved = if layout.align() > ALIGNMENT { self.bases.lock().remove(&address) } else { None };
-        if let Ok(_entered) = context.enter_anyway() {
-            // SAFETY: by the caller's promise it came from `allocate`, and from `take` with this address or the one remembered.
-            unsafe { self.give(kind, moved.unwrap_or(address as DevicePointer)) };
-        }
+        let extra = if layout.align() > ALIGNMENT { layout.align() } else { 0 };
+        let base = moved.unwrap_or(address as DevicePointer);
+        // By the caller's promise it came from `allocate`, which made it with this size, at this address or the one remembered.
+        self.core.retire(Block { kind, base, size: layout.size() + extra });
     }
 
     fn is_host_accessible(&self) -> bool {

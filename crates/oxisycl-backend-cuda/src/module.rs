@@ -103,7 +103,15 @@ impl CudaModule {
         let promise = |kernel: &KernelEntry| Promise { parameters: kernel.parameters, may_panic: kernel.may_panic };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         // SAFETY: by the contract of this function.
-        unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }
+        let module = unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }?;
+        let _entered = context.enter()?;
+        // The driver loads functions when they are first needed, and then waits for running kernels: one of them may be waiting for
+        // another kernel of the image.
+        for kernel in &image.kernels {
+            // One that cannot be loaded says so where it is launched.
+            let _ = module.function(&kernel.symbol);
+        }
+        Ok(module)
     }
 
     /// Where its kernels can panic.

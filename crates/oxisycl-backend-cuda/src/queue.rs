@@ -70,6 +70,8 @@ impl CudaQueue {
         if options.profiling {
             core.clock.renew(context, core.utility).map_err(|error| context.fail(error))?;
         }
+        // Loading waits for running kernels, which the first fill should not. One that needs them and has none says so itself.
+        let _ = core.fill_kernels.prepare(context);
         let shared = QueueShared {
             core: core.clone(),
             options,
@@ -117,6 +119,20 @@ impl QueueShared {
         }
         let empty = self.streams.iter().position(|stream| stream.is_empty());
         empty.unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len())
+    }
+
+    /// The task has ended. A queue that kept it would never be dropped, since the task keeps the queue.
+    pub(crate) fn let_go(&self, task: &Arc<CudaTask>) {
+        if !self.is_holding_back.load(Ordering::Acquire) {
+            return;
+        }
+        let mut held_back = self.held_back.lock();
+        let kept = held_back.take_if(|kept| Arc::ptr_eq(kept, task));
+        if kept.is_some() {
+            self.is_holding_back.store(false, Ordering::Release);
+        }
+        // Not the last reference, so that nothing is dropped with the lock held.
+        drop(held_back);
     }
 
     /// In-order queues: a command that does not run from the stream comes after the last one on it, and the other way round.
@@ -211,6 +227,10 @@ impl Queue for CudaQueue {
             advance::release_quietly(task.clone());
         }
         Ok(task)
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.shared.options.in_order
     }
 
     fn flush(&self) -> Result<(), BackendError> {

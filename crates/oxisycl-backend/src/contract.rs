@@ -21,8 +21,8 @@ pub use kernels::{Affine, Gate, affine_entry, failing_entry, gate_entry, kernels
 pub use memory::{allocations_are_aligned_and_distinct, zeroed_memory_is_zero};
 pub use order::{
     a_chain_runs_in_order, a_completion_may_enqueue, a_diamond_joins, a_marker_waits,
-    dependencies_may_repeat_and_be_complete, enqueue_does_not_wait, every_command_completes_once,
-    profiling_gives_times, threads_may_share_a_queue,
+    an_in_order_queue_keeps_the_order_that_it_promises, dependencies_may_repeat_and_be_complete, enqueue_does_not_wait,
+    every_command_completes_once, profiling_gives_times, threads_may_share_a_queue,
 };
 pub use subject::Subject;
 pub use transfers::{copies_agree_with_a_model, fills_agree_with_a_model};
@@ -34,6 +34,7 @@ pub type Test = fn(&Subject);
 pub const TESTS: &[(&str, Test)] = &[
     ("every_command_completes_once", every_command_completes_once),
     ("a_chain_runs_in_order", a_chain_runs_in_order),
+    ("an_in_order_queue_keeps_the_order_that_it_promises", an_in_order_queue_keeps_the_order_that_it_promises),
     ("a_diamond_joins", a_diamond_joins),
     ("dependencies_may_repeat_and_be_complete", dependencies_may_repeat_and_be_complete),
     ("a_marker_waits", a_marker_waits),

@@ -21,7 +21,8 @@ pub enum Priority {
 /// How a queue behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct QueueOptions {
-    /// Each command starts after the one before it. The runtime also passes that order as a dependency.
+    /// Each command starts after the one before it. The runtime also passes that order as a dependency, unless the queue
+    /// [keeps it itself](Queue::keeps_order).
     pub in_order: bool,
     /// Commands record when they start and end.
     pub profiling: bool,
@@ -103,6 +104,11 @@ pub trait Queue: Send + Sync {
         dependencies: &[Dependency],
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
+
+    /// Whether each command starts, and is told, after the one enqueued before it without a dependency that says so.
+    fn keeps_order(&self) -> bool {
+        false
+    }
 
     /// Makes sure that enqueued commands make progress without further calls. Does not block.
     fn flush(&self) -> Result<(), BackendError>;

@@ -11,5 +11,6 @@ mod forks;
 mod launches;
 mod losses;
 mod modules;
+mod retirement;
 mod support;
 mod transfers;

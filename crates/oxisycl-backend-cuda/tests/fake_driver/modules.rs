@@ -62,14 +62,15 @@ fn a_module_lives_until_its_last_command_has_ended() {
     let fake = Fake::new();
     let device = fake.device();
     let queue = in_order(&device);
+    let before = fake.held()[1];
     let code = crate::support::kernel(&device, "empty");
-    assert_eq!(fake.held()[1], 1);
+    assert_eq!(fake.held()[1], before + 1);
     let launched = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
     drop(code);
     launched.probe.succeed();
     drop(launched);
     for _ in 0..1000 {
-        if fake.held()[1] == 0 {
+        if fake.held()[1] == before {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use super::kernels::{Affine, Gate};
-use super::subject::{DeviceBytes, Enqueued, Probe, Subject, bytes_of, copy, enqueue, line, numbers_of, run};
+use super::subject::{
+    DeviceBytes, Enqueued, Probe, Subject, bytes_of, copy, enqueue, enqueue_after, line, numbers_of, row, run,
+};
 use crate::{
-    Advice, Command, Completion, Dependency, Event, EventStatus, FillCommand, FillPattern, Outcome, Queue, QueueOptions,
+    Advice, Command, Completion, Dependency, Event, EventStatus, FillCommand, FillPattern, MemoryId, Outcome, Queue,
+    QueueOptions,
 };
 
 /// Commands of every kind complete once, and then their events are complete.
@@ -62,6 +65,42 @@ pub fn a_chain_runs_in_order(subject: &Subject) {
         command.probe.succeed(&queue);
     }
     assert_eq!(numbers_of(&memory.download(&queue)), expected);
+}
+
+/// A queue that keeps the order itself does so for commands of every kind: kernels change numbers that copies bring from the host and
+/// take back.
+pub fn an_in_order_queue_keeps_the_order_that_it_promises(subject: &Subject) {
+    const LINKS: u32 = 100;
+    let options = QueueOptions { in_order: true, ..QueueOptions::default() };
+    let queue = subject.device().create_queue(&options).expect("a device makes queues");
+    if !queue.keeps_order() {
+        return;
+    }
+    let memory = DeviceBytes::new(subject.device(), 128);
+    let sources: Vec<[u32; 32]> = (0..LINKS).map(|link| [link; 32]).collect();
+    let mut targets = vec![[0u32; 32]; LINKS as usize];
+    let host = |pointer: *mut u8| row(MemoryId::HOST, pointer);
+    let mut enqueued: Vec<Enqueued> = Vec::new();
+    let mut push = |command| {
+        let earlier = enqueued.last().map(|last: &Enqueued| last.event.clone());
+        enqueued.push(enqueue_after(&queue, command, &[], earlier));
+    };
+    for (link, (source, target)) in sources.iter().zip(&mut targets).enumerate() {
+        let arguments = Affine { values: memory.as_ptr().cast(), factor: 3, summand: link as u32 };
+        push(copy(host(source.as_ptr().cast_mut().cast()), memory.row(), 128));
+        push(subject.affine(arguments, line(32)));
+        push(Command::Marker);
+        push(subject.affine(arguments, line(32)));
+        push(copy(memory.row(), host(target.as_mut_ptr().cast()), 128));
+    }
+    for command in &enqueued {
+        command.probe.succeed(&queue);
+    }
+    for (link, target) in targets.iter().enumerate() {
+        let (link, step) = (link as u32, |x: u32, index: u32| x * 3 + index);
+        let expected: [u32; 32] = std::array::from_fn(|i| step(step(link, i as u32 + link), i as u32 + link));
+        assert_eq!(*target, expected, "after link {link}");
+    }
 }
 
 /// Two commands that wait for one, and one that waits for both.

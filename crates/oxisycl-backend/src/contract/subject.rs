@@ -281,7 +281,17 @@ impl Enqueued {
 
 /// Enqueues a command whose memory the test keeps until it has seen the completion.
 pub(super) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Enqueued {
-    let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).collect();
+    enqueue_after(queue, command, dependencies, None)
+}
+
+/// The same for a command that comes after another one by the order of the queue.
+pub(super) fn enqueue_after(
+    queue: &Arc<dyn Queue>,
+    command: Command,
+    dependencies: &[Dependency],
+    earlier: Option<Arc<dyn Event>>,
+) -> Enqueued {
+    let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier).collect();
     let probe = Arc::new(Probe { earlier, ..Probe::default() });
     // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
     // kernels by the contract of `Subject`.

@@ -269,6 +269,11 @@ impl Node {
         self.state.load(Ordering::Acquire) >= HANDED_OVER
     }
 
+    /// Whether the command is one of a backend, which knows it already.
+    pub fn is_handed_over_command(&self) -> bool {
+        matches!(self.kind, NodeKind::Command(_)) && self.is_handed_over()
+    }
+
     /// Why the command failed, if it did.
     pub fn failure(&self) -> Option<CommandFailure> {
         if self.has_failed() { self.inner.lock().failure.clone() } else { None }

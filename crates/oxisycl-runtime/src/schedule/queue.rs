@@ -18,7 +18,7 @@ use crate::graph::{
     Work, forbid_blocking, start, start_command, wait_for_epoch,
 };
 use crate::memory::{BufferCore, BufferState};
-use crate::observe::{counters, trace};
+use crate::observe::{counters, graph_dump, trace};
 use crate::{Error, Result};
 
 /// What one command group does, recorded before anything of it is scheduled.
@@ -111,10 +111,14 @@ impl Queue {
         }
         // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
         let previous = state.last.take().filter(|last| !last.is_complete());
-        let result = self.schedule(group, epoch, previous.as_ref());
+        let result = self.schedule(group, epoch, previous.as_ref().filter(|last| !self.is_before_all(last)));
         state.last = result.as_ref().ok().cloned().or(previous);
-        let node = result?;
-        Ok(node)
+        result
+    }
+
+    /// Whether whatever the queue is given now comes after that command of its own without being told so.
+    fn is_before_all(&self, last: &Node) -> bool {
+        self.shared.queue.keeps_order() && last.is_handed_over_command() && !graph_dump().is_on()
     }
 
     fn schedule(&self, group: &mut CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {

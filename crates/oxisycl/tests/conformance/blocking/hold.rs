@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use oxisycl::prelude::*;
 use oxisycl::simulated::SimulatedControl;
+use oxisycl::usm::UsmSlice;
+use oxisycl::{Aspect, BackendKind};
 
 use crate::harness::Env;
 use crate::support::{Gate, iota};
@@ -16,11 +18,12 @@ pub(super) enum Way {
     Device,
 }
 
-/// The ways that the device under test knows: every device can be waited for by a host task, and where kernels run on the CPU,
-/// one of them can be kept from ending. A kernel that spins on a GPU does not do: its driver waits for running kernels to free memory,
-/// such as that of the test before, and other calls may wait for that meanwhile.
+/// The ways that the device under test knows: every device can be waited for by a host task, and every device has a way to be kept from
+/// ending a command, less simulated ones that are not controlled by the test.
 pub(super) fn ways(env: &Env) -> &'static [Way] {
-    if env.is_host() || env.control().is_some() { &[Way::HostTask, Way::Device] } else { &[Way::HostTask] }
+    let spins = env.device().backend() != BackendKind::Simulated && env.device().has(Aspect::UsmHostAllocations);
+    let has_way = env.is_host() || env.control().is_some() || spins;
+    if has_way { &[Way::HostTask, Way::Device] } else { &[Way::HostTask] }
 }
 
 /// A pending command that ends once this is opened or dropped. Only one at a time may hold the device itself.
@@ -29,6 +32,8 @@ pub(super) struct Hold {
     gate: Option<Gate>,
     ticket: Option<usize>,
     control: Option<SimulatedControl>,
+    /// What a kernel on a device of its own looks at.
+    flag: Option<UsmSlice<u32>>,
 }
 
 /// Kernels with a higher ticket than this one spin.
@@ -51,9 +56,12 @@ impl Hold {
     fn with(env: &Env, way: Way, queue: &Queue, record: impl for<'cg> FnOnce(&mut Handler<'cg>)) -> Self {
         if way == Way::HostTask {
             let gate = Gate::new(queue, record);
-            return Self { event: gate.event().clone(), gate: Some(gate), ticket: None, control: None };
+            return Self { event: gate.event().clone(), gate: Some(gate), ticket: None, control: None, flag: None };
         }
         let control = env.control();
+        if !env.is_host() && control.is_none() {
+            return Self::spinning(queue, record);
+        }
         if let Some(control) = &control {
             control.pause(0);
         }
@@ -66,7 +74,23 @@ impl Hold {
                 }
             })
         });
-        Self { event: submitted.unwrap(), gate: None, ticket, control }
+        Self { event: submitted.unwrap(), gate: None, ticket, control, flag: None }
+    }
+
+    /// A kernel that looks at memory of the host until it finds something there.
+    fn spinning(queue: &Queue, record: impl for<'cg> FnOnce(&mut Handler<'cg>)) -> Self {
+        let mut flag = queue.malloc_host::<u32>(1).unwrap();
+        // SAFETY: no command uses the memory yet.
+        unsafe { flag.as_mut_slice() }.unwrap()[0] = 0;
+        let pointer = flag.pointer();
+        let submitted = queue.submit(|cg| {
+            record(cg);
+            cg.single_task(move |_| {
+                // SAFETY: the allocation outlives the command; each access of it is volatile.
+                while unsafe { pointer.as_ptr().read_volatile() } == 0 {}
+            })
+        });
+        Self { event: submitted.unwrap(), gate: None, ticket: None, control: None, flag: Some(flag) }
     }
 
     pub(super) fn event(&self) -> &Event {
@@ -97,6 +121,10 @@ impl Drop for Hold {
         }
         if let Some(control) = &self.control {
             control.resume(0);
+        }
+        if let Some(flag) = &self.flag {
+            // SAFETY: the allocation is alive, and the kernel only looks at it.
+            unsafe { flag.as_ptr().write_volatile(1) };
         }
     }
 }
