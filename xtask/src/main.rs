@@ -13,6 +13,7 @@ mod counts;
 mod deny;
 mod docs;
 mod examples;
+mod gpu_bundle;
 mod lints;
 mod loom;
 mod miri;
@@ -48,6 +49,10 @@ usage: cargo xtask VERB [ARGUMENTS]
                           the conformance suite on one kind of device
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results
+  gpu-bundle [--check]    programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
+                          --check looks at the one that is there
+  gpu-run BUNDLE [--list] [--part A,B] [--out FOLDER] [--limit SECONDS]
+                          runs parts of such a bundle, and writes gpu-results.json
   miri                    tests of the unsafe core, of the graph and of soundness under Miri (needs a nightly toolchain with miri)
   loom                    models of the event and pool protocols under loom
   asan                    the conformance suite under AddressSanitizer (needs a nightly toolchain)
@@ -78,12 +83,17 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: &str, rest: &[String]) -> Result<Outcome> {
+    // In a bundle there is no workspace.
+    if verb == "gpu-run" {
+        return gpu_bundle::runner::run(rest);
+    }
     let workspace = Workspace::load()?;
     match verb {
         "validate" => validate::run(&workspace, rest),
         "test" => test::run(&workspace, rest),
         "conformance" => conformance::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
+        "gpu-bundle" => gpu_bundle::run(&workspace, rest),
         "package" => package::run(&workspace, rest),
         _ => {
             let run = match verb {

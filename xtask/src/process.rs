@@ -105,6 +105,12 @@ pub(crate) fn run_quietly(command: &mut Command) -> Result<Captured> {
     capture(command, line, Echo::Nothing)
 }
 
+/// Runs a child, shows its standard error, and keeps what it writes. `Err` only if it could not be started.
+pub(crate) fn run_for_output(command: &mut Command) -> Result<Captured> {
+    let line = announce(command);
+    capture(command, line, Echo::Messages)
+}
+
 /// Whether a child exits with status 0; nothing is shown.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     run_quietly(command).is_ok_and(|captured| captured.success)
@@ -113,6 +119,8 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 #[derive(Clone, Copy, PartialEq)]
 enum Echo {
     Both,
+    /// Standard error alone.
+    Messages,
     Nothing,
 }
 
@@ -125,7 +133,8 @@ fn capture(command: &mut Command, line: String, echo: Echo) -> Result<Captured> 
     };
     let (stdout, stderr) = thread::scope(|scope| {
         let stderr = scope.spawn(move || tee(stderr, io::stderr(), echo));
-        (tee(stdout, io::stdout(), echo), stderr.join().unwrap_or_default())
+        let of_stdout = if echo == Echo::Messages { Echo::Nothing } else { echo };
+        (tee(stdout, io::stdout(), of_stdout), stderr.join().unwrap_or_default())
     });
     let status = child.wait().map_err(failure)?;
     Ok(Captured { stdout, stderr, success: status.success(), line })
@@ -137,7 +146,7 @@ fn tee(source: impl Read, mut sink: impl Write, echo: Echo) -> String {
     let mut text = String::new();
     let mut line = Vec::new();
     while matches!(source.read_until(b'\n', &mut line), Ok(n) if n > 0) {
-        if echo == Echo::Both {
+        if echo != Echo::Nothing {
             let _ = sink.write_all(&line).and_then(|()| sink.flush());
         }
         text.push_str(&String::from_utf8_lossy(&line));

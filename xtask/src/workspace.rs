@@ -205,6 +205,11 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
+/// A path as text, which arguments and cargo's messages are.
+pub(crate) fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Failure::new(format!("{}: the path is not Unicode", path.display())))
+}
+
 /// All files below a folder, without version control and without build outputs, which cargo tags as a cache.
 pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let failure = |error| Failure::new(format!("{}: {error}", folder.display()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::CompileError;
 use crate::library::Library;
 use crate::llvm::{Machine, Module};
-use crate::symbols::{path, plain_path};
+use crate::symbols::path;
 
 /// What to link now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,8 @@ fn declare_formatting(module: &Module<'_>) {
     for function in module.functions() {
         let name = function.name().to_owned();
         let is_shared = !function.is_declaration() && !function.linkage().is_local();
-        if is_shared && plain_path(&name).contains("core::fmt::") && name.starts_with("_R") {
+        // What is linked now must keep its body: it would be missing again, and linked again, without end.
+        if is_shared && formats(&name) && name.starts_with("_R") {
             let declaration = module.declare(&format!("{name}.declared"), function.held_type());
             function.replace_all_uses_with(declaration);
             function.delete_function();
@@ -73,6 +74,7 @@ mod tests {
     fn formatting_waits_and_references_to_it_do_not() {
         assert!(formats("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt"));
         assert!(!formats("_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E"));
+        assert!(!formats("_RNvXs1g_NtCsgEmfK2I1SDS_4core3fmtRINtNtB8_6option6OptionjENtB6_5Debug3fmt"));
         assert!(!formats("memcpy"));
     }
 }

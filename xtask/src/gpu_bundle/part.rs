@@ -1,0 +1,186 @@
+//! The parts of the bundle: which programs it holds, how each is started, and how its output is counted.
+//!
+//! A part is a program of this workspace and its arguments. Each must end within [`LIMIT`] on one GPU; what takes longer is
+//! listed as several parts.
+
+use std::time::Duration;
+
+use crate::counts::Counts;
+
+/// The longest that a part may run: whoever lends a machine may allow ten minutes for a command.
+pub(crate) const LIMIT: Duration = Duration::from_secs(8 * 60);
+
+/// A program of the bundle, and what is asked of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    /// `test`, `bench` or `example`.
+    pub(crate) kind: &'static str,
+    /// The target of that kind.
+    pub(crate) target: &'static str,
+    /// Whether kernels of the program were written in Rust, so that it must contain device images.
+    pub(crate) has_images: bool,
+    /// `{out}` stands for the folder of the results.
+    pub(crate) arguments: &'static [&'static str],
+    /// Whether it takes `--reference PROGRAM`, a program that nvcc builds on the machine.
+    pub(crate) has_reference: bool,
+    pub(crate) counting: Counting,
+    pub(crate) what: &'static str,
+}
+
+/// How results are read from what a program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// The conformance suite's lines.
+    Conformance,
+    /// The lines of Rust's test harness. A test that says `skipped: reason` is taken at its word.
+    Harness,
+    /// One line for each figure, with a verdict if there was something to compare it with.
+    Figures,
+    /// The exit status alone.
+    Status,
+}
+
+/// What a part found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+pub(crate) const PARTS: &[Part] = &[
+    Part {
+        name: "conformance",
+        package: "oxisycl",
+        kind: "test",
+        target: "conformance",
+        has_images: true,
+        arguments: &["--device", "cuda"],
+        has_reference: false,
+        counting: Counting::Conformance,
+        what: "the conformance suite on each CUDA device",
+    },
+    Part {
+        name: "backend",
+        package: "oxisycl-backend-cuda",
+        kind: "test",
+        target: "gpu",
+        has_images: false,
+        arguments: &["--nocapture", "--test-threads", "1"],
+        has_reference: false,
+        counting: Counting::Harness,
+        what: "the CUDA backend alone: the backend contract, panics, a lost device, peer copies",
+    },
+    Part {
+        name: "tour",
+        package: "oxisycl",
+        kind: "example",
+        target: "tour",
+        has_images: true,
+        arguments: &["--device", "cuda", "--out", "{out}/tour"],
+        has_reference: false,
+        counting: Counting::Status,
+        what: "the example `tour`, which checks its picture against plain Rust",
+    },
+    Part {
+        name: "benchmark",
+        package: "oxisycl",
+        kind: "bench",
+        target: "gpu",
+        has_images: true,
+        arguments: &["--json", "{out}/benchmark.json"],
+        has_reference: true,
+        counting: Counting::Figures,
+        what: "the GPU benchmark, beside CUDA C++ if there is nvcc",
+    },
+];
+
+impl Part {
+    /// The arguments for results in the given folder.
+    pub(crate) fn arguments_for(&self, out: &str) -> Vec<String> {
+        self.arguments.iter().map(|argument| argument.replace("{out}", out)).collect()
+    }
+}
+
+impl Counting {
+    /// Reads the output of a program that ended by itself, with or without an error.
+    pub(crate) fn tally(self, output: &str, success: bool) -> Tally {
+        match self {
+            Self::Conformance => {
+                let Counts { passed, failed } = Counts::of_conformance(output).unwrap_or_default();
+                let skipped = lines_with(output, " ... skipped (");
+                Tally { passed, failed, skipped }
+            }
+            Self::Harness => {
+                let Counts { passed, failed } = Counts::of_cargo_test(output);
+                let skipped = lines_with(output, "skipped: ").min(passed);
+                Tally { passed: passed - skipped, failed, skipped }
+            }
+            Self::Figures => {
+                let figures = output.lines().filter(|line| line.starts_with("gpu.")).map(str::trim_end);
+                let mut tally = Tally::default();
+                for figure in figures {
+                    match figure {
+                        _ if figure.ends_with("holds") => tally.passed += 1,
+                        _ if figure.ends_with("MISSED") => tally.failed += 1,
+                        _ => tally.skipped += 1,
+                    }
+                }
+                tally
+            }
+            Self::Status => Tally { passed: success.into(), failed: (!success).into(), skipped: 0 },
+        }
+    }
+}
+
+fn lines_with(output: &str, part: &str) -> u64 {
+    output.lines().filter(|line| line.contains(part)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
+        Tally { passed, failed, skipped }
+    }
+
+    #[test]
+    fn every_part_is_a_target_of_the_workspace() {
+        let workspace = Workspace::load().unwrap();
+        for (position, part) in PARTS.iter().enumerate() {
+            let package = workspace.require(part.package).unwrap();
+            assert!(package.target(part.kind, part.target).is_some(), "{}: no such target", part.name);
+            assert!(PARTS[..position].iter().all(|other| other.name != part.name), "{} twice", part.name);
+        }
+    }
+
+    #[test]
+    fn the_lines_of_each_kind_of_program_are_counted() {
+        let suite = "cuda a::b ... ok\ncuda a::c ... skipped (one device)\n1 skipped\n7 passed, 2 failed\n";
+        assert_eq!(Counting::Conformance.tally(suite, false), tally(7, 2, 1));
+        let harness =
+            "test a ... skipped: needs two devices\nok\ntest b ... ok\ntest result: ok. 2 passed; 0 failed;\n";
+        assert_eq!(Counting::Harness.tally(harness, true), tally(1, 0, 1));
+        let figures = "NVIDIA H200\ngpu.a 1 us ratio 1 bar <= 2 holds\ngpu.b 1 us bar <= 0 MISSED\ngpu.c 1 us\n";
+        assert_eq!(Counting::Figures.tally(figures, false), tally(1, 1, 1));
+        assert_eq!(Counting::Status.tally("", true), tally(1, 0, 0));
+        assert_eq!(Counting::Status.tally("", false), tally(0, 1, 0));
+    }
+
+    #[test]
+    fn output_of_nothing_counts_nothing() {
+        for counting in [Counting::Conformance, Counting::Harness, Counting::Figures] {
+            assert_eq!(counting.tally("thread 'main' panicked\n", false), Tally::default(), "{counting:?}");
+        }
+    }
+
+    #[test]
+    fn results_go_where_the_user_wants_them() {
+        let arguments = PARTS.iter().find(|part| part.name == "tour").unwrap().arguments_for("/r");
+        assert_eq!(arguments, ["--device", "cuda", "--out", "/r/tour"]);
+    }
+}
