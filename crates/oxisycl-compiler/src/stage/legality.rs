@@ -27,6 +27,9 @@ impl Calls {
                 let place = || instruction.place().map(|(file, line, column)| format!("{file}:{line}:{column}"));
                 let mut named = BTreeSet::new();
                 for operand in instruction.operands() {
+                    if operand.kind() == ValueKind::InlineAsm {
+                        named.insert(ASSEMBLY.to_owned());
+                    }
                     globals_in(operand, &mut |global| {
                         named.insert(global.name().to_owned());
                     });
@@ -34,6 +37,18 @@ impl Calls {
                 callees.extend(named.into_iter().filter(|name| !name.starts_with("llvm.")).map(|name| (name, place())));
             }
             self.callees.insert(function.name().to_owned(), callees);
+        }
+        // Tables of functions, and other constants with addresses.
+        for global in module.globals() {
+            let Some(initializer) = global.initializer() else { continue };
+            let mut named = BTreeSet::new();
+            globals_in(initializer, &mut |other| {
+                named.insert(other.name().to_owned());
+            });
+            if !named.is_empty() {
+                let named = named.into_iter().map(|name| (name, None)).collect();
+                self.callees.entry(global.name().to_owned()).or_insert(named);
+            }
         }
     }
 
@@ -49,24 +64,54 @@ impl Calls {
                 }
             }
         }
+        // LLVM names parts of a variable that it took apart.
+        let whole = to.rsplit_once('.').map_or(to, |(whole, _)| whole);
+        let to = if came_from.contains_key(to) { to } else { whole };
         let mut steps = Vec::new();
+        // The place that tells the user most is the last one in code of his own. What is called there is shown, what that calls is not.
         let mut place = None;
         let mut at = to;
+        let mut n_theirs = 0;
         while let Some(&(caller, call)) = came_from.get(at) {
-            // The place that tells the user most is the last one in code of his own.
-            place = place.or_else(|| call.filter(|call| is_users(call)));
-            steps.push(plain_path(at));
+            if place.is_none() {
+                place = call.filter(|call| is_users(call));
+                n_theirs += usize::from(place.is_none());
+            }
+            steps.push(at);
             at = caller;
         }
         steps.reverse();
-        // The first steps are ours: the entry and what runs an item.
-        let shown: Vec<_> = steps.iter().filter(|step| !step.starts_with("oxisycl_device::kernel")).cloned().collect();
+        let n_users = if place.is_some() { steps.len() - n_theirs } else { 0 };
+        let mut shown = Vec::new();
+        for (position, &step) in steps.iter().enumerate() {
+            let is_last = position + 1 == steps.len();
+            if (step == ASSEMBLY || position >= n_users) && !is_last && place.is_some() {
+                if position == n_users {
+                    shown.push("..".to_owned());
+                }
+            } else if step != ASSEMBLY && (is_last || !is_glue(&plain_path(step))) {
+                shown.push(plain_path(step));
+            }
+        }
         match (shown.as_slice(), place) {
             ([] | [_], None) => String::new(),
             (steps, None) => format!(" ({})", steps.join(" -> ")),
+            ([], Some(place)) => format!(" (at {place})"),
             (steps, Some(place)) => format!(" ({} at {place})", steps.join(" -> ")),
         }
     }
+}
+
+/// What stands for inline assembly among the names of what is called.
+const ASSEMBLY: &str = "<inline assembly>";
+
+/// Whether a function only passes on to what the user wrote: our own entries and accessors, and calls of closures. Constants without a
+/// name of their own are none of the user's concern, either.
+fn is_glue(path: &str) -> bool {
+    ["oxisycl_device::", "oxisycl_entry.", "core::ops::function::", "<oxisycl_device::"]
+        .iter()
+        .any(|part| path.starts_with(part))
+        || !path.contains("::")
 }
 
 /// Whether a place is in code that the user may have written.
@@ -106,7 +151,7 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
             note_requirements(instruction, &mut findings.requirements);
             for operand in instruction.operands() {
                 if operand.kind() == ValueKind::InlineAsm && findings.unsupported.is_none() {
-                    findings.unsupported = Some(format!("inline assembly{}", calls.way(entry, value.name())));
+                    findings.unsupported = Some(format!("inline assembly{}", calls.way(entry, ASSEMBLY)));
                 }
                 globals_in(operand, &mut |global| queue.push_back(global));
             }

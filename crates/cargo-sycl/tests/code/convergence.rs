@@ -1,0 +1,48 @@
+//! Barriers and shuffles are in the final code exactly where the source has them: two that were merged, or one that became two, are waited
+//! for by different work-items than the programmer meant.
+
+use crate::program::{build, functions, kernel};
+
+/// The functions of `kernels/convergence.rs`, with the barriers and shuffles in each.
+const SHAPES: [(&str, usize, usize); 12] = [
+    ("flag_of_an_arm", 1, 0),
+    ("same_condition", 1, 0),
+    ("option_matched_after", 1, 0),
+    ("invariant_condition_in_a_loop", 1, 0),
+    ("function_with_a_barrier", 1, 0),
+    ("barrier_in_both_arms", 2, 0),
+    ("shuffle_in_both_arms", 0, 2),
+    ("equal_shuffles_in_both_arms", 0, 2),
+    ("shuffle_before_a_condition", 0, 1),
+    ("barrier_for_each_element", 1, 0),
+    ("barrier_in_a_closure", 1, 0),
+    ("generic_of_another_crate", 1, 0),
+];
+
+fn check(arguments: &[&str]) {
+    let built = build("convergence", arguments);
+    assert!(!built.messages.contains("warning"), "{}", built.messages);
+    let functions = functions(&built.code);
+    for (shape, barriers, shuffles) in SHAPES {
+        let code = kernel(&functions, "convergence", shape);
+        let found = (code.matches("barrier.sync").count(), code.matches("shfl.sync").count());
+        assert_eq!(found, (barriers, shuffles), "{shape}: barriers and shuffles\n{code}");
+    }
+    // Every work-item of a sub-group takes part in the shuffle: it comes before the branch.
+    let code = kernel(&functions, "convergence", "shuffle_before_a_condition");
+    let shuffle = code.find("shfl.sync").unwrap();
+    let store = code.find("st.global").unwrap();
+    let condition = code.find("setp.gt.u32").or_else(|| code.find("setp.lt.u32")).unwrap();
+    let branch = condition + code[condition..].find("bra").unwrap();
+    assert!(shuffle < branch && branch < store, "{code}");
+}
+
+#[test]
+fn unoptimised_builds_keep_barriers_and_shuffles_apart_and_single() {
+    check(&[]);
+}
+
+#[test]
+fn optimised_builds_keep_barriers_and_shuffles_apart_and_single() {
+    check(&["--release"]);
+}

@@ -1,0 +1,81 @@
+//! Kernels that no GPU can run, one construct each, with the warning that the build gives in `refused.stderr`.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use oxisycl::prelude::*;
+
+static COUNTER: AtomicU32 = AtomicU32::new(0);
+static LIMIT: u32 = 7;
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+trait Scale: Sync {
+    fn scale(&self, x: u32) -> u32;
+}
+
+struct Twice;
+
+impl Scale for Twice {
+    fn scale(&self, x: u32) -> u32 {
+        2 * x
+    }
+}
+
+fn sorted_sum(n: u32) -> u32 {
+    let mut numbers: Vec<u32> = (0..n).map(|x| x ^ 5).collect();
+    numbers.sort();
+    numbers.iter().step_by(2).sum()
+}
+
+fn size_of_file(x: u32) -> u32 {
+    std::fs::read("Cargo.toml").map_or(x, |bytes| bytes.len() as u32)
+}
+
+fn in_a_thread(x: u32) -> u32 {
+    std::thread::spawn(move || x + 1).join().unwrap_or(0)
+}
+
+fn deeper(x: u32) -> u32 {
+    DEPTH.with(|depth| depth.replace(x))
+}
+
+fn assembled(x: u32) -> u32 {
+    // SAFETY: it does nothing.
+    unsafe { core::arch::asm!("nop", options(nomem, nostack)) };
+    x
+}
+
+fn counted(x: u32) -> u32 {
+    COUNTER.fetch_add(x, Ordering::Relaxed)
+}
+
+fn update(buffer: &Buffer<u32, 1>, f: impl Fn(u32) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result {
+    let queue = Queue::builder().build()?;
+    queue
+        .submit(|cg| {
+            let data = cg.access(buffer, ReadWrite);
+            cg.parallel_for(64, move |item| data.update(item, f))
+        })?
+        .wait()
+}
+
+fn main() -> oxisycl::Result {
+    let buffer = Buffer::from_vec(vec![1; 64], 64)?;
+    update(&buffer, sorted_sum)?;
+    update(&buffer, size_of_file)?;
+    update(&buffer, in_a_thread)?;
+    update(&buffer, deeper)?;
+    update(&buffer, assembled)?;
+    update(&buffer, counted)?;
+    let limit: &'static u32 = &LIMIT;
+    update(&buffer, move |x| x.min(*limit))?;
+    let function: fn(u32) -> u32 = u32::swap_bytes;
+    update(&buffer, move |x| function(x))?;
+    let object: &'static dyn Scale = &Twice;
+    update(&buffer, move |x| object.scale(x))?;
+    // Every device can run this one.
+    update(&buffer, move |x| x.min(LIMIT))
+}

@@ -1,0 +1,6 @@
+//! The code that kernels become, and what the compiler says of those that become none: `cargo sycl` on the programs of `kernels`, without
+//! a GPU.
+
+mod convergence;
+mod program;
+mod refusals;

@@ -1,0 +1,162 @@
+//! The package that the tests build, and the code that it becomes.
+//!
+//! Its programs are the files of `kernels`. It stays where it is from run to run, so that only what has changed is built again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs};
+
+const MANIFEST: &str = r#"
+[workspace]
+members = ["generic"]
+
+[package]
+name = "code"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
+oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
+generic = { path = "generic" }
+"#;
+
+const LIBRARY: &str = r#"
+[package]
+name = "generic"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
+"#;
+
+/// A build of one program of the package.
+pub(crate) struct Built {
+    /// The text that `cargo sycl inspect --emit` gives.
+    pub(crate) code: String,
+    /// What the build said.
+    pub(crate) messages: String,
+}
+
+/// Where the sources of the kernels are.
+pub(crate) fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/code/kernels")
+}
+
+/// Builds a program with these further arguments of `cargo sycl build`, and gives its PTX.
+pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
+    // One build at a time: they share a target folder.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let root = package();
+    let mut command = sycl(&root);
+    // From the start, so that warnings are given again.
+    let source = root.join(format!("src/bin/{program}.rs"));
+    fs::write(&source, fs::read_to_string(&source).unwrap()).unwrap();
+    command.args(["build", "--bin", program]).args(arguments);
+    let (_, messages) = succeed(&mut command);
+    let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
+    let binary = root.join("target/sycl").join(profile).join(program);
+    let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(binary));
+    Built { code, messages }
+}
+
+/// Writes the package.
+fn package() -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // An unchanged file keeps its time, and what was built of it.
+        if fs::read_to_string(&path).ok().as_deref() != Some(text) {
+            fs::write(path, text).unwrap();
+        }
+    };
+    let in_repository = |text: &str| text.replace("OXISYCL", repository.to_str().unwrap());
+    write("Cargo.toml", &in_repository(MANIFEST));
+    write("generic/Cargo.toml", &in_repository(LIBRARY));
+    for entry in fs::read_dir(sources()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let target = if name == "generic" { "generic/src/lib.rs".to_owned() } else { format!("src/bin/{name}.rs") };
+        write(&target, &fs::read_to_string(&path).unwrap());
+    }
+    // The same versions as the repository, which are there without a network.
+    if !root.join("Cargo.lock").exists() {
+        fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
+    }
+    root
+}
+
+fn sycl(root: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-sycl"));
+    command.arg("sycl").current_dir(root);
+    // What the tests run under must not decide what they see. The cache is the test's own.
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTC_WRAPPER"]
+    {
+        command.env_remove(name);
+    }
+    command.env("XDG_CACHE_HOME", root.join("cache")).env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+fn succeed(command: &mut Command) -> (String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(status.success(), "{command:?} failed\n{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// The functions of PTX by name, each with its body.
+pub(crate) fn functions(ptx: &str) -> BTreeMap<String, String> {
+    let mut functions = BTreeMap::new();
+    let mut name = None;
+    let mut body = String::new();
+    for line in ptx.lines() {
+        if line.starts_with(".visible .entry") || line.starts_with(".func") {
+            // `.func (results) name(` or `.func name(`
+            let rest = line.trim_start_matches(".visible .entry").trim_start_matches(".func").trim();
+            let rest = if rest.starts_with('(') { rest.split_once(')').map_or(rest, |(_, rest)| rest) } else { rest };
+            name = Some(rest.trim().trim_end_matches('(').to_owned());
+            body.clear();
+        } else if line == "}" {
+            if let Some(name) = name.take() {
+                functions.insert(name, std::mem::take(&mut body));
+            }
+        } else {
+            body.push_str(line);
+            body.push('\n');
+        }
+    }
+    functions
+}
+
+/// The code of the kernel in a function of that name of the program, and of all functions that it may call.
+pub(crate) fn kernel(functions: &BTreeMap<String, String>, program: &str, function: &str) -> String {
+    let start = format!("{program}_{function}_closure");
+    let mut found = functions.keys().filter(|name| name.contains(&start) && name.starts_with('k'));
+    let (name, other) = (found.next(), found.next());
+    let name = name.unwrap_or_else(|| panic!("no kernel of {function} in {:?}", functions.keys()));
+    assert_eq!(other, None, "{function} has one kernel");
+    let mut reached = vec![name];
+    let mut at = 0;
+    while at < reached.len() {
+        let body = &functions[reached[at]];
+        for callee in functions.keys() {
+            if !reached.contains(&callee)
+                && body.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').any(|word| word == callee)
+            {
+                reached.push(callee);
+            }
+        }
+        at += 1;
+    }
+    reached.into_iter().map(|name| functions[name].as_str()).collect()
+}
