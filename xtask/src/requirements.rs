@@ -48,6 +48,7 @@ const ROWS: &[(&str, u32)] = &[
     ("J", 12),
     ("L", 5),
     ("N", 6),
+    ("T", 2),
 ];
 
 /// Checks the file against [`ROWS`], against the book and against the tests of the workspace.

@@ -72,7 +72,7 @@ impl Bare {
                 *mut *mut c_void,
             ) -> c_int,
         > = unsafe { self.library.get(b"cuLaunchKernel\0") }.unwrap();
-        let parameter = [0u8; 104];
+        let parameter = [0u8; 112];
         move || {
             let mut parameters = [parameter.as_ptr().cast_mut().cast::<c_void>()];
             // SAFETY: the kernel has one parameter of this size.
@@ -137,6 +137,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         location: SourceLocation { file: "kernels.ptx".to_owned(), line: 1, column: 1 },
         requirements: Vec::new(),
         may_panic: true,
+        may_print: false,
     };
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },

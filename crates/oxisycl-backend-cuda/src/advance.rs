@@ -143,12 +143,32 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
 
 /// Ends a task that was on a stream.
 fn finish(task: Arc<CudaTask>, is_finished: bool, steps: &mut Steps) {
+    if is_finished {
+        tell_output(&task);
+    }
     let times = take_times(&task, is_finished);
     let result = match failure_of_finished(&task, is_finished) {
         None => Ok(()),
         Some(failure) => Err(failure),
     };
     end(task, Outcome { result, times }, steps);
+}
+
+/// Passes on what a kernel has printed.
+fn tell_output(task: &CudaTask) {
+    let (Some(buffer), None, Command::Kernel(command)) = (task.print, task.issue_error.get(), &task.command) else {
+        return;
+    };
+    let kernel = command.code.as_deref().and_then(CudaKernel::of);
+    if let (Some(kernel), Some(completion)) = (kernel, task.completion()) {
+        // As for completions.
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            buffer.read(kernel.module.sites(), &mut |output| completion.output(output));
+        }));
+        if let Err(payload) = told {
+            std::mem::forget(payload);
+        }
+    }
 }
 
 /// Why a task that was on a stream has failed, if it has.

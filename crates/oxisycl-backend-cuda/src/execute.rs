@@ -10,6 +10,7 @@ use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill;
 use crate::module::CudaKernel;
+use crate::print_pool::PrintBuffer;
 use crate::record_pool::Slot;
 use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, advice};
 use crate::task::CudaTask;
@@ -32,10 +33,14 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     let Some(kernel) = command.code.as_deref().and_then(CudaKernel::of) else { return Ok(()) };
     let Some(shape) = &task.shape else { return Ok(()) };
     let record = task.record().map_or(0, Slot::address);
+    let print = task.print.map_or(0, PrintBuffer::address);
+    if let Some(buffer) = task.print {
+        buffer.clear(emitter)?;
+    }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
     let [block_x, block_y, block_z] = shape.block;
     shape.for_each_grid(|grid| {
-        let launch = DeviceLaunch { record, ..grid.launch };
+        let launch = DeviceLaunch { record, print, ..grid.launch };
         let mut parameters = [(&raw const launch).cast_mut().cast::<c_void>(), arguments];
         let [grid_x, grid_y, grid_z] = grid.blocks;
         emitter.call(|driver, stream| {
@@ -58,7 +63,8 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
                 )
             }
         })
-    })
+    })?;
+    task.print.map_or(Ok(()), |buffer| buffer.fetch(emitter))
 }
 
 /// Hints are for managed memory, and may be ignored.

@@ -86,6 +86,7 @@ impl LaunchShape {
                 offset: outermost_first(self.offset),
                 extent: outermost_first(self.extent),
                 record: 0,
+                print: 0,
             },
         }
     }

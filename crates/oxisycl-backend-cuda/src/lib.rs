@@ -52,6 +52,7 @@ mod memory;
 mod module;
 mod native;
 mod panic_report;
+mod print_pool;
 mod queue;
 mod record_pool;
 mod retired;

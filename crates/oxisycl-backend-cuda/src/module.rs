@@ -42,6 +42,7 @@ pub(crate) struct Promises {
 struct Promise {
     parameters: ParameterLayout,
     may_panic: bool,
+    may_print: bool,
 }
 
 /// A kernel of a loaded image.
@@ -52,6 +53,8 @@ pub(crate) struct CudaKernel {
     pub(crate) parameters: ParameterLayout,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
+    /// Whether launches need a print buffer.
+    pub(crate) may_print: bool,
     /// Most work-items of a work-group.
     pub(crate) max_threads: u32,
     /// Work-items of a work-group, if the launch does not say.
@@ -100,7 +103,10 @@ impl CudaModule {
     /// # Safety
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
-        let promise = |kernel: &KernelEntry| Promise { parameters: kernel.parameters, may_panic: kernel.may_panic };
+        let promise = |kernel: &KernelEntry| {
+            let &KernelEntry { parameters, may_panic, may_print, .. } = kernel;
+            Promise { parameters, may_panic, may_print }
+        };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         // SAFETY: by the contract of this function.
         let module = unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }?;
@@ -114,7 +120,7 @@ impl CudaModule {
         Ok(module)
     }
 
-    /// Where its kernels can panic.
+    /// Where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
         &self.promises.sites
     }
@@ -215,6 +221,7 @@ impl Module for ModuleHandle {
             symbol: symbol.to_owned(),
             parameters: promise.parameters,
             may_panic: promise.may_panic,
+            may_print: promise.may_print,
             max_threads,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
         }))

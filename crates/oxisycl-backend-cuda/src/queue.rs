@@ -22,6 +22,7 @@ use crate::fill;
 use crate::gpu::Gpu;
 use crate::launch_shape::LaunchShape;
 use crate::module::CudaKernel;
+use crate::print_pool::{PrintPool, Reservation};
 use crate::stream::Stream;
 use crate::sys::RawEvent;
 use crate::task::{CudaTask, Dependencies, TaskDependency};
@@ -46,6 +47,7 @@ pub(crate) struct QueueShared {
     held_back: Mutex<Option<Arc<CudaTask>>>,
     /// Whether there is one, to be read without the lock.
     is_holding_back: AtomicBool,
+    prints: PrintPool,
 }
 
 /// Where a task goes.
@@ -80,6 +82,7 @@ impl CudaQueue {
             idle_helps: AtomicUsize::new(0),
             held_back: Mutex::new(None),
             is_holding_back: AtomicBool::new(false),
+            prints: PrintPool::new(core.context.clone(), options.print_buffer),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -186,13 +189,20 @@ impl Queue for CudaQueue {
         if queue.options.in_order {
             queue.add_order(&mut sorted.open, is_host_work || sorted.cause.is_some());
         }
+        let mut print = if may_print(&command) { Some(queue.prints.reserve()?) } else { None };
+        let last_print = print.as_ref().and_then(Reservation::open_user);
+        let waits_for_buffer = last_print.is_some();
+        sorted.open.extend(last_print.map(|task| TaskDependency { task, kind: DependencyKind::Order }));
         let number = core.expect_task()?;
-        let can_issue =
-            sorted.cause.is_none() && !is_host_work && sorted.open.iter().all(|dependency| dependency.task.is_issued());
+        let can_issue = sorted.cause.is_none()
+            && !is_host_work
+            && !waits_for_buffer
+            && sorted.open.iter().all(|dependency| dependency.task.is_issued());
+        let buffer = print.as_ref().map(Reservation::buffer);
         let make = |dependencies| {
             task_pool::make(|| {
                 let queue = queue.clone();
-                CudaTask::new(queue, number, command, shape, is_host_work, can_issue, dependencies, completion)
+                CudaTask::new(queue, number, command, shape, buffer, is_host_work, can_issue, dependencies, completion)
             })
         };
         if can_issue {
@@ -206,7 +216,12 @@ impl Queue for CudaQueue {
                 issued.map_err(|error| core.context.fail(error))
             };
             return match issue() {
-                Ok(task) => Ok(task),
+                Ok(task) => {
+                    if let Some(print) = &mut print {
+                        print.set_user(&task);
+                    }
+                    Ok(task)
+                }
                 Err(error) => {
                     core.forget_task();
                     Err(error)
@@ -215,7 +230,11 @@ impl Queue for CudaQueue {
         }
         let open = sorted.open.clone();
         let task = make(sorted.open);
-        let until_end = is_host_work || sorted.cause.is_some();
+        if let Some(print) = &mut print {
+            print.set_user(&task);
+        }
+        drop(print);
+        let until_end = is_host_work || waits_for_buffer || sorted.cause.is_some();
         if let Some(cause) = sorted.cause {
             task.doom(task.dependency_failure(&cause));
         }
@@ -266,6 +285,11 @@ impl Queue for CudaQueue {
     fn native(&self) -> Option<&dyn Any> {
         Some(self)
     }
+}
+
+fn may_print(command: &Command) -> bool {
+    let Command::Kernel(command) = command else { return false };
+    command.code.as_deref().and_then(CudaKernel::of).is_some_and(|kernel| kernel.may_print)
 }
 
 struct Sorted {

@@ -20,6 +20,7 @@ use crate::clock::Base;
 use crate::error::DriverError;
 use crate::launch_shape::LaunchShape;
 use crate::module::CudaKernel;
+use crate::print_pool::PrintBuffer;
 use crate::queue::QueueShared;
 use crate::record_pool::Slot;
 use crate::stream::Stream;
@@ -74,6 +75,8 @@ pub(crate) struct CudaTask {
     pub(crate) shape: Option<LaunchShape>,
     /// Whether a launch needs a panic record.
     pub(crate) may_panic: bool,
+    /// Where the launch prints.
+    pub(crate) print: Option<PrintBuffer>,
     /// Executed by a thread of the host, which waits for the device.
     pub(crate) is_host_work: bool,
     /// On the host's clock, of profiled commands.
@@ -117,6 +120,7 @@ impl CudaTask {
         number: u64,
         command: Command,
         shape: Option<LaunchShape>,
+        print: Option<PrintBuffer>,
         is_host_work: bool,
         is_issued: bool,
         dependencies: Dependencies,
@@ -133,6 +137,7 @@ impl CudaTask {
             queue,
             command,
             shape,
+            print,
             is_host_work,
             issue_error: OnceLock::new(),
             record: AtomicU64::new(0),
@@ -182,6 +187,11 @@ impl CudaTask {
         let position = self.position.load(Ordering::Acquire);
         (position > 0)
             .then(|| Place { stream: &self.queue.streams[self.stream_index.load(Ordering::Relaxed)], position })
+    }
+
+    /// Who is told of the end, as long as it has not come.
+    pub(crate) fn completion(&self) -> Option<Arc<dyn Completion>> {
+        self.state.lock().completion.clone()
     }
 
     /// The panic record of the launch.

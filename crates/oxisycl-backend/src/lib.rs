@@ -41,5 +41,6 @@ pub use info::{
 pub use memory::{Memory, MemoryId, UsmKind};
 pub use module::{LoadedKernel, Module};
 pub use queue::{
-    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, Outcome, Priority, Queue, QueueOptions,
+    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, Outcome, Priority, Queue,
+    QueueOptions,
 };

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use oxisycl_types::PrintHeader;
+
 use crate::{BackendError, Command, CommandFailure};
 
 /// Scheduling priority of a queue, a hint.
@@ -19,7 +21,7 @@ pub enum Priority {
 }
 
 /// How a queue behaves.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueOptions {
     /// Each command starts after the one before it. The runtime also passes that order as a dependency, unless the queue
     /// [keeps it itself](Queue::keeps_order).
@@ -28,6 +30,19 @@ pub struct QueueOptions {
     pub profiling: bool,
     /// Scheduling priority.
     pub priority: Priority,
+    /// Bytes for what one launch prints, where that is kept until the launch has ended; at most [`PrintHeader::MAX_CAPACITY`].
+    pub print_buffer: u32,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            in_order: false,
+            profiling: false,
+            priority: Priority::default(),
+            print_buffer: PrintHeader::DEFAULT_CAPACITY,
+        }
+    }
 }
 
 /// Where a command stands (SYCL 2020 `info::event_command_status`).
@@ -83,8 +98,31 @@ pub struct Outcome {
     pub times: Option<ExecutionTimes>,
 }
 
+/// What a kernel printed on a device that keeps it until the launch has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelOutput<'a> {
+    /// Text, in its order. A launch's output may come in several pieces.
+    Text(&'a str),
+    /// So many calls of `print!` found no room in the queue's [`print_buffer`](QueueOptions::print_buffer).
+    Lost {
+        /// How many calls; at [`PrintHeader::MANY`] there may have been more.
+        count: u32,
+        /// The room there was, in bytes.
+        capacity: u32,
+    },
+    /// So many bytes of output were not what a kernel writes.
+    Unreadable {
+        /// How many.
+        bytes: usize,
+    },
+}
+
 /// Told once when a command has ended. Commands may be told in any order, also a command before one that it came after.
 pub trait Completion: Send + Sync {
+    /// Called before [`complete`](Self::complete), any number of times, with what the command's kernel printed; never for other commands. As
+    /// `complete` it must be short, but may wait for the program's standard output.
+    fn output(&self, _output: KernelOutput<'_>) {}
+
     /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
     fn complete(self: Arc<Self>, outcome: Outcome);
 }

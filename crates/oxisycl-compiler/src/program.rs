@@ -240,6 +240,7 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntr
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         may_panic: findings.may_panic,
+        may_print: findings.may_print,
     }
 }
 

@@ -32,6 +32,9 @@ mod item;
 mod kernel;
 mod mode;
 mod panic_record;
+#[doc(hidden)]
+pub mod print;
+mod recorded;
 mod view;
 
 pub use accessor::{Accessor, AccessorParts};

@@ -156,7 +156,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let type_id = section.array()?;
     let form = read_form(section)?;
     let may_panic = section.flag()?;
-    section.zero()?;
+    let may_print = section.flag()?;
     let size = section.size()?;
     let align = section.size()?;
     let location = read_location(section)?;
@@ -165,7 +165,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let n_requirements = section.count(MIN_TEXT_SIZE)?;
     let requirements = (0..n_requirements).map(|_| section.text()).collect::<Result<_, _>>()?;
     let parameters = ParameterLayout { size, align };
-    Ok(KernelEntry { symbol, type_id, form, parameters, type_name, location, requirements, may_panic })
+    Ok(KernelEntry { symbol, type_id, form, parameters, type_name, location, requirements, may_panic, may_print })
 }
 
 fn read_unsupported(mut section: Reader<'_>) -> Result<Vec<UnsupportedKernel>, ImageError> {

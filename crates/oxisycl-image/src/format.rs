@@ -1,4 +1,4 @@
-//! The bytes of a device image, version 2, and of a bundle of images. All numbers are little-endian.
+//! The bytes of a device image, version 3, and of a bundle of images. All numbers are little-endian.
 //!
 //! ```text
 //! header      magic "OXISYCLI"   version u32   number of sections u32   length of the image u64   checksum u64
@@ -8,7 +8,7 @@
 //! text        length u32, UTF-8 bytes
 //! target, build options   UTF-8 bytes
 //! kernels                 count u32, entries:
-//!                         type id [u8; 16]   form u8   dimensions u8   may panic u8   zero u8   size u64   alignment u64
+//!                         type id [u8; 16]   form u8   dimensions u8   may panic u8   may print u8   size u64   alignment u64
 //!                         line u32   column u32   file text   symbol text   type name text   requirements count u32, texts
 //! unsupported kernels     count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   zero u16   type name text   reason text
@@ -28,8 +28,8 @@
 
 pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
 pub(crate) const BUNDLE_MAGIC: [u8; 8] = *b"OXISYCLB";
-/// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and [`oxisycl_types::PanicRecord`].
-pub(crate) const VERSION: u32 = 2;
+/// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and of the records that devices write.
+pub(crate) const VERSION: u32 = 3;
 
 /// Where the checksum stands; the bytes before and after it are what it is computed of.
 pub(crate) const CHECKSUM_OFFSET: usize = 24;

@@ -15,7 +15,7 @@ pub struct DeviceImage {
     pub build_options: String,
     /// Kernels of the link unit that the target cannot run. None of them is among `kernels`.
     pub unsupported: Vec<UnsupportedKernel>,
-    /// Where kernels of the image can panic; the device tells a position in this list.
+    /// Where kernels of the image can panic or print; the device tells a position in this list.
     pub sites: Vec<PanicSite>,
     /// The code, in the target's own format.
     pub code: Vec<u8>,
@@ -40,6 +40,8 @@ pub struct KernelEntry {
     pub requirements: Vec<String>,
     /// Whether it can write a panic record.
     pub may_panic: bool,
+    /// Whether it can print, and so needs a print buffer.
+    pub may_print: bool,
 }
 
 /// A kernel that a target cannot run.
@@ -140,6 +142,7 @@ mod tests {
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
             requirements: Vec::new(),
             may_panic: false,
+            may_print: false,
         };
         let mut image = DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

@@ -14,6 +14,7 @@ mod image;
 mod kernel;
 mod message;
 mod panic_site;
+mod print_buffer;
 mod reader;
 mod target;
 
@@ -25,4 +26,5 @@ pub use kernel::{Form, KernelDescriptor, KernelId, ParameterLayout};
 pub use panic_site::{
     ArgumentFormat, ArgumentKind, FormatAlignment, FormatCount, FormatTrait, MessagePiece, PanicSite,
 };
+pub use print_buffer::{Printed, read_print_buffer};
 pub use target::{ImageTarget, TargetError};

@@ -1,7 +1,7 @@
 //! Puts a panic message together: the pieces from the image, the values from the device.
 //!
 //! Values are printed as Rust's formatting prints them. The record comes from a device and may hold anything; so no number in
-//! it is believed, nothing panics, control characters of strings are replaced, and the message has a largest length.
+//! it is believed, nothing panics, control characters of strings in panic messages are replaced, and the message has a largest length.
 
 use oxisycl_types::{PanicArgument, PanicRecord};
 
@@ -22,7 +22,15 @@ impl PanicSite {
 
     /// The same with the two parts of a record that matter.
     pub fn format_values(&self, arguments: &[PanicArgument], text: &[u8]) -> String {
-        let values = Values { arguments, text };
+        self.put_together(&Values { arguments, text, is_output: false })
+    }
+
+    /// What a kernel prints here: strings are as the program made them, since it could write them itself as well.
+    pub(crate) fn format_output(&self, arguments: &[PanicArgument], text: &[u8]) -> String {
+        self.put_together(&Values { arguments, text, is_output: true })
+    }
+
+    fn put_together(&self, values: &Values<'_>) -> String {
         let mut message = String::new();
         for piece in &self.message {
             match piece {
@@ -43,6 +51,8 @@ impl PanicSite {
 struct Values<'a> {
     arguments: &'a [PanicArgument],
     text: &'a [u8],
+    /// Whether control characters in strings are left as they are.
+    is_output: bool,
 }
 
 /// What a value prints as, before its width is filled.
@@ -88,7 +98,12 @@ impl Values<'_> {
                 let value = f64::from_bits(low);
                 float(value.is_sign_negative(), value.is_nan(), value.abs(), plus, precision, format)
             }
-            ArgumentKind::Str => string(self.string(usize::from(index)), format),
+            ArgumentKind::Str if is_debug(format.style) => {
+                Printed::Verbatim(format!("{:?}", self.string(usize::from(index))))
+            }
+            ArgumentKind::Str => Printed::Text(self.shown(usize::from(index))),
+            // Width and precision are in the text already.
+            ArgumentKind::Text => Printed::Verbatim(self.shown(usize::from(index))),
             ArgumentKind::Pointer => {
                 let digits = format!("{low:x}");
                 // An alternate pointer shows all its digits.
@@ -116,9 +131,15 @@ impl Values<'_> {
         }
     }
 
+    /// The string at that position as it is shown.
+    fn shown(&self, index: usize) -> String {
+        let text = self.string(index);
+        if self.is_output { text } else { text.chars().map(harmless).collect() }
+    }
+
     /// The string at that position among the arguments.
     fn string(&self, index: usize) -> String {
-        let is_string = |argument: &&PanicArgument| argument.kind == ArgumentKind::Str.number();
+        let is_string = |argument: &&PanicArgument| ArgumentKind::from_number(argument.kind).is_text();
         let before = self.arguments[..index].iter().filter(is_string);
         let begin = before.fold(0_usize, |begin, argument| begin.saturating_add(argument.size as usize));
         let rest = self.text.get(begin..).unwrap_or_default();
@@ -146,13 +167,6 @@ fn character(scalar: u32, format: &ArgumentFormat) -> Printed {
         return Printed::Verbatim(format!("{value:?}"));
     }
     Printed::Text(harmless(value).to_string())
-}
-
-fn string(text: String, format: &ArgumentFormat) -> Printed {
-    if is_debug(format.style) {
-        return Printed::Verbatim(format!("{text:?}"));
-    }
-    Printed::Text(text.chars().map(harmless).collect())
 }
 
 /// The character, unless a terminal would obey it.

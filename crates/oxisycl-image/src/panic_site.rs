@@ -1,16 +1,17 @@
-//! Panic sites: what the compiler knows of each place where kernels of an image can panic.
+//! Panic sites: what the compiler knows of each place where kernels of an image can panic, or print.
 //!
 //! The message is kept in pieces, as `format_args!` was given it; the values come from the device in a
-//! [`PanicRecord`](oxisycl_types::PanicRecord). Putting the two together is the module `message`.
+//! [`PanicRecord`](oxisycl_types::PanicRecord) or a [`PrintRecord`](oxisycl_types::PrintRecord). Putting the two together is the module
+//! `message`.
 
 use std::fmt;
 
 use crate::SourceLocation;
 
-/// A place where a kernel can panic. Its position among the [`sites`](crate::DeviceImage::sites) is what the device records.
+/// A place where a kernel can panic or print. Its position among the [`sites`](crate::DeviceImage::sites) is what the device records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PanicSite {
-    /// Where in the user's source, if that is one place.
+    /// Where in the user's source, if that is one place. Places that print have none.
     pub location: Option<SourceLocation>,
     /// The message, in pieces.
     pub message: Vec<MessagePiece>,
@@ -151,11 +152,13 @@ pub enum ArgumentKind {
     Str = 17,
     /// The address in 64 bits.
     Pointer = 18,
+    /// Bytes of the record's text as for a string, which the device has formatted: what the compiler knows no kind for.
+    Text = 19,
 }
 
 impl ArgumentKind {
     /// All kinds, at the position that is their number.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Unknown,
         Self::Bool,
         Self::Char,
@@ -175,11 +178,17 @@ impl ArgumentKind {
         Self::F64,
         Self::Str,
         Self::Pointer,
+        Self::Text,
     ];
 
     /// The kind with that number; `Unknown` if there is none.
     pub fn from_number(number: u32) -> Self {
         Self::ALL.get(number as usize).copied().unwrap_or(Self::Unknown)
+    }
+
+    /// Whether its bytes are in the record's text.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Str | Self::Text)
     }
 
     /// Its number.

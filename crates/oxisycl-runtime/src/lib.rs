@@ -10,6 +10,7 @@
 pub mod graph;
 pub mod memory;
 pub mod observe;
+pub mod output;
 pub mod program;
 pub mod runtime;
 pub mod schedule;

@@ -9,7 +9,7 @@ use oxisycl_types::ErrorCode;
 use crate::graph::{report, report_unobserved_errors};
 use crate::observe::{counters, graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, fork, program};
+use crate::{Error, Result, fork, output, program};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -25,6 +25,7 @@ pub struct Runtime {
     platforms: Vec<Arc<dyn Platform>>,
     in_kernel: fn() -> bool,
     filter: Option<DeviceFilter>,
+    print_buffer: u32,
 }
 
 static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
@@ -74,6 +75,7 @@ impl Runtime {
             platforms.extend(found);
         }
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
+        let print_buffer = output::print_buffer_from_env()?;
         start_recorders()?;
         if let Some(cache) = program::disk_cache_from_env()? {
             program::programs().use_disk_cache(cache);
@@ -84,7 +86,7 @@ impl Runtime {
             // SAFETY: the function is an `extern "C" fn()` that does not unwind.
             unsafe { libc::atexit(at_exit) };
         }
-        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter })
+        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter, print_buffer })
     }
 
     /// The device whose memory is the host's.
@@ -95,6 +97,11 @@ impl Runtime {
     /// All platforms, whether or not the environment hides their devices.
     pub fn platforms(&self) -> &[Arc<dyn Platform>] {
         &self.platforms
+    }
+
+    /// Bytes for the output of one launch, unless its queue says otherwise.
+    pub fn print_buffer(&self) -> u32 {
+        self.print_buffer
     }
 
     /// What `OXISYCL_DEVICE_SELECTOR` leaves visible; `None` if it is not set.

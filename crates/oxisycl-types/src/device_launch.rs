@@ -21,6 +21,8 @@ pub struct DeviceLaunch {
     pub extent: [u64; 3],
     /// Address of the launch's [`PanicRecord`], which both the device and the host can reach.
     pub record: u64,
+    /// Address of the launch's print buffer, which begins with a [`PrintHeader`]; 0 for a kernel that never prints.
+    pub print: u64,
 }
 
 /// Where the first work-item of a launch that panics leaves what the host needs to tell about it.
@@ -57,7 +59,7 @@ impl PanicRecord {
     /// Most values that a message can print.
     pub const MAX_ARGUMENTS: usize = 8;
     /// Most bytes of strings that a message can print.
-    pub const MAX_TEXT: usize = 256;
+    pub const MAX_TEXT: usize = 776;
     /// A record before a launch.
     pub const EMPTY: Self = Self {
         state: Self::FREE,
@@ -70,7 +72,48 @@ impl PanicRecord {
     };
 }
 
-/// One value of a panic message.
+/// The beginning of a launch's print buffer. Records follow, one for each call of `print!` and `println!` that found room, in the
+/// order in which the calls took it; so those of one work-item are in its own order.
+///
+/// The host writes the header before the launch. A work-item takes room by adding to `used`, never beyond `capacity`, and fills in what it
+/// took; every record is complete when the launch has ended. Nothing in a buffer can be trusted, as nothing in a [`PanicRecord`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(16))]
+pub struct PrintHeader {
+    /// How many of the bytes after the header are taken.
+    pub used: u32,
+    /// How many bytes there are after the header, at most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    pub capacity: u32,
+    /// How many calls found no room. Not counted beyond [`MANY`](Self::MANY).
+    pub n_lost: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+impl PrintHeader {
+    /// Room for the records unless somebody says otherwise, in bytes.
+    pub const DEFAULT_CAPACITY: u32 = 1 << 20;
+    /// Most room for records.
+    pub const MAX_CAPACITY: u32 = 1 << 30;
+    /// Where counting of lost calls ends.
+    pub const MANY: u32 = 1 << 31;
+}
+
+/// One call of `print!` or `println!`: this, `n_arguments` times a [`PanicArgument`], and `text_length` bytes of strings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct PrintRecord {
+    /// All of its bytes, a multiple of 8.
+    pub size: u32,
+    /// Index into the image's table of messages.
+    pub site: u32,
+    /// How many values follow.
+    pub n_arguments: u32,
+    /// How many bytes of strings follow the values.
+    pub text_length: u32,
+}
+
+/// One value of a panic message, or of a printed one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct PanicArgument {

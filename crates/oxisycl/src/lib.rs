@@ -27,6 +27,9 @@
 // Compiled with every program, so that the device compiler can link its functions into kernels.
 extern crate oxisycl_builtins as _;
 
+#[doc(hidden)]
+#[path = "print.rs"]
+pub mod __print;
 mod buffer;
 mod compile_time;
 mod context;
@@ -45,6 +48,7 @@ mod wiring;
 
 pub mod observe;
 
+pub use __print::{OutputHandler, set_output_handler};
 pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
 pub use compile_time::{all_devices_have, any_device_has};
 pub use context::Context;

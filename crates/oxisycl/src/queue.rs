@@ -10,9 +10,10 @@ use oxisycl_backend::{Priority, QueueOptions};
 use oxisycl_device::{DeviceCopyable, Item, Single};
 use oxisycl_runtime::graph::{AsyncErrors, Node, forbid_blocking};
 use oxisycl_runtime::schedule;
-use oxisycl_types::{Aspect, BackendKind, ErrorCode, Range};
+use oxisycl_types::{Aspect, BackendKind, ErrorCode, PrintHeader, Range};
 
 use crate::handler::{HostMemory, HostSlot};
+use crate::wiring::runtime;
 use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write};
 
 pub use oxisycl_runtime::graph::AsyncHandler;
@@ -34,6 +35,7 @@ pub struct QueueBuilder {
     device: Option<Device>,
     context: Option<Context>,
     options: QueueOptions,
+    print_buffer: Option<usize>,
     handler: Option<AsyncHandler>,
 }
 
@@ -73,6 +75,14 @@ impl QueueBuilder {
         self
     }
 
+    /// Keeps up to `bytes` of what one launch prints, on devices that keep it until the launch has ended; at most 1 GiB. The default
+    /// is 1 MiB, or what `OXISYCL_PRINT_BUFFER` says. A call of [`println!`](crate::println!) takes 16 bytes, 24 for each value in
+    /// it, and the bytes of its strings.
+    pub fn print_buffer(mut self, bytes: usize) -> Self {
+        self.print_buffer = Some(bytes);
+        self
+    }
+
     /// Gets the queue's asynchronous errors, oldest first: at [`Queue::wait_and_throw`], [`Queue::throw_asynchronous`] and
     /// [`Event::wait_and_throw`] on the calling thread, and on a thread of the runtime when the queue is gone.
     pub fn handler(mut self, handler: impl Fn(Vec<Error>) + Send + Sync + 'static) -> Self {
@@ -82,9 +92,9 @@ impl QueueBuilder {
 
     /// Makes the queue.
     ///
-    /// Errors: `Runtime` if there is no device; `Invalid` if the device is not in the context; `FeatureNotSupported` if
-    /// profiling is asked for and the device has none.
-    pub fn build(self) -> Result<Queue> {
+    /// Errors: `Runtime` if there is no device; `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB;
+    /// `FeatureNotSupported` if profiling is asked for and the device has none.
+    pub fn build(mut self) -> Result<Queue> {
         let device = match (self.device, &self.context) {
             (Some(device), _) => device,
             (None, Some(context)) => {
@@ -112,6 +122,16 @@ impl QueueBuilder {
                 format!("device \"{}\" has no profiling (aspect queue_profiling)", device.name()),
             ));
         }
+        self.options.print_buffer = match self.print_buffer {
+            None => runtime()?.print_buffer(),
+            Some(bytes) => {
+                let size = u32::try_from(bytes).ok().filter(|size| *size <= PrintHeader::MAX_CAPACITY);
+                size.ok_or_else(|| {
+                    let most = PrintHeader::MAX_CAPACITY;
+                    Error::invalid(format!("the print buffer of a queue: expected at most {most} bytes, found {bytes}"))
+                })?
+            }
+        };
         let handler = self.handler.or_else(|| context.inner().handler().cloned());
         let errors = AsyncErrors::new(handler);
         let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;

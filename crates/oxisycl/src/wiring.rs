@@ -8,6 +8,7 @@ use crate::Result;
 /// The process's runtime, made at the first call (S-F5).
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     get_or_init(|| {
+        oxisycl_device::print::set_native_output(oxisycl_runtime::output::print);
         #[allow(unused_mut, reason = "only mutated with the features for other backends")]
         let mut backends: Vec<Box<dyn oxisycl_backend::Backend>> = vec![Box::new(HostBackend::new())];
         // Without a driver it has no platform.

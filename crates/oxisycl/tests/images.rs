@@ -20,7 +20,7 @@ use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_i
 use support::alone;
 
 /// A bundle without images, which registers itself before `main` as a link unit does.
-static EMPTY: [u8; 24] = *b"OXISYCLB\x02\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+static EMPTY: [u8; 24] = *b"OXISYCLB\x03\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
 
 #[cfg(target_os = "linux")]
 #[used]
@@ -62,6 +62,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         location: SourceLocation { file: file!().to_owned(), line: line!(), column: 1 },
         requirements: Vec::new(),
         may_panic: false,
+        may_print: false,
     }
 }
 

@@ -194,6 +194,15 @@ fn a_cache_that_cannot_be_used_is_an_error_at_once() {
 }
 
 #[test]
+fn the_size_of_print_buffers_is_a_number_of_bytes() {
+    for value in ["", "lots", "2G", "-1"] {
+        let expected = format!("OXISYCL_PRINT_BUFFER={value:?}: expected bytes up to 1G");
+        refused(&[("OXISYCL_PRINT_BUFFER", value)], &[&expected]);
+    }
+    assert_eq!(run("works", &[("OXISYCL_PRINT_BUFFER", "64k")]).succeeded().value("sum"), "Ok(2001)");
+}
+
+#[test]
 fn any_number_of_host_threads_works() {
     for threads in ["1", "2", "3", "33"] {
         let ended = run("works", &[("OXISYCL_HOST_THREADS", threads)]).succeeded();

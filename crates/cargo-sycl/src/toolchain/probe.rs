@@ -135,6 +135,7 @@ mod tests {
             location: SourceLocation { file: String::new(), line: 1, column: 1 },
             requirements: Vec::new(),
             may_panic: false,
+            may_print: false,
         };
         change(&mut kernel);
         DeviceImage {

@@ -159,6 +159,7 @@ mod tests {
                 location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
                 requirements: vec!["fp64".to_owned()],
                 may_panic: false,
+                may_print: false,
             }],
             build_options: String::new(),
             unsupported: vec![UnsupportedKernel {

@@ -11,6 +11,7 @@ mod forks;
 mod launches;
 mod losses;
 mod modules;
+mod prints;
 mod retirement;
 mod support;
 mod transfers;

@@ -7,17 +7,23 @@ use std::time::Duration;
 
 use oxisycl_backend::{
     ArgumentBlock, BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Device, Event,
-    KernelCommand, LoadedKernel, Outcome, Queue, QueueOptions,
+    KernelCommand, KernelOutput, LoadedKernel, Outcome, Queue, QueueOptions,
 };
 use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, MessagePiece, PanicSite, ParameterLayout,
-    SourceLocation,
+    ArgumentFormat, DeviceImage, Form, FormatTrait, ImageTarget, KernelDescriptor, KernelEntry, KernelId, MessagePiece,
+    PanicSite, ParameterLayout, SourceLocation,
 };
 use oxisycl_types::{HostChunk, LaunchRange};
 
 /// Kernels of the fake driver with the sizes of their arguments, and whether they can panic.
-const KERNELS: &[(&str, usize, bool)] =
-    &[("affine", 16, false), ("failing", 0, true), ("gate", 8, false), ("empty", 0, false), ("crash", 0, true)];
+const KERNELS: &[(&str, usize, bool)] = &[
+    ("affine", 16, false),
+    ("failing", 0, true),
+    ("gate", 8, false),
+    ("empty", 0, false),
+    ("crash", 0, true),
+    ("printing", 8, false),
+];
 
 pub(crate) fn location(line: u32) -> SourceLocation {
     SourceLocation { file: "src/main.rs".to_owned(), line, column: 5 }
@@ -34,18 +40,28 @@ pub(crate) fn image() -> DeviceImage {
         location: location(1),
         requirements: Vec::new(),
         may_panic,
+        may_print: symbol == "printing",
     };
     let mut code = ".version 7.0\n.target sm_70\n.address_size 64\n".to_owned();
     for (symbol, ..) in KERNELS {
-        code.push_str(&format!(".visible .entry {symbol}(.param .b8 launch[104])\n"));
+        code.push_str(&format!(".visible .entry {symbol}(.param .b8 launch[112])\n"));
     }
     let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
+    let plain = ArgumentFormat::new(FormatTrait::Display);
+    let printed = vec![
+        MessagePiece::Literal("item ".to_owned()),
+        MessagePiece::Argument { index: 0, format: plain },
+        MessagePiece::Literal("\n".to_owned()),
+    ];
     DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },
         kernels: KERNELS.iter().map(entry).collect(),
         build_options: String::new(),
         unsupported: Vec::new(),
-        sites: vec![PanicSite { location: Some(location(42)), message }],
+        sites: vec![
+            PanicSite { location: Some(location(42)), message },
+            PanicSite { location: None, message: printed },
+        ],
         code: code.into_bytes(),
     }
 }
@@ -93,10 +109,29 @@ pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
 #[derive(Default)]
 pub(crate) struct Probe {
     outcome: Mutex<Option<Outcome>>,
+    printed: Mutex<Printed>,
     changed: Condvar,
 }
 
+/// What a kernel has printed, before its completion was told.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Printed {
+    pub(crate) text: String,
+    pub(crate) lost: Option<(u32, u32)>,
+    pub(crate) unreadable: usize,
+}
+
 impl Completion for Probe {
+    fn output(&self, output: KernelOutput<'_>) {
+        assert!(!self.is_complete(), "output after the completion");
+        let mut printed = self.printed.lock().unwrap();
+        match output {
+            KernelOutput::Text(text) => printed.text.push_str(text),
+            KernelOutput::Lost { count, capacity } => printed.lost = Some((count, capacity)),
+            KernelOutput::Unreadable { bytes } => printed.unreadable = bytes,
+        }
+    }
+
     fn complete(self: Arc<Self>, outcome: Outcome) {
         let before = self.outcome.lock().unwrap().replace(outcome);
         assert!(before.is_none(), "a command completed twice");
@@ -126,6 +161,13 @@ impl Probe {
     #[track_caller]
     pub(crate) fn fail(&self) -> CommandFailure {
         self.wait().result.expect_err("a command succeeded")
+    }
+
+    /// What the command has printed, which has ended.
+    #[track_caller]
+    pub(crate) fn printed(&self) -> Printed {
+        self.succeed();
+        self.printed.lock().unwrap().clone()
     }
 
     pub(crate) fn is_complete(&self) -> bool {

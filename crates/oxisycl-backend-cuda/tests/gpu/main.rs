@@ -47,6 +47,7 @@ fn image() -> DeviceImage {
         location: location.clone(),
         requirements: Vec::new(),
         may_panic,
+        may_print: false,
     };
     let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
     DeviceImage {

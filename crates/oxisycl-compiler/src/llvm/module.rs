@@ -154,6 +154,19 @@ impl<'c> Module<'c> {
         })
     }
 
+    /// Adds a constant array of bytes.
+    pub(crate) fn add_constant(&self, name: &str, bytes: &[u8]) -> Value<'c> {
+        let global = self.add_global(name, Type::bytes(self.context, bytes.len()), 0);
+        // SAFETY: a live context; bytes and their number, without a NUL byte added; a live global.
+        unsafe {
+            let text = (ll().LLVMConstStringInContext2)(self.context.raw(), bytes.as_ptr().cast(), bytes.len(), 1);
+            (ll().LLVMSetInitializer)(global.raw(), text);
+            (ll().LLVMSetGlobalConstant)(global.raw(), 1);
+        }
+        global.set_linkage(super::Linkage::INTERNAL);
+        global
+    }
+
     /// Runs passes, given as `opt -passes` takes them.
     pub(crate) fn run(&self, passes: &str, machine: Option<&Machine>, tuning: &PassTuning) -> Result<(), CompileError> {
         let text = c_string(passes);

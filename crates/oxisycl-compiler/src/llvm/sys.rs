@@ -174,6 +174,8 @@ functions! {
     LLVMFunctionType(*mut Type, *mut *mut Type, c_uint, Bool) -> *mut Type;
     LLVMConstInt(*mut Type, c_ulonglong, Bool) -> *mut Value;
     LLVMConstNull(*mut Type) -> *mut Value;
+    LLVMConstStringInContext2(*mut Context, *const c_char, usize, Bool) -> *mut Value;
+    LLVMSetGlobalConstant(*mut Value, Bool);
     LLVMGetPoison(*mut Type) -> *mut Value;
     LLVMConstIntToPtr(*mut Value, *mut Type) -> *mut Value;
 

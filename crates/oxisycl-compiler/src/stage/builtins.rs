@@ -19,6 +19,13 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
         let Some(name) = path.strip_prefix(PREFIX) else { continue };
         match name {
             "is_device_code" => {
+                // At once, so that what only native code needs is never linked.
+                for call in function.users() {
+                    if call.callee() == Some(function) {
+                        call.replace_all_uses_with(Type::int(context, 1).constant(1));
+                        call.erase();
+                    }
+                }
                 replace_body(module, function, |builder| builder.ret(Type::int(context, 1).constant(1)));
             }
             "not_on_the_host" => replace_body(module, function, |builder| builder.unreachable()),

@@ -127,6 +127,7 @@ pub(crate) struct Findings {
     /// Aspects that a device must have, sorted.
     pub(crate) requirements: BTreeSet<&'static str>,
     pub(crate) may_panic: bool,
+    pub(crate) may_print: bool,
 }
 
 /// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
@@ -138,9 +139,8 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
         if !seen.insert(value.name().to_owned()) {
             continue;
         }
-        if value.name() == panics::RECORD {
-            findings.may_panic = true;
-        }
+        findings.may_panic |= panics::is_record(value.name());
+        findings.may_print |= panics::is_print(value.name());
         if findings.unsupported.is_none() {
             findings.unsupported = refusal(value, ours).map(|reason| reason + &calls.way(entry, value.name()));
         }

@@ -3,7 +3,7 @@
 //! Runs before any optimisation, and again on what is linked later. Marking all functions, not only the builtins, keeps LLVM from
 //! duplicating or merging calls of functions that contain a barrier; where no barrier is reached LLVM infers the mark away.
 
-use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, Value, ValueKind};
+use crate::llvm::{Attribute, Block, Builder, Context, Linkage, Module, Opcode, Value, ValueKind};
 use crate::stage::panics;
 use crate::symbols::plain_path;
 
@@ -49,11 +49,12 @@ pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_
             function.set_linkage(Linkage::INTERNAL);
         }
         let instructions = function.instructions();
-        if function.name() == panics::RECORD {
+        if panics::is_record(function.name()) || panics::is_print(function.name()) {
             // Its registers count for every kernel that calls it.
-            for attribute in ["noinline", "minsize", "optsize"] {
-                function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
-            }
+            make_small(context, function);
+        } else if formats(function.name()) && !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
+            // Texts are for people, who read slowly. Unrolled, the digits of a single number fill a hundred kilobytes.
+            make_small(context, function);
         } else if function.has_attribute(Attribute::FUNCTION, "cold") && instructions.len() <= LARGEST_INLINED_COLD {
             function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
         }
@@ -74,6 +75,20 @@ pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_
             global.set_linkage(Linkage::INTERNAL);
         }
     }
+}
+
+fn make_small<'c>(context: &'c Context, function: Value<'c>) {
+    for attribute in ["noinline", "minsize", "optsize"] {
+        function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+    }
+}
+
+/// Whether the function formats values. Those that put messages together have to be inlined, so that their values are found.
+fn formats(symbol: &str) -> bool {
+    let path = plain_path(symbol);
+    let makes_messages = ["core::fmt::rt::", "core::fmt::Arguments::"].iter().any(|start| path.contains(start));
+    let is_formatting = path.starts_with("core::fmt::") || path.contains(" as core::fmt::");
+    !makes_messages && (is_formatting || path.contains("core::num::flt2dec::"))
 }
 
 /// Assembly that does nothing.

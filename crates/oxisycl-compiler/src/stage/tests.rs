@@ -235,6 +235,61 @@ fn values_behind_references_are_recorded_by_their_own_type() {
     assert_eq!(code.matches("load ptr").count(), 3, "the slot, then the reference: {code}");
 }
 
+/// A call of `println!` with one value, which the function prints.
+fn printing(formatter: &str, stores: &str) -> String {
+    format!(
+        "@template = private constant [8 x i8] c\"\\05item \\C0\\00\"
+        declare zeroext i1 @{formatter}(ptr, ptr)
+        define void @_ZN14oxisycl_device5print10print_line17h0123456789abcdefE(ptr %t, ptr %a) {{ ret void }}
+        define void @f(ptr %value, ptr %formatter) {{
+            %args = alloca [16 x i8], align 8
+            store ptr %value, ptr %args, align 8
+            %second = getelementptr inbounds nuw i8, ptr %args, i64 8
+            {stores}
+            call void @_ZN14oxisycl_device5print10print_line17h0123456789abcdefE(ptr @template, ptr %args)
+            ret void
+        }}"
+    )
+}
+
+#[test]
+fn what_is_printed_is_a_record_and_the_work_item_goes_on() {
+    let context = context();
+    let usize_display = "_RNvXsi_NtNtNtCsgEmfK2I1SDS_4core3fmt3num3impjNtB9_7Display3fmt";
+    let own_display = "_ZN48_$LT$app..Own$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE";
+    let store = |formatter: &str| format!("store ptr @\"{formatter}\", ptr %second, align 8\n");
+    let twice = store(usize_display).repeat(2);
+    let unknown = "store ptr %formatter, ptr %second, align 8";
+    let quoted = format!("\"{own_display}\"");
+    for (name, stores, is_formatted) in [
+        (usize_display, store(usize_display), false),
+        (usize_display, twice, false),
+        (&*quoted, store(own_display), true),
+        (usize_display, unknown.to_owned(), true),
+        (usize_display, store(usize_display) + unknown, true),
+    ] {
+        let module = module(&context, &printing(name, &stores));
+        panics::hook(&module);
+        let mut sites = panics::Sites::default();
+        let never = |_: &llvm::Builder<'_>| panic!("printing ends no work-item");
+        panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &never);
+        module.verify("lowering").expect("a valid module");
+        let [site] = &sites.list[..] else { panic!("{:?}", sites.list) };
+        assert_eq!(site.location, None);
+        assert_eq!(site.message.len(), 3, "{:?}", site.message);
+        assert_eq!(site.message[2], MessagePiece::Literal("\n".to_owned()));
+        let calls = |name: &str| module.function(name).map_or(0, |function| function.users().len());
+        assert_eq!(
+            (calls("__oxisycl_print"), calls("__oxisycl_print_formatted")),
+            (usize::from(!is_formatted), usize::from(is_formatted)),
+            "{stores}"
+        );
+        let findings =
+            legality::examine(module.function("f").expect("a function"), "f", &legality::Calls::default(), &|_| false);
+        assert!(findings.may_print && !findings.may_panic);
+    }
+}
+
 /// A loop as rustc makes it of `for x in list`: `next` returns null at the end.
 const LOOP: &str = "
     define float @f(ptr %list, i64 %n) {

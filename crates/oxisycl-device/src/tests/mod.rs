@@ -4,6 +4,7 @@ mod accessors;
 mod atomics;
 mod blocks;
 mod entries;
+mod prints;
 mod views;
 
 use std::borrow::ToOwned;

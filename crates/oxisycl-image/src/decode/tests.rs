@@ -17,6 +17,7 @@ fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
         location: SourceLocation { file: "src/häuser.rs".to_owned(), line: 7, column: 31 },
         requirements: Vec::new(),
         may_panic: false,
+        may_print: false,
     }
 }
 
@@ -57,7 +58,7 @@ fn sample() -> DeviceImage {
                 ..kernel("saxpy", 1, Form::Range(2))
             },
             KernelEntry { may_panic: true, ..kernel("setup", 1, Form::Single) },
-            kernel("a", 0xff, Form::Range(1)),
+            KernelEntry { may_print: true, ..kernel("a", 0xff, Form::Range(1)) },
         ],
         build_options: "-cl-fast-relaxed-math".to_owned(),
         unsupported: vec![unsupported(2, Form::Range(3)), unsupported(2, Form::Single)],
@@ -207,13 +208,13 @@ fn what_is_wrong_with_a_bundle_is_told() {
     );
     let mut old = bundle;
     old[8] = 1;
-    assert_eq!(message(&old), "device image: expected format version 2, found 1");
+    assert_eq!(message(&old), "device image: expected format version 3, found 1");
 }
 
 #[test]
-fn the_bytes_of_version_two_are_fixed() {
+fn the_bytes_of_version_three_are_fixed() {
     let bytes = encode(&empty()).unwrap();
-    let mut expected = b"OXISYCLI\x02\0\0\0\x06\0\0\0".to_vec();
+    let mut expected = b"OXISYCLI\x03\0\0\0\x06\0\0\0".to_vec();
     // Length and checksum, which `reseal` fills in.
     expected.extend([0; 16]);
     for (kind, offset, length) in
@@ -230,7 +231,7 @@ fn the_bytes_of_version_two_are_fixed() {
     assert_eq!(bytes, expected);
     assert_eq!(
         checksum(&encode(&sample()).unwrap()),
-        0xcc6e_a5a6_6f73_4f3a,
+        0x45a67f1ba4095f8c,
         "the format changed: it needs another version"
     );
 }
@@ -309,7 +310,7 @@ fn random_bytes_are_refused() {
         }));
         assert!(decode(&bytes).is_err());
         if length >= HEADER_SIZE {
-            bytes[..16].copy_from_slice(b"OXISYCLI\x02\0\0\0\x06\0\0\0");
+            bytes[..16].copy_from_slice(b"OXISYCLI\x03\0\0\0\x06\0\0\0");
             reseal(&mut bytes);
             assert!(decode_hostile(&bytes).is_err());
         }
@@ -342,7 +343,7 @@ fn every_part_has_its_message() {
     let first_kernel = kernels + 4;
     for (offset, replacement, expected) in [
         (0, &b"\x7fELF"[..], "expected it to begin with \"OXISYCLI\", found \"\\x7fELFYCLI\"".to_owned()),
-        (8, &[1], "expected format version 2, found 1".to_owned()),
+        (8, &[1], "expected format version 3, found 1".to_owned()),
         (12, &[5], "header: expected 6 at offset 12, found 5".to_owned()),
         (entry, &[9], format!("section table: expected 1 at offset {entry}, found 9")),
         (entry + 4, &[1], format!("section table: expected 0 at offset {}, found 1", entry + 4)),
@@ -366,7 +367,7 @@ fn every_part_has_its_message() {
         (first_kernel + 16, &[2], format!("kernel form: expected 1 at offset {}, found 2", first_kernel + 16)),
         (first_kernel + 16, &[0], format!("kernel form: expected 0 at offset {}, found 2", first_kernel + 17)),
         (first_kernel + 18, &[5], format!("kernels: expected 1 at offset {}, found 5", first_kernel + 18)),
-        (first_kernel + 19, &[5], format!("kernels: expected 0 at offset {}, found 5", first_kernel + 19)),
+        (first_kernel + 19, &[5], format!("kernels: expected 1 at offset {}, found 5", first_kernel + 19)),
         (first_kernel + 17, &[4], "kernel \"saxpy\": expected 1 to 3 dimensions, found 4".to_owned()),
         (first_kernel + 17, &[0], "kernel \"saxpy\": expected 1 to 3 dimensions, found 0".to_owned()),
         (
@@ -395,6 +396,6 @@ fn damage_is_told_with_both_checksums() {
 fn short_inputs_are_told_apart_from_other_files() {
     assert_eq!(decode(b""), Err(ImageError::Magic { expected: "OXISYCLI", found: Vec::new() }));
     assert_eq!(decode(b"OXI"), Err(ImageError::Magic { expected: "OXISYCLI", found: b"OXI".to_vec() }));
-    let error = decode(b"OXISYCLI\x02\0").unwrap_err();
+    let error = decode(b"OXISYCLI\x03\0").unwrap_err();
     assert_eq!(error.to_string(), "device image: header: expected 4 bytes at offset 8, found 2");
 }

@@ -66,6 +66,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         location: SourceLocation { file: String::new(), line: 0, column: 0 },
         requirements: Vec::new(),
         may_panic: false,
+        may_print: false,
     };
     let unsupported = |number: usize| UnsupportedKernel {
         type_id: (number as u128).to_le_bytes(),
@@ -122,6 +123,7 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         location: location(random),
         requirements: (0..random.below(3)).map(|_| text(random)).collect(),
         may_panic: random.chance(2),
+        may_print: random.chance(2),
     }
 }
 

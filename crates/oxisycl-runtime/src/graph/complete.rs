@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{Completion, FailureKind, Outcome};
+use oxisycl_backend::{Completion, FailureKind, KernelOutput, Outcome};
 use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
@@ -19,8 +19,15 @@ use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDIN
 use super::start::resume;
 use super::wait::CallbackScope;
 use crate::observe::{self, Span, counters, trace};
+use crate::output::print_kept;
 
 impl Completion for Node {
+    fn output(&self, output: KernelOutput<'_>) {
+        // The handler is user code: it must not block on the runtime, and its panic is not ours.
+        let _scope = CallbackScope::enter();
+        call_user(|| print_kept(output, self.title.name, self.shared.device_name()));
+    }
+
     fn complete(self: Arc<Self>, outcome: Outcome) {
         finish(&self, outcome);
     }

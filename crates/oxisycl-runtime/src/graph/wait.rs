@@ -40,18 +40,18 @@ impl Drop for CallbackScope {
     }
 }
 
-/// Whether the current thread runs a waker.
+/// Whether the current thread runs a waker or a handler of output.
 pub fn in_callback() -> bool {
     IN_CALLBACK.get()
 }
 
-/// An error if `what` is called where it must not be: inside a kernel or a waker.
+/// An error if `what` is called where it must not be: inside a kernel, a waker, or a handler of output.
 pub fn forbid_blocking(what: &str) -> Result {
     if crate::runtime::in_kernel() {
         return Err(Error::invalid(format!("{what} was called inside a kernel")));
     }
     if in_callback() {
-        return Err(Error::invalid(format!("{what} was called inside a waker")));
+        return Err(Error::invalid(format!("{what} was called inside a waker or an output handler")));
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ mod libraries;
 mod link_unit;
 mod modules;
 mod registry;
-mod settings;
+pub(crate) mod settings;
 
 #[cfg(test)]
 mod tests;

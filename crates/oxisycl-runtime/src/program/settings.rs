@@ -1,6 +1,6 @@
 //! The environment variables of the disk cache.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use oxisycl_types::ErrorCode;
@@ -48,24 +48,25 @@ fn from(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<DiskCache>
     Ok(Some(cache))
 }
 
-/// Bytes, or a number and `k`, `M` or `G`.
 fn parse_size(value: &OsString) -> Result<u64> {
-    let parse = || {
-        let text = value.to_str()?.trim();
-        let (number, unit) = match text.char_indices().last()? {
-            (at, 'k') => (&text[..at], 1 << 10),
-            (at, 'M') => (&text[..at], 1 << 20),
-            (at, 'G') => (&text[..at], 1 << 30),
-            _ => (text, 1),
-        };
-        number.trim().parse::<u64>().ok()?.checked_mul(unit)
-    };
-    parse().ok_or_else(|| {
+    bytes(value).ok_or_else(|| {
         let message = format!(
             "OXISYCL_CACHE_SIZE={value:?}: expected bytes, or a number and k, M or G (powers of 1024); 0 turns the cache off"
         );
         Error::new(ErrorCode::Platform, message)
     })
+}
+
+/// Bytes, or a number and `k`, `M` or `G`.
+pub(crate) fn bytes(value: &OsStr) -> Option<u64> {
+    let text = value.to_str()?.trim();
+    let (number, unit) = match text.char_indices().last()? {
+        (at, 'k') => (&text[..at], 1 << 10),
+        (at, 'M') => (&text[..at], 1 << 20),
+        (at, 'G') => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@ use crate::{Code, ILLEGAL_ADDRESS, SUCCESS};
 
 /// Kernels with the sizes of their parameters.
 pub const PARAMETERS: &[(&str, &[usize])] = &[
-    ("affine", &[104, 16]),
-    ("failing", &[104]),
-    ("gate", &[104, 8]),
-    ("empty", &[104]),
-    ("crash", &[104]),
+    ("affine", &[112, 16]),
+    ("failing", &[112]),
+    ("gate", &[112, 8]),
+    ("empty", &[112]),
+    ("crash", &[112]),
+    ("printing", &[112, 8]),
     ("oxisycl_fill_b8", &[312]),
     ("oxisycl_fill_b16", &[312]),
     ("oxisycl_fill_b32", &[312]),
@@ -32,6 +33,7 @@ struct Launch {
     offset: [u64; 3],
     extent: [u64; 3],
     record: u64,
+    print: u64,
 }
 
 fn number(bytes: &[u8], index: usize) -> u64 {
@@ -41,7 +43,7 @@ fn number(bytes: &[u8], index: usize) -> u64 {
 impl Launch {
     fn read(bytes: &[u8]) -> Self {
         let three = |first| [number(bytes, first), number(bytes, first + 1), number(bytes, first + 2)];
-        Self { begin: three(0), end: three(3), offset: three(6), extent: three(9), record: number(bytes, 12) }
+        Self { begin: three(0), end: three(3), offset: three(6), extent: three(9), record: number(bytes, 12), print: number(bytes, 13) }
     }
 }
 
@@ -98,6 +100,7 @@ impl Kernel {
                 }
             }
             "crash" => return ILLEGAL_ADDRESS,
+            "printing" => return print_at(launch.print, id[2] as u32, number(&self.parameters[1], 0) as u32),
             _ => {}
         }
         SUCCESS
@@ -127,9 +130,35 @@ impl Kernel {
     }
 }
 
+/// What a work-item does that prints site 1 with its id, so many times. More than a hundred times spoils the record.
+fn print_at(buffer: u64, id: u32, times: u32) -> Code {
+    if kind_of(buffer, 16).is_none() {
+        return ILLEGAL_ADDRESS;
+    }
+    // SAFETY: the header is within an allocation, and the threads of a kernel run one after the other.
+    let header = unsafe { &mut *(buffer as *mut [u32; 4]) };
+    for _ in 0..times.min(100) {
+        let [used, capacity, ..] = *header;
+        if used + 40 > capacity {
+            header[2] += 1;
+            continue;
+        }
+        let at = buffer + 16 + u64::from(used);
+        if kind_of(at, 40).is_none() {
+            return ILLEGAL_ADDRESS;
+        }
+        // A record of 40 bytes with one value, whose kind is `u32`.
+        let record: [u32; 10] = [if times > 100 { 7 } else { 40 }, 1, 1, 0, 11, 4, id, 0, 0, 0];
+        // SAFETY: within an allocation, as was just checked.
+        unsafe { (at as *mut [u32; 10]).write(record) };
+        header[0] += 40;
+    }
+    SUCCESS
+}
+
 /// What a work-item does that panics: site 0, without values.
 fn panic_at(record: u64, id: [u64; 3]) {
-    // SAFETY: the backend passes the address of a record of 496 bytes.
+    // SAFETY: the backend passes the address of a record.
     unsafe {
         let state = &*(record as *const AtomicU32);
         if state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {

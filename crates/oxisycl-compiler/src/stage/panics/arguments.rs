@@ -1,76 +1,98 @@
-//! The values of a panic message: where they are, what they are, and how the device is told.
+//! The values of a message: where they are, what they are, and how the device is told.
+//!
+//! What the host can format is recorded as it is. For everything else the device formats: it gets a message with this one value in it. So a
+//! value that is not understood here costs code, and is never shown wrongly.
 
 use oxisycl_image::{ArgumentFormat, ArgumentKind, FormatTrait, MessagePiece};
 
-use super::shown_by;
+use super::formatter::{Shown, shown_by};
 use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 
+/// The template of a message that is one value, printed with `{}` or `{:?}`.
+const ONE_VALUE: &[u8] = b"\xC0\x00";
+
 /// A value that the device records.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Recorded<'c> {
     place: Place<'c>,
     kind: ArgumentKind,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Place<'c> {
     /// The value itself.
     Scalar(Value<'c>),
+    /// Address and length of a string.
+    String(Value<'c>, Value<'c>),
     /// An address that leads to the value over so many other addresses.
     Address(Value<'c>, u32),
     /// The address of an address that leads to the value over so many others.
     Slot { array: Value<'c>, offset: u64, indirections: u32 },
-    /// Nothing is known of it.
-    Nowhere,
+    /// A message.
+    Message { template: Template<'c>, arguments: Value<'c> },
+    /// A value behind `&dyn Debug`, given by its address and its table of functions.
+    Object { data: Value<'c>, table: Value<'c> },
 }
 
-/// What a formatting function prints of the address it is given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shown {
-    pub(super) style: FormatTrait,
-    pub(super) kind: ArgumentKind,
-    /// How many addresses lie between the argument and the value.
-    pub(super) indirections: u32,
-}
-
-impl Shown {
-    const UNKNOWN: Self = Self { style: FormatTrait::Debug, kind: ArgumentKind::Unknown, indirections: 0 };
-
-    /// The piece of a message that prints the value.
-    pub(super) fn piece(self, index: u8) -> MessagePiece {
-        MessagePiece::Argument { index, format: ArgumentFormat::new(self.style) }
-    }
+#[derive(Clone)]
+enum Template<'c> {
+    Own(Vec<u8>),
+    Given(Value<'c>),
 }
 
 impl<'c> Recorded<'c> {
     pub(super) fn scalar(value: Value<'c>, kind: ArgumentKind) -> Self {
         Self { place: Place::Scalar(value), kind }
     }
+
+    /// A string that is known when the kernel runs.
+    pub(super) fn string(start: Value<'c>, length: Value<'c>) -> Self {
+        Self { place: Place::String(start, length), kind: ArgumentKind::Str }
+    }
+
+    /// A whole message, which the device formats.
+    pub(super) fn message(template: Value<'c>, arguments: Value<'c>) -> Self {
+        Self { place: Place::Message { template: Template::Given(template), arguments }, kind: ArgumentKind::Text }
+    }
+
+    /// A part of a message, which the device formats.
+    pub(super) fn part(template: Vec<u8>, arguments: Value<'c>) -> Self {
+        Self { place: Place::Message { template: Template::Own(template), arguments }, kind: ArgumentKind::Text }
+    }
+
+    /// Whether the device needs code that formats it.
+    pub(super) fn is_formatted(&self) -> bool {
+        self.kind == ArgumentKind::Text
+    }
+}
+
+/// The piece of a message that prints the value at that position as it is.
+pub(super) fn plain(index: u8) -> MessagePiece {
+    MessagePiece::Argument { index, format: ArgumentFormat::new(FormatTrait::Display) }
 }
 
 /// A value behind `&dyn Debug`.
-pub(super) fn of_object<'c>(data: Value<'c>, table: Value<'c>) -> (Recorded<'c>, Shown) {
+pub(super) fn of_object<'c>(data: Value<'c>, table: Value<'c>, index: u8) -> (Recorded<'c>, MessagePiece) {
     // Drop, size, alignment, then the only method.
     let method = table.initializer().and_then(|table| table.operands().into_iter().next_back());
     match method.and_then(shown_by) {
-        Some(shown) => (Recorded { place: Place::Address(data, shown.indirections), kind: shown.kind }, shown),
-        None => (Recorded { place: Place::Nowhere, kind: ArgumentKind::Unknown }, Shown::UNKNOWN),
-    }
-}
-
-/// The argument at the given position of an array of `fmt::rt::Argument`: pairs of an address and a formatting function.
-pub(super) fn of_array<'c>(array: Value<'c>, index: u64) -> (Recorded<'c>, Shown) {
-    let offset = index * 16;
-    match stored_at(array, offset + 8).and_then(shown_by) {
         Some(shown) => {
-            let place = Place::Slot { array, offset, indirections: shown.indirections };
-            (Recorded { place, kind: shown.kind }, shown)
+            let recorded = Recorded { place: Place::Address(data, shown.indirections), kind: shown.kind };
+            (recorded, MessagePiece::Argument { index, format: ArgumentFormat::new(shown.style) })
         }
-        None => (Recorded { place: Place::Nowhere, kind: ArgumentKind::Unknown }, Shown::UNKNOWN),
+        None => (Recorded { place: Place::Object { data, table }, kind: ArgumentKind::Text }, plain(index)),
     }
 }
 
-/// The only value that is stored at an offset of a local array, if that is certain enough for a message.
+/// The argument at the given position of an array of `fmt::rt::Argument`: pairs of an address and a formatting function. `None` if the
+/// host cannot format it.
+pub(super) fn of_array<'c>(array: Value<'c>, index: u64) -> Option<(Recorded<'c>, Shown)> {
+    let offset = index * 16;
+    let shown = shown_by(stored_at(array, offset + 8)?)?;
+    Some((Recorded { place: Place::Slot { array, offset, indirections: shown.indirections }, kind: shown.kind }, shown))
+}
+
+/// The only value that is ever stored at an offset of a local array.
 fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     let mut found = None;
     let mut places = Vec::new();
@@ -89,7 +111,11 @@ fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     }
     for place in places {
         for user in place.users() {
-            if user.is(Opcode::STORE) && user.operand(1) == place && found.replace(user.operand(0)).is_some() {
+            // A loop that was unrolled stores the same several times.
+            if user.is(Opcode::STORE)
+                && user.operand(1) == place
+                && found.replace(user.operand(0)).is_some_and(|other| other != user.operand(0))
+            {
                 return None;
             }
         }
@@ -116,26 +142,49 @@ pub(super) fn store<'c>(
         place.set_alignment(16);
         place
     };
+    let at = |address: Value<'c>, offset: u64| builder.offset(byte, address, word.constant(offset));
+    let pair = |first: Value<'c>, second: Value<'c>| {
+        let place = reserve(16);
+        builder.store(first, place);
+        builder.store(second, at(place, 8));
+        place
+    };
     let array = reserve(16 * values.len() as u64);
     for (index, value) in values.iter().enumerate() {
-        let (mut address, indirections) = match value.place {
+        let (mut address, indirections) = match &value.place {
             Place::Scalar(scalar) => {
                 let place = reserve(16);
-                builder.store(scalar, place);
+                builder.store(*scalar, place);
                 (place, 0)
             }
-            Place::Address(address, indirections) => (address, indirections),
-            Place::Slot { array, offset, indirections } => {
-                (builder.offset(byte, array, word.constant(offset)), indirections + 1)
+            Place::String(start, length) => (pair(*start, *length), 0),
+            Place::Address(address, indirections) => (*address, *indirections),
+            Place::Slot { array, offset, indirections } => (at(*array, *offset), indirections + 1),
+            Place::Message { template, arguments } => {
+                let template = match template {
+                    Template::Own(bytes) => constant(module, bytes),
+                    Template::Given(template) => *template,
+                };
+                (pair(template, *arguments), 0)
             }
-            Place::Nowhere => (pointer.null(), 0),
+            Place::Object { data, table } => {
+                let method = builder.load(pointer, at(*table, 24));
+                (pair(constant(module, ONE_VALUE), pair(*data, method)), 0)
+            }
         };
         for _ in 0..indirections {
             address = builder.load(pointer, address);
         }
-        builder.store(address, builder.offset(byte, array, word.constant(16 * index as u64)));
+        builder.store(address, at(array, 16 * index as u64));
         let kind = word.constant(u64::from(value.kind.number()));
-        builder.store(kind, builder.offset(byte, array, word.constant(16 * index as u64 + 8)));
+        builder.store(kind, at(array, 16 * index as u64 + 8));
     }
     array
+}
+
+/// A template of ours, once per module.
+fn constant<'c>(module: &Module<'c>, bytes: &[u8]) -> Value<'c> {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = format!("oxisycl.template.{digits}");
+    module.global(&name).unwrap_or_else(|| module.add_constant(&name, bytes))
 }

@@ -1,21 +1,42 @@
-//! Panics on devices.
+//! Panics and printing on devices.
 //!
-//! [`hook`] takes the bodies of Rust's panic functions away before anything is linked that only they need. [`lower`], after optimisation,
-//! turns each call into a call of `__oxisycl_record_panic` (in `oxisycl-device`) with the number of a [`PanicSite`] and the addresses and
-//! kinds of the values in the message. The host formats them; no formatting code runs on the device for this.
+//! [`hook`] takes the bodies of Rust's panic functions, and of what `println!` calls, away before anything is linked that only they need.
+//! [`lower`], after optimisation, turns each call into a call of a function of `oxisycl-device` with the number of a [`PanicSite`] and the
+//! addresses and kinds of the values in the message. The host formats them. Only what it does not know, such as a user's own
+//! `Display`, is formatted on the device, and only then is formatting code linked.
 
 mod arguments;
+mod formatter;
 mod template;
 
-use oxisycl_image::{ArgumentFormat, ArgumentKind, FormatTrait, MessagePiece, PanicSite, SourceLocation};
+use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
 use crate::llvm::{Attribute, Builder, Module, Type, Value};
-use crate::symbols::{path, plain_path};
-use arguments::{Recorded, Shown};
+use crate::symbols::plain_path;
+use arguments::{Recorded, plain};
 
 const PREFIX: &str = "oxisycl.panic.";
 /// Writes the launch's record; see `oxisycl_device::panic_record`.
 pub(crate) const RECORD: &str = "__oxisycl_record_panic";
+/// Adds to the launch's print buffer; see `oxisycl_device::print`.
+pub(crate) const PRINT: &str = "__oxisycl_print";
+/// Ends the names of the two functions' forms that can format values themselves.
+const FORMATTED: &str = "_formatted";
+
+/// Whether the function leaves a panic for the host.
+pub(crate) fn is_record(symbol: &str) -> bool {
+    symbol.strip_suffix(FORMATTED).unwrap_or(symbol) == RECORD
+}
+
+/// Whether the function leaves a printed text for the host.
+pub(crate) fn is_print(symbol: &str) -> bool {
+    symbol.strip_suffix(FORMATTED).unwrap_or(symbol) == PRINT
+}
+
+/// What `print!` and `println!` call. They return.
+fn prints(path: &str) -> bool {
+    ["oxisycl_device::print::print", "oxisycl_device::print::print_line"].contains(&path)
+}
 
 /// Functions that begin a panic or end the program, by path. None of them returns. Others of the standard library end in one of these.
 fn is_panic(path: &str) -> bool {
@@ -45,16 +66,20 @@ fn is_panic(path: &str) -> bool {
         || FUNCTIONS.contains(&path)
 }
 
-/// Replaces panic functions by declarations that [`lower`] finds.
+/// Replaces panic functions and those that print by declarations that [`lower`] finds.
 pub(crate) fn hook(module: &Module<'_>) {
     let context = module.context();
     for function in module.functions() {
         let path = plain_path(function.name());
-        if !is_panic(&path) {
+        let attributes: &[&str] = if is_panic(&path) {
+            &["noreturn", "cold", "nounwind", "convergent"]
+        } else if prints(&path) {
+            &["cold", "nounwind", "convergent"]
+        } else {
             continue;
-        }
+        };
         let declaration = module.declare(&format!("{PREFIX}{path}"), function.held_type());
-        for attribute in ["noreturn", "cold", "nounwind", "convergent"] {
+        for attribute in attributes {
             declaration.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
         }
         function.replace_all_uses_with(declaration);
@@ -62,7 +87,7 @@ pub(crate) fn hook(module: &Module<'_>) {
     }
 }
 
-/// Where the code of an image can panic.
+/// Where the code of an image can panic or print.
 #[derive(Default)]
 pub(crate) struct Sites {
     pub(crate) list: Vec<PanicSite>,
@@ -79,7 +104,7 @@ impl Sites {
     }
 }
 
-/// Replaces the calls of hooked functions by records; `end` ends the work-item after them.
+/// Replaces the calls of hooked functions by records; `end` ends the work-item after those that do not return.
 pub(crate) fn lower<'c>(
     module: &Module<'c>,
     sites: &mut Sites,
@@ -103,31 +128,51 @@ pub(crate) fn lower<'c>(
         }
     }
     for (path, call) in ordered {
-        let (message, values) = message(path, call);
-        let site = sites.number(PanicSite { location: location(call), message });
+        let is_print = prints(path);
+        let (message, values) = if is_print { output(path, call) } else { message(path, call) };
+        let location = if is_print { None } else { location(call) };
+        let site = sites.number(PanicSite { location, message });
         let builder = Builder::before(context, call);
         let count = number.constant(values.len() as u64);
         let array = arguments::store(module, &builder, call, &values);
-        let record = module.declare(RECORD, Type::function(Type::void(context), &[pointer, number, pointer, number]));
+        let name = if is_print { PRINT } else { RECORD };
+        let form = if values.iter().any(Recorded::is_formatted) { FORMATTED } else { "" };
+        let function_type = Type::function(Type::void(context), &[pointer, number, pointer, number]);
+        let record = module.declare(&format!("{name}{form}"), function_type);
         builder.call(record, &[launch(&builder), number.constant(u64::from(site)), array, count]);
-        end(&builder);
+        if !is_print {
+            end(&builder);
+        }
         call.erase();
     }
+}
+
+/// What a call prints, and the values in it.
+fn output<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
+    let arguments = call.arguments();
+    let (mut pieces, values) = template::read(arguments[0], arguments[1], 0);
+    if path.ends_with("::print_line") {
+        match pieces.last_mut() {
+            Some(MessagePiece::Literal(text)) => text.push('\n'),
+            _ => pieces.push(MessagePiece::Literal("\n".to_owned())),
+        }
+    }
+    (pieces, values)
 }
 
 /// The message of a panic, and the values in it.
 fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
     let arguments = call.arguments();
-    let text = |text: &str| (vec![MessagePiece::Literal(text.to_owned())], Vec::new());
-    let string = |first: usize| {
-        let constant = arguments
-            .get(first)
-            .zip(arguments.get(first + 1))
-            .and_then(|(start, length)| constant_text(*start, *length));
-        constant.unwrap_or_else(|| "the message is not a constant".to_owned())
-    };
-    let plain = |index: u8| MessagePiece::Argument { index, format: ArgumentFormat::new(FormatTrait::Display) };
     let literal = |text: &str| MessagePiece::Literal(text.to_owned());
+    let text = |text: &str| (vec![literal(text)], Vec::new());
+    // A string by its address and its length, which may be known only when the kernel runs.
+    let string = |first: usize| match (arguments.get(first), arguments.get(first + 1)) {
+        (Some(start), Some(length)) => match constant_text(*start, *length) {
+            Some(constant) => text(&constant),
+            None => (vec![plain(0)], vec![Recorded::string(*start, *length)]),
+        },
+        _ => text("panic"),
+    };
     match path {
         "core::panicking::panic_fmt" | "core::panicking::panic_nounwind_fmt" => {
             template::read(arguments[0], arguments[1], 0)
@@ -142,14 +187,16 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         "core::panicking::assert_failed_inner" => assertion(&arguments),
         "core::option::unwrap_failed" => text("called `Option::unwrap()` on a `None` value"),
         "core::result::unwrap_failed" => {
-            let error = arguments::of_object(arguments[2], arguments[3]);
-            let pieces = vec![MessagePiece::Literal(string(0) + ": "), error.1.piece(0)];
-            (pieces, vec![error.0])
+            let (mut pieces, mut values) = string(0);
+            let (error, shown) = arguments::of_object(arguments[2], arguments[3], values.len() as u8);
+            pieces.extend([literal(": "), shown]);
+            values.push(error);
+            (pieces, values)
         }
         "core::panicking::panic"
         | "core::panicking::panic_nounwind"
         | "core::panicking::panic_nounwind_nobacktrace"
-        | "core::option::expect_failed" => text(&string(0)),
+        | "core::option::expect_failed" => string(0),
         "core::panicking::panic_cannot_unwind" => text("panic in a function that cannot unwind"),
         "core::panicking::panic_in_cleanup" => text("panic in a destructor during cleanup"),
         "core::panicking::panic_null_pointer_dereference" => text("null pointer dereference occurred"),
@@ -187,7 +234,7 @@ fn assertion<'c>(arguments: &[Value<'c>]) -> (Vec<MessagePiece>, Vec<Recorded<'c
         _ => "left matches right",
     };
     let (left, right) =
-        (arguments::of_object(arguments[1], arguments[2]), arguments::of_object(arguments[3], arguments[4]));
+        (arguments::of_object(arguments[1], arguments[2], 0), arguments::of_object(arguments[3], arguments[4], 1));
     let mut pieces = vec![MessagePiece::Literal(format!("assertion `{operator}` failed"))];
     let mut values = vec![left.0, right.0];
     let has_message = arguments.len() >= 7 && !arguments[5].is_null();
@@ -199,9 +246,9 @@ fn assertion<'c>(arguments: &[Value<'c>]) -> (Vec<MessagePiece>, Vec<Recorded<'c
     }
     pieces.extend([
         MessagePiece::Literal("\n  left: ".to_owned()),
-        left.1.piece(0),
+        left.1,
         MessagePiece::Literal("\n right: ".to_owned()),
-        right.1.piece(1),
+        right.1,
     ]);
     (pieces, values)
 }
@@ -223,111 +270,9 @@ fn location(call: Value<'_>) -> Option<SourceLocation> {
     Some(SourceLocation { file, line: number(8)?, column: number(12)? })
 }
 
-/// The trait and type of a formatting function, from its path: `<usize as core::fmt::Display>::fmt`, or in legacy symbols
-/// `core::fmt::num::imp::<impl core::fmt::Display for usize>::fmt`.
-fn formatter(symbol: &str) -> Option<(FormatTrait, String)> {
-    let path = path(symbol);
-    let path = path.strip_suffix("::fmt")?;
-    let (name, shown) = if let Some(start) = path.find("<impl core::fmt::") {
-        let inside = path[start..].strip_prefix("<impl core::fmt::")?.strip_suffix('>')?;
-        let (style, shown) = inside.split_once(" for ")?;
-        (style, shown)
-    } else {
-        let inside = path.strip_prefix('<')?.strip_suffix('>')?;
-        let (shown, style) = inside.rsplit_once(" as core::fmt::")?;
-        (style, shown)
-    };
-    let style = match name {
-        "Display" => FormatTrait::Display,
-        "Debug" => FormatTrait::Debug,
-        "LowerHex" => FormatTrait::LowerHex,
-        "UpperHex" => FormatTrait::UpperHex,
-        "Octal" => FormatTrait::Octal,
-        "Binary" => FormatTrait::Binary,
-        "LowerExp" => FormatTrait::LowerExp,
-        "UpperExp" => FormatTrait::UpperExp,
-        "Pointer" => FormatTrait::Pointer,
-        _ => return None,
-    };
-    Some((style, shown.to_owned()))
-}
-
-/// What a formatting function prints.
-fn shown_by(function: Value<'_>) -> Option<Shown> {
-    let (style, name) = formatter(function.name())?;
-    let kind = |name: &str| {
-        Some(match name {
-            "bool" => ArgumentKind::Bool,
-            "char" => ArgumentKind::Char,
-            "i8" => ArgumentKind::I8,
-            "i16" => ArgumentKind::I16,
-            "i32" => ArgumentKind::I32,
-            "i64" => ArgumentKind::I64,
-            "i128" => ArgumentKind::I128,
-            "isize" => ArgumentKind::Isize,
-            "u8" => ArgumentKind::U8,
-            "u16" => ArgumentKind::U16,
-            "u32" => ArgumentKind::U32,
-            "u64" => ArgumentKind::U64,
-            "u128" => ArgumentKind::U128,
-            "usize" => ArgumentKind::Usize,
-            "f32" => ArgumentKind::F32,
-            "f64" => ArgumentKind::F64,
-            _ => return None,
-        })
-    };
-    if let Some(kind) = kind(&name) {
-        return Some(Shown { style, kind, indirections: 0 });
-    }
-    if name == "&str" {
-        return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
-    }
-    // `&T`, where legacy symbols do not say what `T` is: its formatting function says it.
-    if !name.starts_with('&') || function.is_declaration() {
-        return None;
-    }
-    for instruction in function.instructions() {
-        let Some(callee) = instruction.callee() else { continue };
-        match formatter(callee.name()) {
-            Some((_, inner)) if inner == "str" => {
-                return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
-            }
-            Some((_, inner)) if kind(&inner).is_some() => {
-                return Some(Shown { style, kind: kind(&inner)?, indirections: 1 });
-            }
-            Some(_) => {
-                let inner = shown_by(callee)?;
-                return Some(Shown { style, indirections: inner.indirections + 1, ..inner });
-            }
-            None if path(callee.name()) == "core::fmt::Formatter::pad" => {
-                return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
-            }
-            None => {}
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn formatting_functions_are_read_from_both_manglings() {
-        for (symbol, style, name) in [
-            ("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt", FormatTrait::Display, "f64"),
-            ("_RNvXs6_NtNtCsgEmfK2I1SDS_4core3fmt3numjNtB7_8LowerHex3fmt", FormatTrait::LowerHex, "usize"),
-            ("_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17hb9624c4616cd4342E", FormatTrait::Debug, "&T"),
-            (
-                "_ZN4core3fmt3num3imp52_$LT$impl$u20$core..fmt..Display$u20$for$u20$i32$GT$3fmt17h0123456789abcdefE",
-                FormatTrait::Display,
-                "i32",
-            ),
-        ] {
-            assert_eq!(formatter(symbol), Some((style, name.to_owned())), "{symbol}");
-        }
-        assert_eq!(formatter("memcpy"), None);
-    }
 
     #[test]
     fn the_compilers_own_panics_have_rusts_messages() {

@@ -6,47 +6,73 @@
 
 use oxisycl_image::{FormatAlignment, FormatCount, FormatTrait, MessagePiece};
 
-use super::arguments::{Recorded, of_array};
+use super::arguments::{Recorded, of_array, plain};
 use crate::llvm::{Opcode, Value};
 
 /// Reads a message. Its values are numbered from `first`.
 pub(super) fn read<'c>(template: Value<'c>, arguments: Value<'c>, first: u8) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
-    let unknown = || (vec![MessagePiece::Literal("the message is not a constant".to_owned())], Vec::new());
-    let Some(bytes) = template.initializer().and_then(Value::data) else { return unknown() };
+    let text = |text: &str| (vec![MessagePiece::Literal(text.to_owned())], Vec::new());
+    let on_device = || (vec![plain(first)], vec![Recorded::message(template, arguments)]);
+    let bytes = template.initializer().and_then(Value::data);
     if arguments.expression() == Some(Opcode::INT_TO_PTR) {
         let length = arguments.operand(0).integer().unwrap_or_default() as usize >> 1;
-        let text = bytes.get(..length).and_then(|text| std::str::from_utf8(text).ok());
-        return text.map_or_else(unknown, |text| (vec![MessagePiece::Literal(text.to_owned())], Vec::new()));
+        let constant = if length == 0 { Some(&b""[..]) } else { bytes.and_then(|bytes| bytes.get(..length)) };
+        return constant.and_then(|text| std::str::from_utf8(text).ok()).map_or_else(on_device, text);
     }
-    let Some(parts) = parse(bytes) else { return unknown() };
-    let mut values: Vec<(u16, Recorded<'c>)> = Vec::new();
-    let mut styles = Vec::new();
-    // The position among the recorded values of an argument.
-    let mut recorded = |index: u16| {
-        if let Some(position) = values.iter().position(|(other, _)| *other == index) {
-            return (first + position as u8, styles[position]);
-        }
-        let (value, shown) = of_array(arguments, u64::from(index));
-        values.push((index, value));
-        styles.push(shown.style);
-        (first + (values.len() - 1) as u8, shown.style)
-    };
-    let mut pieces = Vec::new();
-    for part in parts {
-        pieces.push(match part {
-            Part::Text(text) => MessagePiece::Literal(text),
-            Part::Value { index, flags, width, precision } => {
-                let mut count = |count: Option<Count>| match count? {
-                    Count::Is(number) => Some(FormatCount::Is(number)),
-                    Count::Argument(index) => Some(FormatCount::Argument(recorded(index).0)),
-                };
-                let (width, precision) = (count(width), count(precision));
-                let (index, style) = recorded(index);
+    let Some(parts) = bytes.and_then(parse) else { return on_device() };
+    let mut message = Message { arguments, first, values: Vec::new(), known: Vec::new() };
+    let pieces = parts.into_iter().map(|part| message.piece(part)).collect();
+    (pieces, message.values)
+}
+
+/// A message that is being read.
+struct Message<'c> {
+    arguments: Value<'c>,
+    first: u8,
+    values: Vec<Recorded<'c>>,
+    /// Positions of arguments that the host formats, with those of their values and how they are shown.
+    known: Vec<(u16, u8, FormatTrait)>,
+}
+
+impl<'c> Message<'c> {
+    fn piece(&mut self, part: Part) -> MessagePiece {
+        let (index, flags, width, precision) = match &part {
+            Part::Text(text) => return MessagePiece::Literal(text.clone()),
+            Part::Value { index, flags, width, precision } => (*index, *flags, *width, *precision),
+        };
+        match (self.known(index), self.count(width), self.count(precision)) {
+            (Some((index, style)), Some(width), Some(precision)) => {
                 MessagePiece::Argument { index, format: format(style, flags, width, precision) }
             }
-        });
+            _ => plain(self.add(Recorded::part(part.bytes(), self.arguments))),
+        }
     }
-    (pieces, values.into_iter().map(|(_, value)| value).collect())
+
+    /// The position among the recorded values, and how it is shown, of an argument that the host can format.
+    fn known(&mut self, index: u16) -> Option<(u8, FormatTrait)> {
+        if let Some((_, position, style)) = self.known.iter().find(|(other, ..)| *other == index) {
+            return Some((*position, *style));
+        }
+        let (value, shown) = of_array(self.arguments, u64::from(index))?;
+        let position = self.add(value);
+        self.known.push((index, position, shown.style));
+        Some((position, shown.style))
+    }
+
+    /// A width or precision; the outer `None` if it is an argument that the host cannot use.
+    fn count(&mut self, count: Option<Count>) -> Option<Option<FormatCount>> {
+        match count {
+            None => Some(None),
+            Some(Count::Is(number)) => Some(Some(FormatCount::Is(number))),
+            Some(Count::Argument(index)) => self.known(index).map(|(index, _)| Some(FormatCount::Argument(index))),
+        }
+    }
+
+    fn add(&mut self, value: Recorded<'c>) -> u8 {
+        self.values.push(value);
+        // A value beyond the last position is told as not recorded.
+        u8::try_from(usize::from(self.first) + self.values.len() - 1).unwrap_or(u8::MAX)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +85,24 @@ enum Count {
 enum Part {
     Text(String),
     Value { index: u16, flags: Option<u32>, width: Option<Count>, precision: Option<Count> },
+}
+
+impl Part {
+    /// The template of a message that is this value alone.
+    fn bytes(&self) -> Vec<u8> {
+        let Self::Value { index, flags, width, precision } = self else { return vec![0] };
+        let count = |count: &Option<Count>, present: u8, indirect: u8| match count {
+            None => (0, None),
+            Some(Count::Is(number)) => (present, Some(*number)),
+            Some(Count::Argument(number)) => (present | indirect, Some(*number)),
+        };
+        let ((width_bits, width), (precision_bits, precision)) = (count(width, 2, 16), count(precision, 4, 32));
+        let mut bytes = vec![0xC0 | u8::from(flags.is_some()) | width_bits | precision_bits | 8];
+        bytes.extend(flags.iter().flat_map(|flags| flags.to_le_bytes()));
+        bytes.extend(width.into_iter().chain(precision).chain([*index]).flat_map(u16::to_le_bytes));
+        bytes.push(0);
+        bytes
+    }
 }
 
 fn parse(bytes: &[u8]) -> Option<Vec<Part>> {
@@ -161,6 +205,19 @@ mod tests {
         );
         for broken in [&b""[..], b"\x05ab", b"\xC1\x00", b"\x90\x00", b"\x01a"] {
             assert_eq!(parse(broken), None, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_alone_reads_as_it_did_in_its_message() {
+        for template in [
+            &b"\xC0\x00"[..],
+            b"\x01a\xC8\x03\x00\x00",
+            b"\xCF\x20\x00\x00\x61\x05\x00\x02\x00\x01\x00\x00",
+            b"\xF6\x04\x00\x05\x00\x00",
+        ] {
+            let part = parse(template).and_then(|mut parts| parts.pop()).expect("it ends with a value");
+            assert_eq!(parse(&part.bytes()), Some(vec![part]));
         }
     }
 

@@ -2,4 +2,5 @@
 
 pub(crate) mod captures;
 pub(crate) mod errors;
+pub(crate) mod prints;
 pub(crate) mod ranges;

@@ -1,0 +1,177 @@
+//! `print!` and `println!` in kernels.
+//!
+//! In native code the text goes where the runtime says. On a device the compiler puts calls of the two functions at the end in the place of
+//! [`print`] and [`print_line`]: they leave the values of the message in the launch's print buffer, and the host formats them.
+//!
+//! Invariants of the device's half: a record is written only within the room that was taken for it, room is never taken beyond the
+//! buffer, and what finds none is counted. Nothing waits for another work-item.
+
+use core::fmt;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use oxisycl_types::{DeviceLaunch, PanicArgument, PrintHeader, PrintRecord};
+
+use crate::builtin;
+use crate::recorded::{Recorded, Text, record, record_text};
+
+/// Writes to the program's standard output, as `std::print!` does, from a kernel on any device.
+///
+/// See [`println!`](crate::println!).
+#[macro_export]
+macro_rules! print {
+    ($($argument:tt)*) => { $crate::print::print(::core::format_args!($($argument)*)) };
+}
+
+/// Writes a line to the program's standard output, as `std::println!` does, from a kernel on any device (SYCL 2020 section 4.16, class
+/// `stream`).
+///
+/// The host device writes at once. Other devices keep the text in a buffer of the launch, and it is written when the command completes,
+/// before a wait for it returns: the calls of one work-item in their order, those of different work-items in any order, and never one
+/// within another. What the buffer has no room for is lost, and reported with its number on standard error.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::print::print_line(::core::format_args!("")) };
+    ($($argument:tt)*) => { $crate::print::print_line(::core::format_args!($($argument)*)) };
+}
+
+/// Writes a text, and a newline if the second parameter says so.
+pub type NativeOutput = fn(fmt::Arguments<'_>, bool);
+
+/// A [`NativeOutput`], or null as long as there is no runtime.
+static NATIVE_OUTPUT: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Says where the text goes that native code prints. Called by the runtime before the first kernel runs; without a runtime nothing is
+/// written.
+#[doc(hidden)]
+pub fn set_native_output(output: NativeOutput) {
+    NATIVE_OUTPUT.store(output as *mut (), Ordering::Release);
+}
+
+/// What [`print!`](crate::print!) calls. The compiler finds it by its path.
+#[doc(hidden)]
+#[inline(never)]
+pub fn print(arguments: fmt::Arguments<'_>) {
+    print_natively(arguments, false);
+}
+
+/// What [`println!`](crate::println!) calls. The compiler finds it by its path.
+#[doc(hidden)]
+#[inline(never)]
+pub fn print_line(arguments: fmt::Arguments<'_>) {
+    print_natively(arguments, true);
+}
+
+fn print_natively(arguments: fmt::Arguments<'_>, is_line: bool) {
+    let output = NATIVE_OUTPUT.load(Ordering::Acquire);
+    if !output.is_null() {
+        // SAFETY: only `set_native_output` stores here, a pointer to such a function.
+        let output = unsafe { core::mem::transmute::<*mut (), NativeOutput>(output) };
+        output(arguments, is_line);
+    }
+}
+
+/// Leaves a message in the launch's print buffer.
+///
+/// # Safety
+/// Called by compiled kernels only: `launch` is theirs, and `values` are `count` values.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __oxisycl_print(launch: *const DeviceLaunch, site: u32, values: *const Recorded, count: u32) {
+    // SAFETY: by contract.
+    unsafe { leave::<false>(launch, site, values, count) }
+}
+
+/// The same for messages with values that only the device can format.
+///
+/// # Safety
+/// As for [`__oxisycl_print`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __oxisycl_print_formatted(
+    launch: *const DeviceLaunch,
+    site: u32,
+    values: *const Recorded,
+    count: u32,
+) {
+    // SAFETY: by contract.
+    unsafe { leave::<true>(launch, site, values, count) }
+}
+
+/// # Safety
+/// As for [`__oxisycl_print`].
+#[inline(always)]
+unsafe fn leave<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, values: *const Recorded, count: u32) {
+    if !builtin::is_device_code() {
+        return;
+    }
+    // SAFETY: by contract.
+    let header = unsafe { (*launch).print } as usize as *mut PrintHeader;
+    if header.is_null() {
+        return;
+    }
+    // SAFETY: the buffer lives until the launch has ended, and the values are as this function's contract says.
+    unsafe { append::<FORMATS>(header, site, values, count as usize) }
+}
+
+/// Adds a record to a print buffer, if there is room.
+///
+/// # Safety
+/// The header is that of a buffer which is used by nothing else than this function, and `values` are `count` values.
+#[inline(always)]
+pub(crate) unsafe fn append<const FORMATS: bool>(
+    header: *mut PrintHeader,
+    site: u32,
+    values: *const Recorded,
+    count: usize,
+) {
+    // SAFETY: the values are as this function's contract says; the room is this work-item's alone.
+    unsafe {
+        // Once to know how much room it takes.
+        let mut text = Text::nowhere();
+        let mut index = 0;
+        while index < count {
+            record_text::<FORMATS>(&*values.add(index), &mut text);
+            index += 1;
+        }
+        let values_size = count * size_of::<PanicArgument>();
+        let size = (size_of::<PrintRecord>() + values_size + text.length() + 7) & !7;
+        let Some(start) = take(header, size) else { return };
+        let arguments = start.add(size_of::<PrintRecord>());
+        let room = text.length();
+        let mut text = Text::new(arguments.add(values_size), room);
+        let mut index = 0;
+        while index < count {
+            record::<FORMATS>(arguments.cast::<PanicArgument>().add(index), &*values.add(index), &mut text);
+            index += 1;
+        }
+        let text_length = text.stored() as u32;
+        let head = PrintRecord { size: size as u32, site, n_arguments: count as u32, text_length };
+        start.cast::<PrintRecord>().write(head);
+    }
+}
+
+/// Takes room in a print buffer, or counts that there was none.
+///
+/// # Safety
+/// The header is that of a buffer which lives until the launch has ended.
+#[inline(always)]
+unsafe fn take(header: *mut PrintHeader, size: usize) -> Option<*mut u8> {
+    // SAFETY: by contract; all access to the two numbers is atomic, and the host writes the third one before the launch.
+    let (used, n_lost, capacity) = unsafe {
+        let used = AtomicU32::from_ptr(&raw mut (*header).used);
+        (used, AtomicU32::from_ptr(&raw mut (*header).n_lost), (*header).capacity)
+    };
+    let mut before = used.load(Ordering::Relaxed);
+    loop {
+        // As wide numbers, so that nothing overflows.
+        if u64::from(before) + size as u64 > u64::from(capacity) {
+            if n_lost.load(Ordering::Relaxed) < PrintHeader::MANY {
+                n_lost.fetch_add(1, Ordering::Relaxed);
+            }
+            return None;
+        }
+        match used.compare_exchange_weak(before, before + size as u32, Ordering::Relaxed, Ordering::Relaxed) {
+            // SAFETY: within the buffer, as was just checked.
+            Ok(_) => return Some(unsafe { header.cast::<u8>().add(size_of::<PrintHeader>() + before as usize) }),
+            Err(now) => before = now,
+        }
+    }
+}

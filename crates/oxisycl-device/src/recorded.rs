@@ -1,0 +1,131 @@
+//! Values of messages, on the way from a work-item to the host: numbers are copied as they are, strings into a text, and what the host
+//! could not format is formatted here.
+//!
+//! Run by compiled kernels only. Nothing here allocates or panics, and nothing is written beyond the room that is given.
+
+use core::fmt;
+
+use oxisycl_types::PanicArgument;
+
+/// The address of a value, and what type it has: the numbers of `oxisycl_image::ArgumentKind`.
+#[repr(C)]
+pub(crate) struct Recorded {
+    pub(crate) address: *const u8,
+    pub(crate) kind: u64,
+}
+
+/// The kind of a value whose address leads to a `&str`.
+const STR: u64 = 17;
+/// The kind of a value that is formatted here. Its address leads to a `fmt::Arguments`.
+const TEXT: u64 = 19;
+
+/// Bytes of a value by its kind.
+const SIZES: [u8; 20] = [0, 1, 4, 1, 2, 4, 8, 16, 8, 1, 2, 4, 8, 16, 8, 4, 8, 0, 8, 0];
+
+/// Where strings go, one after the other. What finds no room is only counted.
+pub(crate) struct Text {
+    start: *mut u8,
+    room: usize,
+    length: usize,
+}
+
+impl Text {
+    /// # Safety
+    /// `room` bytes from `start` are the caller's as long as the text is used.
+    pub(crate) unsafe fn new(start: *mut u8, room: usize) -> Self {
+        Self { start, room, length: 0 }
+    }
+
+    /// One that only counts.
+    pub(crate) fn nowhere() -> Self {
+        Self { start: core::ptr::null_mut(), room: 0, length: 0 }
+    }
+
+    /// How many bytes it would have with room enough.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn stored(&self) -> usize {
+        if self.length < self.room { self.length } else { self.room }
+    }
+
+    /// Adds `length` bytes.
+    ///
+    /// # Safety
+    /// So many bytes can be read from `start`.
+    unsafe fn add(&mut self, start: *const u8, length: usize) {
+        let mut index = 0;
+        while index < length && self.length + index < self.room {
+            // SAFETY: within the string by contract, and within the room, as was just checked.
+            unsafe { *self.start.add(self.length + index) = *start.add(index) };
+            index += 1;
+        }
+        self.length += length;
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // SAFETY: a string.
+        unsafe { self.add(text.as_ptr(), text.len()) };
+        Ok(())
+    }
+}
+
+/// Copies one value: to `argument` what has a size of its own, and to `text` what has not. `FORMATS` says whether values may be of the
+/// kind that is formatted here; without it no formatting code is reached.
+///
+/// # Safety
+/// `argument` can be written. `value` has the address of a value of its kind, or null.
+pub(crate) unsafe fn record<const FORMATS: bool>(argument: *mut PanicArgument, value: &Recorded, text: &mut Text) {
+    // SAFETY: by contract.
+    unsafe {
+        let length = record_text::<FORMATS>(value, text);
+        (*argument).kind = value.kind as u32;
+        let size = if value.address.is_null() { 0 } else { SIZES.get(value.kind as usize).copied().unwrap_or(0) };
+        (*argument).size = if size == 0 { length as u32 } else { u32::from(size) };
+        // Values are aligned to their size, of 16 bytes to 8 at least.
+        let low = match size {
+            0 => 0,
+            1 => u64::from(*value.address),
+            2 => u64::from(*value.address.cast::<u16>()),
+            4 => u64::from(*value.address.cast::<u32>()),
+            _ => *value.address.cast::<u64>(),
+        };
+        let high = if size == 16 { *value.address.cast::<u64>().add(1) } else { 0 };
+        (*argument).bits = [low, high];
+    }
+}
+
+/// Adds what a value has in the text. Returns its length, also of what found no room.
+///
+/// # Safety
+/// As for [`record`].
+pub(crate) unsafe fn record_text<const FORMATS: bool>(value: &Recorded, text: &mut Text) -> usize {
+    let before = text.length;
+    // SAFETY: by contract the address leads to what the kind says: a string slice is an address and a length.
+    unsafe {
+        if value.kind == STR {
+            text.add(*value.address.cast::<*const u8>(), *value.address.cast::<usize>().add(1));
+        } else if FORMATS && value.kind == TEXT {
+            // An error is the value's own; what it has written stands.
+            let _ = fmt::write(text, arguments(value.address));
+        }
+    }
+    text.length - before
+}
+
+/// The message that the compiler has put together.
+///
+/// # Safety
+/// The address leads to the template and the values of a message, as `format_args!` arranges them.
+unsafe fn arguments<'a>(address: *const u8) -> fmt::Arguments<'a> {
+    // The compiler knows how this version of the language arranges them, and has made them so.
+    if size_of::<fmt::Arguments<'_>>() != size_of::<[*const u8; 2]>() {
+        return format_args!("");
+    }
+    // SAFETY: by contract; of the same size, as was just checked.
+    unsafe { core::mem::transmute_copy(&*address.cast::<[*const u8; 2]>()) }
+}
