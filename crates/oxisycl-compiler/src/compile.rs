@@ -10,8 +10,8 @@ use crate::program::Program;
 use crate::stage::resolve::Scope;
 use crate::{CompileError, Toolchain, target};
 
-/// How strictly floating-point code is compiled.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+/// How strictly floating-point code is compiled, the strictest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum FloatPolicy {
     /// Every operation is rounded on its own.
     Strict,

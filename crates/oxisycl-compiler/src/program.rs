@@ -7,7 +7,7 @@ use std::path::Path;
 
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 
-use crate::compile::{Options, Request};
+use crate::compile::{FloatPolicy, Options, Request};
 use crate::library::{Library, Provider, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
@@ -35,6 +35,8 @@ pub(crate) struct Program<'c, 'a> {
     options: &'a Options,
     /// The functions that a driver launches, in the order of `kernels`, once they were added.
     functions: Vec<Value<'c>>,
+    /// The floating-point policy of each of them.
+    policies: Vec<FloatPolicy>,
     /// Who called whom before anything was inlined.
     calls: legality::Calls,
     sites: panics::Sites,
@@ -92,6 +94,7 @@ impl<'c, 'a> Program<'c, 'a> {
             image_target: &request.target,
             options: &request.options,
             functions: Vec::new(),
+            policies: Vec::new(),
             calls: legality::Calls::default(),
             sites: panics::Sites::default(),
             round: 0,
@@ -130,7 +133,6 @@ impl<'c, 'a> Program<'c, 'a> {
         self.round += 1;
         self.module.verify("linking")?;
         self.calls.add(&self.module);
-        float::apply_policy(&self.module, self.options.float);
         self.dump(&format!("1-resolved-{}", self.round))?;
         Ok(true)
     }
@@ -142,14 +144,16 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Makes the functions that a driver launches. From here on nothing else is visible from outside.
     pub(crate) fn add_kernels(&mut self) -> Result<(), CompileError> {
         for kernel in &self.kernels {
-            self.functions.push(self.target.add_kernel(&self.module, kernel)?);
+            let function = self.target.add_kernel(&self.module, kernel)?;
             let entry = self.module.function(&kernel.entry).expect("a kernel was made of it");
+            llvm::describe(&self.module, function, entry);
+            self.functions.push(function);
             entry.set_linkage(Linkage::INTERNAL);
         }
         Ok(())
     }
 
-    pub(crate) fn optimise(&self) -> Result<(), CompileError> {
+    pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         let machine = Some(self.target.machine());
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         // Inner conditions first: what encloses them becomes simple by that.
@@ -159,6 +163,10 @@ impl<'c, 'a> Program<'c, 'a> {
             }
             self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
         }
+        if self.round == 1 {
+            self.policies = float::policies(&self.module, &self.functions, self.options.float);
+        }
+        float::apply_policies(&self.functions, &self.policies);
         self.module.run(OPTIMISE, machine, &TUNING)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }
@@ -209,6 +217,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Generates code. LLVM may end the process on code that it cannot handle.
     pub(crate) fn emit(&self, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+        if self.target.names_lines() {
+            return self.target.emit(&self.module.with_line_directives()?, toolchain);
+        }
         self.module.strip_debug_info();
         self.target.emit(&self.module, toolchain)
     }

@@ -13,6 +13,18 @@ pub fn is_device_code() -> bool {
     false
 }
 
+/// Says that the calling kernel's floating-point operations are rounded one by one. Does nothing in native code.
+#[inline(always)]
+pub fn float_strict() {}
+
+/// Says that products and sums of the calling kernel may be contracted. Does nothing in native code.
+#[inline(always)]
+pub fn float_contract() {}
+
+/// Says that the calling kernel's floating-point operations may be transformed freely. Does nothing in native code.
+#[inline(always)]
+pub fn float_fast() {}
+
 /// Stands for the end of the program in bodies that native code never reaches.
 #[cold]
 fn not_on_the_host() -> ! {

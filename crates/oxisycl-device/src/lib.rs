@@ -28,6 +28,7 @@ mod atomic;
 pub mod builtin;
 mod chunks;
 mod element;
+pub mod float;
 mod item;
 mod kernel;
 mod mode;

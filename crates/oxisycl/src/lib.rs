@@ -67,7 +67,7 @@ pub use oxisycl_backend::{
 pub use oxisycl_device::{
     Accessor, Atomic, AtomicElement, Block, CellView, Chunked, DeviceCopyable, Id, InItem, Inside, Item, Kernel, Loads,
     Mode, ModeFor, NdRange, NoInit, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter, Window,
-    Write, kernel,
+    Write, float, kernel,
 };
 pub use oxisycl_runtime::{Error, Result};
 pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};

@@ -24,12 +24,12 @@ fn check(arguments: &[&str]) {
     assert!(!built.messages.contains("warning"), "{}", built.messages);
     let functions = functions(&built.code);
     for (shape, barriers, shuffles) in SHAPES {
-        let code = kernel(&functions, "convergence", shape);
+        let code = kernel(&functions, &format!("convergence_{shape}_closure"));
         let found = (code.matches("barrier.sync").count(), code.matches("shfl.sync").count());
         assert_eq!(found, (barriers, shuffles), "{shape}: barriers and shuffles\n{code}");
     }
     // Every work-item of a sub-group takes part in the shuffle: it comes before the branch.
-    let code = kernel(&functions, "convergence", "shuffle_before_a_condition");
+    let code = kernel(&functions, "convergence_shuffle_before_a_condition_closure");
     let shuffle = code.find("shfl.sync").unwrap();
     let store = code.find("st.global").unwrap();
     let condition = code.find("setp.gt.u32").or_else(|| code.find("setp.lt.u32")).unwrap();

@@ -2,5 +2,7 @@
 //! a GPU.
 
 mod convergence;
+mod floats;
+mod lines;
 mod program;
 mod refusals;

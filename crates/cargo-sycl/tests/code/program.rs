@@ -39,6 +39,7 @@ pub(crate) struct Built {
     pub(crate) code: String,
     /// What the build said.
     pub(crate) messages: String,
+    pub(crate) binary: PathBuf,
 }
 
 /// Where the sources of the kernels are.
@@ -60,8 +61,8 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let (_, messages) = succeed(&mut command);
     let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
     let binary = root.join("target/sycl").join(profile).join(program);
-    let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(binary));
-    Built { code, messages }
+    let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(&binary));
+    Built { code, messages, binary }
 }
 
 /// Writes the package.
@@ -138,13 +139,12 @@ pub(crate) fn functions(ptx: &str) -> BTreeMap<String, String> {
     functions
 }
 
-/// The code of the kernel in a function of that name of the program, and of all functions that it may call.
-pub(crate) fn kernel(functions: &BTreeMap<String, String>, program: &str, function: &str) -> String {
-    let start = format!("{program}_{function}_closure");
-    let mut found = functions.keys().filter(|name| name.contains(&start) && name.starts_with('k'));
+/// The code of the kernel whose name contains this, and of all functions that it may call.
+pub(crate) fn kernel(functions: &BTreeMap<String, String>, part: &str) -> String {
+    let mut found = functions.keys().filter(|name| name.contains(part) && name.starts_with('k'));
     let (name, other) = (found.next(), found.next());
-    let name = name.unwrap_or_else(|| panic!("no kernel of {function} in {:?}", functions.keys()));
-    assert_eq!(other, None, "{function} has one kernel");
+    let name = name.unwrap_or_else(|| panic!("no kernel {part} in {:?}", functions.keys()));
+    assert_eq!(other, None, "{part} is one kernel");
     let mut reached = vec![name];
     let mut at = 0;
     while at < reached.len() {

@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use super::{Context, Value, ll, sys};
+use super::{Context, Module, Value, ll, sys};
 
 /// A node of debug information.
 #[derive(Clone, Copy)]
@@ -142,4 +142,78 @@ impl<'c> Node<'c> {
     pub(crate) fn size_in_bits(self) -> u64 {
         unsafe { (ll().LLVMDITypeGetSizeInBits)(self.metadata) }
     }
+}
+
+/// Describes a function that the compiler made, and places all its instructions at the line of `like`: what is inlined into a function without a
+/// description loses its lines. Nothing happens if `like` has none.
+pub(crate) fn describe<'c>(module: &Module<'c>, function: Value<'c>, like: Value<'c>) {
+    // The numbers of `LLVMDWARFSourceLanguage` and `LLVMDWARFEmissionKind`.
+    const RUST: i32 = 27;
+    const LINES: i32 = 2;
+    const PRODUCER: &str = "oxisycl";
+    let Some(model) = Node::of_function(module.context(), like) else { return };
+    let name = function.name();
+    let (start, length) = (name.as_ptr().cast(), name.len());
+    let none = c"".as_ptr();
+    // SAFETY: a live module, function and description; texts with their lengths; the builder is finished and freed.
+    unsafe {
+        let builder = (ll().LLVMCreateDIBuilderDisallowUnresolved)(module.raw());
+        let file = (ll().LLVMDIScopeGetFile)(model.metadata);
+        let line = (ll().LLVMDISubprogramGetLine)(model.metadata);
+        let producer = PRODUCER.as_ptr().cast();
+        let unit = (ll().LLVMDIBuilderCreateCompileUnit)(
+            builder,
+            RUST,
+            file,
+            producer,
+            PRODUCER.len(),
+            1,
+            none,
+            0,
+            0,
+            none,
+            0,
+            LINES,
+            0,
+            0,
+            0,
+            none,
+            0,
+            none,
+            0,
+        );
+        let signature = (ll().LLVMDIBuilderCreateSubroutineType)(builder, file, std::ptr::null_mut(), 0, 0);
+        let description = (ll().LLVMDIBuilderCreateFunction)(
+            builder, unit, start, length, start, length, file, line, signature, 0, 1, line, 0, 1,
+        );
+        (ll().LLVMSetSubprogram)(function.raw(), description);
+        let context = module.context().raw();
+        let place = (ll().LLVMDIBuilderCreateDebugLocation)(context, line, 0, description, std::ptr::null_mut());
+        for instruction in function.instructions() {
+            (ll().LLVMInstructionSetDebugLoc)(instruction.raw(), place);
+        }
+        (ll().LLVMDIBuilderFinalize)(builder);
+        (ll().LLVMDisposeDIBuilder)(builder);
+    }
+}
+
+/// Debug information as line directives only, in LLVM's assembly: `.file` and `.loc`, without the sections that a debugger reads and that
+/// would make code a debug build for drivers. LLVM's C API has no function for it.
+pub(super) fn as_line_directives(assembly: &str) -> String {
+    let mut text = String::with_capacity(assembly.len());
+    for line in assembly.split_inclusive('\n') {
+        let is_unit = line.starts_with('!') && line.contains(" = distinct !DICompileUnit(");
+        // What follows the kind are flags and names of no files.
+        match line.rfind("emissionKind: ").filter(|_| is_unit) {
+            Some(start) => {
+                let kind = start + "emissionKind: ".len();
+                let rest = &line[kind..];
+                text.push_str(&line[..kind]);
+                text.push_str("DebugDirectivesOnly");
+                text.push_str(rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()));
+            }
+            None => text.push_str(line),
+        }
+    }
+    text
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-pub(crate) use debug::{Node, NodeKind, tag};
+pub(crate) use debug::{Node, NodeKind, describe, tag};
 pub(crate) use module::{Codegen, Machine, Module, PassTuning};
 pub(crate) use types::{Type, TypeKind};
 pub(crate) use value::{Attribute, Block, Builder, Linkage, Opcode, Value, ValueKind};

@@ -21,7 +21,7 @@ impl<'c> Module<'c> {
         self.context
     }
 
-    fn raw(&self) -> *mut sys::Module {
+    pub(super) fn raw(&self) -> *mut sys::Module {
         self.raw.as_ptr()
     }
 
@@ -104,6 +104,11 @@ impl<'c> Module<'c> {
     pub(crate) fn strip_debug_info(&self) {
         // SAFETY: a live module.
         unsafe { (ll().LLVMStripModuleDebugInfo)(self.raw()) };
+    }
+
+    /// A copy whose code names the lines of the source, and holds no other debug information.
+    pub(crate) fn with_line_directives(&self) -> Result<Self, CompileError> {
+        Self::from_text(self.context, &super::debug::as_line_directives(&self.to_string()), "lines")
     }
 
     /// The functions, declared ones included. The list does not change with the module.

@@ -74,6 +74,17 @@ functions! {
     LLVMSetDataLayout(*mut Module, *const c_char);
     LLVMSetModuleInlineAsm2(*mut Module, *const c_char, usize);
     LLVMStripModuleDebugInfo(*mut Module) -> Bool;
+    LLVMCreateDIBuilderDisallowUnresolved(*mut Module) -> *mut c_void;
+    LLVMDIBuilderFinalize(*mut c_void);
+    LLVMDisposeDIBuilder(*mut c_void);
+    LLVMDIBuilderCreateCompileUnit(*mut c_void, c_int, *mut c_void, *const c_char, usize, Bool, *const c_char, usize, c_uint, *const c_char, usize, c_int, c_uint, Bool, Bool, *const c_char, usize, *const c_char, usize) -> *mut c_void;
+    LLVMDIBuilderCreateSubroutineType(*mut c_void, *mut c_void, *mut *mut c_void, c_uint, c_int) -> *mut c_void;
+    LLVMDIBuilderCreateFunction(*mut c_void, *mut c_void, *const c_char, usize, *const c_char, usize, *mut c_void, c_uint, *mut c_void, Bool, Bool, c_uint, c_int, Bool) -> *mut c_void;
+    LLVMDIBuilderCreateDebugLocation(*mut Context, c_uint, c_uint, *mut c_void, *mut c_void) -> *mut c_void;
+    LLVMDIScopeGetFile(*mut c_void) -> *mut c_void;
+    LLVMDISubprogramGetLine(*mut c_void) -> c_uint;
+    LLVMSetSubprogram(*mut Value, *mut c_void);
+    LLVMInstructionSetDebugLoc(*mut Value, *mut c_void);
 
     LLVMGetFirstFunction(*mut Module) -> *mut Value;
     LLVMGetNextFunction(*mut Value) -> *mut Value;

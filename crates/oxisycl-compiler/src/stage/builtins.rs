@@ -2,6 +2,7 @@
 
 use crate::CompileError;
 use crate::llvm::{Attribute, Linkage, Module, Type, Value};
+use crate::stage::float;
 use crate::stage::sanitize::replace_body;
 use crate::symbols::plain_path;
 
@@ -35,6 +36,12 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                 launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "nounwind", 0));
                 launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "willreturn", 0));
                 function.replace_all_uses_with(launch);
+                function.delete_function();
+            }
+            _ if float::is_marker(name) => {
+                let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
+                float::describe_marker(context, marker);
+                function.replace_all_uses_with(marker);
                 function.delete_function();
             }
             name => {

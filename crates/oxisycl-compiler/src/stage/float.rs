@@ -1,24 +1,100 @@
 //! How strictly floating-point operations are compiled, and which functions stand for LLVM's mathematical intrinsics.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::compile::FloatPolicy;
-use crate::llvm::{Linkage, Module};
+use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
+use crate::stage::legality::globals_in;
 
 // The bits of `LLVMFastMathFlags`.
 const ALLOW_CONTRACT: u32 = 1 << 5;
 const ALL: u32 = (1 << 7) - 1;
 
-/// Marks all floating-point operations as the policy allows.
-pub(crate) fn apply_policy(module: &Module<'_>, policy: FloatPolicy) {
-    let flags = match policy {
-        FloatPolicy::Strict => return,
-        FloatPolicy::Contract => ALLOW_CONTRACT,
-        FloatPolicy::Fast => ALL,
-    };
-    for function in module.functions() {
+/// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`.
+const MARKERS: [(&str, FloatPolicy); 3] = [
+    ("float_strict", FloatPolicy::Strict),
+    ("float_contract", FloatPolicy::Contract),
+    ("float_fast", FloatPolicy::Fast),
+];
+
+/// Whether a builtin chooses a policy.
+pub(crate) fn is_marker(builtin: &str) -> bool {
+    MARKERS.iter().any(|(name, _)| *name == builtin)
+}
+
+/// Tells LLVM what a call of a marker does: nothing that code around it would notice, and still it stays.
+pub(crate) fn describe_marker<'c>(context: &'c Context, marker: Value<'c>) {
+    // Reads and writes memory that no other code sees; the number is that of `MemoryEffects`.
+    const INACCESSIBLE: u64 = 3 << 2;
+    for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", INACCESSIBLE)] {
+        marker.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
+    }
+}
+
+/// The policy of each kernel: the strictest that it calls the marker of, else that of the build. Removes the markers.
+pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
+    let markers: Vec<_> = MARKERS
+        .iter()
+        .filter_map(|&(name, policy)| Some((module.function(&format!("oxisycl.{name}"))?, policy)))
+        .collect();
+    let policies = kernels.iter().map(|&kernel| {
+        let reached = reached(kernel);
+        let chosen = markers.iter().filter(|(marker, _)| reached.contains(marker)).map(|(_, policy)| *policy);
+        chosen.min().unwrap_or(of_build)
+    });
+    let policies = policies.collect();
+    for (marker, _) in markers {
+        for call in marker.users() {
+            call.erase();
+        }
+        marker.delete_function();
+    }
+    policies
+}
+
+/// Marks the floating-point operations of what the kernels reach as their policies allow; what several reach as the strictest of them
+/// allows.
+pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
+    let mut of_function = HashMap::new();
+    for (&kernel, &policy) in kernels.iter().zip(policies) {
+        for function in reached(kernel) {
+            let known = of_function.entry(function).or_insert(policy);
+            *known = policy.min(*known);
+        }
+    }
+    for (function, policy) in of_function {
+        let flags = match policy {
+            FloatPolicy::Strict => continue,
+            FloatPolicy::Contract => ALLOW_CONTRACT,
+            FloatPolicy::Fast => ALL,
+        };
         for instruction in function.instructions() {
             instruction.add_fast_math(flags);
         }
     }
+}
+
+/// The functions that a function refers to, itself first, also over constants.
+fn reached(function: Value<'_>) -> Vec<Value<'_>> {
+    let mut seen = HashSet::from([function]);
+    let mut list = vec![function];
+    let mut at = 0;
+    while let Some(&value) = list.get(at) {
+        at += 1;
+        let mut visit = |other| {
+            if seen.insert(other) {
+                list.push(other);
+            }
+        };
+        if value.kind() == ValueKind::Function {
+            let operands = value.instructions().into_iter().flat_map(Value::operands);
+            operands.for_each(|operand| globals_in(operand, &mut visit));
+        } else if let Some(initializer) = value.initializer() {
+            globals_in(initializer, &mut visit);
+        }
+    }
+    list.retain(|value| value.kind() == ValueKind::Function);
+    list
 }
 
 /// Intrinsics that no target expresses, with the function of `oxisycl-builtins` that computes them; the type's letter comes last.

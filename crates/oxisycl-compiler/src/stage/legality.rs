@@ -194,7 +194,7 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
 }
 
 /// Calls `visit` for each function and global in a value, also inside of constants.
-fn globals_in<'c>(value: Value<'c>, visit: &mut dyn FnMut(Value<'c>)) {
+pub(super) fn globals_in<'c>(value: Value<'c>, visit: &mut dyn FnMut(Value<'c>)) {
     match value.kind() {
         ValueKind::Function | ValueKind::GlobalVariable | ValueKind::Alias => visit(value),
         ValueKind::ConstantExpression | ValueKind::Aggregate => {

@@ -102,11 +102,59 @@ fn products_and_sums_are_contracted_only_if_allowed() {
     let text = "define double @f(double %a, double %b, double %c) {\n %m = fmul double %a, %b\n %s = fadd double %m, %c\n ret double %s\n}";
     let compile = |policy| {
         let module = module(&context, text);
-        float::apply_policy(&module, policy);
+        float::apply_policies(&[module.function("f").expect("a function")], &[policy]);
         ptx(&module)
     };
     assert!(compile(FloatPolicy::Strict).contains("mul.rn.f64"));
     assert!(compile(FloatPolicy::Contract).contains("fma.rn.f64"));
+}
+
+#[test]
+fn a_kernel_chooses_its_policy_and_what_two_share_is_as_strict_as_the_stricter() {
+    let context = context();
+    let text = "
+        declare void @_ZN14oxisycl_device7builtin12float_strict17h0123456789abcdefE()
+        declare void @_ZN14oxisycl_device7builtin10float_fast17h0123456789abcdefE()
+        @table = internal constant [1 x ptr] [ptr @shared]
+        define internal float @alone(float %x) { %r = fmul float %x, %x ret float %r }
+        define internal float @shared(float %x) { %r = fmul float %x, %x ret float %r }
+        define void @wrapped() { call void @_ZN14oxisycl_device7builtin12float_strict17h0123456789abcdefE() ret void }
+        define float @strict(float %x) {
+            call void @wrapped()
+            %f = load ptr, ptr @table
+            %r = call float %f(float %x)
+            ret float %r
+        }
+        define float @fast(float %x) {
+            call void @_ZN14oxisycl_device7builtin10float_fast17h0123456789abcdefE()
+            %a = call float @alone(float %x)
+            %b = call float @shared(float %x)
+            %r = fadd float %a, %b
+            ret float %r
+        }
+        define float @plain(float %x) { %r = fadd float %x, 1.0 ret float %r }";
+    let module = module(&context, text);
+    builtins::replace(&module, "").expect("markers have no bodies");
+    let kernels = ["strict", "fast", "plain"].map(|name| module.function(name).expect("a kernel"));
+    let policies = float::policies(&module, &kernels, FloatPolicy::Contract);
+    assert_eq!(policies, [FloatPolicy::Strict, FloatPolicy::Fast, FloatPolicy::Contract]);
+    float::apply_policies(&kernels, &policies);
+    module.verify("policies").expect("a valid module");
+    let code = module.to_string();
+    assert!(!code.contains("float_strict") && !code.contains("float_fast"), "markers are gone: {code}");
+    let operation = |name: &str| {
+        let function = module.function(name).expect("a function");
+        let found = function
+            .instructions()
+            .into_iter()
+            .map(llvm::Value::print)
+            .find(|text| text.contains("fadd") || text.contains("fmul"));
+        found.expect("an operation")
+    };
+    assert!(operation("alone").contains("fmul fast"), "{code}");
+    assert!(operation("shared").contains("fmul float"), "{code}");
+    assert!(operation("fast").contains("fadd fast"), "{code}");
+    assert!(operation("plain").contains("fadd contract"), "{code}");
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub(crate) trait Target {
     /// After optimisation: what the code generator gets wrong or does not take.
     fn legalize(&self, module: &Module<'_>);
 
+    /// Whether code names the lines of the source, for tools that show where time is spent or memory is misused.
+    fn names_lines(&self) -> bool;
+
     /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
     fn emit(&self, module: &Module<'_>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError>;
 }

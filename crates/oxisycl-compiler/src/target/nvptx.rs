@@ -108,6 +108,10 @@ impl Target for Nvptx {
         legalize_for_nvptx(module);
     }
 
+    fn names_lines(&self) -> bool {
+        true
+    }
+
     fn emit(&self, module: &Module<'_>, _toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
         self.machine.emit(module, Codegen::Assembly)
     }

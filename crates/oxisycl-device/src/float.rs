@@ -1,0 +1,73 @@
+//! How strictly the floating-point operations of one kernel are compiled for devices, where it should differ from the build's policy
+//! (`cargo sycl --float`).
+//!
+//! A policy wraps the kernel: `parallel_for(n, float::strict(|item| ..))` for closures, `launch(n, Strict(kernel))` for named kernels. It
+//! holds for everything that the kernel calls. The compiler finds it by a call of a builtin; native code is not changed by it: the host
+//! device always rounds each operation.
+//!
+//! Specification: SYCL 2020 leaves contraction to implementations (section 4.17.5 names the accuracy of single functions only).
+
+use crate::{Item, Kernel, Single, SingleKernel, builtin};
+
+macro_rules! policies {
+    ($($(#[$doc:meta])* $function:ident $task:ident $wrapper:ident $builtin:ident;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// For the closure of a `parallel_for`.
+        #[inline(always)]
+        pub fn $function<const D: usize, K>(kernel: K) -> impl for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync
+        where
+            K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+        {
+            move |item: Item<'_, D>| {
+                builtin::$builtin();
+                kernel(item)
+            }
+        }
+
+        $(#[$doc])*
+        ///
+        /// For the closure of a `single_task`.
+        #[inline(always)]
+        pub fn $task<K>(kernel: K) -> impl for<'wi> Fn(Single<'wi>) + Copy + Send + Sync
+        where
+            K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync,
+        {
+            move |task: Single<'_>| {
+                builtin::$builtin();
+                kernel(task)
+            }
+        }
+
+        $(#[$doc])*
+        ///
+        /// For a kernel that is a named type.
+        #[derive(Clone, Copy, Debug)]
+        pub struct $wrapper<K>(pub K);
+
+        impl<I, K: Kernel<I>> Kernel<I> for $wrapper<K> {
+            #[inline(always)]
+            fn run(&self, item: I) {
+                builtin::$builtin();
+                self.0.run(item);
+            }
+        }
+
+        impl<K: SingleKernel> SingleKernel for $wrapper<K> {
+            #[inline(always)]
+            fn run(&self, task: Single<'_>) {
+                builtin::$builtin();
+                self.0.run(task);
+            }
+        }
+    )* };
+}
+
+policies! {
+    /// Every operation is rounded on its own, as on the host device.
+    strict strict_task Strict float_strict;
+    /// A product and a sum may become one operation that rounds once.
+    contract contract_task Contract float_contract;
+    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter.
+    fast fast_task Fast float_fast;
+}
