@@ -15,6 +15,9 @@ use crate::failure::{Failure, Result};
 /// The compute capabilities of NVIDIA GPUs, times ten, that have the memory model of kernels and that LLVM knows.
 const COMPUTE_CAPABILITIES: [u32; 14] = [70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 120, 121];
 
+/// The processors of AMD GPUs whose code is looked at in tests. No backend launches it yet.
+const AMD_PROCESSORS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
+
 /// The variable that carries the settings. Not for users: its content is of this tool alone.
 pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
 
@@ -71,8 +74,15 @@ pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
             let known = COMPUTE_CAPABILITIES.map(|sm| format!("sm_{sm}")).join(", ");
             Err(Failure::new(format!("--targets: expected one of {known}, found sm_{sm}")))
         }
+        ImageTarget::AmdGcn { arch } if AMD_PROCESSORS.contains(&arch.split(':').next().unwrap_or_default()) => {
+            Ok(ImageTarget::AmdGcn { arch })
+        }
+        ImageTarget::AmdGcn { arch } => {
+            let known = AMD_PROCESSORS.join(", ");
+            Err(Failure::new(format!("--targets: expected one of {known}, found {arch}")))
+        }
         other => Err(Failure::new(format!(
-            "--targets: expected sm_<number>, found {other}: there is no code generator for it yet"
+            "--targets: expected sm_<number> or gfx<processor>, found {other}: there is no code generator for it yet"
         ))),
     }
 }
@@ -131,7 +141,8 @@ pub(crate) mod tests {
     #[test]
     fn targets_without_a_code_generator_are_refused() {
         assert_eq!(parse_target("sm_90"), Ok(ImageTarget::Ptx { sm: 90 }));
-        for text in ["sm_60", "sm_71", "spirv1.4", "gfx942", "cuda", ""] {
+        assert_eq!(parse_target("gfx90a:xnack-"), Ok(ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() }));
+        for text in ["sm_60", "sm_71", "spirv1.4", "gfx803", "cuda", ""] {
             let error = parse_target(text).unwrap_err().to_string();
             assert!(error.starts_with("--targets: "), "{error}");
         }

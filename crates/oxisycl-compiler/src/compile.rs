@@ -1,10 +1,11 @@
-//! One link unit, one target: from bitcode to an image.
+//! One link unit, one target: from bitcode to images, one for each kernel.
 
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode, encode};
 
-use crate::library::Provider;
+use crate::isolation::{InThisProcess, Isolation};
+use crate::library::{Library, Provider};
 use crate::llvm::{self, Context};
 use crate::program::Program;
 use crate::stage::resolve::Scope;
@@ -45,22 +46,23 @@ pub struct Request {
 /// What came out.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The image; `None` if the program launches no kernels.
-    pub image: Option<DeviceImage>,
+    /// The images: one for each kernel with code, in the order of their symbols, and one without code that tells of the others. None if
+    /// the program launches no kernels.
+    pub images: Vec<DeviceImage>,
     /// What the user should know, one text each.
     pub warnings: Vec<String>,
 }
 
-/// Compiles the kernels of a link unit for one target. LLVM may end the process on code that it cannot handle.
+/// Compiles the kernels of a link unit for one target, in this process. LLVM may end it on code that it cannot handle.
 ///
 /// # Errors
 /// Problems of the toolchain and the input; never a construct that the target cannot run.
 pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
-    compile_with(toolchain, request, &mut |_| Ok(None))
+    compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess)
 }
 
 /// The same for a program some of whose crates have no bitcode yet: asks `provider` for a symbol that no module defines, before it looks
-/// for it in the standard library.
+/// for it in the standard library. The kernels are compiled by `isolation`, one job for each; it is not used by more than one thread.
 ///
 /// # Errors
 /// As [`compile`], and what `provider` fails with.
@@ -68,28 +70,80 @@ pub fn compile_with<'p>(
     toolchain: &Toolchain,
     request: &Request,
     provider: &'p mut Provider<'p>,
+    isolation: &mut dyn Isolation,
 ) -> Result<Compiled, CompileError> {
     llvm::load(&toolchain.llvm_library)?;
     let context = Context::new();
     let target = target::of(&request.target)?;
-    let mut program = Program::gather(&context, toolchain, request, &*target, provider)?;
-    if program.has_no_kernels() {
-        return Ok(Compiled { image: None, warnings: Vec::new() });
+    let mut library = Library::new(provider);
+    let mut program = Program::gather(&context, toolchain, request, &*target, &mut library)?;
+    if program.kernels().is_empty() {
+        return Ok(Compiled { images: Vec::new(), warnings: Vec::new() });
     }
-    program.link(Scope::WithoutFormatting)?;
+    program.link(&mut library, Scope::WithoutFormatting)?;
     program.add_kernels()?;
+    let mut rejected = Vec::new();
+    let mut wanted = Vec::new();
+    for (position, kernel) in program.kernels().iter().enumerate() {
+        match program.refusal(position) {
+            Some(reason) => rejected.push(kernel.unsupported(reason)),
+            None => wanted.push(position),
+        }
+    }
+    let known = program.kernels().to_vec();
+    let is_separate = isolation.is_separate();
+    let results = isolation.run(wanted.len(), &mut |job| {
+        let mut copy = (!is_separate).then(|| program.copy());
+        let image = generate(copy.as_mut().unwrap_or(&mut program), wanted[job], &mut library, toolchain)?;
+        encode(&image).map_err(|error| CompileError::Kernel(error.to_string()))
+    })?;
+    let mut images = Vec::new();
+    for (&position, result) in wanted.iter().zip(results) {
+        let kernel = &known[position];
+        match result.map(|bytes| decode(&bytes)) {
+            Ok(Ok(mut image)) if image.kernels.is_empty() => rejected.append(&mut image.unsupported),
+            Ok(Ok(image)) => images.push(image),
+            Ok(Err(error)) => return Err(CompileError::Kernel(format!("{}: {error}", kernel.type_name))),
+            Err(death) => rejected.push(kernel.unsupported(kernel.with_place(&death))),
+        }
+    }
+    let warn = |kernel: &UnsupportedKernel| {
+        format!("kernel `{}` cannot run on {}: {}", kernel.type_name, request.target, kernel.reason)
+    };
+    let warnings = rejected.iter().map(warn).collect();
+    if !rejected.is_empty() {
+        rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
+        images.push(without_code(request.target.clone(), rejected));
+    }
+    Ok(Compiled { images, warnings })
+}
+
+/// From the un-optimised code of a program to the image of one kernel. The others are gone then.
+fn generate(
+    program: &mut Program<'_, '_>,
+    kernel: usize,
+    library: &mut Library<'_>,
+    toolchain: &Toolchain,
+) -> Result<DeviceImage, CompileError> {
+    program.reduce_to(kernel)?;
     loop {
         program.optimise()?;
         program.lower_panics()?;
         // What is still missing is in code that runs.
-        if !program.link(Scope::Everything)? {
+        if !program.link(library, Scope::Everything)? {
             break;
         }
     }
-    let mut warnings = Vec::new();
-    let kernels = program.sort_out(&mut warnings)?;
+    let kernels = program.sort_out()?;
+    if kernels.are_all_unsupported() {
+        return Ok(program.image(kernels, Vec::new()));
+    }
     program.legalize(&kernels)?;
     let code = program.emit(toolchain)?;
-    let image = program.into_image(kernels, code);
-    Ok(Compiled { image: Some(image), warnings })
+    Ok(program.image(kernels, code))
+}
+
+fn without_code(target: ImageTarget, unsupported: Vec<UnsupportedKernel>) -> DeviceImage {
+    let (kernels, build_options, sites, code) = (Vec::new(), String::new(), Vec::new(), Vec::new());
+    DeviceImage { target, kernels, build_options, unsupported, sites, code }
 }

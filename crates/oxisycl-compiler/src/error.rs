@@ -18,6 +18,8 @@ pub enum CompileError {
     },
     /// There is no code generator for the target.
     Target(String),
+    /// The kernels' compilations cannot be run.
+    Isolation(String),
     /// The program and the compiler disagree on what a kernel looks like.
     Kernel(String),
 }
@@ -29,6 +31,7 @@ impl fmt::Display for CompileError {
             Self::Llvm(text) => write!(f, "LLVM: {text}"),
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Target(text) => write!(f, "target: {text}"),
+            Self::Isolation(text) => write!(f, "processes: {text}"),
             Self::Kernel(text) => write!(f, "kernel: {text}"),
         }
     }

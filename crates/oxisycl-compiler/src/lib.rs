@@ -14,6 +14,7 @@
 
 mod compile;
 mod error;
+mod isolation;
 mod library;
 mod llvm;
 mod program;
@@ -25,6 +26,7 @@ mod toolchain;
 
 pub use compile::{Compiled, FloatPolicy, Options, Request, compile, compile_with};
 pub use error::CompileError;
+pub use isolation::{Isolation, Job};
 pub use library::Provider;
 pub use registration::{SECTION, registration_object};
 pub use toolchain::Toolchain;

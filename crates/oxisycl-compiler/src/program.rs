@@ -1,14 +1,15 @@
-//! The module that becomes an image, step by step.
+//! The module that becomes images, step by step.
 //!
 //! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs stages, and
-//! keeps what later steps need of them. Invariant: between two steps the module is well formed.
+//! keeps what later steps need of them. The first steps are for all kernels at once, then each kernel becomes a program of its own
+//! ([`Program::reduce_to`]). Invariant: between two steps the module is well formed.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 
 use crate::compile::{FloatPolicy, Options, Request};
-use crate::library::{Library, Provider, link_where_used, read};
+use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{builtins, conditions, float, kernels, legality, panics, resolve, sanitize};
@@ -29,10 +30,11 @@ const TUNING: PassTuning = PassTuning::DEVICE;
 pub(crate) struct Program<'c, 'a> {
     module: Module<'c>,
     kernels: Vec<kernels::Kernel>,
-    library: Library<'a>,
     target: &'a dyn Target,
     image_target: &'a ImageTarget,
     options: &'a Options,
+    /// The folder for assembly after each step.
+    dump: Option<PathBuf>,
     /// The functions that a driver launches, in the order of `kernels`, once they were added.
     functions: Vec<Value<'c>>,
     /// The floating-point policy of each of them.
@@ -51,6 +53,12 @@ pub(crate) struct SortedOut<'c> {
     unsupported: Vec<UnsupportedKernel>,
 }
 
+impl SortedOut<'_> {
+    pub(crate) fn are_all_unsupported(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
 impl<'c, 'a> Program<'c, 'a> {
     /// Finds the kernels, and links their entries.
     pub(crate) fn gather(
@@ -58,13 +66,12 @@ impl<'c, 'a> Program<'c, 'a> {
         toolchain: &Toolchain,
         request: &'a Request,
         target: &'a dyn Target,
-        provider: &'a mut Provider<'a>,
+        library: &mut Library<'_>,
     ) -> Result<Self, CompileError> {
         let layout = target.machine().data_layout();
         let module = Module::empty(context, "program");
         module.set_target(target.machine().triple(), &layout);
         let mut found: Vec<kernels::Kernel> = Vec::new();
-        let mut library = Library::new(provider);
         for path in &request.modules {
             let bitcode = read(path)?;
             let mut launches = false;
@@ -89,10 +96,10 @@ impl<'c, 'a> Program<'c, 'a> {
         let program = Self {
             module,
             kernels: found,
-            library,
             target,
             image_target: &request.target,
             options: &request.options,
+            dump: request.options.dump.clone(),
             functions: Vec::new(),
             policies: Vec::new(),
             calls: legality::Calls::default(),
@@ -103,14 +110,15 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(program)
     }
 
-    pub(crate) fn has_no_kernels(&self) -> bool {
-        self.kernels.is_empty()
+    /// Sorted by symbol.
+    pub(crate) fn kernels(&self) -> &[kernels::Kernel] {
+        &self.kernels
     }
 
     /// Turns host code into device code, and links what it refers to until nothing is missing that `scope` allows. Returns whether
     /// there is code that was not there before.
-    pub(crate) fn link(&mut self, scope: Scope) -> Result<bool, CompileError> {
-        if self.round > 0 && !self.link_missing(scope)? {
+    pub(crate) fn link(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
+        if self.round > 0 && !self.link_missing(library, scope)? {
             return Ok(false);
         }
         let machine = Some(self.target.machine());
@@ -119,26 +127,33 @@ impl<'c, 'a> Program<'c, 'a> {
             builtins::replace(module, self.target.builtins())?;
             float::replace_functions(module);
             panics::hook(module);
-            let is_entry = |name: &str| self.kernels.iter().any(|kernel| kernel.entry == name);
+            // Nothing calls the record's function before panics are lowered.
+            let is_entry = |name: &str| {
+                name == panics::RECORD && self.round == 0 || self.kernels.iter().any(|kernel| kernel.entry == name)
+            };
             let is_kernel = |name: &str| self.kernels.iter().any(|kernel| kernel.symbol == name);
             sanitize::sanitize(module, &is_entry, &is_kernel);
             sanitize::drop_library_checks(module);
+            self.target.adapt(module);
             module.run(sanitize::LOWER_INVOKES, machine, &TUNING)?;
             sanitize::remove_personalities(module);
             module.run("globaldce", machine, &TUNING)?;
-            if !self.link_missing(scope)? {
+            if self.round == 0 {
+                // So that it is linked once, and not with each kernel.
+                panics::declare_record(module);
+            }
+            if !self.link_missing(library, scope)? {
                 break;
             }
         }
         self.round += 1;
         self.module.verify("linking")?;
-        self.calls.add(&self.module);
         self.dump(&format!("1-resolved-{}", self.round))?;
         Ok(true)
     }
 
-    fn link_missing(&mut self, scope: Scope) -> Result<bool, CompileError> {
-        resolve::link_missing(&self.module, &mut self.library, self.target.machine(), scope)
+    fn link_missing(&self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
+        resolve::link_missing(&self.module, library, self.target.machine(), scope)
     }
 
     /// Makes the functions that a driver launches. From here on nothing else is visible from outside.
@@ -153,7 +168,36 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(())
     }
 
+    /// The same program again, before it is [reduced](Self::reduce_to).
+    pub(crate) fn copy(&self) -> Self {
+        let module = self.module.clone();
+        let functions =
+            self.kernels.iter().map(|kernel| module.function(&kernel.symbol).expect("it was added")).collect();
+        let (kernels, dump) = (self.kernels.clone(), self.dump.clone());
+        let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
+        Self { module, kernels, functions, dump, calls, sites, policies: Vec::new(), ..*self }
+    }
+
+    /// Leaves one of the kernels, and what it reaches.
+    pub(crate) fn reduce_to(&mut self, kernel: usize) -> Result<(), CompileError> {
+        for (position, function) in self.functions.iter().enumerate() {
+            if position != kernel {
+                function.delete_function();
+            }
+        }
+        self.functions = vec![self.functions[kernel]];
+        self.kernels = vec![self.kernels.swap_remove(kernel)];
+        self.dump = self.dump.take().map(|folder| folder.join(&self.kernels[0].symbol));
+        self.clean()?;
+        if !panics::may_begin(&self.module) {
+            panics::drop_record(&self.module);
+            self.clean()?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
+        self.calls.add(&self.module);
         let machine = Some(self.target.machine());
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         // Inner conditions first: what encloses them becomes simple by that.
@@ -179,23 +223,23 @@ impl<'c, 'a> Program<'c, 'a> {
         module.run(CLEAN_UP, Some(target.machine()), &TUNING)
     }
 
+    /// Why the target cannot run a kernel, as far as that is known without its code.
+    pub(crate) fn refusal(&self, kernel: usize) -> Option<String> {
+        let kernel = &self.kernels[kernel];
+        let (size, limit) = (kernel.parameters.size, self.target.max_arguments());
+        let is_too_large = || (size > limit).then(|| format!("its captures are {size} bytes, the limit is {limit}"));
+        kernel.refused_captures.clone().or_else(is_too_large)
+    }
+
     /// Decides about each kernel, and deletes those that the target cannot run.
-    pub(crate) fn sort_out(&mut self, warnings: &mut Vec<String>) -> Result<SortedOut<'c>, CompileError> {
+    pub(crate) fn sort_out(&mut self) -> Result<SortedOut<'c>, CompileError> {
         let mut sorted = SortedOut { functions: Vec::new(), entries: Vec::new(), unsupported: Vec::new() };
         let is_ours = |name: &str| self.target.is_own_global(name);
         let kernels = std::mem::take(&mut self.kernels);
         for (kernel, function) in kernels.into_iter().zip(std::mem::take(&mut self.functions)) {
-            let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
-            let (size, limit) = (kernel.parameters.size, self.target.max_arguments());
-            if kernel.refused_captures.is_some() {
-                findings.unsupported.clone_from(&kernel.refused_captures);
-            } else if size > limit {
-                findings.unsupported = Some(format!("its captures are {size} bytes, the limit is {limit}"));
-            }
+            let findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
             if let Some(reason) = findings.unsupported {
-                warnings.push(format!("kernel `{}` cannot run on {}: {reason}", kernel.type_name, self.image_target));
-                let kernels::Kernel { type_id, form, type_name, .. } = kernel;
-                sorted.unsupported.push(UnsupportedKernel { type_id, form, type_name, reason });
+                sorted.unsupported.push(kernel.unsupported(reason));
                 function.delete_function();
             } else {
                 sorted.functions.push(function);
@@ -224,9 +268,9 @@ impl<'c, 'a> Program<'c, 'a> {
         self.target.emit(&self.module, toolchain)
     }
 
-    pub(crate) fn into_image(self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {
+    pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {
         let SortedOut { entries, unsupported, .. } = kernels;
-        let sites: Vec<PanicSite> = self.sites.list;
+        let sites: Vec<PanicSite> = std::mem::take(&mut self.sites.list);
         let (target, build_options) = (self.image_target.clone(), String::new());
         DeviceImage { target, kernels: entries, build_options, unsupported, sites, code }
     }
@@ -235,8 +279,12 @@ impl<'c, 'a> Program<'c, 'a> {
         self.module.run("globaldce", Some(self.target.machine()), &TUNING)
     }
 
+    /// Writes the module for people to read.
     fn dump(&self, stage: &str) -> Result<(), CompileError> {
-        dump(&self.module, self.options.dump.as_deref(), stage)
+        let Some(folder) = &self.dump else { return Ok(()) };
+        let path = folder.join(format!("{stage}.ll"));
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, self.module.to_string()));
+        written.map_err(|error| CompileError::File { path, error })
     }
 }
 
@@ -247,18 +295,9 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntr
         form: kernel.form,
         parameters: kernel.parameters,
         type_name: kernel.type_name,
-        // Not known: the place is an argument of the launch, and a kernel can be launched from several.
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
+        location: kernel.place.unwrap_or(SourceLocation { file: String::new(), line: 1, column: 1 }),
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         may_panic: findings.may_panic,
         may_print: findings.may_print,
     }
-}
-
-/// Writes the module for people to read.
-fn dump(module: &Module<'_>, folder: Option<&Path>, stage: &str) -> Result<(), CompileError> {
-    let Some(folder) = folder else { return Ok(()) };
-    let path = folder.join(format!("{stage}.ll"));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, module.to_string()));
-    written.map_err(|error| CompileError::File { path, error })
 }

@@ -5,9 +5,18 @@
 ///
 /// Legacy and v0 symbols of the same item can differ in the type arguments of an `impl`; they agree in what the compiler looks for.
 pub(crate) fn path(symbol: &str) -> String {
+    let symbol = without_number(symbol);
     match rustc_demangle::try_demangle(symbol) {
         Ok(name) => format!("{name:#}"),
         Err(_) => symbol.to_owned(),
+    }
+}
+
+/// Less the number that LLVM appends to a symbol when another one of that name is there already.
+fn without_number(symbol: &str) -> &str {
+    match symbol.rsplit_once('.') {
+        Some((first, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => without_number(first),
+        _ => symbol,
     }
 }
 
@@ -46,6 +55,8 @@ mod tests {
         for symbol in [
             "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E",
             "_RNvNtCs1234_14oxisycl_device7builtin14is_device_code",
+            "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E.20",
+            "_RNvNtCs1234_14oxisycl_device7builtin14is_device_code.3.14",
         ] {
             assert_eq!(path(symbol), "oxisycl_device::builtin::is_device_code", "{symbol}");
         }

@@ -59,6 +59,28 @@ impl<'a> DeferredCrates<'a> {
         None
     }
 
+    /// The positions of the crates whose bitcode was given, in the order in which it was.
+    pub(crate) fn used_positions(&self) -> &[usize] {
+        &self.used
+    }
+
+    /// Adds what a copy of these found: more crates that were used, and more warnings.
+    pub(crate) fn add(&mut self, used: &[usize], warnings: Vec<String>) {
+        for &position in used {
+            if position < self.crates.len() && !self.used.contains(&position) {
+                self.used.push(position);
+            }
+        }
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        // Not in the order in which the copies ended.
+        self.used.sort_unstable();
+        self.warnings.sort();
+    }
+
     /// The crates whose bitcode was given.
     pub(crate) fn used(&self) -> Result<Vec<UsedCrate>> {
         let used = self.used.iter().map(|&idx| {

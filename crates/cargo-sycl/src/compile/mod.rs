@@ -1,13 +1,16 @@
-//! Has an image compiled, in a process of its own: LLVM may end the process that it runs in.
+//! Has the images of a link unit compiled for one target, in a process of its own: LLVM may end the process that it runs in.
 //!
-//! Owns the words between the two processes, and asks the [`cache`] first. What the compiler found out before it died, and why it died,
-//! becomes the failure's text.
+//! That process reads and links the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
+//! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.
 
 mod cache;
 mod deferred;
 mod outcome;
 mod private_folder;
+mod processes;
+mod slots;
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -21,6 +24,7 @@ pub(crate) use self::cache::ImageCache;
 use self::deferred::DeferredCrates;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::private_folder::PrivateFolder;
+use self::processes::Processes;
 use crate::failure::{Failure, Result};
 use crate::files::temporary_name;
 use crate::settings::{parse_float, parse_target};
@@ -28,7 +32,7 @@ use crate::settings::{parse_float, parse_target};
 /// The argument that makes a process of this tool the compiler.
 pub(crate) const VERB: &str = "__compile";
 
-/// What one image is compiled from and for.
+/// What the images of one target are compiled from and for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The compiler of the toolchain.
@@ -51,9 +55,9 @@ pub(crate) struct Request {
     pub(crate) folder: PathBuf,
 }
 
-/// The image for a request, from the cache or newly compiled.
+/// The images for a request, from the cache or newly compiled.
 pub(crate) fn run(request: &Request) -> Result<Outcome> {
-    // A dump is wanted for what it shows, not for the image.
+    // A dump is wanted for what it shows, not for the images.
     let cache = if request.dump.is_none() { ImageCache::open() } else { None };
     let Some(cache) = cache else { return run_uncached(request) };
     let key = cache::key(request)?;
@@ -68,7 +72,7 @@ pub(crate) fn run(request: &Request) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The image for a request, newly compiled.
+/// The images for a request, newly compiled.
 pub(crate) fn run_uncached(request: &Request) -> Result<Outcome> {
     compile(request).map(|(outcome, _)| outcome)
 }
@@ -128,16 +132,18 @@ impl Request {
     /// Compiles in this process.
     fn compile(&self) -> Result<Outcome> {
         let toolchain = Toolchain::of(&self.rustc)?;
-        let mut deferred = DeferredCrates::new(&self.deferred, &self.key);
+        let deferred = RefCell::new(DeferredCrates::new(&self.deferred, &self.key));
         let request = oxisycl_compiler::Request {
             modules: self.modules.clone(),
             target: parse_target(&self.target)?,
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone() },
         };
-        let compiled =
-            oxisycl_compiler::compile_with(&toolchain, &request, &mut |symbol| Ok(deferred.provide(symbol)))?;
+        let mut processes = Processes::new(&self.folder, &deferred);
+        let mut provide = |symbol: &str| Ok(deferred.borrow_mut().provide(symbol));
+        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
+        let mut deferred = deferred.into_inner();
         let warnings = compiled.warnings.into_iter().chain(std::mem::take(&mut deferred.warnings)).collect();
-        Ok(Outcome { image: compiled.image, warnings, deferred: deferred.used()? })
+        Ok(Outcome { images: compiled.images, warnings, deferred: deferred.used()? })
     }
 }
 

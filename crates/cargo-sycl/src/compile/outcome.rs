@@ -9,17 +9,17 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 
-const MAGIC: &[u8; 8] = b"OXICACH1";
+const MAGIC: &[u8; 8] = b"OXICACH2";
 const HASH_SIZE: usize = 32;
 
-/// An image, and what to tell the user about it.
+/// Images, and what to tell the user about them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
-    /// The image; `None` if there are no kernels.
-    pub(crate) image: Option<DeviceImage>,
+    /// The images; none if there are no kernels.
+    pub(crate) images: Vec<DeviceImage>,
     /// What the build warns of.
     pub(crate) warnings: Vec<String>,
-    /// The crates whose bitcode was made for it.
+    /// The crates whose bitcode was made for them.
     pub(crate) deferred: Vec<UsedCrate>,
 }
 
@@ -42,17 +42,14 @@ impl Outcome {
     /// Its bytes.
     ///
     /// # Errors
-    /// If the image breaks a rule of its format.
+    /// If an image breaks a rule of its format.
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let notes = Notes { warnings: self.warnings.clone(), deferred: self.deferred.clone() };
         let notes = serde_json::to_vec(&notes).map_err(|error| Failure::new(error.to_string()))?;
-        let image = match &self.image {
-            Some(image) => oxisycl_image::encode(image).map_err(|error| Failure::new(error.to_string()))?,
-            None => Vec::new(),
-        };
+        let images = oxisycl_image::encode_bundle(&self.images).map_err(|error| Failure::new(error.to_string()))?;
         let mut body = (notes.len() as u64).to_le_bytes().to_vec();
         body.extend_from_slice(&notes);
-        body.extend_from_slice(&image);
+        body.extend_from_slice(&images);
         Ok([MAGIC.as_slice(), Sha256::digest(&body).as_slice(), &body].concat())
     }
 
@@ -63,10 +60,10 @@ impl Outcome {
             return None;
         }
         let (length, rest) = body.split_first_chunk()?;
-        let (notes, image) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let (notes, images) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         let Notes { warnings, deferred } = serde_json::from_slice(notes).ok()?;
-        let image = if image.is_empty() { None } else { Some(oxisycl_image::decode(image).ok()?) };
-        Some(Self { image, warnings, deferred })
+        let images = oxisycl_image::decode_bundle(images).ok()?;
+        Some(Self { images, warnings, deferred })
     }
 }
 
@@ -86,12 +83,12 @@ pub(crate) mod tests {
             code: b".version 7.7".to_vec(),
         };
         let used = UsedCrate { sidecar: "half-1.json".to_owned(), hash: "00".to_owned() };
-        Outcome { image: Some(image), warnings: vec!["kernel".to_owned()], deferred: vec![used] }
+        Outcome { images: vec![image], warnings: vec!["kernel".to_owned()], deferred: vec![used] }
     }
 
     #[test]
     fn outcomes_come_back_from_their_bytes() {
-        let without_kernels = Outcome { image: None, ..outcome() };
+        let without_kernels = Outcome { images: Vec::new(), ..outcome() };
         for outcome in [outcome(), without_kernels] {
             assert_eq!(Outcome::decode(&outcome.encode().unwrap()), Some(outcome));
         }

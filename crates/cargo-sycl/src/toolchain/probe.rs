@@ -50,23 +50,27 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         folder: folder.0.clone(),
     };
     let outcome = compile::run_uncached(&request)?;
-    let image = outcome.image.ok_or_else(|| Failure::new("no kernel was found in a program with three"))?;
-    compare(&image, &type_ids)
+    if outcome.images.is_empty() {
+        return Err(Failure::new("no kernel was found in a program with three"));
+    }
+    compare(&outcome.images, &type_ids)
 }
 
-/// Holds an image of the probe against what the host says: a line for each kernel, with its type's name and the bytes of its id.
-fn compare(image: &DeviceImage, type_ids: &str) -> Result<()> {
+/// Holds the images of the probe against what the host says: a line for each kernel, with its type's name and the bytes of its id.
+fn compare(images: &[DeviceImage], type_ids: &str) -> Result<()> {
+    let unsupported = || images.iter().flat_map(|image| &image.unsupported);
     for line in type_ids.lines() {
         let (name, id) = line.split_once(' ').ok_or_else(|| Failure::new("the probe says nothing of its kernels"))?;
         if name.ends_with("Borrowed") {
             let is_refused = |kernel: &UnsupportedKernel| kernel.type_name == name && kernel.reason.contains("capture");
-            if !image.unsupported.iter().any(is_refused) {
+            if !unsupported().any(is_refused) {
                 return Err(Failure::new("captured addresses of the host are not recognised"));
             }
             continue;
         }
-        let Some(kernel) = image.kernels.iter().find(|kernel| kernel.type_name == name) else {
-            let reason = image.unsupported.iter().find(|kernel| kernel.type_name == name).map(|kernel| &*kernel.reason);
+        let mut kernels = images.iter().flat_map(|image| image.kernels.iter().map(move |kernel| (image, kernel)));
+        let Some((image, kernel)) = kernels.find(|(_, kernel)| kernel.type_name == name) else {
+            let reason = unsupported().find(|kernel| kernel.type_name == name).map(|kernel| &*kernel.reason);
             return Err(Failure::new(format!("no code for kernel {name}: {}", reason.unwrap_or("it was not found"))));
         };
         if hex(&kernel.type_id) != id {
@@ -83,7 +87,8 @@ fn compare(image: &DeviceImage, type_ids: &str) -> Result<()> {
             return Err(Failure::new(format!("kernel {name} is not in the code")));
         }
     }
-    let knows_its_place = image.sites.iter().any(|site| format!("{site:?}").contains("main.rs"));
+    let knows_its_place =
+        images.iter().flat_map(|image| &image.sites).any(|site| format!("{site:?}").contains("main.rs"));
     if !knows_its_place {
         return Err(Failure::new("the places of panics are not recognised"));
     }
@@ -152,7 +157,7 @@ mod tests {
     fn whatever_differs_is_named() {
         let ids = format!("Plain {}", "ab".repeat(16));
         let fails = |image: DeviceImage, with: &str| {
-            let error = compare(&image, &ids).unwrap_err().to_string();
+            let error = compare(&[image], &ids).unwrap_err().to_string();
             assert!(error.contains(with), "{error}");
         };
         // Only the last check fails: a probe without panics has no places of them.
@@ -162,7 +167,7 @@ mod tests {
         fails(image(|kernel| kernel.parameters.size = 8), "described wrongly");
         fails(image(|kernel| kernel.may_panic = true), "panics are not recognised");
         let borrowed = format!("Borrowed {}", "ab".repeat(16));
-        let error = compare(&image(|_| {}), &borrowed).unwrap_err().to_string();
+        let error = compare(&[image(|_| {})], &borrowed).unwrap_err().to_string();
         assert!(error.contains("captured addresses"), "{error}");
         fails(image(|kernel| kernel.symbol = "k_other".to_owned()), "not in the code");
     }

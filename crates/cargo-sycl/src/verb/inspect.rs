@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let text = match options.emit.as_deref() {
-        None => images.iter().map(describe).collect::<String>().into_bytes(),
+        None => describe(&images).into_bytes(),
         Some(kind) => emit(&images, kind)?,
     };
     match std::io::stdout().write_all(&text) {
@@ -82,27 +82,41 @@ fn images(binary: &Path) -> Result<Vec<DeviceImage>> {
     oxisycl_image::decode_bundle(bundle).map_err(|error| broken(&error))
 }
 
-fn describe(image: &DeviceImage) -> String {
-    let mut text =
-        format!("{}: {}, {} of code\n", image.target, count(image.kernels.len(), "kernel"), bytes(image.code.len()));
-    let mut kernels: Vec<&KernelEntry> = image.kernels.iter().collect();
-    kernels.sort_by_key(|kernel| &kernel.type_name);
-    for kernel in kernels {
+/// All images of one target together: each kernel has one of its own.
+fn describe(images: &[DeviceImage]) -> String {
+    let mut targets: Vec<&ImageTarget> = Vec::new();
+    for image in images {
+        if !targets.contains(&&image.target) {
+            targets.push(&image.target);
+        }
+    }
+    targets.into_iter().map(|target| describe_target(target, images)).collect()
+}
+
+fn describe_target(target: &ImageTarget, images: &[DeviceImage]) -> String {
+    let images = || images.iter().filter(|image| image.target == *target);
+    let mut kernels: Vec<(&KernelEntry, &DeviceImage)> =
+        images().flat_map(|image| image.kernels.iter().map(move |kernel| (kernel, image))).collect();
+    kernels.sort_by_key(|(kernel, _)| (&kernel.type_name, &kernel.symbol));
+    let size = images().map(|image| image.code.len()).sum();
+    let mut text = format!("{target}: {}, {} of code\n", count(kernels.len(), "kernel"), bytes(size));
+    for (kernel, image) in kernels {
         text += &format!("  {}\n", kernel.type_name);
         text += &format!(
-            "    {}, {} of arguments, symbol {}\n",
+            "    {}, {} of arguments, {} of code, symbol {}\n",
             form(kernel.form),
             bytes(kernel.parameters.size),
+            bytes(image.code.len()),
             kernel.symbol
         );
         if !kernel.location.file.is_empty() {
-            text += &format!("    {}:{}:{}\n", kernel.location.file, kernel.location.line, kernel.location.column);
+            text += &format!("    {}:{}\n", kernel.location.file, kernel.location.line);
         }
         if !kernel.requirements.is_empty() {
             text += &format!("    needs {}\n", kernel.requirements.join(", "));
         }
     }
-    for kernel in &image.unsupported {
+    for kernel in images().flat_map(|image| &image.unsupported) {
         text += &format!("  {}\n    {}, cannot run: {}\n", kernel.type_name, form(kernel.form), kernel.reason);
     }
     text
@@ -176,9 +190,9 @@ mod tests {
     #[test]
     fn an_image_is_described_with_all_of_its_kernels() {
         assert_eq!(
-            describe(&image(b"12345")),
-            "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, symbol k_1\n    \
-             src/main.rs:3:5\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
+            describe(&[image(b"12345")]),
+            "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
+             src/main.rs:3\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn object(
         match outcome {
             Ok(outcome) => {
                 outcome.warnings.iter().for_each(|warning| reporter.warning(warning));
-                images.extend(outcome.image);
+                images.extend(outcome.images);
             }
             Err(failure) => reporter.warning(&format!(
                 "no kernel of crate `{}` runs on {target}, only on the host device: {failure}",

@@ -2,7 +2,9 @@
 //!
 //! Nodes are read through their operands, whose positions are those of LLVM 22's `DebugInfoMetadata.h`.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+
+use oxisycl_image::SourceLocation;
 
 use super::{Context, Module, Value, ll, sys};
 
@@ -54,6 +56,31 @@ impl<'c> Node<'c> {
     /// The description of a function, if it has one.
     pub(crate) fn of_function(context: &'c Context, function: Value<'c>) -> Option<Self> {
         Self::maybe(context, unsafe { (ll().LLVMGetSubprogram)(function.raw()) })
+    }
+
+    /// Of a function: its file and line, and the folder that the file's name is relative to. The column is not known.
+    pub(crate) fn place(self) -> Option<(SourceLocation, String)> {
+        let text = |start: *const c_char, length: u32| {
+            // SAFETY: a name of LLVM with its length; null if it is empty.
+            let bytes = if start.is_null() {
+                &[]
+            } else {
+                unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length as usize) }
+            };
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let mut length = 0;
+        let (file, folder, line) = unsafe {
+            let file = (ll().LLVMDIScopeGetFile)(self.metadata);
+            if file.is_null() {
+                return None;
+            }
+            let folder = (ll().LLVMDIFileGetDirectory)(file, &raw mut length);
+            let folder = text(folder, length);
+            let name = (ll().LLVMDIFileGetFilename)(file, &raw mut length);
+            (text(name, length), folder, (ll().LLVMDISubprogramGetLine)(self.metadata))
+        };
+        (line > 0 && !file.is_empty()).then_some((SourceLocation { file, line, column: 1 }, folder))
     }
 
     fn maybe(context: &'c Context, metadata: *mut c_void) -> Option<Self> {

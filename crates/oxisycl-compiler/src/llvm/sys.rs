@@ -128,6 +128,8 @@ functions! {
     LLVMGetMDNodeNumOperands(*mut Value) -> c_uint;
     LLVMGetMDNodeOperands(*mut Value, *mut *mut Value);
     LLVMDITypeGetSizeInBits(*mut c_void) -> u64;
+    LLVMDIFileGetDirectory(*mut c_void, *mut c_uint) -> *const c_char;
+    LLVMDIFileGetFilename(*mut c_void, *mut c_uint) -> *const c_char;
 
     LLVMGetValueName2(*mut Value, *mut usize) -> *const c_char;
     LLVMSetValueName2(*mut Value, *const c_char, usize);
@@ -167,6 +169,10 @@ functions! {
     LLVMGetOrdering(*mut Value) -> c_int;
     LLVMSetOrdering(*mut Value, c_int);
     LLVMGetAtomicSyncScopeID(*mut Value) -> c_uint;
+    LLVMSetAtomicSyncScopeID(*mut Value, c_uint);
+    LLVMIsAtomic(*mut Value) -> Bool;
+    LLVMGetAllocatedType(*mut Value) -> *mut Type;
+    LLVMGetAlignment(*mut Value) -> c_uint;
     LLVMGetSyncScopeID(*mut Context, *const c_char, usize) -> c_uint;
     LLVMBuildFenceSyncScope(*mut Builder, c_int, c_uint, *const c_char) -> *mut Value;
     LLVMGetDebugLocLine(*mut Value) -> c_uint;
@@ -213,6 +219,7 @@ functions! {
     LLVMBuildUnreachable(*mut Builder) -> *mut Value;
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
     LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildAddrSpaceCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildStore(*mut Builder, *mut Value, *mut Value) -> *mut Value;
     LLVMBuildArrayAlloca(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildGEP2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;

@@ -37,6 +37,7 @@ impl Opcode {
     pub(crate) const RET: Self = Self(1);
     pub(crate) const BRANCH: Self = Self(2);
     pub(crate) const INVOKE: Self = Self(5);
+    pub(crate) const ALLOCA: Self = Self(26);
     pub(crate) const STORE: Self = Self(28);
     pub(crate) const GET_ELEMENT_PTR: Self = Self(29);
     pub(crate) const INT_TO_PTR: Self = Self(40);
@@ -44,6 +45,7 @@ impl Opcode {
     pub(crate) const PHI: Self = Self(44);
     pub(crate) const CALL: Self = Self(45);
     pub(crate) const FENCE: Self = Self(55);
+    pub(crate) const ADDRESS_SPACE_CAST: Self = Self(60);
     pub(crate) const ATOMIC_CMP_XCHG: Self = Self(56);
     pub(crate) const ATOMIC_RMW: Self = Self(57);
 }
@@ -426,6 +428,25 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetOrdering)(self.0, ordering) }
     }
 
+    /// Whether it is an atomic operation or a fence.
+    pub(crate) fn is_atomic(self) -> bool {
+        self.kind() == ValueKind::Instruction && unsafe { (ll().LLVMIsAtomic)(self.0) != 0 }
+    }
+
+    pub(crate) fn set_sync_scope(self, scope: u32) {
+        unsafe { (ll().LLVMSetAtomicSyncScopeID)(self.0, scope) }
+    }
+
+    /// Of a variable.
+    pub(crate) fn allocated_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.0) })
+    }
+
+    /// In bytes.
+    pub(crate) fn alignment(self) -> u32 {
+        unsafe { (ll().LLVMGetAlignment)(self.0) }
+    }
+
     pub(crate) fn sync_scope(self) -> u32 {
         unsafe { (ll().LLVMGetAtomicSyncScopeID)(self.0) }
     }
@@ -579,6 +600,12 @@ impl<'c> Builder<'c> {
     pub(crate) fn alloca(&self, value_type: Type<'c>, count: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildArrayAlloca)(self.0, value_type.raw(), count.raw(), c"".as_ptr()) })
+    }
+
+    /// The same address in another address space.
+    pub(crate) fn cast_address(&self, pointer: Value<'c>, target: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildAddrSpaceCast)(self.0, pointer.raw(), target.raw(), c"".as_ptr()) })
     }
 
     /// An address so many elements further.

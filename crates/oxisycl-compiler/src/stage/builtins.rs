@@ -89,8 +89,14 @@ pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot:
         .into_iter()
         .filter(|user| user.callee() == Some(launch))
         .partition(|call| kernels.contains(&call.function()));
+    // A parameter may be in an address space of its own.
+    let generic = |kernel: Value<'c>, place: Value<'c>| {
+        let parameter = kernel.parameter(0);
+        let builder = crate::llvm::Builder::before(context, place);
+        if parameter.value_type() == pointer { parameter } else { builder.cast_address(parameter, pointer) }
+    };
     for call in inside {
-        call.replace_all_uses_with(call.function().parameter(0));
+        call.replace_all_uses_with(generic(call.function(), call));
         call.erase();
     }
     let is_used = !outside.is_empty();
@@ -104,7 +110,7 @@ pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot:
         for &kernel in kernels {
             let first = kernel.blocks()[0].instructions()[0];
             let builder = crate::llvm::Builder::before(context, first);
-            builder.store(kernel.parameter(0), slot);
+            builder.store(generic(kernel, first), slot);
         }
     }
     launch.delete_function();

@@ -4,12 +4,12 @@
 //! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised in a copy of the
 //! module until they return constants.
 
-use oxisycl_image::{Form, ParameterLayout};
+use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 
 use crate::CompileError;
 use crate::library::link_where_used;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
-use crate::stage::captures;
+use crate::stage::{captures, place};
 use crate::symbols::path;
 
 /// A kernel as the program describes it.
@@ -25,6 +25,23 @@ pub(crate) struct Kernel {
     pub(crate) type_name: String,
     /// Why it may not leave the host, by what it captures.
     pub(crate) refused_captures: Option<String>,
+    /// Where its code is in the user's source: for a closure, where it is written.
+    pub(crate) place: Option<SourceLocation>,
+}
+
+impl Kernel {
+    /// The kernel as one that the target cannot run.
+    pub(crate) fn unsupported(&self, reason: String) -> UnsupportedKernel {
+        UnsupportedKernel { type_id: self.type_id, form: self.form, type_name: self.type_name.clone(), reason }
+    }
+
+    /// A reason that says nothing of the source, with the kernel's place.
+    pub(crate) fn with_place(&self, reason: &str) -> String {
+        match &self.place {
+            Some(place) => format!("{reason} (the kernel is at {place})"),
+            None => reason.to_owned(),
+        }
+    }
 }
 
 const TRAIT_METHOD: &str = " as oxisycl_device::kernel::DescribeKernel>::";
@@ -68,6 +85,7 @@ pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>
             )));
         }
         kernel.refused_captures = captures::refusal(context, entry);
+        kernel.place = place::of_kernel(context, entry);
         entry.set_name(&kernel.entry);
         entry.clear_placement();
         entry.set_linkage(Linkage::EXTERNAL);
@@ -165,6 +183,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         parameters,
         type_name: type_name.to_owned(),
         refused_captures: None,
+        place: None,
     })
 }
 

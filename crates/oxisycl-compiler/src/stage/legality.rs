@@ -115,8 +115,8 @@ fn is_glue(path: &str) -> bool {
 }
 
 /// Whether a place is in code that the user may have written.
-fn is_users(place: &str) -> bool {
-    !["/rustc/", "library/", "/registry/", "oxisycl-device/"].iter().any(|part| place.contains(part))
+pub(crate) fn is_users(place: &str) -> bool {
+    !["/rustc/", "library/", "/registry/", "oxisycl-device/", "oxisycl/src/"].iter().any(|part| place.contains(part))
 }
 
 /// What was found out about a kernel.

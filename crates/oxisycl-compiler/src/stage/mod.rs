@@ -8,6 +8,8 @@ pub(crate) mod float;
 pub(crate) mod kernels;
 pub(crate) mod legality;
 pub(crate) mod panics;
+pub(crate) mod place;
+pub(crate) mod private_memory;
 pub(crate) mod resolve;
 pub(crate) mod sanitize;
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::CompileError;
 use crate::library::Library;
-use crate::llvm::{Machine, Module};
+use crate::llvm::{Linkage, Machine, Module, Value};
+use crate::stage::panics;
 use crate::symbols::path;
 
 /// What to link now.
@@ -26,7 +27,9 @@ pub(crate) fn link_missing(
     for value in module.functions().into_iter().chain(module.globals()) {
         let name = value.name();
         let is_ours = name.starts_with("llvm.") || name.starts_with("oxisycl.");
-        if is_ours || !value.is_declaration() || !value.is_used() {
+        // The function that writes records is wanted before anything calls it.
+        let is_wanted = value.is_used() || name == panics::RECORD;
+        if is_ours || !value.is_declaration() || !is_wanted {
             continue;
         }
         if scope == Scope::Everything || !formats(name) {
@@ -39,6 +42,12 @@ pub(crate) fn link_missing(
         found.set_target(target.triple(), &layout);
         if scope == Scope::WithoutFormatting {
             declare_formatting(&found);
+        }
+        if module.function(panics::RECORD).is_some_and(Value::is_declaration)
+            && let Some(record) = found.function(panics::RECORD)
+        {
+            // Else it would not be linked, since nothing uses it.
+            record.set_linkage(Linkage::EXTERNAL);
         }
         module.link(found)?;
     }

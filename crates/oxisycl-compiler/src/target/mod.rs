@@ -1,5 +1,6 @@
 //! What is particular to a target: its builtins, what a kernel looks like to its driver, and the last steps before code generation.
 
+mod amdgcn;
 mod nvptx;
 
 use oxisycl_image::ImageTarget;
@@ -8,6 +9,7 @@ use crate::llvm::{Machine, Module, Value};
 use crate::stage::kernels::Kernel;
 use crate::{CompileError, Toolchain};
 
+pub(crate) use amdgcn::Amdgcn;
 pub(crate) use nvptx::Nvptx;
 
 /// A target of the compiler.
@@ -17,6 +19,9 @@ pub(crate) trait Target {
 
     /// LLVM assembly with a body for every builtin.
     fn builtins(&self) -> &str;
+
+    /// Before optimisation, and again on what is linked later: what has to be different from what rustc makes for the host.
+    fn adapt(&self, _module: &Module<'_>) {}
 
     /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
@@ -46,7 +51,11 @@ pub(crate) trait Target {
 /// The target of an image.
 pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> {
     match target {
+        ImageTarget::AmdGcn { arch } => Ok(Box::new(Amdgcn::new(arch)?)),
         ImageTarget::Ptx { sm } => Ok(Box::new(Nvptx::new(*sm)?)),
         other => Err(CompileError::Target(format!("there is no code generator for {other}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,7 +234,11 @@ impl Programs {
     pub fn is_usable(&self, device: &dyn Device) -> bool {
         let targets = device.image_targets();
         targets.is_empty()
-            || self.registry.index().images().any(|image| choose::fit(&image.image.target, targets).is_some())
+            || self
+                .registry
+                .index()
+                .images()
+                .any(|image| !image.image.kernels.is_empty() && choose::fit(&image.image.target, targets).is_some())
     }
 
     /// Whether a kernel can be launched on the device, as far as that is known without loading it. Devices that run the program's

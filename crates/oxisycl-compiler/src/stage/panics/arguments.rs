@@ -96,12 +96,15 @@ pub(super) fn of_array<'c>(array: Value<'c>, index: u64) -> Option<(Recorded<'c>
 fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     let mut found = None;
     let mut places = Vec::new();
+    // Also by its address in the address space that the target keeps variables in.
+    let variable = array.is(Opcode::ADDRESS_SPACE_CAST).then(|| array.operand(0));
+    let arrays: Vec<_> = variable.into_iter().chain([array]).collect();
     if offset == 0 {
-        places.push(array);
+        places.clone_from(&arrays);
     }
-    for user in array.users() {
+    for user in arrays.iter().flat_map(|array| array.users()) {
         let is_place = user.is(Opcode::GET_ELEMENT_PTR)
-            && user.operand(0) == array
+            && arrays.contains(&user.operand(0))
             && user.gep_type().kind() == TypeKind::Integer(8)
             && user.operands().len() == 2
             && user.operand(1).integer() == Some(offset);
@@ -140,7 +143,8 @@ pub(super) fn store<'c>(
     let reserve = |size: u64| {
         let place = at_start.alloca(byte, word.constant(size));
         place.set_alignment(16);
-        place
+        // Some targets keep variables in an address space of their own.
+        if place.value_type() == pointer { place } else { at_start.cast_address(place, pointer) }
     };
     let at = |address: Value<'c>, offset: u64| builder.offset(byte, address, word.constant(offset));
     let pair = |first: Value<'c>, second: Value<'c>| {

@@ -11,7 +11,7 @@ mod template;
 
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
-use crate::llvm::{Attribute, Builder, Module, Type, Value};
+use crate::llvm::{Attribute, Builder, Linkage, Module, Type, Value};
 use crate::symbols::plain_path;
 use arguments::{Recorded, plain};
 
@@ -87,6 +87,31 @@ pub(crate) fn hook(module: &Module<'_>) {
     }
 }
 
+/// Whether the module calls hooked functions.
+pub(crate) fn may_begin(module: &Module<'_>) -> bool {
+    module.functions().into_iter().any(|function| function.name().starts_with(PREFIX) && function.is_used())
+}
+
+/// Declares the function that writes records, if the module may need it.
+pub(crate) fn declare_record(module: &Module<'_>) {
+    if may_begin(module) {
+        recorder(module, RECORD);
+    }
+}
+
+/// Removes the function that writes records from a module that does not call it.
+pub(crate) fn drop_record(module: &Module<'_>) {
+    if let Some(record) = module.function(RECORD).filter(|record| !record.is_used()) {
+        record.delete_function();
+    }
+}
+
+fn recorder<'c>(module: &Module<'c>, name: &str) -> Value<'c> {
+    let context = module.context();
+    let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 32));
+    module.declare(name, Type::function(Type::void(context), &[pointer, number, pointer, number]))
+}
+
 /// Where the code of an image can panic or print.
 #[derive(Default)]
 pub(crate) struct Sites {
@@ -112,7 +137,7 @@ pub(crate) fn lower<'c>(
     end: &dyn Fn(&Builder<'c>),
 ) {
     let context = module.context();
-    let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 32));
+    let number = Type::int(context, 32);
     let mut calls = Vec::new();
     for function in module.functions() {
         let Some(path) = function.name().strip_prefix(PREFIX) else { continue };
@@ -137,13 +162,16 @@ pub(crate) fn lower<'c>(
         let array = arguments::store(module, &builder, call, &values);
         let name = if is_print { PRINT } else { RECORD };
         let form = if values.iter().any(Recorded::is_formatted) { FORMATTED } else { "" };
-        let function_type = Type::function(Type::void(context), &[pointer, number, pointer, number]);
-        let record = module.declare(&format!("{name}{form}"), function_type);
+        let record = recorder(module, &format!("{name}{form}"));
         builder.call(record, &[launch(&builder), number.constant(u64::from(site)), array, count]);
         if !is_print {
             end(&builder);
         }
         call.erase();
+    }
+    // Whatever calls it is there now.
+    if let Some(record) = module.function(RECORD).filter(|record| !record.is_declaration()) {
+        record.set_linkage(Linkage::INTERNAL);
     }
 }
 

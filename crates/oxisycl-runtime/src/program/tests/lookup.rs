@@ -267,6 +267,9 @@ fn what_a_device_can_run_is_known_without_loading() {
     let bundle = fixture.register(&[first_image(90)]);
     assert!(!fixture.programs.is_usable(gpu), "an image for another device is of no use");
     fixture.unregister(bundle);
+    let without_kernels = fixture.register(&[image(ptx(80), Vec::new())]);
+    assert!(!fixture.programs.is_usable(gpu), "an image that only tells of kernels that cannot run is of no use");
+    fixture.unregister(without_kernels);
     let _bundle = fixture.register(&[first_image(75), image(ptx(90), vec![entry_of::<Second>("second")])]);
     assert!(fixture.programs.is_usable(gpu) && fixture.programs.check(gpu, key, Some(entry), "a").is_ok());
     let known = fixture.programs.kernels().unwrap();

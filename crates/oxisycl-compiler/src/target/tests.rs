@@ -1,0 +1,74 @@
+//! Code of the targets that no device of this machine runs.
+
+use std::path::Path;
+
+use object::{Object, ObjectSection, ObjectSymbol};
+use oxisycl_image::ImageTarget;
+
+use super::*;
+use crate::Toolchain;
+use crate::llvm::{self, Context};
+
+/// The code object of a kernel in LLVM's assembly, as the last step makes it.
+fn code_object(arch: &str, text: &str) -> Vec<u8> {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let context = Context::new();
+    let target = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).expect("a target");
+    let module = Module::from_text(&context, text, "test").expect("a test is well-formed");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    target.adapt(&module);
+    target.legalize(&module);
+    module.verify("test").expect("a valid module");
+    let code = target.emit(&module, &toolchain).expect("a code object");
+    assert_eq!(code, target.emit(&module, &toolchain).expect("a code object"), "the same bytes again");
+    code
+}
+
+#[test]
+fn a_code_object_names_its_processor_and_describes_its_kernels() {
+    let text = "
+        define amdgpu_kernel void @k(ptr addrspace(4) byref([72 x i8]) align 8 %launch, ptr addrspace(4) byref([16 x i8]) align 8 %captures)
+            \"amdgpu-implicitarg-num-bytes\"=\"0\" {
+            %local = alloca i32
+            %p = load ptr, ptr addrspace(4) %captures
+            store i32 1, ptr %local
+            %v = load volatile i32, ptr %local
+            %old = atomicrmw add ptr %p, i32 %v seq_cst
+            fence syncscope(\"singlethread\") seq_cst
+            ret void
+        }";
+    // The numbers of the processors in `e_flags`, as LLVM's documentation of AMDGPU lists them.
+    for (arch, number) in [("gfx90a", 0x3f), ("gfx942:sramecc+:xnack-", 0x4c), ("gfx1100", 0x41)] {
+        let code = code_object(arch, text);
+        let file = object::File::parse(&*code).expect("an ELF file");
+        let object::FileFlags::Elf { os_abi, e_flags, .. } = file.flags() else { panic!("{:?}", file.flags()) };
+        assert_eq!((os_abi, e_flags & 0xff), (64, number), "{arch}: the ABI of HSA, and the processor");
+        let symbol = |name: &str| {
+            let found = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name));
+            found.unwrap_or_else(|| panic!("{arch}: no symbol {name}"))
+        };
+        assert!(symbol("k").size() > 0);
+        // The kernel's descriptor: 64 bytes, the size of its arguments in the third word.
+        let descriptor = symbol("k.kd");
+        assert_eq!(descriptor.size(), 64);
+        let section = file.section_by_index(descriptor.section_index().expect("it is defined")).expect("a section");
+        let bytes = section.data_range(descriptor.address(), 64).expect("it is in the file").expect("it is whole");
+        assert_eq!(u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")), 72 + 16, "{arch}");
+        // Drivers find the kernel by the names in a note.
+        let note = file.section_by_name(".note").expect("a note").data().expect("its bytes");
+        for word in ["amdhsa.kernels", ".kernarg_segment_size", "k.kd"] {
+            assert!(note.windows(word.len()).any(|part| part == word.as_bytes()), "{arch}: {word}");
+        }
+    }
+}
+
+#[test]
+fn features_of_a_processor_are_checked() {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    for arch in ["gfx90a:fast+", "gfx90a:xnack", "gfx90a:"] {
+        let error = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).err().expect("it is refused").to_string();
+        assert!(error.contains("expected sramecc or xnack"), "{error}");
+    }
+}
