@@ -67,6 +67,8 @@ impl Settings {
 
 /// A target that this tool makes images for.
 pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
+    // The version that every device of OpenCL 2.1 and later takes; kernels that need a later one get it.
+    let text = if text == "spirv" { "spirv1.2" } else { text };
     let target: ImageTarget = text.parse().map_err(|error| Failure::new(format!("--targets: {error}")))?;
     match target {
         ImageTarget::Ptx { sm } if COMPUTE_CAPABILITIES.contains(&sm) => Ok(target),
@@ -81,8 +83,9 @@ pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
             let known = AMD_PROCESSORS.join(", ");
             Err(Failure::new(format!("--targets: expected one of {known}, found {arch}")))
         }
+        ImageTarget::SpirV { major: 1, minor: 2 } => Ok(target),
         other => Err(Failure::new(format!(
-            "--targets: expected sm_<number> or gfx<processor>, found {other}: there is no code generator for it yet"
+            "--targets: expected sm_<number>, gfx<processor> or spirv, found {other}: there is no code generator for it"
         ))),
     }
 }
@@ -141,6 +144,7 @@ pub(crate) mod tests {
     #[test]
     fn targets_without_a_code_generator_are_refused() {
         assert_eq!(parse_target("sm_90"), Ok(ImageTarget::Ptx { sm: 90 }));
+        assert_eq!(parse_target("spirv"), Ok(ImageTarget::SpirV { major: 1, minor: 2 }));
         assert_eq!(parse_target("gfx90a:xnack-"), Ok(ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() }));
         for text in ["sm_60", "sm_71", "spirv1.4", "gfx803", "cuda", ""] {
             let error = parse_target(text).unwrap_err().to_string();

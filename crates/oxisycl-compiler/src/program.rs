@@ -199,6 +199,9 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         self.calls.add(&self.module);
         let machine = Some(self.target.machine());
+        if self.target.inlines_everything() {
+            sanitize::inline_everything(&self.module, &self.functions);
+        }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         // Inner conditions first: what encloses them becomes simple by that.
         for _ in 0..MAX_NESTED_CONDITIONS {
@@ -235,9 +238,16 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn sort_out(&mut self) -> Result<SortedOut<'c>, CompileError> {
         let mut sorted = SortedOut { functions: Vec::new(), entries: Vec::new(), unsupported: Vec::new() };
         let is_ours = |name: &str| self.target.is_own_global(name);
+        self.target.expand(&self.module)?;
         let kernels = std::mem::take(&mut self.kernels);
         for (kernel, function) in kernels.into_iter().zip(std::mem::take(&mut self.functions)) {
-            let findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
+            let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
+            if findings.unsupported.is_none() {
+                match self.target.examine(&self.module, &kernel.symbol) {
+                    Ok(requirements) => findings.requirements.extend(requirements),
+                    Err(refused) => findings.unsupported = Some(self.calls.explain(&kernel.entry, refused)),
+                }
+            }
             if let Some(reason) = findings.unsupported {
                 sorted.unsupported.push(kernel.unsupported(reason));
                 function.delete_function();
@@ -271,7 +281,7 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {
         let SortedOut { entries, unsupported, .. } = kernels;
         let sites: Vec<PanicSite> = std::mem::take(&mut self.sites.list);
-        let (target, build_options) = (self.image_target.clone(), String::new());
+        let (target, build_options) = (self.target.image_target(self.image_target, &code), String::new());
         DeviceImage { target, kernels: entries, build_options, unsupported, sites, code }
     }
 

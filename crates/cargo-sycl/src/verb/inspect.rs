@@ -18,7 +18,7 @@ Shows the kernels in a program or library that `cargo sycl` has built
 
 Usage: cargo sycl inspect BINARY [OPTIONS]
 
-  --emit KIND    Write the code instead: ptx for NVIDIA GPUs
+  --emit KIND    Write the code instead: ptx for NVIDIA GPUs, spirv for devices of OpenCL (modules one after another)
   --target NAME  Only images for this target, such as sm_70
 ";
 
@@ -126,7 +126,8 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage]) -> String {
 fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
     let wanted: fn(&ImageTarget) -> bool = match kind {
         "ptx" => |target| matches!(target, ImageTarget::Ptx { .. }),
-        _ => return Err(Failure::new(format!("--emit: expected ptx, found {kind:?}"))),
+        "spirv" => |target| matches!(target, ImageTarget::SpirV { .. }),
+        _ => return Err(Failure::new(format!("--emit: expected ptx or spirv, found {kind:?}"))),
     };
     let mut code = images.iter().filter(|image| wanted(&image.target)).map(|image| image.code.as_slice());
     let first =
@@ -134,7 +135,9 @@ fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
     let mut text = first.to_vec();
     code.for_each(|code| text.extend_from_slice(code));
     // What drivers read ends with a zero.
-    text.retain(|byte| *byte != 0);
+    if kind == "ptx" {
+        text.retain(|byte| *byte != 0);
+    }
     Ok(text)
 }
 

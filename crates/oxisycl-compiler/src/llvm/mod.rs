@@ -7,7 +7,10 @@
 //! LLVM ends the process on some broken input. Callers that must survive that run the compiler in a child process.
 
 mod debug;
+mod inspect;
+mod layout;
 mod module;
+mod opcode;
 pub(crate) mod sys;
 mod types;
 mod value;
@@ -19,9 +22,11 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(crate) use debug::{Node, NodeKind, describe, tag};
+pub(crate) use layout::Layout;
 pub(crate) use module::{Codegen, Machine, Module, PassTuning};
+pub(crate) use opcode::Opcode;
 pub(crate) use types::{Type, TypeKind};
-pub(crate) use value::{Attribute, Block, Builder, Linkage, Opcode, Value, ValueKind};
+pub(crate) use value::{Attribute, Block, Builder, Linkage, Value, ValueKind};
 
 use crate::CompileError;
 

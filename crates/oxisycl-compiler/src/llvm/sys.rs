@@ -112,6 +112,7 @@ functions! {
     LLVMSetAlignment(*mut Value, c_uint);
     LLVMGlobalGetValueType(*mut Value) -> *mut Type;
     LLVMSetFunctionCallConv(*mut Value, c_uint);
+    LLVMGetFunctionCallConv(*mut Value) -> c_uint;
     LLVMSetInstructionCallConv(*mut Value, c_uint);
     LLVMSetPersonalityFn(*mut Value, *mut Value);
     LLVMHasPersonalityFn(*mut Value) -> Bool;
@@ -181,6 +182,35 @@ functions! {
     LLVMSetFastMathFlags(*mut Value, c_uint);
     LLVMCanValueUseFastMathFlags(*mut Value) -> Bool;
 
+    LLVMGetFCmpPredicate(*mut Value) -> c_int;
+    LLVMGetSwitchCaseValue(*mut Value, c_uint) -> *mut Value;
+    LLVMGetVolatile(*mut Value) -> Bool;
+    LLVMIsInBounds(*mut Value) -> Bool;
+    LLVMGetAtomicRMWBinOp(*mut Value) -> c_int;
+    LLVMGetCmpXchgSuccessOrdering(*mut Value) -> c_int;
+    LLVMGetCmpXchgFailureOrdering(*mut Value) -> c_int;
+    LLVMGetFastMathFlags(*mut Value) -> c_uint;
+    LLVMGetNumIndices(*mut Value) -> c_uint;
+    LLVMGetIndices(*mut Value) -> *const c_uint;
+    LLVMGetNumMaskElements(*mut Value) -> c_uint;
+    LLVMGetMaskValue(*mut Value, c_uint) -> c_int;
+    LLVMCountParams(*mut Value) -> c_uint;
+    LLVMGetTypeAttributeValue(*mut Attribute) -> *mut Type;
+    LLVMGetEnumAttributeValue(*mut Attribute) -> u64;
+    LLVMConstBitCast(*mut Value, *mut Type) -> *mut Value;
+
+    LLVMGetElementType(*mut Type) -> *mut Type;
+    LLVMGetArrayLength2(*mut Type) -> u64;
+    LLVMGetVectorSize(*mut Type) -> c_uint;
+    LLVMCountStructElementTypes(*mut Type) -> c_uint;
+    LLVMStructGetTypeAtIndex(*mut Type, c_uint) -> *mut Type;
+    LLVMGetReturnType(*mut Type) -> *mut Type;
+    LLVMGetModuleDataLayout(*mut Module) -> *mut TargetData;
+    LLVMABISizeOfType(*mut TargetData, *mut Type) -> c_ulonglong;
+    LLVMStoreSizeOfType(*mut TargetData, *mut Type) -> c_ulonglong;
+    LLVMABIAlignmentOfType(*mut TargetData, *mut Type) -> c_uint;
+    LLVMOffsetOfElement(*mut TargetData, *mut Type, c_uint) -> c_ulonglong;
+
     LLVMGetTypeKind(*mut Type) -> c_int;
     LLVMGetIntTypeWidth(*mut Type) -> c_uint;
     LLVMGetPointerAddressSpace(*mut Type) -> c_uint;
@@ -204,6 +234,7 @@ functions! {
     LLVMGetEnumAttributeAtIndex(*mut Value, c_uint, c_uint) -> *mut Attribute;
     LLVMRemoveEnumAttributeAtIndex(*mut Value, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(*mut Value, c_uint, *const c_char, c_uint);
+    LLVMGetCallSiteEnumAttribute(*mut Value, c_uint, c_uint) -> *mut Attribute;
     LLVMRemoveCallSiteEnumAttribute(*mut Value, c_uint, c_uint);
     LLVMAddCallSiteAttribute(*mut Value, c_uint, *mut Attribute);
 

@@ -22,6 +22,8 @@ pub(crate) enum TypeKind {
     /// With its address space.
     Pointer(u32),
     Vector,
+    Array,
+    Struct,
     Other,
 }
 
@@ -45,6 +47,8 @@ impl<'c> Type<'c> {
                 3 => TypeKind::Double,
                 4..=6 => TypeKind::WideFloat,
                 8 => TypeKind::Integer((ll().LLVMGetIntTypeWidth)(self.0)),
+                10 => TypeKind::Struct,
+                11 => TypeKind::Array,
                 12 => TypeKind::Pointer((ll().LLVMGetPointerAddressSpace)(self.0)),
                 13 | 17 => TypeKind::Vector,
                 18 => TypeKind::BFloat,

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Context, Type, ll, sys, take_message};
+use super::{Context, Opcode, Type, TypeKind, ll, sys, take_message};
 
 /// A value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,33 +21,13 @@ pub(crate) enum ValueKind {
     /// An array of plain numbers.
     DataArray,
     Integer,
+    Float,
     /// Zero of an aggregate, or a null pointer.
     Null,
     Undefined,
     InlineAsm,
     Instruction,
     Other,
-}
-
-/// Instructions and constant expressions that passes look for; the numbers are those of `LLVMOpcode`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Opcode(i32);
-
-impl Opcode {
-    pub(crate) const RET: Self = Self(1);
-    pub(crate) const BRANCH: Self = Self(2);
-    pub(crate) const INVOKE: Self = Self(5);
-    pub(crate) const ALLOCA: Self = Self(26);
-    pub(crate) const STORE: Self = Self(28);
-    pub(crate) const GET_ELEMENT_PTR: Self = Self(29);
-    pub(crate) const INT_TO_PTR: Self = Self(40);
-    pub(crate) const INTEGER_COMPARISON: Self = Self(42);
-    pub(crate) const PHI: Self = Self(44);
-    pub(crate) const CALL: Self = Self(45);
-    pub(crate) const FENCE: Self = Self(55);
-    pub(crate) const ADDRESS_SPACE_CAST: Self = Self(60);
-    pub(crate) const ATOMIC_CMP_XCHG: Self = Self(56);
-    pub(crate) const ATOMIC_RMW: Self = Self(57);
 }
 
 /// Linkage; the numbers are those of `LLVMLinkage`.
@@ -103,7 +83,7 @@ impl<'c> Attribute<'c> {
         Self(raw, PhantomData)
     }
 
-    fn kind(name: &str) -> u32 {
+    pub(super) fn kind(name: &str) -> u32 {
         // SAFETY: a text with its length.
         let kind = unsafe { (ll().LLVMGetEnumAttributeKindForName)(name.as_ptr().cast(), name.len()) };
         assert!(kind != 0, "LLVM has no attribute {name}");
@@ -135,11 +115,12 @@ impl<'c> Value<'c> {
             6 => ValueKind::Alias,
             8 => ValueKind::GlobalVariable,
             10 => ValueKind::ConstantExpression,
-            11 | 12 => ValueKind::Aggregate,
+            11..=13 => ValueKind::Aggregate,
             14 | 25 => ValueKind::Undefined,
             15 | 20 => ValueKind::Null,
-            16 => ValueKind::DataArray,
+            16 | 17 => ValueKind::DataArray,
             18 => ValueKind::Integer,
+            19 => ValueKind::Float,
             23 => ValueKind::InlineAsm,
             24 => ValueKind::Instruction,
             _ => ValueKind::Other,
@@ -210,7 +191,7 @@ impl<'c> Value<'c> {
 
     /// Of an array of bytes.
     pub(crate) fn data(self) -> Option<&'c [u8]> {
-        if self.kind() != ValueKind::DataArray {
+        if self.kind() != ValueKind::DataArray || self.value_type().kind() != TypeKind::Array {
             return None;
         }
         let mut length = 0;
@@ -298,6 +279,11 @@ impl<'c> Value<'c> {
     /// Of a function.
     pub(crate) fn set_call_convention(self, number: u32) {
         unsafe { (ll().LLVMSetFunctionCallConv)(self.0, number) }
+    }
+
+    /// Of a function.
+    pub(crate) fn call_convention(self) -> u32 {
+        unsafe { (ll().LLVMGetFunctionCallConv)(self.0) }
     }
 
     /// Of a call.

@@ -8,7 +8,7 @@ use crate::symbols::plain_path;
 
 const PREFIX: &str = "oxisycl_device::builtin::";
 /// What is in its place until the launch's address is known: see [`lower_launch`].
-const LAUNCH: &str = "oxisycl.launch";
+pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
 /// Replaces the builtins that a target gives bodies to, by linking them in. `text` is LLVM assembly with one function
 /// `oxisycl.<name>` per builtin.

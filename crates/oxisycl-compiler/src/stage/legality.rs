@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
 use crate::stage::panics;
 use crate::symbols::plain_path;
+use crate::target::Refused;
 
 /// Who calls whom, and where.
 #[derive(Default)]
@@ -49,6 +50,14 @@ impl Calls {
                 let named = named.into_iter().map(|name| (name, None)).collect();
                 self.callees.entry(global.name().to_owned()).or_insert(named);
             }
+        }
+    }
+
+    /// A reason, with the way from the kernel's entry to the function that is to blame.
+    pub(crate) fn explain(&self, entry: &str, refused: Refused) -> String {
+        match refused.function {
+            Some(function) => refused.reason + &self.way(entry, &function),
+            None => refused.reason,
         }
     }
 

@@ -97,6 +97,18 @@ fn is_black_box(call: Value<'_>) -> bool {
     call.is(Opcode::CALL) && text.contains("call void asm sideeffect \"\"")
 }
 
+/// Has everything inlined into the kernels, less what was made small: records of panics and formatting, which end no work-item.
+pub(crate) fn inline_everything<'c>(module: &Module<'c>, kernels: &[Value<'c>]) {
+    let always = Attribute::plain(module.context(), "alwaysinline", 0);
+    for function in module.functions() {
+        let is_small = function.has_attribute(Attribute::FUNCTION, "noinline");
+        let is_kept = function.is_declaration() || is_small || kernels.contains(&function);
+        if !is_kept {
+            function.add_attribute(Attribute::FUNCTION, always);
+        }
+    }
+}
+
 /// Removes what only unwinding needs.
 pub(crate) fn remove_personalities(module: &Module<'_>) {
     for function in module.functions() {

@@ -2,6 +2,7 @@
 
 mod amdgcn;
 mod nvptx;
+mod spirv;
 
 use oxisycl_image::ImageTarget;
 
@@ -11,6 +12,7 @@ use crate::{CompileError, Toolchain};
 
 pub(crate) use amdgcn::Amdgcn;
 pub(crate) use nvptx::Nvptx;
+pub(crate) use spirv::{Refused, SpirV};
 
 /// A target of the compiler.
 pub(crate) trait Target {
@@ -38,6 +40,21 @@ pub(crate) trait Target {
     /// Ends the work-item; what follows is unreachable.
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &crate::llvm::Builder<'c>);
 
+    /// Whether kernels cannot contain calls of functions that may panic.
+    fn inlines_everything(&self) -> bool {
+        false
+    }
+
+    /// After optimisation, and before kernels are examined: what has to be expressed by other instructions.
+    fn expand(&self, _module: &Module<'_>) -> Result<(), CompileError> {
+        Ok(())
+    }
+
+    /// The aspects that a kernel needs beyond what is found on every target, or why the target cannot run it.
+    fn examine(&self, _module: &Module<'_>, _kernel: &str) -> Result<Vec<&'static str>, Refused> {
+        Ok(Vec::new())
+    }
+
     /// After optimisation: what the code generator gets wrong or does not take.
     fn legalize(&self, module: &Module<'_>);
 
@@ -46,6 +63,11 @@ pub(crate) trait Target {
 
     /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
     fn emit(&self, module: &Module<'_>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError>;
+
+    /// What the code is for, if not exactly for what was asked.
+    fn image_target(&self, requested: &ImageTarget, _code: &[u8]) -> ImageTarget {
+        requested.clone()
+    }
 }
 
 /// The target of an image.
@@ -53,6 +75,7 @@ pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> 
     match target {
         ImageTarget::AmdGcn { arch } => Ok(Box::new(Amdgcn::new(arch)?)),
         ImageTarget::Ptx { sm } => Ok(Box::new(Nvptx::new(*sm)?)),
+        ImageTarget::SpirV { major, minor } => Ok(Box::new(SpirV::new(*major, *minor)?)),
         other => Err(CompileError::Target(format!("there is no code generator for {other}"))),
     }
 }

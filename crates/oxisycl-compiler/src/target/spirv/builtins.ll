@@ -1,0 +1,37 @@
+; The builtins of `oxisycl_device::builtin` on devices of OpenCL, by functions that the translator knows.
+; Kernels are launched without an offset of OpenCL's own: the position in the grid is the global id.
+
+declare i64 @oxisycl.spirv.global_id(i32) nounwind willreturn memory(none)
+declare void @oxisycl.spirv.barrier() convergent nounwind
+declare i32 @oxisycl.spirv.shuffle(i32, i32) convergent nounwind
+
+define i64 @oxisycl.grid_position_x() {
+  %position = call i64 @oxisycl.spirv.global_id(i32 0)
+  ret i64 %position
+}
+
+define i64 @oxisycl.grid_position_y() {
+  %position = call i64 @oxisycl.spirv.global_id(i32 1)
+  ret i64 %position
+}
+
+define i64 @oxisycl.grid_position_z() {
+  %position = call i64 @oxisycl.spirv.global_id(i32 2)
+  ret i64 %position
+}
+
+define void @oxisycl.group_barrier() convergent {
+  call void @oxisycl.spirv.barrier()
+  ret void
+}
+
+define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
+  %result = call i32 @oxisycl.spirv.shuffle(i32 %value, i32 %lane)
+  ret i32 %result
+}
+
+@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16
+
+define ptr @oxisycl.local_memory() {
+  ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)
+}

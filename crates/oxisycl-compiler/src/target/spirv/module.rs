@@ -1,0 +1,221 @@
+//! A module: its kernels, the functions that they call, and its globals.
+
+use std::collections::HashMap;
+
+use rspirv::dr::Module as Assembled;
+use rspirv::spirv::{Capability, StorageClass, Word};
+
+use super::Refused;
+use super::classes::of_global;
+use super::code::Code;
+use super::function::FunctionTranslator;
+use super::writer::Writer;
+use crate::llvm::{Context, Layout, Module, Type, TypeKind, Value, ValueKind};
+
+/// The dynamic local memory of a group, a global without a size.
+pub(super) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
+/// An instruction of SPIR-V has at most 65535 words.
+const LARGEST_CONSTANT: u64 = 65_532;
+
+/// A translated module, and what it needs of a device.
+pub(super) struct Translation {
+    pub(super) module: Assembled,
+    /// Aspects, by their names, sorted.
+    pub(super) requirements: Vec<&'static str>,
+}
+
+/// Translates kernels, and what they call.
+pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Result<Translation, Refused> {
+    let mut writer = Writer::new();
+    let mut globals = Globals::default();
+    let place = (module.context(), Layout::of(module));
+    let mut done = 0;
+    for &kernel in kernels {
+        refuse_recursion(kernel)?;
+        let id = writer.id();
+        let code = Code::new(&mut writer, id);
+        FunctionTranslator::translate(code, &mut globals, place, kernel, true).map_err(|r| r.within(kernel))?;
+        // Functions are translated when something calls them, and each once.
+        while let Some(&(function, id)) = globals.called.get(done) {
+            done += 1;
+            let code = Code::new(&mut writer, id);
+            FunctionTranslator::translate(code, &mut globals, place, function, false)
+                .map_err(|r| r.within(function))?;
+        }
+        writer.add_kernel(id, kernel.name());
+    }
+    let aspects =
+        [(Capability::Int64Atomics, "atomic64"), (Capability::Float16, "fp16"), (Capability::Float64, "fp64")];
+    let requirements =
+        aspects.into_iter().filter(|(capability, _)| writer.capabilities().contains(capability)).map(|(_, name)| name);
+    let requirements = requirements.collect();
+    Ok(Translation { requirements, module: writer.finish() })
+}
+
+/// SPIR-V has no recursion.
+fn refuse_recursion(kernel: Value<'_>) -> Result<(), Refused> {
+    fn visit<'c>(function: Value<'c>, path: &mut Vec<Value<'c>>, done: &mut Vec<Value<'c>>) -> Result<(), Refused> {
+        if path.contains(&function) {
+            return Err(Refused::new("recursion: devices of this kind have no stack of calls").within(function));
+        }
+        if done.contains(&function) || function.is_declaration() {
+            return Ok(());
+        }
+        path.push(function);
+        for callee in function.instructions().into_iter().filter_map(Value::callee) {
+            if callee.kind() == ValueKind::Function {
+                visit(callee, path, done)?;
+            }
+        }
+        path.pop();
+        done.push(function);
+        Ok(())
+    }
+    visit(kernel, &mut Vec::new(), &mut Vec::new())
+}
+
+/// What a global became.
+#[derive(Clone)]
+pub(super) enum Data<'c> {
+    Variable(Word, StorageClass),
+    /// Constants with addresses in them, which a module cannot hold: each function that uses one makes a copy.
+    Table {
+        /// What is not an address, if it is not zero throughout: a variable of global memory.
+        bytes: Option<Word>,
+        size: u64,
+        alignment: u32,
+        /// Offsets, and what the addresses are of.
+        addresses: Vec<(u64, Value<'c>)>,
+    },
+}
+
+/// The globals of a module, and the functions that are called.
+#[derive(Default)]
+pub(super) struct Globals<'c> {
+    data: HashMap<Value<'c>, Data<'c>>,
+    called: Vec<(Value<'c>, Word)>,
+}
+
+impl<'c> Globals<'c> {
+    pub(super) fn is_local_memory(&self, global: Value<'c>) -> bool {
+        global.kind() == ValueKind::GlobalVariable && global.name() == LOCAL_MEMORY
+    }
+
+    /// Whether an operand of the instruction is an address in dynamic local memory.
+    pub(super) fn uses_local_memory(&self, instruction: Value<'c>) -> bool {
+        instruction.operands().into_iter().any(|operand| {
+            self.is_local_memory(operand)
+                || operand.kind() == ValueKind::ConstantExpression && self.uses_local_memory(operand)
+        })
+    }
+
+    /// The id of a function with a body, which is translated if it has not been.
+    pub(super) fn function(&mut self, writer: &mut Writer, function: Value<'c>) -> Word {
+        if let Some((_, id)) = self.called.iter().find(|(known, _)| *known == function) {
+            return *id;
+        }
+        let id = writer.id();
+        self.called.push((function, id));
+        id
+    }
+
+    pub(super) fn data(
+        &mut self,
+        writer: &mut Writer,
+        layout: Layout<'_>,
+        context: &'c Context,
+        global: Value<'c>,
+    ) -> Result<Data<'c>, Refused> {
+        if let Some(known) = self.data.get(&global) {
+            return Ok(known.clone());
+        }
+        let held = global.held_type();
+        let size = layout.size(held);
+        let alignment = match global.alignment() {
+            0 => layout.alignment(held),
+            alignment => alignment,
+        };
+        let data = match of_global(global) {
+            StorageClass::Workgroup => Data::Variable(
+                writer.variable(StorageClass::Workgroup, size.max(1), alignment, None),
+                StorageClass::Workgroup,
+            ),
+            class => {
+                if size > LARGEST_CONSTANT {
+                    return Err(Refused::new(format!(
+                        "a constant, `{}`, has {size} bytes, the limit is {LARGEST_CONSTANT}",
+                        global.name()
+                    )));
+                }
+                let initializer = global.initializer();
+                let initializer = initializer
+                    .ok_or_else(|| Refused::new(format!("a variable without a value, `{}`", global.name())))?;
+                let mut image = Image { bytes: vec![0; size as usize], addresses: Vec::new() };
+                image.fill(layout, context, initializer, 0)?;
+                let constant = |writer: &mut Writer| {
+                    let bytes = if image.bytes.is_empty() { &[0][..] } else { &image.bytes };
+                    writer.variable(StorageClass::CrossWorkgroup, size.max(1), alignment, Some(bytes))
+                };
+                if image.addresses.is_empty() {
+                    Data::Variable(constant(writer), class)
+                } else {
+                    let has_bytes = image.bytes.iter().any(|&byte| byte != 0);
+                    let bytes = has_bytes.then(|| constant(writer));
+                    Data::Table { bytes, size, alignment, addresses: image.addresses }
+                }
+            }
+        };
+        self.data.insert(global, data.clone());
+        Ok(data)
+    }
+}
+
+/// A constant as it lies in memory.
+struct Image<'c> {
+    bytes: Vec<u8>,
+    addresses: Vec<(u64, Value<'c>)>,
+}
+
+impl<'c> Image<'c> {
+    fn fill(&mut self, layout: Layout<'_>, context: &'c Context, value: Value<'c>, at: u64) -> Result<(), Refused> {
+        let of: Type<'c> = value.value_type();
+        match value.kind() {
+            ValueKind::Null | ValueKind::Undefined => {}
+            ValueKind::Integer | ValueKind::Float => {
+                let bits = value.bits(context).ok_or_else(|| Refused::new("a constant of more than 128 bits"))?;
+                let size = layout.store_size(of) as usize;
+                self.bytes[at as usize..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
+            }
+            ValueKind::Aggregate | ValueKind::DataArray => {
+                if let Some(data) = value.data().filter(|_| of.elements().0.kind() == TypeKind::Integer(8)) {
+                    self.bytes[at as usize..][..data.len()].copy_from_slice(data);
+                    return Ok(());
+                }
+                let offsets: Vec<u64> = match of.kind() {
+                    TypeKind::Struct => (0..of.members().len() as u32).map(|index| layout.offset(of, index)).collect(),
+                    _ => {
+                        let (element, count) = of.elements();
+                        (0..count).map(|index| index * layout.size(element)).collect()
+                    }
+                };
+                for (index, offset) in offsets.into_iter().enumerate() {
+                    let element = value.element(index as u32);
+                    let element = element.ok_or_else(|| Refused::new("a constant that cannot be read"))?;
+                    self.fill(layout, context, element, at + offset)?;
+                }
+            }
+            _ => self.addresses.push((at, value)),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a constant holds addresses.
+pub(super) fn holds_addresses(value: Value<'_>) -> bool {
+    match value.kind() {
+        ValueKind::Aggregate => value.operands().into_iter().any(holds_addresses),
+        ValueKind::GlobalVariable | ValueKind::Function | ValueKind::Alias => true,
+        ValueKind::ConstantExpression => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,195 @@
+//! Atomic operations of all widths, with many work-items at one place.
+
+use super::golden::text;
+use super::support::{BEGIN, context, run, translated, validated};
+
+const ITEMS: usize = 1000;
+
+/// The operation's instruction with `%v`, a number of the work-item; start and end of the memory, and the type.
+struct Case {
+    name: &'static str,
+    kind: &'static str,
+    instruction: &'static str,
+    start: u64,
+    end: u64,
+}
+
+fn case(name: &'static str, kind: &'static str, instruction: &'static str, start: u64, end: u64) -> Case {
+    Case { name, kind, instruction, start, end }
+}
+
+#[test]
+fn operations_of_many_work_items_all_count() {
+    let sum: u64 = (0..ITEMS as u64).sum();
+    let xor = (0..ITEMS as u64).fold(0, |all, v| all ^ v);
+    let cases = [
+        case("k_add8", "i8", "atomicrmw add ptr %p, i8 %v monotonic, align 1", 3, (3 + sum) & 0xFF),
+        case("k_add16", "i16", "atomicrmw add ptr %p, i16 %v acq_rel, align 2", 3, (3 + sum) & 0xFFFF),
+        case("k_add32", "i32", "atomicrmw add ptr %p, i32 %v seq_cst", 3, 3 + sum),
+        case("k_add64", "i64", "atomicrmw add ptr %p, i64 %v release", 1 << 40, (1 << 40) + sum),
+        case("k_sub32", "i32", "atomicrmw sub ptr %p, i32 %v acquire", 1 << 30, (1 << 30) - sum),
+        case("k_xor16", "i16", "atomicrmw xor ptr %p, i16 %v monotonic, align 2", 0, xor),
+        case("k_or64", "i64", "atomicrmw or ptr %p, i64 %v monotonic", 0, 1023),
+        case("k_umax8", "i8", "atomicrmw umax ptr %p, i8 %v monotonic, align 1", 9, 255),
+        case("k_max32", "i32", "atomicrmw max ptr %p, i32 %v monotonic", u64::from(u32::MAX), 999),
+        case("k_min32", "i32", "atomicrmw min ptr %p, i32 %v monotonic", 77, 0),
+        case("k_umin64", "i64", "atomicrmw umin ptr %p, i64 %v monotonic", u64::MAX, 0),
+    ];
+    let cases = &cases;
+    let context = context();
+    let mut code = String::new();
+    for case in cases {
+        let number = match case.kind {
+            "i64" => "%v = add i64 %i, 0".to_owned(),
+            kind => format!("%v = trunc i64 %i to {kind}"),
+        };
+        code += &format!(
+            "define void @{}{BEGIN}%start = load {kind}, ptr %in\n%p = getelementptr i8, ptr %out, i64 {offset}\n{number}\n\
+             %old = {}\nret void\n}}\n",
+            case.name,
+            case.instruction,
+            kind = case.kind,
+            offset = offset(case.kind),
+        );
+    }
+    // Floats, which have no operations of their own.
+    code += &format!(
+        "define void @k_float{BEGIN}%v = uitofp i64 %i to float\n%old = atomicrmw fadd ptr %out, float %v monotonic\nret void\n}}\n\
+         define void @k_double{BEGIN}%v = uitofp i64 %i to double\n%old = atomicrmw fmax ptr %out, double %v monotonic\nret void\n}}\n"
+    );
+    let translation = translated(&context, &code);
+    assert_eq!(translation.requirements, ["atomic64", "fp64"]);
+    let bytes = validated(&translation.module);
+    let Some(device) = super::support::device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let run = |name: &str, kind: &str, start: u64| {
+        let mut memory = device.allocate(16).expect("memory");
+        let at = offset(kind);
+        let size = size(kind);
+        memory.bytes().fill(0xEE);
+        memory.bytes()[at..at + size].copy_from_slice(&start.to_le_bytes()[..size]);
+        let arguments = [memory.address(), memory.address()].map(u64::to_le_bytes).concat();
+        // SAFETY: the kernels stay within the 16 bytes.
+        unsafe { program.run(name, &[&arguments], 0, ([ITEMS, 1, 1], [10, 1, 1])) }.expect("the kernel runs");
+        let mut bits = [0; 8];
+        bits[..size].copy_from_slice(&memory.bytes()[at..at + size]);
+        let untouched =
+            memory.bytes().iter().enumerate().all(|(i, byte)| (at..at + size).contains(&i) || *byte == 0xEE);
+        assert!(untouched, "{name} changed its neighbours");
+        u64::from_le_bytes(bits)
+    };
+    for case in cases {
+        assert_eq!(run(case.name, case.kind, case.start), case.end, "{}", case.name);
+    }
+    assert_eq!(f32::from_bits(run("k_float", "float", 0) as u32), sum as f32);
+    assert_eq!(f64::from_bits(run("k_double", "double", 0)), 999.0);
+}
+
+fn size(kind: &str) -> usize {
+    match kind {
+        "i8" => 1,
+        "i16" => 2,
+        "i32" | "float" => 4,
+        _ => 8,
+    }
+}
+
+/// Narrow values lie within a word.
+fn offset(kind: &str) -> usize {
+    match kind {
+        "i8" => 5,
+        "i16" => 6,
+        _ => 0,
+    }
+}
+
+#[test]
+fn exchanges_succeed_once_and_tell_the_old_value() {
+    let context = context();
+    let mut code = String::new();
+    for kind in ["i8", "i16", "i32", "i64"] {
+        code += &format!(
+            "define void @k_{kind}{BEGIN}%pair = cmpxchg ptr %in, {kind} 7, {kind} 9 acq_rel monotonic
+  %old = extractvalue {{ {kind}, i1 }} %pair, 0
+  %won = extractvalue {{ {kind}, i1 }} %pair, 1
+  %again = cmpxchg ptr %in, {kind} 7, {kind} 9 seq_cst seq_cst
+  %lost = extractvalue {{ {kind}, i1 }} %again, 1
+  %now = load atomic {kind}, ptr %in acquire, align {size}
+  %next = getelementptr i8, ptr %in, i64 8
+  store atomic {kind} 42, ptr %next release, align {size}
+  store {kind} %old, ptr %out
+  %o1 = getelementptr i8, ptr %out, i64 8
+  store {kind} %now, ptr %o1
+  %o2 = getelementptr i8, ptr %out, i64 16
+  store i1 %won, ptr %o2
+  %o3 = getelementptr i8, ptr %out, i64 17
+  store i1 %lost, ptr %o3
+  %o4 = getelementptr i8, ptr %out, i64 24
+  %stored = load {kind}, ptr %next
+  store {kind} %stored, ptr %o4
+  ret void\n}}\n",
+            size = size(kind)
+        );
+    }
+    let bytes = validated(&translated(&context, &code).module);
+    let input = [7, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    let kernels = ["k_i8", "k_i16", "k_i32", "k_i64"].map(|name| (name, &input[..], 32));
+    let Some(outputs) = run(&bytes, &kernels, 1) else { return };
+    for ((name, ..), output) in kernels.iter().zip(outputs) {
+        assert_eq!((output[0], output[8], output[24]), (7, 9, 42), "{name}");
+        assert_eq!((output[16], output[17]), (1, 0), "{name}");
+    }
+}
+
+#[test]
+fn orders_and_scopes_are_kept() {
+    let context = context();
+    let body = |instruction: &str| {
+        let code = format!("define void @k{BEGIN}{instruction}\nret void\n}}\n");
+        text(&translated(&context, &code).module)
+    };
+    // In SPIR-V an order is a constant of bits, with both kinds of memory: 0x300.
+    for (order, bits) in
+        [("monotonic", 0), ("acquire", 0x302), ("release", 0x304), ("acq_rel", 0x308), ("seq_cst", 0x310)]
+    {
+        let found = body(&format!("%x = atomicrmw add ptr %out, i32 1 {order}"));
+        assert!(found.contains(&format!("OpConstant  %{}  {bits}\n", type_of_u32(&found))), "{order}: {found}");
+    }
+    for (scope, number) in [("", 1), ("syncscope(\"device\")", 1), ("syncscope(\"block\")", 2)] {
+        let found = body(&format!("fence {scope} seq_cst"));
+        let id = constant(&found, number);
+        assert!(found.contains(&format!("OpMemoryBarrier %{id} ")), "{scope}: {found}");
+    }
+    assert!(!body("fence syncscope(\"singlethread\") seq_cst").contains("OpMemoryBarrier"));
+}
+
+fn type_of_u32(text: &str) -> &str {
+    let line = text.lines().find(|line| line.contains("OpTypeInt 32 0")).expect("a type of 32 bits");
+    line.trim_start_matches('%').split(' ').next().expect("an id")
+}
+
+fn constant(text: &str, value: u32) -> &str {
+    let end = format!("OpConstant  %{}  {value}", type_of_u32(text));
+    let line = text.lines().find(|line| line.ends_with(&end)).unwrap_or_else(|| panic!("no constant {value}: {text}"));
+    line.trim_start_matches('%').split(' ').next().expect("an id")
+}
+
+#[test]
+fn private_memory_is_accessed_plainly() {
+    let context = context();
+    let code = format!(
+        "define void @k{BEGIN}%p = alloca i32
+  store i32 5, ptr %p
+  %a = atomicrmw add ptr %p, i32 6 seq_cst
+  %b = cmpxchg ptr %p, i32 11, i32 20 seq_cst seq_cst
+  %c = load atomic i32, ptr %p acquire, align 4
+  %d = add i32 %a, %c
+  store i32 %d, ptr %out
+  ret void\n}}\n"
+    );
+    let translation = translated(&context, &code);
+    assert!(!text(&translation.module).contains("OpAtomic"));
+    let bytes = validated(&translation.module);
+    let Some(outputs) = run(&bytes, &[("k", &[0; 8], 4)], 1) else { return };
+    assert_eq!(outputs[0], 25u32.to_le_bytes());
+}

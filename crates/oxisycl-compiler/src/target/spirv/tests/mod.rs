@@ -1,0 +1,10 @@
+//! Each group of instructions as LLVM's assembly: translated, validated, and executed against values that Rust computes.
+
+mod atomics;
+mod control;
+mod floats;
+mod golden;
+mod integers;
+mod memory;
+mod refused;
+mod support;
