@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 
-use crate::compile::{FloatPolicy, Options, Request};
+use crate::compile::{Options, Request};
 use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
-use crate::stage::{builtins, conditions, float, kernels, legality, panics, resolve, sanitize};
+use crate::stage::{builtins, conditions, float, functions, kernels, legality, panics, resolve, sanitize};
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
 
@@ -37,8 +37,6 @@ pub(crate) struct Program<'c, 'a> {
     dump: Option<PathBuf>,
     /// The functions that a driver launches, in the order of `kernels`, once they were added.
     functions: Vec<Value<'c>>,
-    /// The floating-point policy of each of them.
-    policies: Vec<FloatPolicy>,
     /// Who called whom before anything was inlined.
     calls: legality::Calls,
     sites: panics::Sites,
@@ -101,7 +99,6 @@ impl<'c, 'a> Program<'c, 'a> {
             options: &request.options,
             dump: request.options.dump.clone(),
             functions: Vec::new(),
-            policies: Vec::new(),
             calls: legality::Calls::default(),
             sites: panics::Sites::default(),
             round: 0,
@@ -125,7 +122,7 @@ impl<'c, 'a> Program<'c, 'a> {
         loop {
             let module = &self.module;
             builtins::replace(module, self.target.builtins())?;
-            float::replace_functions(module);
+            functions::replace_all(module);
             panics::hook(module);
             // Nothing calls the record's function before panics are lowered.
             let is_entry = |name: &str| {
@@ -175,7 +172,7 @@ impl<'c, 'a> Program<'c, 'a> {
             self.kernels.iter().map(|kernel| module.function(&kernel.symbol).expect("it was added")).collect();
         let (kernels, dump) = (self.kernels.clone(), self.dump.clone());
         let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
-        Self { module, kernels, functions, dump, calls, sites, policies: Vec::new(), ..*self }
+        Self { module, kernels, functions, dump, calls, sites, ..*self }
     }
 
     /// Leaves one of the kernels, and what it reaches.
@@ -199,6 +196,7 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         self.calls.add(&self.module);
         let machine = Some(self.target.machine());
+        float::keep_library_apart(&self.module);
         if self.target.inlines_everything() {
             sanitize::inline_everything(&self.module, &self.functions);
         }
@@ -211,9 +209,15 @@ impl<'c, 'a> Program<'c, 'a> {
             self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
         }
         if self.round == 1 {
-            self.policies = float::policies(&self.module, &self.functions, self.options.float);
+            let policies = float::policies(&self.module, &self.functions, self.options.float);
+            // Not again: by then code of the library is part of the functions. What comes later formats values.
+            float::apply_policies(&self.functions, &policies);
         }
-        float::apply_policies(&self.functions, &self.policies);
+        float::unite_with_library(&self.module);
+        if self.target.inlines_everything() {
+            // Those of the library, which were kept apart.
+            sanitize::inline_everything(&self.module, &self.functions);
+        }
         self.module.run(OPTIMISE, machine, &TUNING)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }

@@ -7,6 +7,8 @@
 
 use oxisycl_types::DeviceLaunch;
 
+use crate::math;
+
 /// Whether the code was compiled for a device. False in native code, where the compiler drops what depends on it.
 #[inline(always)]
 pub fn is_device_code() -> bool {
@@ -81,4 +83,32 @@ pub unsafe fn shuffle_u32(_value: u32, _lane: u32) -> u32 {
 #[inline(never)]
 pub unsafe fn local_memory() -> *mut u8 {
     not_on_the_host()
+}
+
+/// Functions that processors have an imprecise instruction for. A target without one keeps the bodies that stand here.
+macro_rules! native {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),+) = $body:expr;)*) => { $(
+        $(#[$doc])*
+        #[inline(never)]
+        pub fn $name($($argument: f32),+) -> f32 {
+            $body
+        }
+    )* };
+}
+
+native! {
+    /// An imprecise cosine.
+    native_cos(x) = math::cos(x);
+    /// An imprecise quotient.
+    native_divide(x, y) = x / y;
+    /// An imprecise power of 2.
+    native_exp2(x) = math::exp2(x);
+    /// An imprecise logarithm to base 2.
+    native_log2(x) = math::log2(x);
+    /// An imprecise reciprocal square root.
+    native_rsqrt(x) = math::rsqrt(x);
+    /// An imprecise sine.
+    native_sin(x) = math::sin(x);
+    /// An imprecise square root.
+    native_sqrt(x) = math::sqrt(x);
 }

@@ -31,6 +31,7 @@ mod element;
 pub mod float;
 mod item;
 mod kernel;
+pub mod math;
 mod mode;
 mod panic_record;
 #[doc(hidden)]

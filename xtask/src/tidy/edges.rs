@@ -7,7 +7,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-types", &[]),
     ("oxisycl-macros", &[]),
     ("oxisycl-image", &["oxisycl-types"]),
-    ("oxisycl-device", &["oxisycl-types", "oxisycl-macros"]),
+    ("oxisycl-device", &["oxisycl-types", "oxisycl-macros", "oxisycl-builtins"]),
     ("oxisycl-builtins", &[]),
     ("oxisycl-compiler", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend", &["oxisycl-types", "oxisycl-image"]),

@@ -26,6 +26,8 @@ pub(crate) struct DeferredCrates<'a> {
     /// The position of the crate that defines a symbol. Made when first asked for.
     defining: Option<HashMap<Vec<u8>, usize>>,
     used: Vec<usize>,
+    /// Those that copies of this process were given. Later copies know nothing of their bitcode, and have to be given it as well.
+    used_by_copies: Vec<usize>,
     failed: Vec<usize>,
     /// Why crates could not be compiled for the device.
     pub(crate) warnings: Vec<String>,
@@ -35,7 +37,15 @@ impl<'a> DeferredCrates<'a> {
     /// The crates with these sidecars.
     pub(crate) fn new(sidecars: &'a [PathBuf], key: &'a str) -> Self {
         let crates = sidecars.iter().filter_map(|path| Some((path, Place::of_sidecar(path)?))).collect();
-        Self { key, crates, defining: None, used: Vec::new(), failed: Vec::new(), warnings: Vec::new() }
+        Self {
+            key,
+            crates,
+            defining: None,
+            used: Vec::new(),
+            used_by_copies: Vec::new(),
+            failed: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, its bitcode was given before, or the
@@ -67,8 +77,8 @@ impl<'a> DeferredCrates<'a> {
     /// Adds what a copy of these found: more crates that were used, and more warnings.
     pub(crate) fn add(&mut self, used: &[usize], warnings: Vec<String>) {
         for &position in used {
-            if position < self.crates.len() && !self.used.contains(&position) {
-                self.used.push(position);
+            if position < self.crates.len() && !self.used_by_copies.contains(&position) {
+                self.used_by_copies.push(position);
             }
         }
         for warning in warnings {
@@ -77,13 +87,14 @@ impl<'a> DeferredCrates<'a> {
             }
         }
         // Not in the order in which the copies ended.
-        self.used.sort_unstable();
+        self.used_by_copies.sort_unstable();
         self.warnings.sort();
     }
 
-    /// The crates whose bitcode was given.
+    /// The crates whose bitcode was given, here or to a copy.
     pub(crate) fn used(&self) -> Result<Vec<UsedCrate>> {
-        let used = self.used.iter().map(|&idx| {
+        let by_copies = self.used_by_copies.iter().filter(|position| !self.used.contains(position));
+        let used = self.used.iter().chain(by_copies).map(|&idx| {
             let (sidecar, place) = &self.crates[idx];
             Ok(UsedCrate { sidecar: name_of(sidecar), hash: hex(&hash_file(&place.deferred_bitcode(self.key))?) })
         });

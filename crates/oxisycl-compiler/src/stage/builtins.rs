@@ -7,6 +7,8 @@ use crate::stage::sanitize::replace_body;
 use crate::symbols::plain_path;
 
 const PREFIX: &str = "oxisycl_device::builtin::";
+/// The beginning of the names of builtins whose own body is as good, but slower.
+const NATIVE: &str = "native_";
 /// What is in its place until the launch's address is known: see [`lower_launch`].
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
@@ -38,6 +40,8 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                 function.replace_all_uses_with(launch);
                 function.delete_function();
             }
+            // Those that a target need not have.
+            name if name.starts_with(NATIVE) && !text.contains(&format!("@oxisycl.{name}(")) => {}
             _ if float::is_marker(name) => {
                 let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
                 float::describe_marker(context, marker);

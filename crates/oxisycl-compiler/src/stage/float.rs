@@ -1,9 +1,13 @@
-//! How strictly floating-point operations are compiled, and which functions stand for LLVM's mathematical intrinsics.
+//! How strictly floating-point operations are compiled.
+//!
+//! Those of the device library stay as they are: its sums that make up for rounding are wrong if they are contracted or reordered. So its
+//! functions are [kept apart](keep_library_apart) until all others were marked.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::compile::FloatPolicy;
-use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
+use crate::llvm::{Attribute, Context, Module, Value, ValueKind};
+use crate::stage::functions::is_library;
 use crate::stage::legality::globals_in;
 
 // The bits of `LLVMFastMathFlags`.
@@ -29,6 +33,26 @@ pub(crate) fn describe_marker<'c>(context: &'c Context, marker: Value<'c>) {
     for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", INACCESSIBLE)] {
         marker.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
     }
+}
+
+/// Keeps the functions of the device library from being inlined into others, until [`unite_with_library`].
+pub(crate) fn keep_library_apart(module: &Module<'_>) {
+    for function in library(module) {
+        if !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
+            function.add_attribute(Attribute::FUNCTION, Attribute::plain(module.context(), "noinline", 0));
+        }
+    }
+}
+
+/// Undoes [`keep_library_apart`].
+pub(crate) fn unite_with_library(module: &Module<'_>) {
+    for function in library(module) {
+        function.remove_attribute(Attribute::FUNCTION, "noinline");
+    }
+}
+
+fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
+    module.functions().into_iter().filter(|function| !function.is_declaration() && is_library(function.name()))
 }
 
 /// The policy of each kernel: the strictest that it calls the marker of, else that of the build. Removes the markers.
@@ -63,6 +87,9 @@ pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
         }
     }
     for (function, policy) in of_function {
+        if is_library(function.name()) {
+            continue;
+        }
         let flags = match policy {
             FloatPolicy::Strict => continue,
             FloatPolicy::Contract => ALLOW_CONTRACT,
@@ -95,66 +122,4 @@ fn reached(function: Value<'_>) -> Vec<Value<'_>> {
     }
     list.retain(|value| value.kind() == ValueKind::Function);
     list
-}
-
-/// Intrinsics that no target expresses, with the function of `oxisycl-builtins` that computes them; the type's letter comes last.
-const FUNCTIONS: [(&str, &str); 19] = [
-    ("sin", "sin"),
-    ("cos", "cos"),
-    ("tan", "tan"),
-    ("asin", "asin"),
-    ("acos", "acos"),
-    ("atan", "atan"),
-    ("atan2", "atan2"),
-    ("sinh", "sinh"),
-    ("cosh", "cosh"),
-    ("tanh", "tanh"),
-    ("exp", "exp"),
-    ("exp2", "exp2"),
-    ("exp10", "exp10"),
-    ("log", "log"),
-    ("log2", "log2"),
-    ("log10", "log10"),
-    ("pow", "pow"),
-    ("powi", "powi"),
-    ("ldexp", "ldexp"),
-];
-
-/// Names that rustc and the standard library call for functions of C's mathematical library.
-const C_FUNCTIONS: [&str; 14] =
-    ["tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "expm1", "log1p", "hypot", "cbrt", "fmod", "fdim"];
-
-/// The prefix of the functions of `oxisycl-builtins`.
-pub(crate) const PREFIX: &str = "__oxisycl_";
-
-/// Replaces intrinsics and C functions by those of `oxisycl-builtins`.
-pub(crate) fn replace_functions(module: &Module<'_>) {
-    let replace = |name: &str, replacement: String| {
-        let Some(function) = module.function(name).filter(|function| function.is_declaration()) else { return };
-        let other = module.declare(&replacement, function.held_type());
-        if other.is_declaration() {
-            other.set_linkage(Linkage::EXTERNAL);
-        }
-        function.replace_all_uses_with(other);
-        function.delete_function();
-    };
-    for (intrinsic, function) in FUNCTIONS {
-        let suffix = match intrinsic {
-            "powi" | "ldexp" => ".i32",
-            _ => "",
-        };
-        replace(&format!("llvm.{intrinsic}.f64{suffix}"), format!("{PREFIX}{function}"));
-        replace(&format!("llvm.{intrinsic}.f32{suffix}"), format!("{PREFIX}{function}f"));
-    }
-    for function in C_FUNCTIONS {
-        replace(function, format!("{PREFIX}{function}"));
-        replace(&format!("{function}f"), format!("{PREFIX}{function}f"));
-    }
-    for function in ["tgamma", "erf", "erfc"] {
-        replace(function, format!("{PREFIX}{function}"));
-        replace(&format!("{function}f"), format!("{PREFIX}{function}f"));
-    }
-    for function in ["memcmp", "bcmp", "strlen"] {
-        replace(function, format!("{PREFIX}{function}"));
-    }
 }

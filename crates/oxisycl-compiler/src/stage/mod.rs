@@ -5,6 +5,7 @@ pub(crate) mod builtins;
 pub(crate) mod captures;
 pub(crate) mod conditions;
 pub(crate) mod float;
+pub(crate) mod functions;
 pub(crate) mod kernels;
 pub(crate) mod legality;
 pub(crate) mod panics;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::compile::FloatPolicy;
 use crate::llvm::{self, Codegen, Context, Module, PassTuning};
-use crate::stage::{atomics, builtins, conditions, float, legality, panics, sanitize};
+use crate::stage::{atomics, builtins, conditions, float, functions, legality, panics, sanitize};
 use crate::target;
 use crate::toolchain::Toolchain;
 use oxisycl_image::{ImageTarget, MessagePiece};
@@ -158,13 +158,52 @@ fn a_kernel_chooses_its_policy_and_what_two_share_is_as_strict_as_the_stricter()
 }
 
 #[test]
+fn no_policy_reaches_into_the_device_library() {
+    let context = context();
+    // What makes up for rounding, which is zero to whoever may reorder.
+    let text = "
+        define float @__oxisycl_lost(float %a, float %b) {
+            %sum = fadd float %a, %b
+            %part = fsub float %sum, %a
+            %lost = fsub float %b, %part
+            ret float %lost
+        }
+        define float @f(float %a, float %b) {
+            %lost = call float @__oxisycl_lost(float %a, float %b)
+            %r = fmul float %lost, %a
+            ret float %r
+        }";
+    let module = module(&context, text);
+    let is_entry = |name: &str| name == "f";
+    sanitize::sanitize(&module, &is_entry, &|_| false);
+    float::keep_library_apart(&module);
+    module.run("default<O2>", None, &PassTuning::DEVICE).expect("passes");
+    float::apply_policies(&[module.function("f").expect("a function")], &[FloatPolicy::Fast]);
+    float::unite_with_library(&module);
+    module.run("default<O3>,globaldce", None, &PassTuning::DEVICE).expect("passes");
+    let code = module.to_string();
+    assert!(module.function("__oxisycl_lost").is_none(), "it is inlined in the end: {code}");
+    assert_eq!((code.matches("fadd float").count(), code.matches("fsub float").count()), (1, 2), "{code}");
+    assert_eq!(code.matches("fmul fast float").count(), 1, "{code}");
+}
+
+#[test]
+fn remainders_become_calls_of_a_function_that_is_exact() {
+    let context = context();
+    let text = "define float @f(float %a, float %b) {\n %r = frem float %a, %b\n ret float %r\n}";
+    let module = module(&context, text);
+    functions::replace_all(&module);
+    assert!(module.function("__oxisycl_fmodf").is_some() && !module.to_string().contains("frem"), "{module}");
+}
+
+#[test]
 fn intrinsics_without_an_instruction_become_calls() {
     let context = context();
     let text = "declare float @llvm.sin.f32(float)\ndeclare double @llvm.powi.f64.i32(double, i32)\ndeclare float @llvm.sqrt.f32(float)\n\
         define float @f(float %x, double %y) {\n %a = call float @llvm.sin.f32(float %x)\n %b = call double @llvm.powi.f64.i32(double %y, i32 3)\n\
         %c = fptrunc double %b to float\n %d = call float @llvm.sqrt.f32(float %c)\n %e = fadd float %a, %d\n ret float %e\n}";
     let module = module(&context, text);
-    float::replace_functions(&module);
+    functions::replace_all(&module);
     assert!(module.function("__oxisycl_sinf").is_some() && module.function("__oxisycl_powi").is_some());
     assert!(module.function("llvm.sin.f32").is_none() && module.function("llvm.sqrt.f32").is_some());
     assert!(ptx(&module).contains("sqrt.rn.f32"), "the square root is correctly rounded");

@@ -65,3 +65,47 @@ define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
 define ptr @oxisycl.local_memory() {
   ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)
 }
+
+; Imprecise instructions.
+declare float @llvm.nvvm.cos.approx.f(float)
+declare float @llvm.nvvm.sin.approx.f(float)
+declare float @llvm.nvvm.ex2.approx.f(float)
+declare float @llvm.nvvm.lg2.approx.f(float)
+declare float @llvm.nvvm.rsqrt.approx.f(float)
+declare float @llvm.nvvm.sqrt.approx.f(float)
+declare float @llvm.nvvm.div.approx.f(float, float)
+
+define float @oxisycl.native_cos(float %x) {
+  %result = call float @llvm.nvvm.cos.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_sin(float %x) {
+  %result = call float @llvm.nvvm.sin.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_exp2(float %x) {
+  %result = call float @llvm.nvvm.ex2.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_log2(float %x) {
+  %result = call float @llvm.nvvm.lg2.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_rsqrt(float %x) {
+  %result = call float @llvm.nvvm.rsqrt.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_sqrt(float %x) {
+  %result = call float @llvm.nvvm.sqrt.approx.f(float %x)
+  ret float %result
+}
+
+define float @oxisycl.native_divide(float %x, float %y) {
+  %result = call float @llvm.nvvm.div.approx.f(float %x, float %y)
+  ret float %result
+}

@@ -1,0 +1,199 @@
+//! Which functions stand for LLVM's mathematical intrinsics and C's functions.
+//!
+//! Three kinds of names become one: intrinsics of LLVM, C's functions, which the standard library and `oxisycl-device` call, and functions
+//! of the crate `libm`, which other crates call. What a processor has an instruction for becomes an intrinsic that code generators know, all
+//! else a function of `oxisycl-builtins`.
+
+use crate::llvm::{Builder, Linkage, Module, Opcode, TypeKind, Value};
+use crate::symbols::{path, plain_path};
+
+/// The prefix of the functions of `oxisycl-builtins` that stand for others.
+pub(crate) const PREFIX: &str = "__oxisycl_";
+
+/// Whether a function belongs to the device library.
+pub(crate) fn is_library(name: &str) -> bool {
+    if name.starts_with(PREFIX) {
+        return true;
+    }
+    let path = path(name);
+    ["oxisycl_builtins::", "libm::", "compiler_builtins::"].iter().any(|of| {
+        // Also `<f32 as oxisycl_builtins::operation::Operations>::fma`.
+        path.starts_with(of) || path.contains(&format!(" as {of}"))
+    })
+}
+
+/// C's functions that are an instruction or a few, by the intrinsic that code generators know.
+const OPERATIONS: [(&str, &str); 14] = [
+    ("fma", "fma"),
+    ("sqrt", "sqrt"),
+    ("rint", "rint"),
+    ("nearbyint", "rint"),
+    ("roundeven", "roundeven"),
+    ("round", "round"),
+    ("trunc", "trunc"),
+    ("floor", "floor"),
+    ("ceil", "ceil"),
+    ("fabs", "fabs"),
+    ("copysign", "copysign"),
+    ("fmin", "minnum"),
+    ("fmax", "maxnum"),
+    ("scalbn", "ldexp"),
+];
+
+/// Functions that are computed by `oxisycl-builtins`. Each is C's name; those of `f32` end in `f`.
+const FUNCTIONS: [&str; 33] = [
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "pow",
+    "powi",
+    "ldexp",
+    "hypot",
+    "cbrt",
+    "fmod",
+    "remainder",
+    "fdim",
+    "tgamma",
+    "lgamma",
+    "erf",
+    "erfc",
+];
+
+/// Functions of C that compiled Rust calls on memory.
+const MEMORY: [&str; 3] = ["memcmp", "bcmp", "strlen"];
+
+/// Replaces intrinsics and functions by what computes them on a device, and remainders by calls, since GPUs have no instruction that is
+/// exact.
+pub(crate) fn replace_all(module: &Module<'_>) {
+    for (name, intrinsic) in OPERATIONS {
+        for (c_name, float) in [(name.to_owned(), "f64"), (format!("{name}f"), "f32")] {
+            let suffix = if intrinsic == "ldexp" { ".i32" } else { "" };
+            replace_declaration(module, &c_name, &format!("llvm.{intrinsic}.{float}{suffix}"));
+        }
+    }
+    for name in FUNCTIONS {
+        let suffix = if matches!(name, "powi" | "ldexp") { ".i32" } else { "" };
+        for (c_name, float) in [(name.to_owned(), "f64"), (format!("{name}f"), "f32")] {
+            let ours = format!("{PREFIX}{c_name}");
+            replace_declaration(module, &c_name, &ours);
+            replace_declaration(module, &format!("llvm.{name}.{float}{suffix}"), &ours);
+        }
+    }
+    for name in ["lgamma_r", "lgammaf_r"].iter().chain(&MEMORY) {
+        replace_declaration(module, name, &format!("{PREFIX}{name}"));
+    }
+    for function in module.functions() {
+        let path = plain_path(function.name());
+        if path.starts_with("core::") && path.ends_with("::<impl f32>::midpoint") {
+            // The standard library computes it in `f64`.
+            replace(module, function, "__oxisycl_midpointf");
+        } else if let Some(replacement) = in_place_of_libm(&path) {
+            replace(module, function, &replacement);
+        }
+    }
+    replace_remainders(module);
+}
+
+/// What stands for a function of the crate `libm`: its operations are emulated with integers, and its functions of `f32` compute in `f64`.
+/// Those of `f64` are what `oxisycl-builtins` itself uses.
+fn in_place_of_libm(path: &str) -> Option<String> {
+    let (module, name) = path.strip_prefix("libm::math::")?.split_once("::")?;
+    if matches!(module, "generic" | "support" | "arch") || name.contains("::") {
+        return None;
+    }
+    let single = name.strip_suffix('f');
+    for (operation, intrinsic) in OPERATIONS {
+        if intrinsic == "ldexp" {
+            continue;
+        }
+        if name == operation {
+            return Some(format!("llvm.{intrinsic}.f64"));
+        }
+        if single == Some(operation) {
+            return Some(format!("llvm.{intrinsic}.f32"));
+        }
+    }
+    single.filter(|single| FUNCTIONS.contains(single)).map(|single| format!("{PREFIX}{single}f"))
+}
+
+/// Replaces a function that the module does not define.
+fn replace_declaration(module: &Module<'_>, name: &str, replacement: &str) {
+    if let Some(function) = module.function(name).filter(|function| function.is_declaration()) {
+        replace(module, function, replacement);
+    }
+}
+
+fn replace(module: &Module<'_>, function: Value<'_>, replacement: &str) {
+    let other = module.declare(replacement, function.held_type());
+    if other.is_declaration() {
+        other.set_linkage(Linkage::EXTERNAL);
+    }
+    function.replace_all_uses_with(other);
+    function.delete_function();
+}
+
+/// The remainder of code generators is `x - y * trunc(x / y)`, which is wrong for large quotients.
+fn replace_remainders(module: &Module<'_>) {
+    for function in module.functions() {
+        for instruction in function.instructions() {
+            if !instruction.is(Opcode::FREM) {
+                continue;
+            }
+            let name = match instruction.value_type().kind() {
+                TypeKind::Float => "fmodf",
+                TypeKind::Double => "fmod",
+                _ => continue,
+            };
+            let held = instruction.value_type();
+            let other = module.declare(&format!("{PREFIX}{name}"), crate::llvm::Type::function(held, &[held, held]));
+            let builder = Builder::before(module.context(), instruction);
+            instruction.replace_all_uses_with(builder.call(other, &[instruction.operand(0), instruction.operand(1)]));
+            instruction.erase();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libm_are_told_by_their_paths() {
+        let stands_for = |path: &str| in_place_of_libm(path);
+        assert_eq!(stands_for("libm::math::sqrt::sqrtf").as_deref(), Some("llvm.sqrt.f32"));
+        assert_eq!(stands_for("libm::math::fma::fma").as_deref(), Some("llvm.fma.f64"));
+        assert_eq!(stands_for("libm::math::sinf::sinf").as_deref(), Some("__oxisycl_sinf"));
+        // Ours is made of it.
+        assert_eq!(stands_for("libm::math::sin::sin"), None);
+        assert_eq!(stands_for("libm::math::generic::sqrt::sqrt"), None);
+        assert_eq!(stands_for("other::math::sqrt::sqrt"), None);
+    }
+
+    #[test]
+    fn the_library_is_told_by_names_and_paths() {
+        assert!(is_library("__oxisycl_sinf"));
+        assert!(is_library("_ZN16oxisycl_builtins6single8circular3sin17h0123456789abcdefE"));
+        assert!(is_library(
+            "_ZN63_$LT$f32$u20$as$u20$oxisycl_builtins..operation..Operations$GT$3fma17h0123456789abcdefE"
+        ));
+        assert!(!is_library("_ZN3app4main17h0123456789abcdefE"));
+    }
+}

@@ -1,0 +1,43 @@
+//! SYCL's mathematical functions (SYCL 2020 section 4.17), in kernels and on the host.
+//!
+//! Their names are SYCL's. Where Rust has a method that does the same, such as [`f32::floor`], the documentation of the function names it;
+//! both work in kernels, and are the same there. Functions with several results give tuples. Geometric functions take arrays.
+//!
+//! # Precision
+//!
+//! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers; each one's documentation says the
+//! limit, in units in the last place (ULP) of the result, and `crates/oxisycl/tests/math` holds the functions against it on each device.
+//! Results for zeros, infinities and NaN are those of C99. On devices functions of `f32` compute in `f32` only.
+//!
+//! The floating-point policy of a build does not reach into the functions. Under `fast` calls may still be left out or moved on the
+//! assumption that arguments and results are numbers, and so give any result for NaN and infinities. [`native`] has functions that are as
+//! fast and imprecise as the device's instructions.
+//!
+//! ```
+//! use oxisycl_device::math;
+//!
+//! assert_eq!(math::sinpi(0.5_f32), 1.0);
+//! assert_eq!(math::rootn(-27.0_f64, 3), -3.0);
+//! assert_eq!(math::upsample(0x12_u8, 0x34), 0x1234);
+//! assert_eq!(math::cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), [0.0, 0.0, 1.0]);
+//! ```
+
+mod float;
+mod functions;
+mod geometric;
+mod integer;
+mod interpolation;
+mod platform;
+mod precision;
+mod relational;
+
+pub use float::Float;
+pub use functions::*;
+pub use geometric::{cross, distance, dot, fast_distance, fast_length, fast_normalize, length, normalize};
+pub use integer::*;
+pub use interpolation::{clamp, degrees, max, min, mix, radians, sign, smoothstep, step};
+pub use precision::{half_precision, native};
+pub use relational::*;
+
+#[cfg(test)]
+mod tests;
