@@ -106,9 +106,19 @@ fn properties(device: &Device) -> Vec<(&'static str, String)> {
         ("local memory", local_memory(info)),
         ("work-groups", format!("up to {} work-items, sub-groups of {}", info.max_work_group_size, sub_groups(info))),
         ("vector registers", format!("{} x f32, {} x f64", vectors.float, vectors.double)),
+        ("kernels", kernels(device)),
         ("aspects", wrapped(info.aspects.iter().map(|&aspect| Aspect::name(aspect)))),
         ("sub-devices", sub_devices(info)),
     ]
+}
+
+/// The code that it runs.
+fn kernels(device: &Device) -> String {
+    match device.image_targets() {
+        [] => "the program's own code".to_owned(),
+        [only] => format!("images for {only}"),
+        [best, .., least] => format!("images for {best}, or for earlier ones down to {least}"),
+    }
 }
 
 fn global_memory(info: &DeviceInfo) -> String {

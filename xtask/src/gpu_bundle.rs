@@ -73,17 +73,22 @@ fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
     fs::write(&manifest, text + "\n").map_err(|error| failure(&manifest, error))
 }
 
-/// Builds the programs of all parts with one call, and gives their files in the order of the table.
+/// Builds the programs of all parts, and gives their files in the order of the table.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
-    let mut command = cargo(workspace);
-    command.args(["sycl", "test", "--release", "--no-run", "--message-format", "json-render-diagnostics"]);
-    let packages: BTreeSet<&str> = PARTS.iter().map(|part| part.package).collect();
-    command.args(packages.iter().flat_map(|package| ["-p", package]));
-    for part in PARTS {
-        command.arg(format!("--{}", part.kind)).arg(part.target);
+    // `test` would make a test of an example that is named, and `build` leaves tests and benchmarks out.
+    let (examples, others): (Vec<&Part>, Vec<&Part>) = PARTS.iter().partition(|part| part.kind == "example");
+    let mut messages = Vec::new();
+    for (verb, parts) in [(&["test", "--no-run"][..], others), (&["build"], examples)] {
+        let mut command = cargo(workspace);
+        command.arg("sycl").args(verb).args(["--release", "--message-format", "json-render-diagnostics"]);
+        let packages: BTreeSet<&str> = parts.iter().map(|part| part.package).collect();
+        command.args(packages.iter().flat_map(|package| ["-p", package]));
+        for part in parts {
+            command.arg(format!("--{}", part.kind)).arg(part.target);
+        }
+        let output = process::run_for_output(&mut command)?.succeeded()?.stdout;
+        messages.extend(output.lines().filter_map(|line| line.parse::<Value>().ok()));
     }
-    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
-    let messages: Vec<Value> = messages.lines().filter_map(|line| line.parse().ok()).collect();
     PARTS.iter().map(|part| executable(workspace, part, &messages)).collect()
 }
 
@@ -92,7 +97,12 @@ fn executable(workspace: &Workspace, part: &Part, messages: &[Value]) -> Result<
     let missing = || Failure::new(format!("part {}: cargo built no {} {}", part.name, part.kind, part.target));
     let target = workspace.require(part.package)?.target(part.kind, part.target).ok_or_else(missing)?;
     let made = messages.iter().filter(|message| message["target"]["src_path"].as_str() == target.source.to_str());
-    made.filter_map(|message| message["executable"].as_str()).next_back().map(PathBuf::from).ok_or_else(missing)
+    let is_meant = |message: &&Value| part.kind != "example" || message["profile"]["test"] == false;
+    made.filter(is_meant)
+        .filter_map(|message| message["executable"].as_str())
+        .next_back()
+        .map(PathBuf::from)
+        .ok_or_else(missing)
 }
 
 /// Looks into a program: without images its kernels would run on the host device of the other machine.
@@ -206,5 +216,12 @@ mod tests {
         assert!(executable(&workspace, part, &[other.clone(), library.clone()]).is_err());
         let built = message(source.as_ref().unwrap(), json!("/t/gpu-1"));
         assert_eq!(executable(&workspace, part, &[other, library, built]), Ok("/t/gpu-1".into()));
+
+        // An example that was built as a test is another program.
+        let part = PARTS.iter().find(|part| part.kind == "example").unwrap();
+        let source = &workspace.require(part.package).unwrap().target("example", part.target).unwrap().source;
+        let message = |executable: &str, test: bool| json!({ "target": { "src_path": source.to_str() }, "executable": executable, "profile": { "test": test } });
+        let messages = [message("/t/tour", false), message("/t/tour-test", true)];
+        assert_eq!(executable(&workspace, part, &messages), Ok("/t/tour".into()));
     }
 }

@@ -50,6 +50,34 @@ pub(crate) mod tests {
         }
     }
 
+    /// The bytes with some changes, which follow from the number: bits, extreme numbers, parts that are missing, doubled or added.
+    pub(crate) fn damaged(bytes: &[u8], number: u64) -> Vec<u8> {
+        let mut state = number;
+        let mut next = |end: usize| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ mixed >> 31) % end.max(1) as u64) as usize
+        };
+        let mut bytes = bytes.to_vec();
+        for _ in 0..=next(3) {
+            let (position, length) = (next(bytes.len()), next(20));
+            let end = (position + length).min(bytes.len());
+            match next(6) {
+                0 if position < bytes.len() => bytes[position] ^= 1 << next(8),
+                1 if position + 8 <= bytes.len() => {
+                    let extremes = [0, 1, u64::MAX, u64::MAX / 2, u64::from(u32::MAX), 1 << 40];
+                    bytes[position..position + 8].copy_from_slice(&extremes[next(6)].to_le_bytes());
+                }
+                2 => bytes.truncate(position),
+                3 => drop(bytes.drain(position..end)),
+                4 => drop(bytes.splice(position..position, bytes[position..end].to_vec())),
+                _ => bytes.insert(position, next(256) as u8),
+            }
+        }
+        bytes
+    }
+
     #[test]
     fn a_file_is_replaced_and_nothing_is_left_beside_it() {
         let scratch = Scratch::new("files");

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use oxisycl_backend::{AffinityDomain, DeviceInfo, MemoryId, Partition, PartitionProperty};
+use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
 use crate::selector::{default_selector, select_from};
@@ -89,6 +90,13 @@ impl Device {
     /// Whether it has `aspect`.
     pub fn has(&self, aspect: Aspect) -> bool {
         self.info().has(aspect)
+    }
+
+    /// The kinds of device image that it runs, best first; none if it runs the program's own code, as the host device does. What
+    /// `cargo sycl build --targets` makes images for. A kernel runs on the device if one of the program's images of it is of such a
+    /// kind (SYCL 2020 section 4.11.2).
+    pub fn image_targets(&self) -> &[ImageTarget] {
+        self.0.device.image_targets()
     }
 
     /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can; another one if

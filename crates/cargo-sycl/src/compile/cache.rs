@@ -69,7 +69,8 @@ impl ImageCache {
     pub(crate) fn get(&self, key: &str) -> Option<Outcome> {
         let path = self.entry(key);
         let metadata = fs::symlink_metadata(&path).ok()?;
-        if !metadata.is_file() || !is_own(&metadata) {
+        // Nothing that was kept is larger than all may be together.
+        if !metadata.is_file() || !is_own(&metadata) || metadata.len() > self.capacity {
             return None;
         }
         let outcome = Outcome::decode(&fs::read(&path).ok()?)?;
@@ -83,7 +84,7 @@ impl ImageCache {
     /// Keeps an entry, and lets go of the oldest if there are too many.
     pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
         if bytes.len() as u64 <= self.capacity && write_atomically(&self.entry(key), bytes).is_ok() {
-            self.shrink();
+            self.shrink(&self.entry(key));
         }
     }
 
@@ -102,9 +103,11 @@ impl ImageCache {
         self.folder.path().join(key)
     }
 
-    fn shrink(&self) {
+    /// Lets go of the entries that were not used for longest, but not of the newest, which may be as old as another by the clock.
+    fn shrink(&self, newest: &Path) {
         let mut entries = self.entries();
         let mut size: u64 = entries.iter().map(|entry| entry.size).sum();
+        entries.retain(|entry| entry.path != newest);
         entries.sort_by_key(|entry| entry.used);
         for entry in entries {
             if size <= self.capacity {
@@ -138,7 +141,7 @@ mod tests {
 
     use super::super::outcome::tests::outcome;
     use super::*;
-    use crate::files::tests::Scratch;
+    use crate::files::tests::{Scratch, damaged};
 
     fn cache(scratch: &Scratch, capacity: u64) -> ImageCache {
         ImageCache { folder: PrivateFolder::at(&scratch.path().join("oxisycl/images")).unwrap(), capacity }
@@ -179,6 +182,68 @@ mod tests {
         }
         cache.put("a", &outcome().encode().unwrap());
         assert_eq!(cache.get("a"), Some(outcome()));
+        let whole = outcome().encode().unwrap();
+        for number in 0..500 {
+            let bytes = damaged(&whole, number);
+            fs::write(cache.entry("a"), &bytes).unwrap();
+            assert_eq!(cache.get("a").is_some(), bytes == whole, "case {number}");
+        }
+        cache.put("a", &whole);
+        assert_eq!(cache.get("a"), Some(outcome()));
+    }
+
+    #[test]
+    fn what_is_not_a_file_of_reasonable_size_is_not_read() {
+        let scratch = Scratch::new("cache-foreign");
+        let cache = cache(&scratch, 1 << 20);
+        fs::create_dir(cache.entry("folder")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", cache.entry("link")).unwrap();
+        // Takes no room on the disk.
+        fs::File::create(cache.entry("large")).unwrap().set_len(1 << 40).unwrap();
+        for key in ["folder", "link", "large"] {
+            assert_eq!(cache.get(key), None, "{key}");
+        }
+        cache.put("link", &outcome().encode().unwrap());
+        assert_eq!(cache.get("link"), Some(outcome()));
+    }
+
+    /// The folder that a process of the next test works in, and which one it is.
+    const CHILD: &str = "CARGO_SYCL_TEST_CACHE";
+
+    #[test]
+    fn processes_that_share_a_folder_see_whole_entries() {
+        let bytes = outcome().encode().unwrap();
+        if let Ok(folder) = std::env::var(CHILD) {
+            let folder = PrivateFolder::at(folder.as_ref()).unwrap();
+            // There is room for two of the four entries, so that they are removed all the time.
+            let cache = ImageCache { folder, capacity: 2 * bytes.len() as u64 };
+            for round in 0..100 {
+                let key = ["a", "b", "c", "d"][(round + std::process::id() as usize) % 4];
+                if round % 7 == 0 {
+                    fs::write(cache.entry(key), &bytes[..bytes.len() / 2]).unwrap();
+                }
+                cache.put(key, &bytes);
+                // Another process may have removed or damaged it, but nothing else can be there.
+                assert!(cache.get(key).is_none_or(|found| found == outcome()));
+            }
+            return;
+        }
+        let scratch = Scratch::new("cache-processes");
+        let folder = scratch.path().join("oxisycl/images");
+        PrivateFolder::at(&folder).unwrap();
+        let name = std::thread::current().name().unwrap().to_owned();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", &name, "--nocapture"]).env(CHILD, &folder);
+        let start = |_| command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let children: Vec<_> = (0..4).map(start).collect();
+        for mut child in children {
+            assert!(child.wait().unwrap().success());
+        }
+        let cache = cache(&scratch, 2 * bytes.len() as u64);
+        cache.put("a", &bytes);
+        assert_eq!(cache.get("a"), Some(outcome()));
+        let (n_entries, size) = cache.usage();
+        assert!(size <= cache.capacity, "{n_entries} entries of {size} bytes");
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub(crate) mod tests {
     use oxisycl_image::ImageTarget;
 
     use super::*;
+    use crate::files::tests::damaged;
 
     pub(crate) fn outcome() -> Outcome {
         let image = DeviceImage {
@@ -103,5 +104,21 @@ pub(crate) mod tests {
             assert_eq!(Outcome::decode(&damaged), None, "byte {idx}");
             assert_eq!(Outcome::decode(&bytes[..idx]), None, "{idx} bytes");
         }
+    }
+    /// As somebody would change them who knows the hash.
+    #[test]
+    fn changed_bytes_with_a_right_hash_are_another_outcome_or_none() {
+        let bytes = outcome().encode().unwrap();
+        let (mut n_outcomes, n_cases) = (0, 5_000);
+        for number in 0..n_cases {
+            let body = damaged(&bytes[MAGIC.len() + HASH_SIZE..], number);
+            let changed = [MAGIC.as_slice(), Sha256::digest(&body).as_slice(), &body].concat();
+            if let Some(outcome) = Outcome::decode(&changed) {
+                assert_eq!(Outcome::decode(&outcome.encode().unwrap()), Some(outcome));
+                n_outcomes += 1;
+            }
+        }
+        // Letters of the notes may change; the image has a checksum of its own.
+        assert!(n_outcomes > n_cases / 400 && n_outcomes < n_cases / 2, "{n_outcomes}");
     }
 }

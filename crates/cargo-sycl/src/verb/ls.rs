@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use oxisycl::BackendKind;
+use oxisycl::ImageTarget;
 use oxisycl::prelude::{Device, Platform};
 
 use crate::failure::{Failure, Result};
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         for device in platform.devices() {
             let mark = if Some(&device) == default.as_ref() { "*" } else { " " };
             let selector = device.selector().unwrap_or("-").to_owned();
-            rows.push([mark.to_owned(), selector, device.name().to_owned(), runs(platform.backend()).to_owned()]);
+            rows.push([mark.to_owned(), selector, device.name().to_owned(), runs(device.image_targets())]);
         }
     }
     if rows.is_empty() {
@@ -44,12 +44,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a program has to contain for its kernels to run on such a device.
-fn runs(backend: BackendKind) -> &'static str {
-    match backend {
-        BackendKind::Host | BackendKind::Simulated => "the program's own code",
-        BackendKind::Cuda => "sm_70 images, and others up to its compute capability",
-        _ => "no images of this version of cargo sycl",
+/// What a program has to contain for its kernels to run on a device that takes these targets, best first.
+fn runs(targets: &[ImageTarget]) -> String {
+    match targets {
+        [] => "the program's own code".to_owned(),
+        [only] => format!("images for {only}"),
+        [best, .., least] => format!("images for {best}, or for earlier ones down to {least}"),
     }
 }
 
@@ -75,7 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn the_host_device_needs_no_image() {
-        assert_eq!(runs(BackendKind::Host), "the program's own code");
+    fn targets_are_told_from_the_best_to_the_least() {
+        let ptx = |sm| ImageTarget::Ptx { sm };
+        assert_eq!(runs(&[]), "the program's own code");
+        assert_eq!(runs(&[ptx(70)]), "images for sm_70");
+        assert_eq!(runs(&[ptx(90), ptx(80), ptx(70)]), "images for sm_90, or for earlier ones down to sm_70");
     }
 }

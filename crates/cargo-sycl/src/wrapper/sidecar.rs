@@ -200,7 +200,7 @@ pub(crate) fn outdated(what: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::tests::Scratch;
+    use crate::files::tests::{Scratch, damaged};
 
     fn places(folder: &Path) -> (Place, Place, Place) {
         let deps = folder.join("debug/deps");
@@ -261,6 +261,35 @@ mod tests {
         assert!(error.contains("app-1.bc is missing") && error.contains("cargo sycl clean"), "{error}");
         fs::write(app.bitcode(), "").unwrap();
         assert!(Sidecar::read(&app, "k").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_sidecar_of_any_bytes_is_read_or_refused_with_what_to_do() {
+        let scratch = Scratch::new("sidecar-damaged");
+        let (app, near, far) = places(scratch.path());
+        fs::write(app.bitcode(), "").unwrap();
+        let arguments = vec!["--crate-name".to_owned(), "app".to_owned()];
+        let deferred = Deferred {
+            rustc: "/bin/rustc".into(),
+            arguments,
+            directory: "/w".into(),
+            environment: [("OUT_DIR".to_owned(), "/o".to_owned())].into(),
+        };
+        Sidecar::new(&app, "k", "app", &[near, far], true, Some(deferred)).write(&app).unwrap();
+        let bytes = fs::read(app.sidecar()).unwrap();
+        let (mut n_read, n_cases) = (0, 1_000);
+        for number in 0..n_cases {
+            fs::write(app.sidecar(), damaged(&bytes, number)).unwrap();
+            match Sidecar::read(&app, "k") {
+                Ok(sidecar) => {
+                    // Whatever it names, the places are below some folder or are left out.
+                    assert!(sidecar.unwrap().dependencies(&app).count() <= 3);
+                    n_read += 1;
+                }
+                Err(failure) => assert!(failure.to_string().contains("cargo sycl clean"), "{failure}"),
+            }
+        }
+        assert!(n_read > n_cases / 50 && n_read < n_cases / 2, "{n_read}");
     }
 
     #[test]

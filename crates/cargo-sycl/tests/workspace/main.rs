@@ -8,10 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use project::{Project, compiled, executables, fail, succeed};
+use project::{Project, compiled, driver, executables, fail, succeed};
 
 /// The name that the kernel of a crate has in the image of what it is linked into.
 const KERNEL: &str = "kernels::mapped";
+
+/// What the program prints if each of its kernels was launched, and none did anything.
+const UNCHANGED: &str = "[1.0, 2.0] ([2.0], [3.0]) configured=true panic=false\n";
 
 #[test]
 fn a_debug_build_and_what_follows_it() {
@@ -21,48 +24,54 @@ fn a_debug_build_and_what_follows_it() {
 
     // Everything that is linked has its own kernels, those of its libraries among them.
     let app = project.inspect("target/sycl/debug/app");
-    assert!(app.starts_with("sm_70: 2 kernels"), "{app}");
-    assert!(app.contains(KERNEL) && !app.contains("cannot run"), "{app}");
+    assert!(app.starts_with("sm_70: 3 kernels"), "{app}");
+    assert!(app.contains(KERNEL) && app.contains("lent::halved") && !app.contains("cannot run"), "{app}");
     assert!(project.inspect("target/sycl/debug/app").contains("app::main"));
     assert!(project.inspect("target/sycl/debug/examples/cube").contains("cube::main"));
     assert!(project.inspect("target/sycl/debug/libshared.so").contains("shared::shared_value"));
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
-    assert!(ptx.contains(".target sm_70") && ptx.matches(".entry").count() == 2, "{ptx}");
+    assert!(ptx.contains(".target sm_70") && ptx.matches(".entry").count() == 3, "{ptx}");
 
     // They run on the host device, too.
     let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
-    assert_eq!(output, "[1.0, 4.0] [11.0] configured=true panic=false\n");
+    assert_eq!(output, "[1.0, 4.0] ([11.0], [1.5]) configured=true panic=false\n");
+    assert_eq!(project.run_beside_a_gpu("target/sycl/debug/app"), UNCHANGED);
+    assert_eq!(project.run_beside_a_gpu("target/sycl/debug/examples/cube"), "[3.0]\n");
+    // Another profile would be built once more.
+    let (output, _) = succeed(&mut project.sycl(&["bench", "--package", "app", "--profile", "dev"]));
+    assert!(output.ends_with("[3.0] Some(\"--bench\")\n"), "{output}");
     let (output, messages) = succeed(&mut project.sycl(&["test", "--workspace"]));
     assert_eq!(output.matches("1 passed").count(), 3, "{output}");
     assert!(messages.contains("documentation tests run on the host device only"), "{messages}");
     let (_, messages) = succeed(&mut project.sycl(&["test", "--workspace", "--tests", "--no-run"]));
     let tests = executables(&messages);
     let with_kernels = tests.iter().filter(|test| project.inspect(test).contains(KERNEL)).count();
-    assert_eq!(
-        (with_kernels, compiled(&messages).len()),
-        (tests.len() - 1, 0),
-        "all but the empty one of `shared`: {messages}"
-    );
+    assert_eq!((with_kernels, compiled(&messages).len()), (tests.len() - 1, 0), "all but those of `math`: {messages}");
 
-    // Plain cargo and this tool do not disturb each other.
-    let build = ["build", "--package", "app"];
-    succeed(&mut project.cargo(&build));
-    for _ in 0..2 {
-        let (_, messages) = succeed(&mut project.sycl(&build));
-        assert_eq!(compiled(&messages), Vec::<&str>::new());
-        let (_, messages) = succeed(&mut project.cargo(&build));
-        assert_eq!(compiled(&messages), Vec::<&str>::new());
+    libraries_are_loaded_and_unloaded(&project);
+
+    // Plain cargo, an editor's check and this tool do not disturb each other.
+    let (build, check) = (["build", "--package", "app"], ["check", "--package", "app"]);
+    for round in 0..3 {
+        for command in
+            [project.sycl(&build), project.cargo(&build), project.cargo(&check), project.sycl(&check)].iter_mut()
+        {
+            let (_, messages) = succeed(command);
+            assert!(round == 0 || compiled(&messages).is_empty(), "{command:?}: {messages}");
+        }
     }
     assert!(project.inspect("target/debug/app").contains("no device code"));
+    let app = project.run_beside_a_gpu("target/debug/app");
+    assert!(app.starts_with("[1.0, 4.0]"), "without images the default device is the host's: {app}");
 
     // Other targets are linked again, and nothing else; the first ones come back from the cache.
     let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--targets", "sm_80,sm_90"]));
     assert_eq!(compiled(&messages), ["app"]);
     let app = project.inspect("target/sycl/debug/app");
-    assert!(app.contains("sm_80: 2 kernels") && app.contains("sm_90: 2 kernels") && !app.contains("sm_70"), "{app}");
+    assert!(app.contains("sm_80: 3 kernels") && app.contains("sm_90: 3 kernels") && !app.contains("sm_70"), "{app}");
     let (_, messages) = succeed(&mut project.sycl(&build));
     assert_eq!(compiled(&messages), ["app"]);
-    assert!(project.inspect("target/sycl/debug/app").starts_with("sm_70: 2 kernels"));
+    assert!(project.inspect("target/sycl/debug/app").starts_with("sm_70: 3 kernels"));
 
     // A change of a source changes the kernels.
     let main = fs::read_to_string(project.root.join("app/src/main.rs")).unwrap();
@@ -72,13 +81,29 @@ fn a_debug_build_and_what_follows_it() {
     let math = fs::read_to_string(project.root.join("vendor/math/src/lib.rs")).unwrap();
     project.write("vendor/math/src/lib.rs", &math.replace("[1.0, 2.0, 3.0]", "[1.0, 2.0, 7.25]"));
     let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
-    assert!(output.contains("[15.25]"), "{output}");
+    assert!(output.contains("([15.25], "), "{output}");
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
     assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
 
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
+    another_version_of_the_tool_compiles_device_code_again(&project);
     device_code_that_was_deleted_is_an_error(&project);
+}
+
+/// Each library has a runtime of its own, and all of them the same functions under the same names.
+fn libraries_are_loaded_and_unloaded(project: &Project) {
+    const LAZY: &str = "1";
+    const LAZY_AND_GLOBAL: &str = "257";
+    let loader = project.root.join("loader");
+    succeed(Command::new("rustc").args(["--edition", "2024", "-o"]).arg(&loader).arg(project.root.join("loader.rs")));
+    let libraries = ["libshared.so", "libsecond.so"].map(|name| project.root.join("target/sycl/debug").join(name));
+    for flags in [LAZY, LAZY_AND_GLOBAL] {
+        let (output, _) = succeed(Command::new(&loader).args(&libraries).arg(flags));
+        assert_eq!(output, "42 31 31 42 unloaded\n", "flags {flags}");
+        let gpu = project.beside_a_gpu(Command::new(&loader).args(&libraries).arg(flags));
+        assert_eq!(gpu, "1 4 4 1 unloaded\n", "flags {flags}");
+    }
 }
 
 fn what_runs_on_the_host_only_is_warned_of(project: &Project) {
@@ -95,7 +120,7 @@ fn what_runs_on_the_host_only_is_warned_of(project: &Project) {
         assert!(messages.contains("`app` (bin \"app\") generated 1 warning"), "{messages}");
     }
     let kernels = project.inspect("target/sycl/debug/app");
-    assert!(kernels.contains("sm_70: 2 kernels") && kernels.contains("cannot run"), "{kernels}");
+    assert!(kernels.contains("sm_70: 3 kernels") && kernels.contains("cannot run"), "{kernels}");
     project.write("app/src/main.rs", &main);
 
     // LLVM ends the process on a conversion to 128 bits. The other kernels have their code, and the host device runs this one, too.
@@ -128,6 +153,37 @@ fn errors_of_the_user_are_shown_once(project: &Project) {
     project.write("app/src/main.rs", &main);
 }
 
+fn another_version_of_the_tool_compiles_device_code_again(project: &Project) {
+    use std::io::Write;
+
+    let tool = project.root.join("updated/cargo-sycl");
+    fs::create_dir_all(tool.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_cargo-sycl"), &tool).unwrap();
+    fs::File::options().append(true).open(&tool).unwrap().write_all(b"newer").unwrap();
+    let build = |program: &Path| {
+        let mut command = project.sycl(&["build", "--package", "app"]);
+        let mut other = Command::new(program);
+        other.args(command.get_args()).current_dir(&project.root);
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => other.env(name, value),
+                None => other.env_remove(name),
+            };
+        }
+        command = other;
+        let (_, messages) = succeed(&mut command);
+        compiled(&messages).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found = build(&tool);
+    for name in ["oxisycl-device", "oxisycl", "kernels", "lent", "app"] {
+        assert!(found.iter().any(|compiled| compiled == name), "{name} has device code: {found:?}");
+    }
+    for name in ["math", "oxisycl-types", "libc"] {
+        assert!(found.iter().all(|compiled| compiled != name), "{name} has none: {found:?}");
+    }
+    assert!(build(&tool).is_empty());
+}
+
 fn device_code_that_was_deleted_is_an_error(project: &Project) {
     fs::remove_dir_all(project.root.join("target/sycl/debug/oxisycl")).unwrap();
     let messages = fail(&mut project.sycl(&["build", "--package", "app"]));
@@ -158,8 +214,10 @@ fn optimised_builds_of_every_kind_keep_their_kernels() {
             let kernels = project.inspect(folder.join(output));
             assert!(kernels.contains(kernel) && !kernels.contains("cannot run"), "{profile}/{output}: {kernels}");
         }
-        let (output, _) = succeed(&mut Command::new(project.root.join(folder).join("app")));
-        assert_eq!(output, format!("[1.0, 4.0] [11.0] configured=false panic={}\n", profile == "small"));
+        let (output, _) = succeed(&mut Command::new(project.root.join(&folder).join("app")));
+        let end = format!("configured=false panic={}\n", profile == "small");
+        assert_eq!(output, format!("[1.0, 4.0] ([11.0], [1.5]) {end}"));
+        assert_eq!(project.run_beside_a_gpu(folder.join("app")), format!("[1.0, 2.0] ([2.0], [3.0]) {end}"));
     }
 }
 
@@ -210,6 +268,32 @@ fn an_unknown_compiler_has_to_pass_the_probe_and_one_without_llvm_is_refused() {
     let bare = compiler("bare", &format!("*sysroot) echo {};;", project.root.join("sysroot").display()));
     let messages = fail(project.sycl(&["build", "--package", "math"]).env("RUSTC", &bare));
     assert!(messages.contains("holds no libLLVM") && messages.contains("rustup toolchain install"), "{messages}");
+}
+
+#[test]
+fn devices_and_drivers_are_listed_with_what_they_run() {
+    let project = Project::new("listed");
+    let (output, _) = succeed(&mut project.sycl(&["ls"]));
+    let host = output.lines().find(|line| line.starts_with("* host:0 ")).expect("the default device is the host's");
+    assert!(host.ends_with("runs the program's own code"), "{output}");
+    let (output, _) = succeed(project.sycl(&["ls"]).env("LD_LIBRARY_PATH", driver()));
+    let gpu = output.lines().find(|line| line.starts_with("  cuda:0 ")).expect("the driver has a device");
+    assert!(gpu.ends_with("runs images for sm_90, or for earlier ones down to sm_70"), "{output}");
+
+    let (output, _) =
+        succeed(project.sycl(&["doctor"]).env("LD_LIBRARY_PATH", driver()).env("OCL_ICD_VENDORS", "/none"));
+    for beginning in [
+        "ok  toolchain       rustc 1.",
+        "ok  image cache     ",
+        "ok  CUDA driver     CUDA 12.4",
+        "--  OpenCL drivers  no driver in /none; install one",
+    ] {
+        assert!(output.lines().any(|line| line.starts_with(beginning)), "{beginning}: {output}");
+    }
+    for tool in ["ptxas", "spirv-val"] {
+        let line = output.lines().find(|line| line.split_whitespace().nth(1) == Some(tool)).expect(tool);
+        assert!(line.starts_with("ok ") || line.contains("not needed to build or run"), "{line}");
+    }
 }
 
 #[test]

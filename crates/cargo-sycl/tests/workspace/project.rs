@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 const FILES: &[(&str, &str)] = &[
     (
@@ -10,12 +11,17 @@ const FILES: &[(&str, &str)] = &[
         r#"
 [workspace]
 resolver = "3"
-members = ["app", "kernels", "shared"]
+members = ["app", "kernels", "second", "shared"]
 
 [workspace.dependencies]
-oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
+oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false, features = ["cuda"] }
 kernels = { path = "kernels" }
+lent = { version = "0.1", registry = "elsewhere" }
 math = { path = "vendor/math" }
+
+# OxiSYCL as the registry would have it.
+[patch.crates-io]
+oxisycl = { path = "OXISYCL/crates/oxisycl" }
 
 [profile.small]
 inherits = "release"
@@ -37,7 +43,48 @@ opt-level = 1
 opt-level = 1
 "#,
     ),
-    (".cargo/config.toml", "[build]\nrustflags = [\"--cfg\", \"configured\", \"--check-cfg\", \"cfg(configured)\"]\n"),
+    (
+        ".cargo/config.toml",
+        r#"
+[build]
+rustflags = ["--cfg", "configured", "--check-cfg", "cfg(configured)"]
+
+# A registry whose crates were vendored.
+[registries.elsewhere]
+index = "https://registry.invalid/"
+[source.elsewhere]
+registry = "https://registry.invalid/"
+replace-with = "vendored"
+[source.vendored]
+directory = "vendored"
+"#,
+    ),
+    // A library with kernels that cargo takes from a registry: its lints are capped, and it is nobody's workspace member.
+    ("vendored/lent/.cargo-checksum.json", r#"{"files":{}}"#),
+    (
+        "vendored/lent/Cargo.toml",
+        "[package]\nname = \"lent\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\noxisycl = { version = \"0.1\", default-features = false, features = [\"cuda\"] }\n",
+    ),
+    (
+        "vendored/lent/src/lib.rs",
+        r#"
+use oxisycl::prelude::*;
+
+pub fn halved(numbers: Vec<f32>) -> Vec<f32> {
+    let unused_and_not_told = 1;
+    let n = numbers.len();
+    let buffer = Buffer::from_vec(numbers, n).unwrap();
+    Queue::default()
+        .unwrap()
+        .submit(|cg| {
+            let numbers = cg.access(&buffer, ReadWrite);
+            cg.parallel_for(n, move |item| numbers.update(item, |x| x / 2.0))
+        })
+        .unwrap();
+    buffer.into_vec().unwrap()
+}
+"#,
+    ),
     // Does not know OxiSYCL; its functions are not inlined, so that kernels need its code.
     ("vendor/math/Cargo.toml", "[package]\nname = \"math\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
     (
@@ -105,8 +152,64 @@ pub extern "C" fn shared_value() -> f32 {
 "#,
     ),
     (
+        "second/Cargo.toml",
+        "[package]\nname = \"second\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\nkernels.workspace = true\n",
+    ),
+    (
+        "second/src/lib.rs",
+        r#"
+/// Of two kernels: one that no other library has, and one that both have.
+#[unsafe(no_mangle)]
+pub extern "C" fn second_value() -> f32 {
+    kernels::mapped(vec![2.0], |x| x * 10.0)[0] + kernels::evaluated(vec![2.0])[0]
+}
+"#,
+    ),
+    // Loads both libraries, and one of them twice. Knows nothing of OxiSYCL, as a program in C or Python would.
+    (
+        "loader.rs",
+        r#"
+use std::ffi::{CString, c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlclose(library: *mut c_void) -> c_int;
+}
+
+fn open(path: &str, flags: c_int) -> *mut c_void {
+    let path = CString::new(path).unwrap();
+    let library = unsafe { dlopen(path.as_ptr(), flags) };
+    assert!(!library.is_null());
+    library
+}
+
+fn call(library: *mut c_void, name: &str) -> f32 {
+    let name = CString::new(name).unwrap();
+    let function = unsafe { dlsym(library, name.as_ptr()) };
+    assert!(!function.is_null());
+    let function: extern "C" fn() -> f32 = unsafe { std::mem::transmute(function) };
+    function()
+}
+
+fn main() {
+    let [shared, second, flags] = &std::env::args().skip(1).collect::<Vec<_>>()[..] else { panic!() };
+    let flags = flags.parse().unwrap();
+    let (first, other) = (open(shared, flags), open(second, flags));
+    print!("{} {} ", call(first, "shared_value"), call(other, "second_value"));
+    assert_eq!(unsafe { dlclose(first) }, 0);
+    print!("{} ", call(other, "second_value"));
+    let again = open(shared, flags);
+    print!("{} ", call(again, "shared_value"));
+    assert_eq!(unsafe { dlclose(other) }, 0);
+    assert_eq!(unsafe { dlclose(again) }, 0);
+    println!("unloaded");
+}
+"#,
+    ),
+    (
         "app/Cargo.toml",
-        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nkernels.workspace = true\noxisycl.workspace = true\n",
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nkernels.workspace = true\nlent.workspace = true\noxisycl.workspace = true\n[[bench]]\nname = \"timed\"\nharness = false\n",
     ),
     (
         "app/src/main.rs",
@@ -114,11 +217,16 @@ pub extern "C" fn shared_value() -> f32 {
 #![allow(unexpected_cfgs)]
 fn main() {
     let squares = kernels::mapped(vec![1.0, 2.0], |x| x * x);
-    println!("{squares:?} {:?} configured={} panic={}", kernels::evaluated(vec![2.0]), cfg!(configured), cfg!(panic = "abort"));
+    let others = (kernels::evaluated(vec![2.0]), lent::halved(vec![3.0]));
+    println!("{squares:?} {others:?} configured={} panic={}", cfg!(configured), cfg!(panic = "abort"));
 }
 "#,
     ),
     ("app/examples/cube.rs", "fn main() {\n    println!(\"{:?}\", kernels::mapped(vec![3.0], |x| x * x * x));\n}\n"),
+    (
+        "app/benches/timed.rs",
+        "fn main() {\n    println!(\"{:?} {:?}\", kernels::mapped(vec![4.0], |x| x - 1.0), std::env::args().nth(1));\n}\n",
+    ),
     (
         "app/tests/negated.rs",
         "#[test]\nfn negated() {\n    assert_eq!(kernels::mapped(vec![3.0], |x| -x), [-3.0]);\n}\n",
@@ -176,11 +284,40 @@ impl Project {
         command
     }
 
+    /// Runs a program where the driver of a GPU is, which takes kernels and does nothing for them. Gives standard output.
+    ///
+    /// A launch needs a kernel in the program's images that is found by its type, an entry of the code with its symbol, and parameters
+    /// as large as the host's; without images the program stays on the host device.
+    pub(crate) fn run_beside_a_gpu(&self, path: impl AsRef<Path>) -> String {
+        self.beside_a_gpu(&mut Command::new(self.root.join(path)))
+    }
+
+    /// The same for any command.
+    pub(crate) fn beside_a_gpu(&self, command: &mut Command) -> String {
+        succeed(command.env("LD_LIBRARY_PATH", driver()).env("OXISYCL_CACHE_DIR", self.root.join("binaries"))).0
+    }
+
     /// What `cargo sycl inspect` says of an output.
     pub(crate) fn inspect(&self, path: impl AsRef<Path>) -> String {
         let path = self.root.join(path);
         succeed(&mut self.sycl(&["inspect", path.to_str().unwrap()])).0
     }
+}
+
+/// The folder with a driver without a GPU, made once.
+pub(crate) fn driver() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../oxisycl-backend-cuda/tests/fake_driver/library");
+        // Of this process alone: tests may run in several.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "driver", "-A", "warnings"]);
+        succeed(rustc.arg(sources.join("lib.rs")).arg("-o").arg(folder.join("libcuda.so.1")));
+        folder
+    };
+    FOLDER.get_or_init(make).clone()
 }
 
 /// Runs a command that has to succeed; gives standard output and standard error.
@@ -203,9 +340,10 @@ fn run(command: &mut Command) -> (bool, String, String) {
     (status.success(), text(stdout), text(stderr))
 }
 
-/// The crates that a build compiled.
+/// The crates that a build compiled or checked.
 pub(crate) fn compiled(stderr: &str) -> Vec<&str> {
-    let lines = stderr.lines().filter_map(|line| line.trim().strip_prefix("Compiling "));
+    let lines = stderr.lines().map(str::trim);
+    let lines = lines.filter_map(|line| line.strip_prefix("Compiling ").or_else(|| line.strip_prefix("Checking ")));
     lines.filter_map(|line| line.split(' ').next()).collect()
 }
 

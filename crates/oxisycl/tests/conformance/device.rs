@@ -1,10 +1,10 @@
-//! What names a device, and what a program does not see (A3, S-F7).
+//! What names a device, what it runs, and what a program does not see (A3, S-F7).
 
 use std::collections::HashSet;
 
-use oxisycl::AffinityDomain;
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
+use oxisycl::{AffinityDomain, BackendKind, ImageTarget, KernelId};
 
 use crate::harness::{Env, tests};
 
@@ -13,6 +13,7 @@ tests![
     a_device_of_a_private_simulator_has_no_name,
     parts_are_named_after_their_device_two_levels_deep,
     parts_of_other_kinds_have_no_name,
+    a_device_runs_images_or_the_programs_own_code,
     hidden_and_visible_devices_are_told_apart,
     platforms_that_no_variable_concerns_hide_nothing,
 ];
@@ -69,6 +70,25 @@ fn parts_of_other_kinds_have_no_name(env: &Env) {
     for part in parts.into_iter().flatten().flatten() {
         assert_eq!(part.selector(), None);
         assert!(!is_listed(&part));
+    }
+}
+
+fn a_device_runs_images_or_the_programs_own_code(env: &Env) {
+    let device = env.device();
+    let targets = device.image_targets();
+    let kinds: HashSet<String> = targets.iter().map(ImageTarget::to_string).collect();
+    assert_eq!(kinds.len(), targets.len(), "{targets:?}");
+    match device.backend() {
+        BackendKind::Host | BackendKind::Simulated => {
+            assert_eq!(targets, []);
+            let kernel = KernelId::of_range::<1, _>(&|_: Item<1>| {});
+            assert!(device.is_compatible([&kernel]), "its own code is in the program");
+        }
+        BackendKind::Cuda => {
+            assert!(targets.iter().all(|target| matches!(target, ImageTarget::Ptx { sm: 70.. })), "{targets:?}");
+            assert!(targets.contains(&ImageTarget::Ptx { sm: 70 }), "what is built by default runs: {targets:?}");
+        }
+        _ => assert!(!targets.is_empty()),
     }
 }
 

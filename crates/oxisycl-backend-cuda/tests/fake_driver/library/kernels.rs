@@ -1,5 +1,6 @@
-//! The kernels that the driver knows, by name.
+//! The kernels that the driver knows, by name, and others, of which it knows the parameters and which do nothing.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::memory::kind_of;
@@ -18,6 +19,31 @@ pub const PARAMETERS: &[(&str, &[usize])] = &[
     ("oxisycl_fill_b32", &[312]),
     ("oxisycl_fill_b64", &[312]),
 ];
+
+type Signature = (&'static str, &'static [usize]);
+
+/// The functions that were asked for and are not in the table.
+static OTHERS: Mutex<Vec<Signature>> = Mutex::new(Vec::new());
+
+/// A handle for a kernel of a module: a number above zero. `sizes` are those of a kernel that is not in the table.
+pub fn handle(name: &str, sizes: &[usize]) -> usize {
+    if let Some(index) = PARAMETERS.iter().position(|(known, _)| *known == name) {
+        return index + 1;
+    }
+    let mut others = OTHERS.lock().unwrap();
+    let index = others.iter().position(|other| *other == (name, sizes)).unwrap_or_else(|| {
+        // Few, and for as long as the library is loaded.
+        others.push((name.to_owned().leak(), sizes.to_vec().leak()));
+        others.len() - 1
+    });
+    PARAMETERS.len() + index + 1
+}
+
+/// What a handle is of.
+pub fn signature(function: usize) -> Signature {
+    let index = function - 1;
+    PARAMETERS.get(index).copied().unwrap_or_else(|| OTHERS.lock().unwrap()[index - PARAMETERS.len()])
+}
 
 pub struct Kernel {
     pub name: &'static str,

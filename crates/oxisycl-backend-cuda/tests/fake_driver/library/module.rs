@@ -1,9 +1,9 @@
-//! Modules: the names in a text are all that is looked at.
+//! Modules: the names of kernels and the sizes of their parameters are all that is looked at.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::kernels::{Kernel, PARAMETERS};
+use crate::kernels::{Kernel, handle, signature};
 use crate::stream::Stream;
 use crate::{
     Code, INVALID_PTX, INVALID_VALUE, NOT_FOUND, SUCCESS, UNSUPPORTED_PTX_VERSION, begin_in_context, config, put,
@@ -18,7 +18,27 @@ pub extern "C" fn fake_modules() -> i64 {
 }
 
 pub struct Module {
-    names: Vec<String>,
+    /// Kernels with the sizes of their parameters.
+    kernels: Vec<(String, Vec<usize>)>,
+}
+
+/// The kernels in a text.
+fn kernels(text: &str) -> Vec<(String, Vec<usize>)> {
+    let after_entry = text.split(".entry ").skip(1);
+    let kernel = |text: &str| {
+        let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+        let parameters = rest.split(')').next().unwrap_or_default();
+        (name.trim().to_owned(), parameters.split(".param ").skip(1).map(size).collect())
+    };
+    after_entry.map(kernel).collect()
+}
+
+/// The size of a parameter such as `.align 8 .b8 name[16]` or `.u64 name`.
+fn size(parameter: &str) -> usize {
+    let words = parameter.split_whitespace();
+    let bits = words.filter_map(|word| word.strip_prefix(['.'])?.strip_prefix(['b', 'u', 's', 'f'])?.parse::<usize>().ok());
+    let length = parameter.split_once('[').and_then(|(_, rest)| rest.split(']').next()?.trim().parse::<usize>().ok());
+    bits.last().unwrap_or(0) / 8 * length.unwrap_or(1)
 }
 
 /// The newest PTX that a driver takes, times ten.
@@ -62,11 +82,8 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
         log(&format!("ptxas application ptx input, line {}; error   : Parsing error near 'error'", line + 1));
         return INVALID_PTX;
     }
-    let name =
-        |line: &str| line.split_once(".entry ").map(|(_, rest)| rest.split('(').next().unwrap().trim().to_owned());
-    let names = text.lines().filter_map(name).collect();
     LOADED.fetch_add(1, Ordering::SeqCst);
-    unsafe { put(module, Box::into_raw(Box::new(Module { names }))) };
+    unsafe { put(module, Box::into_raw(Box::new(Module { kernels: kernels(text) }))) };
     SUCCESS
 }
 
@@ -78,7 +95,6 @@ pub unsafe extern "system" fn cuModuleUnload(module: *mut Module) -> Code {
     SUCCESS
 }
 
-/// Functions are numbers of kernels, plus one.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuModuleGetFunction(
     function: *mut usize,
@@ -87,11 +103,9 @@ pub unsafe extern "system" fn cuModuleGetFunction(
 ) -> Code {
     begin_in_context!(cuModuleGetFunction);
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap();
-    if !unsafe { &*module }.names.iter().any(|known| known == name) {
-        return NOT_FOUND;
-    }
-    let Some(index) = PARAMETERS.iter().position(|(known, _)| *known == name) else { return NOT_FOUND };
-    unsafe { put(function, index + 1) };
+    let found = unsafe { &*module }.kernels.iter().find(|(known, _)| known == name);
+    let Some((name, sizes)) = found else { return NOT_FOUND };
+    unsafe { put(function, handle(name, sizes)) };
     SUCCESS
 }
 
@@ -111,7 +125,7 @@ pub unsafe extern "system" fn cuFuncGetParamInfo(
     size: *mut usize,
 ) -> Code {
     begin_in_context!(cuFuncGetParamInfo);
-    let Some(found) = PARAMETERS[function - 1].1.get(index) else { return INVALID_VALUE };
+    let Some(found) = signature(function).1.get(index) else { return INVALID_VALUE };
     unsafe {
         put(offset, 0);
         put(size, *found);
@@ -163,12 +177,12 @@ pub unsafe extern "system" fn cuLaunchKernel(
     if !is_valid {
         return INVALID_VALUE;
     }
-    let sizes = PARAMETERS[function - 1].1;
+    let (name, sizes) = signature(function);
     let copied = sizes.iter().enumerate().map(|(index, size)| {
         // SAFETY: as the driver API asks: one pointer per parameter.
         unsafe { std::slice::from_raw_parts((*parameters.add(index)).cast::<u8>(), *size).to_vec() }
     });
-    let kernel = Kernel { name: PARAMETERS[function - 1].0, parameters: copied.collect(), grid, block };
+    let kernel = Kernel { name, parameters: copied.collect(), grid, block };
     // SAFETY: as above.
     let stream = unsafe { Stream::of(stream) };
     stream.wait_for_room();

@@ -141,6 +141,57 @@ fn every_damage_of_an_entry_makes_it_absent() {
     assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
 }
 
+/// Changes of many kinds, with a checksum that is right again: whoever can write to the folder could make one.
+#[test]
+fn foreign_entries_are_ignored_and_replaced() {
+    let folder = Folder::new();
+    let cache = folder.cache(BIG);
+    cache.write(&key(b"a"), b"binary");
+    let path = folder.files().remove(0);
+    let original = fs::read(&path).unwrap();
+    let mut state = 1_u64;
+    let mut next = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % end.max(1) as u64) as usize
+    };
+    for case in 0..2_000 {
+        let mut bytes = original.clone();
+        let position = next(bytes.len());
+        match next(5) {
+            0 => bytes[position] ^= 1 << next(8),
+            1 => bytes.truncate(position),
+            2 => drop(bytes.splice(position..position, original[position..].iter().copied())),
+            3 => bytes.insert(position, next(256) as u8),
+            _ => {
+                let number = [0, 1, u64::MAX, u64::MAX / 2, 1 << 40][next(5)].to_le_bytes();
+                let place = position.min(bytes.len() - 8);
+                bytes[place..place + 8].copy_from_slice(&number);
+            }
+        }
+        let is_original = bytes == original;
+        if !is_original && bytes.len() > HEADER_SIZE + key(b"a").text().len() {
+            // The sum of what a reader would take for key and binary.
+            let (key, binary) = bytes[HEADER_SIZE..].split_at(key(b"a").text().len());
+            let sum = key::hash(&[key, binary]) as u64;
+            bytes[32..HEADER_SIZE].copy_from_slice(&sum.to_le_bytes());
+        }
+        let found = decode(&bytes, key(b"a").text());
+        // The binary itself is what somebody may have changed who can sum it up; its length stands in the header.
+        assert!(found.is_none_or(|binary| binary.len() == b"binary".len()), "case {case}: {found:?}");
+        if case % 100 == 0 {
+            fs::write(&path, &bytes).unwrap();
+            let _ = cache.read(&key(b"a"));
+            cache.write(&key(b"a"), b"binary");
+            assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
+        }
+    }
+    // As long as no disk is: nothing is read of it.
+    File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(cache.read(&key(b"a")), None);
+    cache.write(&key(b"a"), b"binary");
+    assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
+}
+
 #[test]
 fn everything_that_a_binary_depends_on_is_in_its_key() {
     let info = device_info();
@@ -209,6 +260,40 @@ fn a_folder_that_cannot_be_made_is_an_empty_cache() {
         assert_eq!(cache.read(&key(b"a")), None);
         assert!(cache.prepare().is_err());
     }
+}
+
+/// The folder of a child process of the next test.
+const CHILD: &str = "DISK_CACHE_TEST_FOLDER";
+
+#[test]
+fn processes_that_share_a_folder_see_whole_entries() {
+    let binary = vec![7; 5000];
+    let limit = 2 * (HEADER_SIZE + key(b"0").text().len() + binary.len()) as u64;
+    if let Some(folder) = std::env::var_os(CHILD) {
+        let cache = DiskCache::new(Path::new(&folder), limit);
+        for round in 0..200_u32 {
+            let key = key(&[b'0' + ((round + std::process::id()) % 4) as u8]);
+            cache.write(&key, &binary);
+            assert!(cache.read(&key).is_none_or(|found| found == binary));
+            if round % 9 == 0 {
+                cache.remove(&key);
+            }
+        }
+        return;
+    }
+    let folder = Folder::new();
+    let name = std::thread::current().name().unwrap().to_owned();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &name]).env(CHILD, &folder.0).stdout(std::process::Stdio::null());
+    let children: Vec<_> = (0..4).map(|_| command.spawn().unwrap()).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let cache = folder.cache(limit);
+    cache.write(&key(b"0"), &binary);
+    assert_eq!(cache.read(&key(b"0")).unwrap(), binary);
+    let total: u64 = folder.files().iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!(total <= limit, "{total} of {limit}");
 }
 
 #[test]
