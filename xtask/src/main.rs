@@ -18,6 +18,7 @@ mod lints;
 mod loom;
 mod miri;
 mod msrv;
+mod opencl;
 mod outcome;
 mod package;
 mod process;

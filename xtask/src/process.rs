@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::opencl;
 use crate::outcome::{Failure, Result};
 use crate::workspace::Workspace;
 
@@ -64,6 +65,11 @@ pub(crate) fn command(workspace: &Workspace, program: &OsString) -> Command {
     command.current_dir(&workspace.root);
     let mut path = vec![workspace.tools_directory().join("bin")];
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    if let Some((variables, programs)) = opencl::environment(workspace) {
+        command.envs(variables);
+        // Last: a Python is in there, too.
+        path.push(programs);
+    }
     if let Ok(path) = env::join_paths(path) {
         command.env("PATH", path);
     }

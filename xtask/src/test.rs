@@ -1,7 +1,8 @@
 //! `cargo xtask test`: installs what stages need below the target directory, then validates.
 
+use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
-use crate::tools::{TOOLS, Tool};
+use crate::tools::TOOLS;
 use crate::validate::{Options, run_stages};
 use crate::workspace::Workspace;
 
@@ -18,20 +19,29 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     for tool in TOOLS.iter().filter(|tool| tool.stages.iter().any(|stage| options.selects(stage))) {
         if let Err(failure) = tool.install(workspace) {
             println!("  {failure}");
-            missing.push(tool);
+            missing.push((tool.name, tool.stages));
         }
+    }
+    if opencl::STAGES.iter().any(|stage| options.selects(stage))
+        && let Err(failure) = opencl::install(workspace)
+    {
+        println!("  {failure}");
+        missing.push((opencl::NAME, opencl::STAGES));
     }
     println!();
     let outcome = run_stages(workspace, &options);
     report(outcome, &missing, options.strict)
 }
 
+/// The name of a tool, and the stages that want it.
+type Missing = (&'static str, &'static [&'static str]);
+
 /// Adds the tools that could not be installed to the outcome of the stages.
-fn report(outcome: Result<Outcome>, missing: &[&Tool], strict: bool) -> Result<Outcome> {
+fn report(outcome: Result<Outcome>, missing: &[Missing], strict: bool) -> Result<Outcome> {
     if missing.is_empty() {
         return outcome;
     }
-    let tools = missing.iter().map(|tool| format!("{} (for {})", tool.name, tool.stages.join(", ")));
+    let tools = missing.iter().map(|(name, stages)| format!("{name} (for {})", stages.join(", ")));
     let note = format!("not installed: {}", tools.collect::<Vec<_>>().join(", "));
     match outcome {
         Ok(Outcome::Passed(stages) | Outcome::Skipped(stages)) if strict => {
@@ -50,15 +60,15 @@ mod tests {
     fn a_tool_that_is_missing_fails_only_a_strict_run() {
         let passed = || Ok(Outcome::Passed("16 stages".to_owned()));
         assert_eq!(report(passed(), &[], true), passed());
-        let lenient = report(passed(), &[&TOOLS[1]], false);
+        let lenient = report(passed(), &[(TOOLS[1].name, TOOLS[1].stages)], false);
         assert_eq!(lenient, Ok(Outcome::Passed("16 stages; not installed: cargo-deny (for deny)".to_owned())));
-        assert!(report(passed(), &[&TOOLS[1]], true).is_err());
+        assert!(report(passed(), &[(TOOLS[1].name, TOOLS[1].stages)], true).is_err());
     }
 
     #[test]
     fn failing_stages_stay_the_last_words() {
         let failed = Err(Failure::new("9 seconds; failed: fmt"));
-        let message = report(failed, &[&TOOLS[2]], false).unwrap_err().message;
+        let message = report(failed, &[(TOOLS[2].name, TOOLS[2].stages)], false).unwrap_err().message;
         assert_eq!(message, "not installed: mdbook (for book)\n9 seconds; failed: fmt");
     }
 }
