@@ -7,7 +7,7 @@ use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode, encode}
 use crate::isolation::{InThisProcess, Isolation};
 use crate::library::{Library, Provider};
 use crate::llvm::{self, Context};
-use crate::program::Program;
+use crate::program::{Program, SortedOut};
 use crate::stage::resolve::Scope;
 use crate::{CompileError, Toolchain, target};
 
@@ -119,12 +119,26 @@ pub fn compile_with<'p>(
 }
 
 /// From the un-optimised code of a program to the image of one kernel. The others are gone then.
-fn generate(
+pub(crate) fn generate(
     program: &mut Program<'_, '_>,
     kernel: usize,
     library: &mut Library<'_>,
     toolchain: &Toolchain,
 ) -> Result<DeviceImage, CompileError> {
+    let kernels = lower(program, kernel, library)?;
+    if kernels.are_all_unsupported() {
+        return Ok(program.image(kernels, Vec::new()));
+    }
+    let code = program.emit(&kernels, toolchain)?;
+    Ok(program.image(kernels, code))
+}
+
+/// From the un-optimised code of a program to code of one kernel that the code generator takes.
+pub(crate) fn lower<'c>(
+    program: &mut Program<'c, '_>,
+    kernel: usize,
+    library: &mut Library<'_>,
+) -> Result<SortedOut<'c>, CompileError> {
     program.reduce_to(kernel)?;
     loop {
         program.optimise()?;
@@ -135,12 +149,10 @@ fn generate(
         }
     }
     let kernels = program.sort_out()?;
-    if kernels.are_all_unsupported() {
-        return Ok(program.image(kernels, Vec::new()));
+    if !kernels.are_all_unsupported() {
+        program.legalize(&kernels)?;
     }
-    program.legalize(&kernels)?;
-    let code = program.emit(toolchain)?;
-    Ok(program.image(kernels, code))
+    Ok(kernels)
 }
 
 fn without_code(target: ImageTarget, unsupported: Vec<UnsupportedKernel>) -> DeviceImage {

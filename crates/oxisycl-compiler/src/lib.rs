@@ -14,6 +14,8 @@
 
 mod compile;
 mod error;
+#[cfg(test)]
+mod golden;
 mod isolation;
 mod library;
 mod llvm;

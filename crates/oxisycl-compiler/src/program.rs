@@ -6,7 +6,9 @@
 
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
+use oxisycl_image::{
+    DeviceImage, ImageTarget, KernelEntry, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel,
+};
 
 use crate::compile::{Options, Request};
 use crate::library::{Library, link_where_used, read};
@@ -105,6 +107,26 @@ impl<'c, 'a> Program<'c, 'a> {
         };
         program.dump("0-linked")?;
         Ok(program)
+    }
+
+    /// A program of one module, which has the kernels' entries.
+    #[cfg(test)]
+    pub(crate) fn of_module(
+        module: Module<'c>,
+        kernels: Vec<kernels::Kernel>,
+        target: &'a dyn Target,
+        image_target: &'a ImageTarget,
+        options: &'a Options,
+    ) -> Self {
+        let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
+        let (functions, dump) = (Vec::new(), None);
+        Self { module, kernels, target, image_target, options, dump, functions, calls, sites, round: 0 }
+    }
+
+    /// The module as it is after the last step.
+    #[cfg(test)]
+    pub(crate) fn module(&self) -> &Module<'c> {
+        &self.module
     }
 
     /// Sorted by symbol.
@@ -233,7 +255,7 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Why the target cannot run a kernel, as far as that is known without its code.
     pub(crate) fn refusal(&self, kernel: usize) -> Option<String> {
         let kernel = &self.kernels[kernel];
-        let (size, limit) = (kernel.parameters.size, self.target.max_arguments());
+        let (size, limit) = (kernel.parameters.size, self.target.max_arguments(kernel.parameters.align));
         let is_too_large = || (size > limit).then(|| format!("its captures are {size} bytes, the limit is {limit}"));
         kernel.refused_captures.clone().or_else(is_too_large)
     }
@@ -274,12 +296,15 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 
     /// Generates code. LLVM may end the process on code that it cannot handle.
-    pub(crate) fn emit(&self, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+    pub(crate) fn emit(&self, kernels: &SortedOut<'c>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+        let nothing = ParameterLayout { size: 0, align: 1 };
+        let largest = kernels.entries.iter().map(|kernel| kernel.parameters).max_by_key(|parameters| parameters.size);
+        let arguments = largest.unwrap_or(nothing);
         if self.target.names_lines() {
-            return self.target.emit(&self.module.with_line_directives()?, toolchain);
+            return self.target.emit(&self.module.with_line_directives()?, arguments, toolchain);
         }
         self.module.strip_debug_info();
-        self.target.emit(&self.module, toolchain)
+        self.target.emit(&self.module, arguments, toolchain)
     }
 
     pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {

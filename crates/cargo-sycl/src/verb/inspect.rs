@@ -11,6 +11,7 @@ use object::{Object, ObjectSection};
 use oxisycl_compiler::SECTION;
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry};
 
+use super::ptxas::Ptxas;
 use crate::failure::{Failure, Result};
 
 const HELP: &str = "\
@@ -18,8 +19,11 @@ Shows the kernels in a program or library that `cargo sycl` has built
 
 Usage: cargo sycl inspect BINARY [OPTIONS]
 
-  --emit KIND    Write the code instead: ptx for NVIDIA GPUs, spirv for devices of OpenCL (modules one after another)
+  --emit KIND    Write the code instead: ptx for NVIDIA GPUs; amdgcn, spirv: one kernel's code object or module, for other tools
   --target NAME  Only images for this target, such as sm_70
+  --kernel TEXT  Only kernels with this text in their type or symbol
+
+What a kernel needs of a GPU (registers, memory) is told for PTX if a CUDA toolkit's ptxas is in PATH or below CUDA_HOME.
 ";
 
 /// What the user wants to see of which file.
@@ -27,6 +31,7 @@ struct Options {
     binary: PathBuf,
     emit: Option<String>,
     target: Option<ImageTarget>,
+    kernel: Option<String>,
 }
 
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
@@ -36,12 +41,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     };
     let mut images = images(&options.binary)?;
     images.retain(|image| options.target.as_ref().is_none_or(|target| *target == image.target));
+    if let Some(kernel) = &options.kernel {
+        select(&mut images, kernel)?;
+    }
     if images.is_empty() {
         println!("{}: no device code: its kernels run on the host device only", options.binary.display());
         return Ok(ExitCode::SUCCESS);
     }
     let text = match options.emit.as_deref() {
-        None => describe(&images).into_bytes(),
+        None => describe(&images, Ptxas::find().as_ref()).into_bytes(),
         Some(kind) => emit(&images, kind)?,
     };
     match std::io::stdout().write_all(&text) {
@@ -54,7 +62,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
 /// `None` if help is wanted.
 fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut binary, mut emit, mut target) = (None, None, None);
+    let (mut binary, mut emit, mut target, mut kernel) = (None, None, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("emit") => emit = Some(parser.value()?.string()?),
@@ -62,6 +70,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
                 let text = parser.value()?.string()?;
                 target = Some(text.parse().map_err(|error| Failure::new(format!("--target: {error}")))?);
             }
+            Long("kernel") => kernel = Some(parser.value()?.string()?),
             Long("help") | Short('h') => return Ok(None),
             Value(path) if binary.is_none() => binary = Some(PathBuf::from(path)),
             _ => return Err(argument.unexpected().into()),
@@ -69,7 +78,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
     }
     let binary =
         binary.ok_or_else(|| Failure::new("inspect: expected the path of a program or library, found none"))?;
-    Ok(Some(Options { binary, emit, target }))
+    Ok(Some(Options { binary, emit, target, kernel }))
 }
 
 /// The images in a file; none if it has no section for them.
@@ -82,18 +91,31 @@ fn images(binary: &Path) -> Result<Vec<DeviceImage>> {
     oxisycl_image::decode_bundle(bundle).map_err(|error| broken(&error))
 }
 
+/// Leaves the images of kernels with a text in their type or symbol.
+fn select(images: &mut Vec<DeviceImage>, text: &str) -> Result<()> {
+    images.retain_mut(|image| {
+        image.unsupported.retain(|kernel| kernel.type_name.contains(text));
+        let is_it = |kernel: &KernelEntry| kernel.type_name.contains(text) || kernel.symbol.contains(text);
+        image.kernels.iter().any(is_it) || !image.unsupported.is_empty()
+    });
+    if images.is_empty() {
+        return Err(Failure::new(format!("--kernel: there is no kernel with {text:?} in its type or symbol")));
+    }
+    Ok(())
+}
+
 /// All images of one target together: each kernel has one of its own.
-fn describe(images: &[DeviceImage]) -> String {
+fn describe(images: &[DeviceImage], ptxas: Option<&Ptxas>) -> String {
     let mut targets: Vec<&ImageTarget> = Vec::new();
     for image in images {
         if !targets.contains(&&image.target) {
             targets.push(&image.target);
         }
     }
-    targets.into_iter().map(|target| describe_target(target, images)).collect()
+    targets.into_iter().map(|target| describe_target(target, images, ptxas)).collect()
 }
 
-fn describe_target(target: &ImageTarget, images: &[DeviceImage]) -> String {
+fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&Ptxas>) -> String {
     let images = || images.iter().filter(|image| image.target == *target);
     let mut kernels: Vec<(&KernelEntry, &DeviceImage)> =
         images().flat_map(|image| image.kernels.iter().map(move |kernel| (kernel, image))).collect();
@@ -112,6 +134,13 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage]) -> String {
         if !kernel.location.file.is_empty() {
             text += &format!("    {}:{}\n", kernel.location.file, kernel.location.line);
         }
+        if let ImageTarget::Ptx { sm } = target {
+            let usage = ptxas.map_or_else(
+                || "unknown: ptxas not found".to_owned(),
+                |ptxas| ptxas.usage(*sm, &image.code, &kernel.symbol).unwrap_or_else(|why| format!("unknown: {why}")),
+            );
+            text += &format!("    registers {usage}\n");
+        }
         if !kernel.requirements.is_empty() {
             text += &format!("    needs {}\n", kernel.requirements.join(", "));
         }
@@ -122,23 +151,35 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage]) -> String {
     text
 }
 
-/// The code of the images, in a text that people and assemblers read.
+/// The code of the images: of all of them where that is text, and else of one.
 fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
     let wanted: fn(&ImageTarget) -> bool = match kind {
         "ptx" => |target| matches!(target, ImageTarget::Ptx { .. }),
+        "amdgcn" => |target| matches!(target, ImageTarget::AmdGcn { .. }),
         "spirv" => |target| matches!(target, ImageTarget::SpirV { .. }),
-        _ => return Err(Failure::new(format!("--emit: expected ptx or spirv, found {kind:?}"))),
+        "llvm" => {
+            return Err(Failure::new(
+                "--emit llvm: images hold no LLVM assembly; build with `--dump DIR` to have it written for each kernel and stage",
+            ));
+        }
+        _ => return Err(Failure::new(format!("--emit: expected ptx, amdgcn, spirv or llvm, found {kind:?}"))),
     };
-    let mut code = images.iter().filter(|image| wanted(&image.target)).map(|image| image.code.as_slice());
-    let first =
-        code.next().ok_or_else(|| Failure::new(format!("--emit: there is no image with code of kind {kind}")))?;
-    let mut text = first.to_vec();
-    code.for_each(|code| text.extend_from_slice(code));
-    // What drivers read ends with a zero.
-    if kind == "ptx" {
-        text.retain(|byte| *byte != 0);
+    let images: Vec<&DeviceImage> =
+        images.iter().filter(|image| wanted(&image.target) && !image.kernels.is_empty()).collect();
+    match images[..] {
+        [] => Err(Failure::new(format!("--emit: there is no image with code of kind {kind}"))),
+        [image] if kind != "ptx" => Ok(image.code.clone()),
+        [..] if kind != "ptx" => Err(Failure::new(format!(
+            "--emit {kind}: expected one image, found {}: each is a file of its own; choose one by --target and --kernel",
+            images.len()
+        ))),
+        [..] => {
+            let mut text: Vec<u8> = images.iter().flat_map(|image| image.code.iter().copied()).collect();
+            // What drivers read ends with a zero.
+            text.retain(|byte| *byte != 0);
+            Ok(text)
+        }
     }
-    Ok(text)
 }
 
 fn form(form: Form) -> String {
@@ -193,9 +234,10 @@ mod tests {
     #[test]
     fn an_image_is_described_with_all_of_its_kernels() {
         assert_eq!(
-            describe(&[image(b"12345")]),
+            describe(&[image(b"12345")], None),
             "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
-             src/main.rs:3\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
+             src/main.rs:3\n    \
+             registers unknown: ptxas not found\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );
     }
 
@@ -203,6 +245,23 @@ mod tests {
     fn code_is_written_as_text() {
         assert_eq!(emit(&[image(b".version 7.7\n\0")], "ptx").unwrap(), b".version 7.7\n");
         assert!(emit(&[image(b"")], "gcn").unwrap_err().to_string().starts_with("--emit: "));
+        assert!(emit(&[image(b"")], "spirv").unwrap_err().to_string().contains("no image with code of kind spirv"));
+        assert!(emit(&[image(b"")], "llvm").unwrap_err().to_string().contains("--dump DIR"));
+        let object =
+            |code: &[u8]| DeviceImage { target: ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }, ..image(code) };
+        assert_eq!(emit(&[object(b"\x7fELF\0")], "amdgcn").unwrap(), b"\x7fELF\0");
+        let error = emit(&[object(b"1"), object(b"2")], "amdgcn").unwrap_err().to_string();
+        assert!(error.contains("expected one image, found 2"), "{error}");
+    }
+
+    #[test]
+    fn kernels_are_selected_by_their_names() {
+        let selected = |text: &str| {
+            let mut images = vec![image(b"1")];
+            select(&mut images, text).map(|()| images.len())
+        };
+        assert_eq!((selected("main"), selected("k_1"), selected("Reader")), (Ok(1), Ok(1), Ok(1)));
+        assert!(selected("other").unwrap_err().to_string().starts_with("--kernel: "));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod doctor;
 mod inspect;
 mod ls;
 mod new;
+mod ptxas;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ mod project;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use project::{Project, compiled, driver, executables, fail, succeed};
 
@@ -84,6 +85,19 @@ fn a_debug_build_and_what_follows_it() {
     assert!(output.contains("([15.25], "), "{output}");
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
     assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
+
+    // The same bytes however many compilations run at a time, and without what was kept.
+    fs::remove_dir_all(project.root.join("cache")).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(project.root.join("app/src/main.rs"))
+        .unwrap()
+        .set_modified(SystemTime::now())
+        .unwrap();
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--jobs", "1"]));
+    assert_eq!(compiled(&messages), ["app"]);
+    let (again, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    assert_eq!(again, ptx);
 
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);

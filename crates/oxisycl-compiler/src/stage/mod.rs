@@ -4,6 +4,7 @@ pub(crate) mod atomics;
 pub(crate) mod builtins;
 pub(crate) mod captures;
 pub(crate) mod conditions;
+pub(crate) mod early_return;
 pub(crate) mod float;
 pub(crate) mod functions;
 pub(crate) mod kernels;

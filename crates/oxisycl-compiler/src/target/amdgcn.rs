@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use oxisycl_image::ParameterLayout;
+
 use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
 use crate::stage::kernels::Kernel;
-use crate::stage::{atomics, private_memory};
-use crate::target::Target;
+use crate::stage::{atomics, early_return, private_memory};
+use crate::target::{Refused, Target};
 use crate::{CompileError, Toolchain};
 
 const TRIPLE: &str = "amdgcn-amd-amdhsa";
@@ -62,6 +64,7 @@ impl Target for Amdgcn {
 
     fn adapt(&self, module: &Module<'_>) {
         private_memory::move_variables(module);
+        early_return::inline_panics(module);
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
@@ -106,8 +109,8 @@ impl Target for Amdgcn {
         slot
     }
 
-    fn max_arguments(&self) -> usize {
-        MAX_PARAMETERS - LAUNCH_SIZE
+    fn max_arguments(&self, align: usize) -> usize {
+        MAX_PARAMETERS.saturating_sub(LAUNCH_SIZE.next_multiple_of(align))
     }
 
     fn is_own_global(&self, name: &str) -> bool {
@@ -115,13 +118,19 @@ impl Target for Amdgcn {
     }
 
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {
-        // Ends the lanes that panicked; barriers do not wait for waves that have ended.
-        let context = module.context();
-        let end = module.declare("llvm.amdgcn.endpgm", Type::function(Type::void(context), &[]));
-        builder.call(end, &[]);
+        early_return::mark(module, builder);
+    }
+
+    fn examine(&self, module: &Module<'_>, kernel: &str) -> Result<Vec<&'static str>, Refused> {
+        let function = module.function(kernel).and_then(|kernel| early_return::outside(module, kernel));
+        match function {
+            Some(function) => Err(early_return::refusal(function)),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn legalize(&self, module: &Module<'_>) {
+        early_return::lower(module);
         atomics::narrow_to_device(module, "agent");
     }
 
@@ -129,7 +138,12 @@ impl Target for Amdgcn {
         false
     }
 
-    fn emit(&self, module: &Module<'_>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        _arguments: ParameterLayout,
+        toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError> {
         link(&self.machine.emit(module, Codegen::Object)?, toolchain)
     }
 }

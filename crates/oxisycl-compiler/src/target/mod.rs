@@ -4,7 +4,7 @@ mod amdgcn;
 mod nvptx;
 mod spirv;
 
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{ImageTarget, ParameterLayout};
 
 use crate::llvm::{Machine, Module, Value};
 use crate::stage::kernels::Kernel;
@@ -31,8 +31,8 @@ pub(crate) trait Target {
     /// Where functions find the launch's address: a global that every work-item may write.
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
 
-    /// Most bytes of captures that a kernel can be launched with.
-    fn max_arguments(&self) -> usize;
+    /// Most bytes of captures of that alignment that a kernel can be launched with.
+    fn max_arguments(&self, align: usize) -> usize;
 
     /// Whether the target itself makes a global of that name.
     fn is_own_global(&self, name: &str) -> bool;
@@ -62,7 +62,13 @@ pub(crate) trait Target {
     fn names_lines(&self) -> bool;
 
     /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
-    fn emit(&self, module: &Module<'_>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError>;
+    /// `arguments` is the layout of the kernel's captures.
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        arguments: ParameterLayout,
+        toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError>;
 
     /// What the code is for, if not exactly for what was asked.
     fn image_target(&self, requested: &ImageTarget, _code: &[u8]) -> ImageTarget {

@@ -1,5 +1,7 @@
 //! NVIDIA GPUs: PTX, which the driver compiles for the processor at hand.
 
+use oxisycl_image::ParameterLayout;
+
 use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
 use crate::stage::atomics::legalize_for_nvptx;
 use crate::stage::kernels::Kernel;
@@ -15,7 +17,15 @@ const SHARED: u32 = 3;
 /// The size of `oxisycl_types::DeviceLaunch`.
 const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
 
+/// Most bytes of a kernel's parameters, and the most that versions of PTX before [`LARGE_PARAMETERS`] have room for.
+const MAX_PARAMETERS: usize = 32_764;
+const MAX_SMALL_PARAMETERS: usize = 4352;
+/// The version with large parameters, of CUDA 12.1. What is compiled for it names it, so that an older driver's error does.
+const LARGE_PARAMETERS: &str = "+ptx81";
+
 pub(crate) struct Nvptx {
+    processor: String,
+    version: &'static str,
     machine: Machine,
 }
 
@@ -33,7 +43,9 @@ impl Nvptx {
             91..=101 => "+ptx86",
             _ => "+ptx87",
         };
-        Ok(Self { machine: Machine::new(TRIPLE, &format!("sm_{sm}"), version)? })
+        let processor = format!("sm_{sm}");
+        let machine = Machine::new(TRIPLE, &processor, version)?;
+        Ok(Self { processor, version, machine })
     }
 }
 
@@ -88,9 +100,8 @@ impl Target for Nvptx {
         slot
     }
 
-    fn max_arguments(&self) -> usize {
-        // More needs PTX 8.1, and with it a driver of 2023.
-        4352 - LAUNCH_SIZE
+    fn max_arguments(&self, align: usize) -> usize {
+        MAX_PARAMETERS.saturating_sub(LAUNCH_SIZE.next_multiple_of(align))
     }
 
     fn is_own_global(&self, name: &str) -> bool {
@@ -112,7 +123,16 @@ impl Target for Nvptx {
         true
     }
 
-    fn emit(&self, module: &Module<'_>, _toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
-        self.machine.emit(module, Codegen::Assembly)
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        arguments: ParameterLayout,
+        _toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError> {
+        let parameters = LAUNCH_SIZE.next_multiple_of(arguments.align) + arguments.size;
+        let version = if parameters > MAX_SMALL_PARAMETERS { LARGE_PARAMETERS.max(self.version) } else { self.version };
+        // A new machine each time: it counts calls, and the numbers are in the text.
+        let machine = Machine::new(TRIPLE, &self.processor, version)?;
+        machine.emit(module, Codegen::Assembly)
     }
 }

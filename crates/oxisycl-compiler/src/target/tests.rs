@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{ImageTarget, ParameterLayout};
 
 use super::*;
 use crate::Toolchain;
 use crate::llvm::{self, Context};
+
+const ARGUMENTS: ParameterLayout = ParameterLayout { size: 16, align: 8 };
 
 /// The code object of a kernel in LLVM's assembly, as the last step makes it.
 fn code_object(arch: &str, text: &str) -> Vec<u8> {
@@ -20,8 +22,8 @@ fn code_object(arch: &str, text: &str) -> Vec<u8> {
     target.adapt(&module);
     target.legalize(&module);
     module.verify("test").expect("a valid module");
-    let code = target.emit(&module, &toolchain).expect("a code object");
-    assert_eq!(code, target.emit(&module, &toolchain).expect("a code object"), "the same bytes again");
+    let code = target.emit(&module, ARGUMENTS, &toolchain).expect("a code object");
+    assert_eq!(code, target.emit(&module, ARGUMENTS, &toolchain).expect("a code object"), "the same bytes again");
     code
 }
 
@@ -61,6 +63,27 @@ fn a_code_object_names_its_processor_and_describes_its_kernels() {
             assert!(note.windows(word.len()).any(|part| part == word.as_bytes()), "{arch}: {word}");
         }
     }
+}
+
+#[test]
+fn a_kernel_with_large_captures_names_the_version_that_it_needs() {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let context = Context::new();
+    for (sm, size, version) in [(70, 4096, "7.7"), (70, 4352, "8.1"), (90, 16_000, "8.1"), (100, 16_000, "8.6")] {
+        let target = of(&ImageTarget::Ptx { sm }).expect("a target");
+        let text = format!(
+            "define ptx_kernel void @k(ptr byval([{size} x i8]) align 8 \"nvvm.grid_constant\" %captures) {{\n ret void\n}}"
+        );
+        let module = Module::from_text(&context, &text, "test").expect("a test is well-formed");
+        module.set_target(target.machine().triple(), &target.machine().data_layout());
+        let code = target.emit(&module, ParameterLayout { size, align: 8 }, &toolchain).expect("code");
+        let code = String::from_utf8(code).expect("text");
+        assert!(code.contains(&format!(".version {version}\n.target sm_{sm}")), "{sm} {size}: {code}");
+    }
+    let target = of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let launch = size_of::<oxisycl_types::DeviceLaunch>();
+    assert_eq!((target.max_arguments(8), target.max_arguments(65_536)), (32_764 - launch.next_multiple_of(8), 0));
 }
 
 #[test]

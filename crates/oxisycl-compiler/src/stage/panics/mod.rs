@@ -87,6 +87,11 @@ pub(crate) fn hook(module: &Module<'_>) {
     }
 }
 
+/// Whether the function is a panic function whose body was taken away.
+pub(crate) fn is_hooked(symbol: &str) -> bool {
+    symbol.strip_prefix(PREFIX).is_some_and(|path| !prints(path))
+}
+
 /// Whether the module calls hooked functions.
 pub(crate) fn may_begin(module: &Module<'_>) -> bool {
     module.functions().into_iter().any(|function| function.name().starts_with(PREFIX) && function.is_used())

@@ -1,6 +1,6 @@
 //! SPIR-V as a target of the compiler.
 
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{ImageTarget, ParameterLayout};
 
 use super::module::{LOCAL_MEMORY, translate};
 use super::{Refused, expand, function::END_WORK_ITEM, writer};
@@ -81,7 +81,7 @@ impl Target for SpirV {
         slot
     }
 
-    fn max_arguments(&self) -> usize {
+    fn max_arguments(&self, _align: usize) -> usize {
         // Devices have limits of their own, from 1024 bytes for everything; those are known when the kernel is launched.
         4352 - LAUNCH_SIZE
     }
@@ -118,7 +118,12 @@ impl Target for SpirV {
         false
     }
 
-    fn emit(&self, module: &Module<'_>, _toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        _arguments: ParameterLayout,
+        _toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError> {
         let kernels: Vec<_> =
             module.functions().into_iter().filter(|function| function.call_convention() == KERNEL_CONVENTION).collect();
         let translation = translate(module, &kernels).map_err(|refused| {

@@ -1,0 +1,155 @@
+//! Golden tests: what each stage makes of a small module, and what each target makes of a kernel; see `golden/README.md`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use oxisycl_image::{Form, ImageTarget, ParameterLayout};
+
+use crate::Toolchain;
+use crate::compile::{Options, generate, lower};
+use crate::library::Library;
+use crate::llvm::{self, Codegen, Context, Module};
+use crate::program::Program;
+use crate::stage::kernels::Kernel;
+use crate::stage::{atomics, builtins, functions, legality, panics, private_memory, sanitize};
+use crate::target;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+fn input(name: &str) -> String {
+    let path = folder().join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Holds a text against the file of that name, or writes the file.
+fn check(name: &str, text: &str) {
+    let path = folder().join(name);
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        return;
+    }
+    let expected = input(name);
+    let differs = expected.lines().zip(text.lines()).position(|(expected, found)| expected != found);
+    let line = differs.unwrap_or_else(|| expected.lines().count().min(text.lines().count()));
+    assert!(
+        expected == text,
+        "{name}: line {} is not as expected\nexpected: {:?}\nfound:    {:?}\nif it is right: \
+         BLESS=1 cargo test -p oxisycl-compiler golden",
+        line + 1,
+        expected.lines().nth(line),
+        text.lines().nth(line)
+    );
+}
+
+fn toolchain() -> Toolchain {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    toolchain
+}
+
+/// A module's text without what says where it comes from and which version of LLVM wrote it.
+fn stable(text: &str) -> String {
+    let is_noise = |line: &str| {
+        ["; ModuleID", "source_filename", "target datalayout", "target triple", ";", "//", "\t;", "\t//"]
+            .iter()
+            .any(|start| line.starts_with(start))
+            || [".ident", ".amdgpu_metadata", "amdhsa.version", "---", "...", ".end_amdgpu"]
+                .iter()
+                .any(|start| line.trim_start().starts_with(start))
+    };
+    let mut stable = String::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !is_noise(line)) {
+        // Comments at the end of a line tell predecessors and costs.
+        let line =
+            [" ; ", "\t; ", " // ", "\t// "].iter().fold(line, |line, mark| line.split(mark).next().unwrap_or(line));
+        let _ = writeln!(stable, "{}", line.trim_end());
+    }
+    stable
+}
+
+type Step<'s> = dyn FnMut(&Module<'_>) + 's;
+
+#[test]
+fn golden_stages() {
+    toolchain();
+    let context = Context::new();
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let machine = target.machine();
+    let module = Module::from_text(&context, &input("stages.ll"), "stages").expect("a test is well-formed");
+    module.set_target(machine.triple(), &machine.data_layout());
+    // Each stage goes on with what the one before it has left.
+    let tuning = llvm::PassTuning::DEVICE;
+    let mut sites = panics::Sites::default();
+    let steps: [(&str, &mut Step<'_>); 7] = [
+        ("builtins", &mut |module| builtins::replace(module, target.builtins()).expect("bodies")),
+        ("functions", &mut |module| functions::replace_all(module)),
+        ("panics-hook", &mut |module| panics::hook(module)),
+        ("sanitize", &mut |module| {
+            sanitize::sanitize(module, &|name| name == "entry", &|_| false);
+            sanitize::drop_library_checks(module);
+            module.run(sanitize::LOWER_INVOKES, Some(machine), &tuning).expect("passes");
+            sanitize::remove_personalities(module);
+        }),
+        ("legality", &mut |module| {
+            let mut calls = legality::Calls::default();
+            calls.add(module);
+            let entry = module.function("entry").expect("the entry");
+            let findings = legality::examine(entry, "entry", &calls, &|_| false);
+            check("stages.legality.txt", &format!("{findings:#?}\n"));
+        }),
+        ("atomics-nvptx", &mut |module| atomics::legalize_for_nvptx(module)),
+        ("private-memory", &mut |module| private_memory::move_variables(module)),
+    ];
+    for (name, step) in steps {
+        step(&module);
+        if name != "legality" {
+            check(&format!("stages.{name}.txt"), &stable(&module.to_string()));
+        }
+    }
+    panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|builder| {
+        target.end_work_item(&module, builder)
+    });
+    module.verify("the test").expect("a valid module");
+    check("stages.panics-lower.txt", &format!("{}{:#?}\n", stable(&module.to_string()), sites.list));
+}
+
+#[test]
+fn golden_targets() {
+    let toolchain = toolchain();
+    for name in ["sm_70", "sm_90", "gfx90a", "gfx942", "gfx1100"] {
+        let image_target: ImageTarget = name.parse().expect("a target");
+        let target = target::of(&image_target).expect("a target");
+        let options = Options::default();
+        let context = Context::new();
+        let program = || {
+            let module = Module::from_text(&context, &input("kernel.ll"), "kernel").expect("a test is well-formed");
+            module.set_target(target.machine().triple(), &target.machine().data_layout());
+            let kernel = Kernel {
+                symbol: "k".to_owned(),
+                entry: "oxisycl_entry.k".to_owned(),
+                type_id: [7; 16],
+                form: Form::Range(1),
+                parameters: ParameterLayout { size: 16, align: 8 },
+                type_name: "app::k".to_owned(),
+                refused_captures: None,
+                place: None,
+            };
+            let mut program = Program::of_module(module, vec![kernel], &*target, &image_target, &options);
+            program.link(&mut Library::default(), crate::stage::resolve::Scope::WithoutFormatting).expect("it links");
+            program.add_kernels().expect("a kernel");
+            program
+        };
+        let mut lowered = program();
+        let kernels = lower(&mut lowered, 0, &mut Library::default()).expect("code");
+        assert!(!kernels.are_all_unsupported(), "{name}");
+        let assembly = target.machine().emit(lowered.module(), Codegen::Assembly).expect("assembly");
+        check(&format!("kernel.{name}.txt"), &stable(&String::from_utf8(assembly).expect("text")));
+        // The image itself, twice.
+        let image = || generate(&mut program(), 0, &mut Library::default(), &toolchain).expect("an image");
+        let first = image();
+        assert_eq!((first.kernels.len(), first.sites.len(), first.kernels[0].may_panic), (1, 1, true), "{name}");
+        assert!(first == image(), "{name}: expected the same bytes again");
+    }
+}
