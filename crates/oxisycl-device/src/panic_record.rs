@@ -1,6 +1,6 @@
 //! What a work-item of a device does when it panics: it leaves the place and the values of the message for the host.
 //!
-//! Compiled kernels call one of the two functions where native code would begin to unwind, and then end the work-item. Native code
+//! Compiled kernels call one of the functions where native code would begin to unwind, and then end the work-item. Native code
 //! never calls them.
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -38,6 +38,30 @@ unsafe extern "C" fn __oxisycl_record_panic_formatted(
 ) {
     // SAFETY: by contract.
     unsafe { fill_in::<true>(launch, site, values, count) }
+}
+
+/// The same for up to three numbers of at most 64 bits, given by value. The bytes of `kinds` are their kinds, the first one lowest; zero is
+/// none.
+///
+/// # Safety
+/// Called by compiled kernels only: `launch` is theirs.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __oxisycl_record_panic_numbers(
+    launch: *const DeviceLaunch,
+    site: u32,
+    kinds: u64,
+    first: u64,
+    second: u64,
+    third: u64,
+) {
+    // The lowest bytes of a number come first, on the host as on all devices.
+    let numbers = [first, second, third];
+    let address = |index: usize| (&raw const numbers[index]).cast();
+    let kind = |index: usize| kinds >> (8 * index) & 0xFF;
+    let values = [0, 1, 2].map(|index| Recorded { address: address(index), kind: kind(index) });
+    let count = u32::from(kind(0) != 0) + u32::from(kind(1) != 0) + u32::from(kind(2) != 0);
+    // SAFETY: the launch is the kernel's by contract; the values are here, and at least as large as their kinds say.
+    unsafe { fill_in::<false>(launch, site, values.as_ptr(), count) }
 }
 
 /// # Safety

@@ -561,6 +561,12 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildICmp)(self.0, predicate, left.raw(), right.raw(), c"".as_ptr()) })
     }
 
+    /// A number with zeros in front.
+    pub(crate) fn widen(&self, value: Value<'c>, wider: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildZExt)(self.0, value.raw(), wider.raw(), c"".as_ptr()) })
+    }
+
     /// Chooses a value by the block that control comes from.
     pub(crate) fn phi(&self, value_type: Type<'c>, incoming: &[(Value<'c>, Block<'c>)]) -> Value<'c> {
         let mut values: Vec<_> = incoming.iter().map(|(value, _)| value.raw()).collect();

@@ -126,6 +126,63 @@ fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     found
 }
 
+/// How many numbers a record takes by value.
+pub(super) const MAX_NUMBERS: usize = 3;
+
+/// The values as 64-bit numbers, and their kinds in the bytes of one, the first one lowest, if there are few and none is larger. So they need
+/// no memory, which every work-item would make room for, also where none panics.
+pub(super) fn numbers<'c>(
+    module: &Module<'c>,
+    builder: &Builder<'c>,
+    values: &[Recorded<'c>],
+) -> Option<(u64, [Value<'c>; MAX_NUMBERS])> {
+    let context = module.context();
+    let (pointer, byte, word) = (Type::pointer(context, 0), Type::int(context, 8), Type::int(context, 64));
+    let fits = |value: &Recorded<'_>| match &value.place {
+        Place::Scalar(scalar) => scalar.value_type().kind() == TypeKind::Integer(64),
+        Place::Address(..) | Place::Slot { .. } => size(value.kind).is_some(),
+        Place::String(..) | Place::Message { .. } | Place::Object { .. } => false,
+    };
+    if values.len() > MAX_NUMBERS || !values.iter().all(fits) {
+        return None;
+    }
+    let mut kinds = 0;
+    let mut numbers = [word.constant(0); MAX_NUMBERS];
+    for (index, value) in values.iter().enumerate() {
+        kinds |= u64::from(value.kind.number()) << (8 * index);
+        let (mut address, indirections) = match &value.place {
+            Place::Scalar(scalar) => {
+                numbers[index] = *scalar;
+                continue;
+            }
+            Place::Address(address, indirections) => (*address, *indirections),
+            Place::Slot { array, offset, indirections } => {
+                (builder.offset(byte, *array, word.constant(*offset)), indirections + 1)
+            }
+            Place::String(..) | Place::Message { .. } | Place::Object { .. } => return None,
+        };
+        for _ in 0..indirections {
+            address = builder.load(pointer, address);
+        }
+        let bits = 8 * size(value.kind)?;
+        let number = builder.load(Type::int(context, bits), address);
+        numbers[index] = if bits < 64 { builder.widen(number, word) } else { number };
+    }
+    Some((kinds, numbers))
+}
+
+/// Bytes of a value of that kind, if it is a number of at most 64 bits.
+fn size(kind: ArgumentKind) -> Option<u32> {
+    match kind {
+        ArgumentKind::Bool | ArgumentKind::I8 | ArgumentKind::U8 => Some(1),
+        ArgumentKind::I16 | ArgumentKind::U16 => Some(2),
+        ArgumentKind::Char | ArgumentKind::I32 | ArgumentKind::U32 | ArgumentKind::F32 => Some(4),
+        ArgumentKind::I64 | ArgumentKind::U64 | ArgumentKind::F64 => Some(8),
+        ArgumentKind::Isize | ArgumentKind::Usize => Some(8),
+        _ => None,
+    }
+}
+
 /// Makes an array of addresses and kinds for the device, before `call`.
 pub(super) fn store<'c>(
     module: &Module<'c>,

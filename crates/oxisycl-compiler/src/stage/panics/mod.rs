@@ -16,8 +16,10 @@ use crate::symbols::plain_path;
 use arguments::{Recorded, plain};
 
 const PREFIX: &str = "oxisycl.panic.";
-/// Writes the launch's record; see `oxisycl_device::panic_record`.
-pub(crate) const RECORD: &str = "__oxisycl_record_panic";
+/// Writes the launch's record, with a few numbers that are passed by value; see `oxisycl_device::panic_record`.
+pub(crate) const RECORD: &str = "__oxisycl_record_panic_numbers";
+/// Writes the launch's record, with values whose addresses are passed.
+const RECORD_VALUES: &str = "__oxisycl_record_panic";
 /// Adds to the launch's print buffer; see `oxisycl_device::print`.
 pub(crate) const PRINT: &str = "__oxisycl_print";
 /// Ends the names of the two functions' forms that can format values themselves.
@@ -25,7 +27,7 @@ const FORMATTED: &str = "_formatted";
 
 /// Whether the function leaves a panic for the host.
 pub(crate) fn is_record(symbol: &str) -> bool {
-    symbol.strip_suffix(FORMATTED).unwrap_or(symbol) == RECORD
+    symbol == RECORD || symbol.strip_suffix(FORMATTED).unwrap_or(symbol) == RECORD_VALUES
 }
 
 /// Whether the function leaves a printed text for the host.
@@ -100,7 +102,7 @@ pub(crate) fn may_begin(module: &Module<'_>) -> bool {
 /// Declares the function that writes records, if the module may need it.
 pub(crate) fn declare_record(module: &Module<'_>) {
     if may_begin(module) {
-        recorder(module, RECORD);
+        number_recorder(module);
     }
 }
 
@@ -115,6 +117,12 @@ fn recorder<'c>(module: &Module<'c>, name: &str) -> Value<'c> {
     let context = module.context();
     let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 32));
     module.declare(name, Type::function(Type::void(context), &[pointer, number, pointer, number]))
+}
+
+fn number_recorder<'c>(module: &Module<'c>) -> Value<'c> {
+    let context = module.context();
+    let (pointer, number, word) = (Type::pointer(context, 0), Type::int(context, 32), Type::int(context, 64));
+    module.declare(RECORD, Type::function(Type::void(context), &[pointer, number, word, word, word, word]))
 }
 
 /// Where the code of an image can panic or print.
@@ -163,9 +171,19 @@ pub(crate) fn lower<'c>(
         let location = if is_print { None } else { location(call) };
         let site = sites.number(PanicSite { location, message });
         let builder = Builder::before(context, call);
+        let numbers = if is_print { None } else { arguments::numbers(module, &builder, &values) };
+        if let Some((kinds, [first, second, third])) = numbers {
+            let record = number_recorder(module);
+            let kinds = Type::int(context, 64).constant(kinds);
+            let site = number.constant(u64::from(site));
+            builder.call(record, &[launch(&builder), site, kinds, first, second, third]);
+            end(&builder);
+            call.erase();
+            continue;
+        }
         let count = number.constant(values.len() as u64);
         let array = arguments::store(module, &builder, call, &values);
-        let name = if is_print { PRINT } else { RECORD };
+        let name = if is_print { PRINT } else { RECORD_VALUES };
         let form = if values.iter().any(Recorded::is_formatted) { FORMATTED } else { "" };
         let record = recorder(module, &format!("{name}{form}"));
         builder.call(record, &[launch(&builder), number.constant(u64::from(site)), array, count]);
