@@ -285,6 +285,42 @@ fn an_unknown_compiler_has_to_pass_the_probe_and_one_without_llvm_is_refused() {
 }
 
 #[test]
+fn functions_of_f32_need_no_f64() {
+    let project = Project::new("math");
+    let functions = [
+        "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp exp10 exp2 expm1 fabs floor lgamma \
+         log log10 log1p log2 logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc",
+        "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr remainder",
+        "pown rootn ldexp",
+        "acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 exp_m1 ln ln_1p log10 log2 round round_ties_even sin sinh tan tanh",
+    ];
+    let forms = ["math::NAME(x)", "math::NAME(x, 0.75)", "math::NAME(x, n)", "x.NAME()"];
+    let terms: Vec<_> = functions
+        .iter()
+        .zip(forms)
+        .flat_map(|(names, form)| names.split_whitespace().map(move |name| form.replace("NAME", name)))
+        .collect();
+    let others = "math::sincos(x).0 + math::remquo(x, 0.75).0 + math::lgamma_r(x).0 + math::frexp(x).0 + math::native::sin(x) \
+                  + x.powf(0.3) + x.powi(n) + x % 0.3 + x.rem_euclid(0.3) + x.mul_add(2.0, 0.1) + x.log(3.0)";
+    let body = format!("{} + {others}", terms.join(" + "));
+    project.write(
+        "app/src/main.rs",
+        &format!(
+            "use oxisycl::math;\nfn main() {{\n    let sums = kernels::mapped(vec![0.5, 0.75], |x| {{\n        let n = x as i32;\n        \
+             {body}\n    }});\n    assert!(!sums[0].is_infinite());\n}}\n"
+        ),
+    );
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--bin", "app"]));
+    assert!(!messages.contains("warning"), "{messages}");
+    let app = project.inspect("target/sycl/debug/app");
+    assert!(app.starts_with("sm_70: ") && !app.contains("needs") && !app.contains("cannot run"), "{app}");
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    assert!(ptx.contains("fma.rn.f32") && ptx.contains("sin.approx.f32"), "the functions are there: {ptx}");
+    let doubles: Vec<_> = ptx.lines().filter(|line| line.contains(".f64")).collect();
+    assert_eq!(doubles, Vec::<&str>::new());
+}
+
+#[test]
 fn devices_and_drivers_are_listed_with_what_they_run() {
     let project = Project::new("listed");
     let (output, _) = succeed(&mut project.sycl(&["ls"]));

@@ -102,8 +102,7 @@ pub(crate) fn replace_all(module: &Module<'_>) {
     }
     for function in module.functions() {
         let path = plain_path(function.name());
-        if path.starts_with("core::") && path.ends_with("::<impl f32>::midpoint") {
-            // The standard library computes it in `f64`.
+        if path == MIDPOINT {
             replace(module, function, "__oxisycl_midpointf");
         } else if let Some(replacement) = in_place_of_libm(&path) {
             replace(module, function, &replacement);
@@ -111,6 +110,9 @@ pub(crate) fn replace_all(module: &Module<'_>) {
     }
     replace_remainders(module);
 }
+
+/// A function of the standard library that computes in `f64`.
+const MIDPOINT: &str = "core::f32::midpoint";
 
 /// What stands for a function of the crate `libm`: its operations are emulated with integers, and its functions of `f32` compute in `f64`.
 /// Those of `f64` are what `oxisycl-builtins` itself uses.
@@ -185,6 +187,11 @@ mod tests {
         assert_eq!(stands_for("libm::math::sin::sin"), None);
         assert_eq!(stands_for("libm::math::generic::sqrt::sqrt"), None);
         assert_eq!(stands_for("other::math::sqrt::sqrt"), None);
+    }
+
+    #[test]
+    fn the_midpoint_is_told_by_its_path() {
+        assert_eq!(plain_path("_ZN4core3f3221_$LT$impl$u20$f32$GT$8midpoint17h8e08b63f9508d121E"), MIDPOINT);
     }
 
     #[test]
