@@ -14,7 +14,10 @@ use crate::compile::{Options, Request};
 use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
-use crate::stage::{builtins, conditions, float, functions, kernels, legality, panics, resolve, sanitize};
+use crate::stage::{
+    builtins, conditions, features, float, functions, kernels, legality, native, panics, resolve, sanitize,
+    wide_integers, x86,
+};
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
 
@@ -144,6 +147,10 @@ impl<'c, 'a> Program<'c, 'a> {
         loop {
             let module = &self.module;
             builtins::replace(module, self.target.builtins())?;
+            features::deny(module);
+            native::replace(module)?;
+            x86::lower(module)?;
+            wide_integers::call_conversions(module);
             functions::replace_all(module);
             panics::hook(module);
             // Nothing calls the record's function before panics are lowered.

@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-runtime",
         ],
     ),
+    ("oxisycl-kernel-suite", &[]),
     ("cargo-sycl", &["oxisycl", "oxisycl-image", "oxisycl-compiler"]),
     ("xtask", &[]),
 ];

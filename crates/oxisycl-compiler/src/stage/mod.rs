@@ -1,14 +1,19 @@
 //! The stages between bitcode and code generation, in the order in which they run. Each works on the program's module.
 
 pub(crate) mod atomics;
+pub(crate) mod bodies;
 pub(crate) mod builtins;
 pub(crate) mod captures;
 pub(crate) mod conditions;
 pub(crate) mod early_return;
+pub(crate) mod features;
 pub(crate) mod float;
 pub(crate) mod functions;
+#[cfg(test)]
+mod host_tests;
 pub(crate) mod kernels;
 pub(crate) mod legality;
+pub(crate) mod native;
 pub(crate) mod panics;
 pub(crate) mod place;
 pub(crate) mod private_memory;
@@ -16,3 +21,5 @@ pub(crate) mod resolve;
 pub(crate) mod sanitize;
 #[cfg(test)]
 mod tests;
+pub(crate) mod wide_integers;
+pub(crate) mod x86;

@@ -10,18 +10,22 @@ use crate::toolchain::Toolchain;
 use oxisycl_image::{ImageTarget, MessagePiece};
 
 /// A context with LLVM loaded.
-fn context() -> Context {
+pub(super) fn context() -> Context {
     let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
     llvm::load(&toolchain.llvm_library).expect("LLVM loads");
     Context::new()
 }
 
-fn module<'c>(context: &'c Context, text: &str) -> Module<'c> {
+pub(super) fn module<'c>(context: &'c Context, text: &str) -> Module<'c> {
     Module::from_text(context, text, "test").expect("a test is well-formed")
 }
 
 fn ptx(module: &Module<'_>) -> String {
-    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    ptx_for(module, 70)
+}
+
+pub(super) fn ptx_for(module: &Module<'_>, sm: u32) -> String {
+    let target = target::of(&ImageTarget::Ptx { sm }).expect("a target");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
     module.verify("test").expect("a valid module");
     String::from_utf8(target.machine().emit(module, Codegen::Assembly).expect("code")).expect("text")
@@ -461,3 +465,65 @@ fn comparisons_where_threads_of_several_ways_meet_stay() {
         assert!(!conditions::follow_branches(&module), "{module}");
     }
 }
+
+/// The memory instructions of a function's PTX, without their operands.
+fn memory_instructions(text: &str) -> Vec<String> {
+    let context = context();
+    let module = module(&context, text);
+    atomics::legalize_for_nvptx(&module);
+    let code = ptx(&module);
+    let starts = ["atom.", "fence.", "ld.", "st."];
+    let lines = code.lines().map(str::trim).filter(|line| starts.iter().any(|start| line.starts_with(start)));
+    let names = lines.filter_map(|line| line.split([' ', '\t', ';']).next()).filter(|name| !name.contains(".param"));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn orders_and_scopes_of_loads_stores_exchanges_and_fences_are_kept() {
+    for (operation, expected) in GOLDEN_ATOMICS {
+        let text = format!("define i32 @f(ptr addrspace(1) %p, i32 %v) {{\n {operation}\n ret i32 %v\n}}");
+        assert_eq!(memory_instructions(&text).join(" "), *expected, "{operation}");
+    }
+}
+
+/// Operations, and the instructions that they become.
+const GOLDEN_ATOMICS: &[(&str, &str)] = &[
+    ("%r = load atomic i32, ptr addrspace(1) %p monotonic, align 4", "ld.relaxed.sys.global.b32"),
+    ("%r = load atomic i32, ptr addrspace(1) %p acquire, align 4", "ld.acquire.sys.global.b32"),
+    ("%r = load atomic i32, ptr addrspace(1) %p seq_cst, align 4", "fence.sc.sys ld.acquire.sys.global.b32"),
+    ("%r = load atomic i32, ptr addrspace(1) %p syncscope(\"device\") acquire, align 4", "ld.acquire.gpu.global.b32"),
+    ("%r = load atomic i32, ptr addrspace(1) %p syncscope(\"block\") acquire, align 4", "ld.acquire.cta.global.b32"),
+    ("store atomic i32 %v, ptr addrspace(1) %p monotonic, align 4", "st.relaxed.sys.global.b32"),
+    ("store atomic i32 %v, ptr addrspace(1) %p release, align 4", "st.release.sys.global.b32"),
+    ("store atomic i32 %v, ptr addrspace(1) %p seq_cst, align 4", "fence.sc.sys st.release.sys.global.b32"),
+    ("store atomic i32 %v, ptr addrspace(1) %p syncscope(\"device\") release, align 4", "st.release.gpu.global.b32"),
+    ("%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v monotonic monotonic, align 4", "atom.relaxed.sys.global.cas.b32"),
+    ("%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v acq_rel acquire, align 4", "atom.acq_rel.sys.global.cas.b32"),
+    (
+        "%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v seq_cst seq_cst, align 4",
+        "fence.sc.sys atom.acquire.sys.global.cas.b32",
+    ),
+    (
+        "%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v syncscope(\"device\") release monotonic, align 4",
+        "atom.release.gpu.global.cas.b32",
+    ),
+    ("fence acquire", "fence.acq_rel.sys"),
+    ("fence release", "fence.acq_rel.sys"),
+    ("fence acq_rel", "fence.acq_rel.sys"),
+    ("fence seq_cst", "fence.sc.sys"),
+    ("fence syncscope(\"device\") acq_rel", "fence.acq_rel.gpu"),
+    ("fence syncscope(\"block\") seq_cst", "fence.sc.cta"),
+    ("fence syncscope(\"singlethread\") seq_cst", ""),
+    ("%r = atomicrmw xchg ptr addrspace(1) %p, i32 %v monotonic", "atom.global.exch.b32"),
+    ("%r = atomicrmw max ptr addrspace(1) %p, i32 %v acquire", "atom.global.max.s32 fence.acq_rel.gpu"),
+    ("%r = atomicrmw and ptr addrspace(1) %p, i32 %v release", "fence.acq_rel.gpu atom.global.and.b32"),
+    (
+        "%r = atomicrmw xor ptr addrspace(1) %p, i32 %v acq_rel",
+        "fence.acq_rel.gpu atom.global.xor.b32 fence.acq_rel.gpu",
+    ),
+    ("%r = atomicrmw sub ptr addrspace(1) %p, i32 %v seq_cst", "fence.sc.gpu atom.global.add.u32 fence.acq_rel.gpu"),
+    (
+        "%r = atomicrmw add ptr addrspace(1) %p, i32 %v syncscope(\"block\") acq_rel",
+        "fence.acq_rel.cta atom.global.add.u32 fence.acq_rel.cta",
+    ),
+];

@@ -1,0 +1,75 @@
+//! `half::f16` and `half::bf16`: conversions that devices have instructions for, and arithmetic.
+
+use half::{bf16, f16};
+
+use crate::harness::{Env, fraction, kernels, scramble};
+
+kernels![
+    halves_are_converted,
+    halves_are_added_and_multiplied,
+    halves_are_compared_and_classified,
+    brain_floats_are_converted,
+    brain_floats_are_added_and_multiplied,
+    halves_in_buffers,
+];
+
+/// Each of the 65536 halves is met by a few of its neighbours' bits.
+fn any(i: usize) -> f16 {
+    f16::from_bits(scramble(i) as u16)
+}
+
+fn halves_are_converted(env: &Env) {
+    env.compare(|i| {
+        let wide = f32::from_bits((scramble(i) & 0x8FFF_FFFF).wrapping_add(0x3000_0000));
+        let exact = any(i).to_f32();
+        let near = f16::from_f32(fraction(i) * 1e-6 - 3e-7);
+        (
+            (f16::from_f32(wide), f16::from_f64(f64::from(wide) * 1.000_01)),
+            exact,
+            any(i).to_f64(),
+            near,
+            f16::from_f32(1e9),
+        )
+    });
+}
+
+fn halves_are_added_and_multiplied(env: &Env) {
+    env.compare(|i| {
+        let (a, b) = (any(i), any(i + 1));
+        let c = f16::from_f32(fraction(i) * 4.0 - 2.0);
+        ((a + b, a - c), a * c, a / b, -(c * c))
+    });
+}
+
+fn halves_are_compared_and_classified(env: &Env) {
+    env.compare(|i| {
+        let (a, b) = (any(i), any(i + 1));
+        let flags = [a < b, a >= b, a == a, a.is_nan(), a.is_finite(), a.is_normal(), a.is_sign_negative()];
+        (flags, a.total_cmp(&b) as i8, a.partial_cmp(&b).map_or(9, |order| order as i8), a.copysign(f16::ONE))
+    });
+}
+
+fn brain_floats_are_converted(env: &Env) {
+    env.compare(|i| {
+        let wide = f32::from_bits(scramble(i));
+        let brain = bf16::from_f32(wide);
+        (brain, brain.to_f32(), bf16::from_f64(f64::from(wide)), bf16::from_bits(scramble(i + 1) as u16).to_f64())
+    });
+}
+
+fn brain_floats_are_added_and_multiplied(env: &Env) {
+    env.compare(|i| {
+        let (a, b) = (bf16::from_bits(scramble(i) as u16), bf16::from_f32(fraction(i) * 9.0));
+        ((a + b, a - b), a * b, a / b, a < b)
+    });
+}
+
+fn halves_in_buffers(env: &Env) {
+    let input: Vec<f16> = (0..777).map(|i| f16::from_f32(fraction(i) * 100.0)).collect();
+    env.compare_over(crate::outcome::Tolerance::Exact, input, |all, i| {
+        let near = &all[i.saturating_sub(3)..(i + 4).min(all.len())];
+        let sum: f32 = near.iter().map(|half| half.to_f32()).sum();
+        let largest = near.iter().copied().fold(f16::NEG_INFINITY, f16::max);
+        (f16::from_f32(sum), largest, near.iter().map(|half| u32::from(half.to_bits())).sum::<u32>())
+    });
+}
