@@ -134,6 +134,7 @@ fn golden_targets() {
                 parameters: ParameterLayout { size: 16, align: 8 },
                 type_name: "app::k".to_owned(),
                 refused_captures: None,
+                launch: None,
                 place: None,
             };
             let mut program = Program::of_module(module, vec![kernel], &*target, &image_target, &options);

@@ -4,6 +4,7 @@
 //! keeps what later steps need of them. The first steps are for all kernels at once, then each kernel becomes a program of its own
 //! ([`Program::reduce_to`]). Invariant: between two steps the module is well formed.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use oxisycl_image::{
@@ -75,10 +76,15 @@ impl<'c, 'a> Program<'c, 'a> {
         let module = Module::empty(context, "program");
         module.set_target(target.machine().triple(), &layout);
         let mut found: Vec<kernels::Kernel> = Vec::new();
+        // In how many modules a function is.
+        let mut names: HashMap<String, u32> = HashMap::new();
         for path in &request.modules {
             let bitcode = read(path)?;
             let mut launches = false;
-            library.add_crate(context, path, bitcode.clone(), |symbol| launches |= kernels::is_description(symbol))?;
+            library.add_crate(context, path, bitcode.clone(), |symbol| {
+                launches |= kernels::is_description(symbol);
+                *names.entry(symbol.to_owned()).or_default() += 1;
+            })?;
             if !launches {
                 continue;
             }
@@ -94,8 +100,19 @@ impl<'c, 'a> Program<'c, 'a> {
             found.extend(new);
         }
         library.set_archives(toolchain.standard_library()?);
+        for kernel in &mut found {
+            kernel.launch.take_if(|launch| launch.functions.iter().any(|function| names.get(function) != Some(&1)));
+        }
         found.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-        found.dedup();
+        found.dedup_by(|later, kernel| {
+            let is_same = later.symbol == kernel.symbol;
+            let place = |kernel: &kernels::Kernel| kernel.launch.as_ref().map(|launch| launch.location.clone());
+            // Launched by several crates.
+            if is_same && place(later) != place(kernel) {
+                kernel.launch = None;
+            }
+            is_same
+        });
         let program = Self {
             module,
             kernels: found,
@@ -341,6 +358,7 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntr
         form: kernel.form,
         parameters: kernel.parameters,
         type_name: kernel.type_name,
+        launch: kernel.launch.map(|launch| launch.location),
         location: kernel.place.unwrap_or(SourceLocation { file: String::new(), line: 1, column: 1 }),
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         may_panic: findings.may_panic,

@@ -160,12 +160,27 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let size = section.size()?;
     let align = section.size()?;
     let location = read_location(section)?;
+    let launch = match sites::choice(section, 1)? {
+        0 => None,
+        _ => Some(read_location(section)?),
+    };
     let symbol = section.text()?;
     let type_name = section.text()?;
     let n_requirements = section.count(MIN_TEXT_SIZE)?;
     let requirements = (0..n_requirements).map(|_| section.text()).collect::<Result<_, _>>()?;
     let parameters = ParameterLayout { size, align };
-    Ok(KernelEntry { symbol, type_id, form, parameters, type_name, location, requirements, may_panic, may_print })
+    Ok(KernelEntry {
+        symbol,
+        type_id,
+        form,
+        parameters,
+        type_name,
+        location,
+        launch,
+        requirements,
+        may_panic,
+        may_print,
+    })
 }
 
 fn read_unsupported(mut section: Reader<'_>) -> Result<Vec<UnsupportedKernel>, ImageError> {

@@ -90,6 +90,10 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
         section.location(&kernel.location)?;
+        section.u32(u32::from(kernel.launch.is_some()));
+        if let Some(launch) = &kernel.launch {
+            section.location(launch)?;
+        }
         section.text("symbol", &kernel.symbol)?;
         section.text("type name", &kernel.type_name)?;
         section.length("requirements", kernel.requirements.len())?;

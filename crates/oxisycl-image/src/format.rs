@@ -9,7 +9,9 @@
 //! target, build options   UTF-8 bytes
 //! kernels                 count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   may panic u8   may print u8   size u64   alignment u64
-//!                         line u32   column u32   file text   symbol text   type name text   requirements count u32, texts
+//!                         line u32   column u32   file text
+//!                         has launch u32   if it is 1: line u32   column u32   file text
+//!                         symbol text   type name text   requirements count u32, texts
 //! unsupported kernels     count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   zero u16   type name text   reason text
 //! panic sites             count u32, entries:
@@ -38,7 +40,7 @@ const CHECKSUM_SIZE: usize = 8;
 pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
 pub(crate) const SECTION_ALIGN: usize = 8;
 /// The size of a kernel entry whose texts are empty.
-pub(crate) const MIN_KERNEL_SIZE: usize = 60;
+pub(crate) const MIN_KERNEL_SIZE: usize = 64;
 pub(crate) const MIN_UNSUPPORTED_SIZE: usize = 28;
 pub(crate) const MIN_SITE_SIZE: usize = 8;
 pub(crate) const MIN_PIECE_SIZE: usize = 8;

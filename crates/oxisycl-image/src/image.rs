@@ -34,8 +34,10 @@ pub struct KernelEntry {
     pub parameters: ParameterLayout,
     /// The compiler's name of the kernel's type, to be compared with the host's and for messages.
     pub type_name: String,
-    /// Where the user launched it; without a file if the compiler does not know, as the device compiler today.
+    /// Where its code is in the user's source, for messages; without a file if that is not known.
     pub location: SourceLocation,
+    /// Where the user launches it, to be compared with the host's, if that is one place and known.
+    pub launch: Option<SourceLocation>,
     /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
     pub requirements: Vec<String>,
     /// Whether it can write a panic record.
@@ -140,6 +142,7 @@ mod tests {
             parameters: ParameterLayout { size: 8, align: 8 },
             type_name: "app::Kernel".to_owned(),
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
+            launch: None,
             requirements: Vec::new(),
             may_panic: false,
             may_print: false,

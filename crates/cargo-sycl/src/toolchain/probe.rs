@@ -138,6 +138,7 @@ mod tests {
             parameters: ParameterLayout { size: 24, align: 8 },
             type_name: "Plain".to_owned(),
             location: SourceLocation { file: String::new(), line: 1, column: 1 },
+            launch: None,
             requirements: Vec::new(),
             may_panic: false,
             may_print: false,

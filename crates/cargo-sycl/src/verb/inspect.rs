@@ -134,6 +134,9 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
         if !kernel.location.file.is_empty() {
             text += &format!("    {}:{}\n", kernel.location.file, kernel.location.line);
         }
+        if let Some(launch) = &kernel.launch {
+            text += &format!("    launched at {launch}\n");
+        }
         if let ImageTarget::Ptx { sm } = target {
             let usage = ptxas.map_or_else(
                 || "unknown: ptxas not found".to_owned(),
@@ -215,6 +218,7 @@ mod tests {
                 parameters: ParameterLayout { size: 16, align: 8 },
                 type_name: "app::main::{{closure}}".to_owned(),
                 location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
+                launch: None,
                 requirements: vec!["fp64".to_owned()],
                 may_panic: false,
                 may_print: false,

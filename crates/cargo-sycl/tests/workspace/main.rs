@@ -28,6 +28,8 @@ fn a_debug_build_and_what_follows_it() {
     assert!(app.starts_with("sm_70: 3 kernels"), "{app}");
     assert!(app.contains(KERNEL) && app.contains("lent::halved") && !app.contains("cannot run"), "{app}");
     assert!(project.inspect("target/sycl/debug/app").contains("app::main"));
+    // Also a kernel that is made by a generic function of another crate has the place of its launch.
+    assert!(app.contains("    launched at kernels/src/lib.rs:15:16\n"), "{app}");
     assert!(project.inspect("target/sycl/debug/examples/cube").contains("cube::main"));
     assert!(project.inspect("target/sycl/debug/libshared.so").contains("shared::shared_value"));
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));

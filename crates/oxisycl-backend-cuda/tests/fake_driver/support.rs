@@ -38,6 +38,7 @@ pub(crate) fn image() -> DeviceImage {
         parameters: ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
         type_name: format!("test::{symbol}"),
         location: location(1),
+        launch: None,
         requirements: Vec::new(),
         may_panic,
         may_print: symbol == "printing",

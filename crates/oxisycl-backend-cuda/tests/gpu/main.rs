@@ -45,6 +45,7 @@ fn image() -> DeviceImage {
         parameters: ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
         type_name: format!("test::{symbol}"),
         location: location.clone(),
+        launch: None,
         requirements: Vec::new(),
         may_panic,
         may_print: false,

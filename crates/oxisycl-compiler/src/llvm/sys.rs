@@ -117,6 +117,7 @@ functions! {
     LLVMSetPersonalityFn(*mut Value, *mut Value);
     LLVMHasPersonalityFn(*mut Value) -> Bool;
     LLVMGetParam(*mut Value, c_uint) -> *mut Value;
+    LLVMGetParamParent(*mut Value) -> *mut Value;
 
     LLVMGetSubprogram(*mut Value) -> *mut c_void;
     LLVMMetadataAsValue(*mut Context, *mut c_void) -> *mut Value;

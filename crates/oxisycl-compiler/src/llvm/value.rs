@@ -299,6 +299,16 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// The function that has this parameter.
+    pub(crate) fn parent(self) -> Self {
+        Self::new(unsafe { (ll().LLVMGetParamParent)(self.0) })
+    }
+
+    /// How many parameters a function has.
+    pub(crate) fn parameter_count(self) -> u32 {
+        unsafe { (ll().LLVMCountParams)(self.0) }
+    }
+
     pub(crate) fn parameter(self, index: u32) -> Self {
         Self::new(unsafe { (ll().LLVMGetParam)(self.0, index) })
     }

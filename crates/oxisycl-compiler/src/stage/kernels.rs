@@ -12,6 +12,10 @@ use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeK
 use crate::stage::{captures, place};
 use crate::symbols::path;
 
+mod launch;
+
+pub(crate) use launch::Launch;
+
 /// A kernel as the program describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kernel {
@@ -23,6 +27,8 @@ pub(crate) struct Kernel {
     pub(crate) form: Form,
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
+    /// Where it is launched, if that is one place and known.
+    pub(crate) launch: Option<Launch>,
     /// Why it may not leave the host, by what it captures.
     pub(crate) refused_captures: Option<String>,
     /// Where its code is in the user's source: for a closure, where it is written.
@@ -57,6 +63,12 @@ const METHODS: [&str; 5] = ["type_id", "entry", "layout", "type_name", "dimensio
 /// The symbols of the methods of one vtable.
 type Methods = [String; METHODS.len()];
 
+/// A vtable.
+struct Table<'c> {
+    global: Value<'c>,
+    methods: Methods,
+}
+
 /// Whether a function with this symbol describes a kernel.
 pub(crate) fn is_description(symbol: &str) -> bool {
     symbol.contains("DescribeKernel") && path(symbol).contains(TRAIT_METHOD)
@@ -71,8 +83,9 @@ pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>
     }
     let evaluated = evaluation_copy(context, bitcode, &vtables)?;
     let mut kernels = Vec::new();
-    for methods in vtables {
+    for Table { global, methods } in vtables {
         let mut kernel = describe(&evaluated, &methods)?;
+        kernel.launch = launch::of(global);
         let entry = returned(module, &methods[ENTRY])?;
         if entry.kind() != ValueKind::Function {
             return Err(unreadable(&methods[ENTRY]));
@@ -103,7 +116,7 @@ fn unreadable(method: &str) -> CompileError {
     ))
 }
 
-fn vtables(module: &Module<'_>) -> Result<Vec<Methods>, CompileError> {
+fn vtables<'c>(module: &Module<'c>) -> Result<Vec<Table<'c>>, CompileError> {
     let mut vtables = Vec::new();
     for global in module.globals() {
         let Some(table) = global.initializer().filter(|value| value.kind() == ValueKind::Aggregate) else { continue };
@@ -121,20 +134,25 @@ fn vtables(module: &Module<'_>) -> Result<Vec<Methods>, CompileError> {
                  compiler do not fit together"
             )));
         }
-        vtables.push(std::array::from_fn(|index| functions[index].name().to_owned()));
+        let methods = std::array::from_fn(|index| functions[index].name().to_owned());
+        vtables.push(Table { global, methods });
     }
     Ok(vtables)
 }
 
 /// A copy of the module in which the describing functions return constants.
-fn evaluation_copy<'c>(context: &'c Context, bitcode: &[u8], vtables: &[Methods]) -> Result<Module<'c>, CompileError> {
+fn evaluation_copy<'c>(
+    context: &'c Context,
+    bitcode: &[u8],
+    vtables: &[Table<'_>],
+) -> Result<Module<'c>, CompileError> {
     let module = Module::from_bitcode(context, bitcode, "descriptions", false)?;
     module.strip_debug_info();
     link_where_used(&module);
     let is_wanted = |name: &str| {
         vtables
             .iter()
-            .flat_map(|methods| methods.iter().enumerate())
+            .flat_map(|table| table.methods.iter().enumerate())
             .any(|(index, method)| index != ENTRY && method == name)
     };
     for function in module.functions() {
@@ -182,6 +200,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         form,
         parameters,
         type_name: type_name.to_owned(),
+        launch: None,
         refused_captures: None,
         place: None,
     })

@@ -213,11 +213,21 @@ pub(super) fn globals_in<'c>(value: Value<'c>, visit: &mut dyn FnMut(Value<'c>))
     }
 }
 
+/// `LLVMAtomicOrderingNotAtomic`
+const NOT_ATOMIC: i32 = 0;
+
 fn note_requirements(instruction: Value<'_>, requirements: &mut BTreeSet<&'static str>) {
-    let is_atomic = instruction.is(Opcode::ATOMIC_RMW) || instruction.is(Opcode::ATOMIC_CMP_XCHG);
+    let is_access = instruction.is(Opcode::LOAD) || instruction.is(Opcode::STORE);
+    let is_change = instruction.is(Opcode::ATOMIC_RMW) || instruction.is(Opcode::ATOMIC_CMP_XCHG);
+    let is_atomic = is_change || (is_access && instruction.ordering() != NOT_ATOMIC);
     for value in instruction.operands().into_iter().chain([instruction]) {
         match value.value_type().kind() {
-            TypeKind::Double => _ = requirements.insert("fp64"),
+            TypeKind::Double => {
+                requirements.insert("fp64");
+                if is_atomic {
+                    requirements.insert("atomic64");
+                }
+            }
             TypeKind::Half => _ = requirements.insert("fp16"),
             TypeKind::Integer(64) if is_atomic => _ = requirements.insert("atomic64"),
             _ => {}

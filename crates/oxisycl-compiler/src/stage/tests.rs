@@ -302,6 +302,41 @@ fn what_a_device_cannot_run_is_named_with_the_way_to_it() {
 }
 
 #[test]
+fn each_kernel_needs_the_aspects_of_what_it_reaches() {
+    let context = context();
+    let text = "
+        define void @halves(ptr %p) { %a = load half, ptr %p %b = fadd half %a, %a store half %b, ptr %p ret void }
+        define void @doubles(ptr %p) { call void @in_a_helper(ptr %p) ret void }
+        define internal void @in_a_helper(ptr %p) { %a = load double, ptr %p %b = fptrunc double %a to half store half %b, ptr %p ret void }
+        define void @reads(ptr %p, ptr %q) { %a = load atomic i64, ptr %p acquire, align 8 store i64 %a, ptr %q ret void }
+        define void @writes(ptr %p) { store atomic i64 1, ptr %p release, align 8 ret void }
+        define void @exchanges(ptr %p) { %a = cmpxchg ptr %p, i64 0, i64 1 monotonic monotonic ret void }
+        define void @adds(ptr %p) { %a = atomicrmw fadd ptr %p, double 1.0 monotonic ret void }
+        define void @plain(ptr %p) {
+            %a = atomicrmw add ptr %p, i32 1 monotonic
+            %b = load i64, ptr %p
+            %c = load atomic i32, ptr %p monotonic, align 4
+            %d = uitofp i64 %b to float
+            store float %d, ptr %p
+            ret void
+        }";
+    let module = module(&context, text);
+    let needs = |name: &str| {
+        let function = module.function(name).expect("a function");
+        let findings = legality::examine(function, name, &legality::Calls::default(), &|_| false);
+        assert_eq!(findings.unsupported, None, "{name}");
+        findings.requirements.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(needs("halves"), ["fp16"]);
+    assert_eq!(needs("doubles"), ["fp16", "fp64"]);
+    for name in ["reads", "writes", "exchanges"] {
+        assert_eq!(needs(name), ["atomic64"], "{name}");
+    }
+    assert_eq!(needs("adds"), ["atomic64", "fp64"]);
+    assert_eq!(needs("plain"), [""; 0]);
+}
+
+#[test]
 fn values_behind_references_are_recorded_by_their_own_type() {
     let context = context();
     let text = "

@@ -74,7 +74,7 @@ fn read_count(section: &mut Reader<'_>) -> Result<Option<FormatCount>, ImageErro
 }
 
 /// A number in 32 bits that is at most that.
-fn choice(section: &mut Reader<'_>, largest: u32) -> Result<u32, ImageError> {
+pub(super) fn choice(section: &mut Reader<'_>, largest: u32) -> Result<u32, ImageError> {
     let (part, offset) = (section.part, section.offset);
     let found = section.u32()?;
     if found > largest {

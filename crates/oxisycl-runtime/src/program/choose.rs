@@ -6,10 +6,11 @@
 //! an aspect that the device lacks is passed over for the next. If images of several link units are equally good and differ, nobody
 //! can know which is meant, and that is an error.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::Device;
-use oxisycl_image::{ImageError, ImageTarget, KernelEntry, ParameterLayout};
+use oxisycl_image::{ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
 use oxisycl_types::{Aspect, ErrorCode};
 
 use super::KernelKey;
@@ -33,6 +34,8 @@ pub(super) struct Query<'a> {
 pub(super) struct HostSide<'a> {
     pub(super) layout: ParameterLayout,
     pub(super) type_name: &'a str,
+    /// Where it is launched, if that is in the link unit that holds the kernel's native code.
+    pub(super) location: Option<&'static Location<'static>>,
 }
 
 /// The kernel at a position of an image.
@@ -131,6 +134,18 @@ fn mismatch(candidate: &Candidate, query: &Query<'_>) -> Option<Error> {
             ),
         ));
     }
+    if let (Some(location), Some(launch)) = (host.location, &kernel.launch)
+        && !is_same_place(launch, location)
+    {
+        return Some(Error::new(
+            ErrorCode::KernelNotSupported,
+            format!(
+                "kernel \"{name}\": it is launched at {} in the image, but at {location} in the program (image target: {}); one of \
+                 the two was not built anew, or a macro has made different code for them",
+                launch, image.target
+            ),
+        ));
+    }
     (kernel.type_name != host.type_name).then(|| {
         Error::new(
             ErrorCode::KernelNotSupported,
@@ -141,6 +156,10 @@ fn mismatch(candidate: &Candidate, query: &Query<'_>) -> Option<Error> {
             ),
         )
     })
+}
+
+fn is_same_place(image: &SourceLocation, program: &Location<'_>) -> bool {
+    (image.file.as_str(), image.line, image.column) == (program.file(), program.line(), program.column())
 }
 
 fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {

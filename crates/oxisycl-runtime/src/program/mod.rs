@@ -10,6 +10,7 @@
 //! Does not know how images are made, and does not launch anything.
 
 use std::any::TypeId;
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
@@ -180,11 +181,20 @@ impl Programs {
     ) -> Result<Arc<dyn LoadedKernel>> {
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
+        let unit = link_unit::of(descriptor.host_entry as *const ());
+        // A library whose kernel another one launches does not know the place.
+        let is_own = |location: &&'static Location<'static>| {
+            unit.is_some() && link_unit::of((&raw const **location).cast()) == unit
+        };
         let query = Query {
             name: descriptor.display_name(),
             key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
-            host: Some(HostSide { layout: descriptor.parameters, type_name: descriptor.type_name }),
-            unit: link_unit::of(descriptor.host_entry as *const ()),
+            host: Some(HostSide {
+                layout: descriptor.parameters,
+                type_name: descriptor.type_name,
+                location: Some(descriptor.location).filter(is_own),
+            }),
+            unit,
         };
         let Choice { image, kernel } = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
         let entry = &image.image.kernels[kernel];

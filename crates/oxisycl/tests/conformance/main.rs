@@ -49,6 +49,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
     ("kernel", kernel::errors::TESTS),
+    ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),

@@ -50,13 +50,20 @@ pub mod accessor {
     pub struct Accessor<T>(pub *mut T, pub usize);
 }
 
+use std::panic::Location;
+
 use kernel::{DescribeKernel, RangeForm};
 
 #[inline(never)]
+#[track_caller]
 pub fn launch<const D: usize, K: Fn(usize) + Copy>(_kernel: K) {
     let form = RangeForm::<K, D>(std::marker::PhantomData);
-    let object: &dyn DescribeKernel = &form;
-    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.dimensions()));
+    describe(&form, Location::caller());
+}
+
+#[inline(never)]
+fn describe(object: &dyn DescribeKernel, place: &'static Location<'static>) {
+    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.dimensions(), place));
 }
 
 #[derive(Clone, Copy)]
@@ -108,4 +115,41 @@ pub fn item() {
 
 pub fn nothing() {
     launch::<3, _>(|_| {});
+}
+
+// For the tests of places; the lines are counted there from this one.
+#[track_caller]
+pub fn passed_on<K: Fn(usize) + Copy>(kernel: K) {
+    launch::<1, _>(kernel);
+}
+
+pub fn once() {
+    passed_on(|_| {});
+}
+
+pub fn in_a_loop() {
+    for _ in 0..3 {
+        passed_on(|_| {});
+    }
+}
+
+pub fn twice() {
+    let kernel = |_| {};
+    passed_on(kernel);
+    passed_on(kernel);
+}
+
+pub fn through_a_pointer() {
+    fn pointer<K: Fn(usize) + Copy>(_: K) -> fn(K) {
+        passed_on::<K>
+    }
+    let kernel = |_| {};
+    std::hint::black_box(pointer(kernel))(kernel);
+}
+
+pub fn with_a_place_of_the_users(place: &'static Location<'static>) {
+    fn given<K: Fn(usize) + Copy>(_kernel: K, place: &'static Location<'static>) {
+        describe(&RangeForm::<K, 1>(std::marker::PhantomData), place);
+    }
+    given(|_| {}, std::hint::black_box(place));
 }

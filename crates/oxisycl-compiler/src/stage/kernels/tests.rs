@@ -52,7 +52,7 @@ fn kernels(mangling: &str) -> Vec<Kernel> {
 fn kernels_are_described_as_the_program_describes_them() {
     for mangling in ["legacy", "v0"] {
         let kernels = kernels(mangling);
-        assert_eq!(kernels.len(), 13, "{mangling}: {kernels:#?}");
+        assert_eq!(kernels.len(), 18, "{mangling}: {kernels:#?}");
         let named = |name: &str| {
             let mut found =
                 kernels.iter().filter(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
@@ -99,4 +99,33 @@ fn without_debug_information_no_kernel_leaves_the_host() {
     module.strip_debug_info();
     let kernels = find(&context, &bytes, &module).expect("kernels");
     assert!(kernels.iter().all(|kernel| kernel.refused_captures.is_some()));
+}
+
+#[test]
+fn the_place_of_a_launch_is_known_if_it_is_one() {
+    let source = include_str!("launches.rs");
+    let line = |start: &str, after: u32| {
+        let before = source.find(start).expect("it is in the source");
+        source[..before].lines().count() as u32 + after
+    };
+    for mangling in ["legacy", "v0"] {
+        let kernels = kernels(mangling);
+        let place = |name: &str| {
+            let kernel =
+                kernels.iter().find(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
+            let place = kernel.expect("a kernel of that name").launch.as_ref()?;
+            assert!(place.location.file.ends_with("launches.rs"));
+            Some((place.location.line, place.location.column))
+        };
+        assert_eq!(place("nothing"), Some((line("pub fn nothing", 2), 5)), "{mangling}");
+        assert_eq!(place("once"), Some((line("pub fn once", 2), 5)), "{mangling}");
+        assert_eq!(place("in_a_loop"), Some((line("pub fn in_a_loop", 3), 9)), "{mangling}");
+        assert_eq!(place("twice"), None, "{mangling}");
+        assert_eq!(place("with_a_place_of_the_users"), None, "{mangling}");
+        // The pointer's own code passes the place of the function, and so does the host's.
+        assert_ne!(place("through_a_pointer"), Some((line("pub fn through_a_pointer", 6), 5)), "{mangling}");
+        let functions = &kernels.iter().find(|kernel| kernel.type_name.contains("::once::")).expect("once").launch;
+        let functions: Vec<_> = functions.as_ref().expect("a place").functions.iter().map(|name| path(name)).collect();
+        assert!(functions.iter().any(|name| name.contains("passed_on")), "{functions:?}");
+    }
 }

@@ -11,7 +11,7 @@ mod template;
 
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
-use crate::llvm::{Attribute, Builder, Linkage, Module, Type, Value};
+use crate::llvm::{Attribute, Builder, Linkage, Module, Type, Value, ValueKind};
 use crate::symbols::plain_path;
 use arguments::{Recorded, plain};
 
@@ -151,18 +151,14 @@ pub(crate) fn lower<'c>(
 ) {
     let context = module.context();
     let number = Type::int(context, 32);
-    let mut calls = Vec::new();
-    for function in module.functions() {
-        let Some(path) = function.name().strip_prefix(PREFIX) else { continue };
-        calls.extend(
-            function.users().into_iter().filter(|user| user.callee() == Some(function)).map(|call| (path, call)),
-        );
-    }
     // In the order of the code, not of the list of uses.
     let mut ordered = Vec::new();
     for function in module.functions() {
         for instruction in function.instructions() {
-            ordered.extend(calls.iter().find(|(_, call)| *call == instruction).copied());
+            let callee = instruction.callee().filter(|callee| callee.kind() == ValueKind::Function);
+            if let Some(path) = callee.and_then(|callee| callee.name().strip_prefix(PREFIX)) {
+                ordered.push((path, instruction));
+            }
         }
     }
     for (path, call) in ordered {
@@ -312,7 +308,12 @@ fn constant_text(start: Value<'_>, length: Value<'_>) -> Option<String> {
 
 /// The last argument of a function with `#[track_caller]`.
 fn location(call: Value<'_>) -> Option<SourceLocation> {
-    let record = call.arguments().last()?.initializer()?;
+    location_of(*call.arguments().last()?)
+}
+
+/// The place in a constant `core::panic::Location`.
+pub(crate) fn location_of(constant: Value<'_>) -> Option<SourceLocation> {
+    let record = constant.initializer()?;
     let name = record.element(0)?.initializer()?.data()?;
     let rest = record.element(1)?.data()?;
     let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));

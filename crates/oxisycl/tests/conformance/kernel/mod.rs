@@ -2,5 +2,6 @@
 
 pub(crate) mod captures;
 pub(crate) mod errors;
+pub(crate) mod panics;
 pub(crate) mod prints;
 pub(crate) mod ranges;
