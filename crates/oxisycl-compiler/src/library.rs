@@ -23,6 +23,8 @@ pub(crate) struct Library<'p> {
     provider: Option<&'p mut Provider<'p>>,
     /// Not yet opened.
     archives: Vec<PathBuf>,
+    /// How often each symbol was searched for.
+    searches: BTreeMap<String, usize>,
 }
 
 struct Stored {
@@ -110,6 +112,13 @@ impl<'p> Library<'p> {
             }
         }
         Ok(self.index.get(symbol).copied())
+    }
+
+    /// Counts a search for a symbol that was found. Returns how often it was searched for.
+    pub(crate) fn count_search(&mut self, symbol: &str) -> usize {
+        let count = self.searches.entry(symbol.to_owned()).or_default();
+        *count += 1;
+        *count
     }
 
     /// The module, with every definition linked only where it is used.

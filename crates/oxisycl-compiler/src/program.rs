@@ -16,7 +16,7 @@ use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{
-    builtins, conditions, features, float, functions, kernels, legality, native, panics, resolve, sanitize,
+    builtins, conditions, features, float, functions, kernels, layout, legality, native, panics, resolve, sanitize,
     wide_integers, x86,
 };
 use crate::target::Target;
@@ -247,6 +247,7 @@ impl<'c, 'a> Program<'c, 'a> {
             sanitize::inline_everything(&self.module, &self.functions);
         }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
+        sanitize::inline_cold(&self.module);
         // Inner conditions first: what encloses them becomes simple by that.
         for _ in 0..MAX_NESTED_CONDITIONS {
             if !conditions::follow_branches(&self.module) {
@@ -315,6 +316,7 @@ impl<'c, 'a> Program<'c, 'a> {
         builtins::lower_launch(&self.module, &kernels.functions, || self.target.launch_slot(&self.module));
         self.target.legalize(&self.module);
         self.clean()?;
+        layout::move_endings_back(&self.module);
         self.module.verify("lowering")?;
         self.dump("3-lowered")
     }

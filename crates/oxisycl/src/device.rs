@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{AffinityDomain, DeviceInfo, MemoryId, Partition, PartitionProperty};
 use oxisycl_image::ImageTarget;
+use oxisycl_runtime::program::programs;
 use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
 use crate::selector::{default_selector, select_from};
@@ -110,6 +111,16 @@ impl Device {
     /// Errors: what a launch of the first kernel that it cannot run would fail with.
     pub fn check_compatible<'a>(&self, kernels: impl IntoIterator<Item = &'a KernelId>) -> Result {
         kernels.into_iter().try_for_each(|kernel| kernel.check(self))
+    }
+
+    /// Makes all kernels of the program ready that the device can run, and tells how many there are: none for a device that runs the
+    /// program's own code. Else the first launch of each kernel does that, which takes long where a driver compiles, and waits for
+    /// running kernels where a driver loads code only then. What an executable `kernel_bundle` is for (SYCL 2020 section 4.11).
+    ///
+    /// Errors: the first of those of kernels that could not be loaded, with the code `Build` if the driver refuses an image. All others
+    /// are ready then.
+    pub fn load_kernels(&self) -> Result<usize> {
+        programs().load_all(self.backend_device())
     }
 
     /// Whether it is a CPU.

@@ -244,6 +244,7 @@ fn kernels_have_an_identity_of_their_own() {
     let all = KernelId::all().unwrap();
     assert_eq!(all, [KernelId::of_range(&one), KernelId::of_range(&other)]);
     assert!(device().is_compatible(&all) && !device().is_compatible(&named));
+    assert_eq!(device().load_kernels().unwrap(), 2);
 }
 
 /// A library with a bundle of images, loaded with `dlopen`.

@@ -153,6 +153,7 @@ functions! {
     LLVMGetNextBasicBlock(*mut BasicBlock) -> *mut BasicBlock;
     LLVMGetFirstInstruction(*mut BasicBlock) -> *mut Value;
     LLVMGetNextInstruction(*mut Value) -> *mut Value;
+    LLVMMoveBasicBlockAfter(*mut BasicBlock, *mut BasicBlock);
     LLVMGetBasicBlockTerminator(*mut BasicBlock) -> *mut Value;
     LLVMGetNumSuccessors(*mut Value) -> c_uint;
     LLVMGetSuccessor(*mut Value, c_uint) -> *mut BasicBlock;

@@ -482,6 +482,12 @@ impl<'c> Block<'c> {
         Self(unsafe { (ll().LLVMAppendBasicBlockInContext)(context.raw(), function.raw(), c"".as_ptr()) }, PhantomData)
     }
 
+    /// Changes the block's place in its function, which is that of `other`, too.
+    pub(crate) fn move_after(self, other: Self) {
+        // SAFETY: live blocks of one function.
+        unsafe { (ll().LLVMMoveBasicBlockAfter)(self.0, other.0) };
+    }
+
     /// The instruction that ends the block; every block of valid code has one.
     pub(crate) fn end(self) -> Value<'c> {
         // SAFETY: a live block.

@@ -12,6 +12,7 @@ pub(crate) mod functions;
 #[cfg(test)]
 mod host_tests;
 pub(crate) mod kernels;
+pub(crate) mod layout;
 pub(crate) mod legality;
 pub(crate) mod native;
 pub(crate) mod panics;

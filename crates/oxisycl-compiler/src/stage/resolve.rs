@@ -16,6 +16,9 @@ pub(crate) enum Scope {
     Everything,
 }
 
+/// A symbol can be missing again after its definition was found to be unused and removed, but not often.
+const MOST_SEARCHES: usize = 50;
+
 /// Links one round of modules that define something missing. Returns whether there were any.
 pub(crate) fn link_missing(
     module: &Module<'_>,
@@ -33,7 +36,11 @@ pub(crate) fn link_missing(
             continue;
         }
         if scope == Scope::Everything || !formats(name) {
-            needed.extend(library.find(module.context(), name)?);
+            let found = library.find(module.context(), name)?;
+            if found.is_some() && library.count_search(name) > MOST_SEARCHES {
+                return Err(CompileError::Kernel(format!("{name} is missing still after its module was linked")));
+            }
+            needed.extend(found);
         }
     }
     let layout = target.data_layout();

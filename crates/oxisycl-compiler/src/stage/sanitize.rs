@@ -77,6 +77,21 @@ pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_
     }
 }
 
+/// Has functions that are seldom called, and were found to be small once they were simplified, inlined by what optimises next.
+pub(crate) fn inline_cold(module: &Module<'_>) {
+    let always = Attribute::plain(module.context(), "alwaysinline", 0);
+    for function in module.functions() {
+        let has = |attribute| function.has_attribute(Attribute::FUNCTION, attribute);
+        if !function.is_declaration()
+            && has("cold")
+            && !has("noinline")
+            && function.instructions().len() <= LARGEST_INLINED_COLD
+        {
+            function.add_attribute(Attribute::FUNCTION, always);
+        }
+    }
+}
+
 fn make_small<'c>(context: &'c Context, function: Value<'c>) {
     for attribute in ["noinline", "minsize", "optsize"] {
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));

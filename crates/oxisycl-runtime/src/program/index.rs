@@ -84,6 +84,15 @@ impl Index {
         self.candidates.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// Every kernel in every link unit that has images of it.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (KernelKey, Option<LinkUnit>)> {
+        self.keys.iter().flat_map(|key| {
+            let mut units: Vec<_> = self.candidates(key).iter().map(|candidate| candidate.unit).collect();
+            units.dedup();
+            units.into_iter().map(|unit| (*key, unit))
+        })
+    }
+
     pub(super) fn images(&self) -> impl Iterator<Item = &Arc<Image>> {
         self.units.iter().flat_map(|unit| unit.images.iter().flatten())
     }

@@ -196,24 +196,56 @@ impl Programs {
             }),
             unit,
         };
-        let Choice { image, kernel } = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
-        let entry = &image.image.kernels[kernel];
-        let load = || self.load(device, &image);
-        let loaded = self.modules.kernel(device, &image, &entry.symbol, load).map_err(|error| {
-            let code = match &error {
-                BackendError::Driver { .. } | BackendError::Unsupported { .. } => ErrorCode::Build,
-                other => Error::from(other.clone()).code(),
-            };
-            let (name, device, target) = (query.name, &device.info().name, &image.image.target);
-            let message =
-                format!("kernel \"{name}\" on device \"{device}\": its image for {target} was not loaded: {error}");
-            Error::with_source(code, message, error)
-        })?;
+        let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
+        let loaded = self.load_choice(device, query.name, &choice)?;
+        let image = choice.image;
         if !self.launches.insert(generation, key, device, &loaded) && !self.registry.index().has(&image) {
             // It was unregistered meanwhile, maybe before there was anything to forget.
             self.modules.take_kernels(&image, false, &mut Vec::new());
         }
         Ok(loaded)
+    }
+
+    /// Loads every kernel on the device that it can run, so that no launch has to. Returns how many there are; none on devices that run
+    /// the program's own code.
+    ///
+    /// # Errors
+    /// The first of those that a launch would fail with because the driver refuses an image or memory is exhausted; all others are
+    /// loaded then.
+    pub fn load_all(&self, device: &Arc<dyn Device>) -> Result<usize> {
+        if device.image_targets().is_empty() {
+            return Ok(0);
+        }
+        let index = self.registry.index();
+        let mut n_loaded = 0;
+        let mut failure = None;
+        for (key, bundle) in index.keys() {
+            let query = Query { name: "", key, host: None, unit: bundle };
+            let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
+            let name = &choice.image.image.kernels[choice.kernel].type_name;
+            match self.load_choice(device, name, &choice) {
+                Ok(_) => n_loaded += 1,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(n_loaded), Err)
+    }
+
+    fn load_choice(&self, device: &Arc<dyn Device>, name: &str, choice: &Choice) -> Result<Arc<dyn LoadedKernel>> {
+        let Choice { image, kernel } = choice;
+        let symbol = &image.image.kernels[*kernel].symbol;
+        self.modules.kernel(device, image, symbol, || self.load(device, image)).map_err(|error| {
+            let code = match &error {
+                BackendError::Driver { .. } | BackendError::Unsupported { .. } => ErrorCode::Build,
+                other => Error::from(other.clone()).code(),
+            };
+            let (device, target) = (&device.info().name, &image.image.target);
+            let message =
+                format!("kernel \"{name}\" on device \"{device}\": its image for {target} was not loaded: {error}");
+            Error::with_source(code, message, error)
+        })
     }
 
     fn load(&self, device: &Arc<dyn Device>, image: &Image) -> Result<Arc<dyn Module>, BackendError> {

@@ -255,6 +255,10 @@ pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
     let (mut n_passed, mut n_failed, mut n_skipped) = (0, 0, 0);
     for kind in &kinds {
         let device = kind.name;
+        // Tests keep kernels running while they launch others for the first time.
+        for root in &kind.roots {
+            root.load_kernels().expect("a device takes its kernels");
+        }
         for (area, tests) in areas {
             for test in *tests {
                 let name = format!("{area}::{}", test.name);

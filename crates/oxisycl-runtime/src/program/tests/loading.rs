@@ -24,6 +24,33 @@ fn an_image_is_loaded_once_per_device() {
 }
 
 #[test]
+fn all_kernels_can_be_loaded_at_once_and_launches_load_nothing_then() {
+    let fixture = Fixture::new(RecordingConfig::new(2).with_images(&[ptx(80)]));
+    let second = image(ptx(80), vec![entry_of::<Second>("second")]);
+    let _old = fixture.register(&[first_image(90)]);
+    let _bundle = fixture.register(&[first_image(80), first_image(70), second]);
+    assert_eq!(fixture.programs.load_all(&fixture.devices[0]).unwrap(), 2);
+    assert_eq!(fixture.loads(), ["sm_80", "sm_80"], "the best image of each kernel");
+    for descriptor in [descriptor::<First>("a"), descriptor::<Second>("b")] {
+        fixture.kernel(&descriptor).unwrap();
+    }
+    assert_eq!(fixture.loads().len(), 2);
+}
+
+#[test]
+fn an_image_that_is_refused_keeps_no_other_from_being_loaded() {
+    let fixture = Fixture::gpu();
+    let second = image(ptx(80), vec![entry_of::<Second>("second")]);
+    let _bundle = fixture.register(&[first_image(80), second]);
+    let name = "CUDA_ERROR_INVALID_PTX".to_owned();
+    fixture.recorder.refuse_load(BackendError::Driver { call: "cuModuleLoadDataEx", code: 218, name });
+    let error = fixture.programs.load_all(&fixture.devices[0]).unwrap_err();
+    assert!(error.code() == ErrorCode::Build && error.to_string().contains("First"), "{error}");
+    fixture.kernel(&descriptor::<Second>("b")).unwrap();
+    assert_eq!(fixture.loads().len(), 2);
+}
+
+#[test]
 fn nothing_is_loaded_before_the_first_launch() {
     let fixture = Fixture::gpu();
     let _bundle = fixture.register(&[first_image(80)]);
