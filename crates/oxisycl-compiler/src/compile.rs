@@ -30,6 +30,8 @@ pub struct Options {
     pub float: FloatPolicy,
     /// A folder for LLVM assembly after each stage.
     pub dump: Option<PathBuf>,
+    /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
+    pub fault: Option<String>,
 }
 
 /// What to compile.
@@ -91,8 +93,13 @@ pub fn compile_with<'p>(
         }
     }
     let known = program.kernels().to_vec();
+    let options = &request.options;
     let is_separate = isolation.is_separate();
     let results = isolation.run(wanted.len(), &mut |job| {
+        if options.fault.as_ref().is_some_and(|fault| known[wanted[job]].type_name.contains(fault)) {
+            eprintln!("LLVM ERROR: a test asked for this");
+            std::process::abort();
+        }
         let mut copy = (!is_separate).then(|| program.copy());
         let image = generate(copy.as_mut().unwrap_or(&mut program), wanted[job], &mut library, toolchain)?;
         encode(&image).map_err(|error| CompileError::Kernel(error.to_string()))

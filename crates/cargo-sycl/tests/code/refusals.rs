@@ -20,7 +20,8 @@ fn each_construct_that_no_gpu_runs_is_named_with_its_line_and_the_way_to_it() {
 /// The warnings, sorted: kernels of one name are in the order of their identities, which depends on where the package is.
 fn normalised(messages: &str) -> String {
     let lines = messages.lines().map(str::trim_end);
-    let is_progress = |line: &str| ["Compiling ", "Finished "].iter().any(|start| line.trim_start().starts_with(start));
+    let is_progress =
+        |line: &str| ["Blocking ", "Compiling ", "Finished "].iter().any(|start| line.trim_start().starts_with(start));
     let mut warnings: Vec<_> = lines.filter(|line| !line.is_empty() && !is_progress(line)).collect();
     warnings.sort_unstable();
     warnings.join("\n\n") + "\n"

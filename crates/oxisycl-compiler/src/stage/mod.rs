@@ -1,4 +1,4 @@
-//! The stages between bitcode and code generation, in the order in which they run. Each works on the program's module.
+//! The stages between bitcode and code generation. Each works on the program's module; `program` says in which order they run.
 
 pub(crate) mod atomics;
 pub(crate) mod bodies;

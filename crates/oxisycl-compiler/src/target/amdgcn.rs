@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl_image::ParameterLayout;
 
-use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
+use crate::llvm::{Attribute, Builder, Codegen, Machine, Module, Value};
 use crate::stage::kernels::Kernel;
 use crate::stage::{atomics, early_return, private_memory};
+use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::target::{Refused, Target};
 use crate::{CompileError, Toolchain};
 
@@ -22,8 +23,8 @@ const KERNEL_CONVENTION: u32 = 91;
 /// Address space of memory that a launch does not change, which holds the arguments.
 const CONSTANT: u32 = 4;
 const LOCAL: u32 = 3;
-/// The size of `oxisycl_types::DeviceLaunch`.
-const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
+const PASSING: Passing =
+    Passing { convention: KERNEL_CONVENTION, address_space: CONSTANT, attribute: "byref", marks: &[] };
 /// Most bytes of arguments that drivers are known to take.
 const MAX_PARAMETERS: usize = 4096;
 
@@ -68,45 +69,15 @@ impl Target for Amdgcn {
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
-        let context = module.context();
-        let entry = module
-            .function(&kernel.entry)
-            .ok_or_else(|| CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name)))?;
-        let (pointer, constant) = (Type::pointer(context, 0), Type::pointer(context, CONSTANT));
-        let has_arguments = kernel.parameters.size > 0;
-        let parameters = if has_arguments { vec![constant; 2] } else { vec![constant] };
-        let function = module.declare(&kernel.symbol, Type::function(Type::void(context), &parameters));
-        function.set_call_convention(KERNEL_CONVENTION);
+        let function = entry::add(module, kernel, &PASSING)?;
         // There is nothing behind the two arguments that only the libraries of ROCm would read.
-        function.add_attribute(Attribute::FUNCTION, Attribute::text(context, "amdgpu-implicitarg-num-bytes", "0"));
-        let by_reference = |index: u32, size: usize, align: usize| {
-            function.add_attribute(index, Attribute::typed(context, "byref", Type::bytes(context, size)));
-            function.add_attribute(index, Attribute::plain(context, "align", align as u64));
-            function.add_attribute(index, Attribute::plain(context, "noundef", 0));
-        };
-        by_reference(1, LAUNCH_SIZE, 8);
-        if has_arguments {
-            by_reference(2, kernel.parameters.size, kernel.parameters.align);
-        }
-        let builder = Builder::at_end(context, Block::append(context, function));
-        let launch = builder.cast_address(function.parameter(0), pointer);
-        // The address of nothing: aligned, not null, never used.
-        let nothing = Type::int(context, 64).constant(kernel.parameters.align as u64).int_to_pointer(pointer);
-        let arguments = if has_arguments { builder.cast_address(function.parameter(1), pointer) } else { nothing };
-        // The chunk belongs to native code; a reference is never null.
-        builder.call(entry, &[arguments, launch, launch]);
-        builder.ret_void();
+        let no_more = Attribute::text(module.context(), "amdgpu-implicitarg-num-bytes", "0");
+        function.add_attribute(Attribute::FUNCTION, no_more);
         Ok(function)
     }
 
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
-        let pointer = Type::pointer(module.context(), 0);
-        let slot = module.add_global("oxisycl_launch_slot", pointer, LOCAL);
-        // All work-items of a group write the same address, so that it does not matter whose store comes last.
-        slot.set_initializer(pointer.poison());
-        slot.set_linkage(crate::llvm::Linkage::INTERNAL);
-        slot.set_alignment(8);
-        slot
+        entry::add_launch_slot(module, LOCAL)
     }
 
     fn max_arguments(&self, align: usize) -> usize {

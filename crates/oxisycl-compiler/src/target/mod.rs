@@ -1,6 +1,7 @@
 //! What is particular to a target: its builtins, what a kernel looks like to its driver, and the last steps before code generation.
 
 mod amdgcn;
+mod entry;
 mod nvptx;
 mod spirv;
 

@@ -2,10 +2,11 @@
 
 use oxisycl_image::ParameterLayout;
 
-use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, Type, Value};
+use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
 use crate::stage::atomics::legalize_for_nvptx;
 use crate::stage::kernels::Kernel;
 use crate::target::Target;
+use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::{CompileError, Toolchain};
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -14,8 +15,9 @@ const OLDEST: u32 = 70;
 /// Calling convention `ptx_kernel`.
 const KERNEL_CONVENTION: u32 = 71;
 const SHARED: u32 = 3;
-/// The size of `oxisycl_types::DeviceLaunch`.
-const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
+/// Without the mark a parameter whose address escapes is copied to local memory.
+const PASSING: Passing =
+    Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &["nvvm.grid_constant"] };
 
 /// Most bytes of a kernel's parameters, and the most that versions of PTX before [`LARGE_PARAMETERS`] have room for.
 const MAX_PARAMETERS: usize = 32_764;
@@ -59,45 +61,11 @@ impl Target for Nvptx {
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
-        let context = module.context();
-        let entry = module
-            .function(&kernel.entry)
-            .ok_or_else(|| CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name)))?;
-        let pointer = Type::pointer(context, 0);
-        let has_arguments = kernel.parameters.size > 0;
-        let parameters = if has_arguments { vec![pointer; 2] } else { vec![pointer] };
-        let function = module.declare(&kernel.symbol, Type::function(Type::void(context), &parameters));
-        function.set_call_convention(KERNEL_CONVENTION);
-        let by_value = |index: u32, size: usize, align: usize| {
-            function.add_attribute(index, Attribute::typed(context, "byval", Type::bytes(context, size)));
-            function.add_attribute(index, Attribute::plain(context, "align", align as u64));
-            // Without it a parameter whose address escapes is copied to local memory.
-            function.add_attribute(index, Attribute::text(context, "nvvm.grid_constant", ""));
-            function.add_attribute(index, Attribute::plain(context, "noundef", 0));
-        };
-        by_value(1, LAUNCH_SIZE, 8);
-        if has_arguments {
-            by_value(2, kernel.parameters.size, kernel.parameters.align);
-        }
-        let builder = Builder::at_end(context, Block::append(context, function));
-        let launch = function.parameter(0);
-        // The address of nothing: aligned, not null, never used.
-        let nothing = Type::int(context, 64).constant(kernel.parameters.align as u64).int_to_pointer(pointer);
-        let arguments = if has_arguments { function.parameter(1) } else { nothing };
-        // The chunk belongs to native code; a reference is never null.
-        builder.call(entry, &[arguments, launch, launch]);
-        builder.ret_void();
-        Ok(function)
+        entry::add(module, kernel, &PASSING)
     }
 
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
-        let pointer = Type::pointer(module.context(), 0);
-        let slot = module.add_global("oxisycl_launch_slot", pointer, SHARED);
-        // All work-items of a group write the same address, so that it does not matter whose store comes last.
-        slot.set_initializer(pointer.poison());
-        slot.set_linkage(crate::llvm::Linkage::INTERNAL);
-        slot.set_alignment(8);
-        slot
+        entry::add_launch_slot(module, SHARED)
     }
 
     fn max_arguments(&self, align: usize) -> usize {
