@@ -1,6 +1,9 @@
 //! What a GPU does through OxiSYCL, beside the same work in CUDA C++ in the same run:
-//! `cargo sycl bench -p oxisycl --bench gpu -- --reference PROGRAM [--json FILE]`, where PROGRAM is `reference.cu` beside this file,
-//! built with `nvcc -O3`. Without a reference only our own figures are printed.
+//! `cargo sycl bench -p oxisycl --bench gpu -- --reference PROGRAM [--rounds N] [--json FILE]`, where PROGRAM is `reference.cu` beside this
+//! file, built with `nvcc -O3`. Without a reference only our own figures are printed.
+//!
+//! Both programs run in turn, 15 times if nothing else is asked for. A bar holds if the median of the rounds' ratios reaches it within
+//! the noise, which is the median of how much CUDA C++ differs from itself in neighbouring rounds.
 //!
 //! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code on
 //! accessors with the group size that the backend chooses. Results are checked before they are timed.
@@ -45,6 +48,7 @@ const CASES: &[(&str, &str, bool, f64)] = &[
 fn main() -> ExitCode {
     let mut reference = None;
     let mut json = None;
+    let mut n_rounds = 15;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -52,13 +56,21 @@ fn main() -> ExitCode {
             "--bench" => {}
             "--reference" => reference = arguments.next(),
             "--json" => json = arguments.next(),
+            "--rounds" => match arguments.next().and_then(|text| text.parse().ok()).filter(|n| *n > 0) {
+                Some(n) => n_rounds = n,
+                None => {
+                    eprintln!("gpu: --rounds needs a number above 0");
+                    return ExitCode::from(2);
+                }
+            },
             other => {
-                eprintln!("gpu: unexpected argument {other}; arguments: [--reference PROGRAM] [--json FILE]");
+                let usage = "[--reference PROGRAM] [--rounds N] [--json FILE]";
+                eprintln!("gpu: unexpected argument {other}; arguments: {usage}");
                 return ExitCode::from(2);
             }
         }
     }
-    match run(reference.as_deref(), json.as_deref()) {
+    match run(reference.as_deref(), n_rounds, json.as_deref()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -68,35 +80,60 @@ fn main() -> ExitCode {
     }
 }
 
+type Figures = BTreeMap<String, f64>;
+
 /// Whether every bar holds.
-fn run(reference: Option<&str>, json: Option<&str>) -> std::result::Result<bool, Box<dyn std::error::Error>> {
+fn run(
+    reference: Option<&str>,
+    n_rounds: usize,
+    json: Option<&str>,
+) -> std::result::Result<bool, Box<dyn std::error::Error>> {
     let devices: Vec<Device> = Device::all()?;
     let Some(device) = devices.iter().find(|device| device.backend() == BackendKind::Cuda) else {
         println!("no CUDA device: nothing is measured");
         return Ok(true);
     };
     println!("{}", device.name());
-    let theirs = reference.map(figures_of).transpose()?.unwrap_or_default();
-    let ours = measure(device)?;
+    let Some(reference) = reference else {
+        let figures = measure(device)?;
+        for &(name, unit, ..) in CASES {
+            println!("{name:26} {:9.3} {unit}", figures[name]);
+        }
+        return Ok(true);
+    };
+    // In turn, so that what changes while they run changes both.
+    let mut rounds: Vec<[Figures; 2]> = Vec::new();
+    for _ in 0..n_rounds {
+        let theirs = figures_of(reference)?;
+        let ours = measure(device)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        rounds.push([ours, theirs]);
+    }
     let mut all_hold = true;
     let mut lines = Vec::new();
+    println!(
+        "{n_rounds} rounds: medians, the ratio of each round's figures (least to greatest), CUDA C++ against itself"
+    );
     for &(name, unit, more_is_better, bar) in CASES {
-        let value = ours[name];
         // What the reference has no loop of its own for is compared with its bare launches.
-        let peer =
-            theirs.get(name).or_else(|| theirs.get("gpu.launch").filter(|_| unit == "us" && name != "gpu.latency"));
-        let Some(peer) = peer else {
-            println!("{name:26} {value:9.3} {unit}");
-            continue;
-        };
-        let ratio = value / peer;
-        let holds = if more_is_better { ratio >= bar } else { ratio <= bar };
+        let peer = if rounds[0][1].contains_key(name) { name } else { "gpu.launch" };
+        let [ours, theirs] = [(0, name), (1, peer)].map(|(side, name)| -> Vec<f64> {
+            rounds.iter().map(|round| round[side].get(name).copied().unwrap_or(f64::NAN)).collect()
+        });
+        let [least, ratio, greatest] = spread(ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs));
+        // How far apart two neighbouring rounds of the same program are, as a ratio above one.
+        let noise = spread(theirs.windows(2).map(|pair| (pair[1] / pair[0]).max(pair[0] / pair[1])))[1].max(1.0);
+        let holds = if more_is_better { ratio * noise >= bar } else { ratio / noise <= bar };
         all_hold &= holds;
         let sign = if more_is_better { ">=" } else { "<=" };
         let verdict = if holds { "holds" } else { "MISSED" };
-        println!("{name:26} {value:9.3} {unit:5} CUDA C++ {peer:9.3}  ratio {ratio:.3}  bar {sign} {bar}  {verdict}");
+        let [value, peer_value] = [ours, theirs].map(|values| spread(values.into_iter())[1]);
+        println!(
+            "{name:26} {value:9.3} {unit:5} CUDA C++ {peer_value:9.3}  ratio {ratio:.3} ({least:.3} to {greatest:.3})  \
+             A/A {noise:.3}  bar {sign} {bar}  {verdict}"
+        );
         lines.push(format!(
-            "{{\"name\": \"{name}\", \"unit\": \"{unit}\", \"ours\": {value}, \"peer\": {peer}, \"holds\": {holds}}}"
+            "{{\"name\": \"{name}\", \"value\": {value}, \"unit\": \"{unit}\", \"peer\": \"CUDA C++\", \"peer_value\": {peer_value}, \
+             \"ratio\": {ratio}, \"ratio_min\": {least}, \"ratio_max\": {greatest}, \"a_a\": {noise}, \"holds\": {holds}}}"
         ));
     }
     if let Some(file) = json {
@@ -105,8 +142,19 @@ fn run(reference: Option<&str>, json: Option<&str>) -> std::result::Result<bool,
     Ok(all_hold)
 }
 
+/// The least, the median and the greatest; not numbers if there are none.
+fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match values.as_slice() {
+        [] => [f64::NAN; 3],
+        [least, .., greatest] => [*least, values[values.len() / 2], *greatest],
+        [only] => [*only; 3],
+    }
+}
+
 /// Runs the reference and reads its lines.
-fn figures_of(program: &str) -> std::result::Result<BTreeMap<String, f64>, Box<dyn std::error::Error>> {
+fn figures_of(program: &str) -> std::result::Result<Figures, Box<dyn std::error::Error>> {
     let output = Command::new(program).output()?;
     if !output.status.success() {
         return Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr)).into());

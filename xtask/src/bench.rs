@@ -11,6 +11,9 @@ use crate::workspace::{Workspace, read};
 /// What every result states.
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
+/// The benchmark whose kernels are compiled for devices.
+const GPU: &str = "gpu";
+
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !name.starts_with('-')) else {
@@ -18,6 +21,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     };
     let (file, rest) = json_file(rest)?;
     let mut command = cargo(workspace);
+    if name == GPU {
+        command.arg("sycl");
+    }
     command.args(["bench", "-p", "oxisycl", "--bench", name, "--"]);
     if let Some(file) = &file {
         command.arg("--json").arg(file);
