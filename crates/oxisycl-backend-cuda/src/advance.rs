@@ -127,10 +127,11 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
             }
         }
         let is_finished = task.place().is_some_and(|place| place.position <= finished);
-        stream.remove_first_over();
+        stream.remove_first_over(&task);
         // Where the device is lost, a kernel may write still: its record is not used again.
         slots.extend(task.record().filter(|_| is_finished));
         finish(task, is_finished, steps);
+        stream.forget_ending();
         progress = true;
         if slots.len() == slots.inline_size() {
             stream.core.records.give_back(&slots);

@@ -13,6 +13,7 @@ use crate::info;
 use crate::memory::CudaMemory;
 use crate::module::{CudaModule, ModuleHandle};
 use crate::queue::CudaQueue;
+use crate::sys::code;
 
 pub(crate) struct CudaDevice {
     pub(crate) core: Arc<Gpu>,
@@ -70,7 +71,23 @@ impl Device for CudaDevice {
             return Err(BackendError::Unsupported { device: self.info.name.clone(), what });
         }
         // SAFETY: by the contract of this function.
-        let module = unsafe { CudaModule::load_image(&self.core.context, image) }?;
+        let load = || unsafe { CudaModule::load_image(&self.core.context, image) };
+        let is_lack_of_memory = |error: &BackendError| matches!(error, BackendError::Driver { code, .. } if *code == i64::from(code::OUT_OF_MEMORY));
+        let module = load().or_else(|error| {
+            if !is_lack_of_memory(&error) {
+                return Err(error);
+            }
+            self.core.free_retired();
+            load().map_err(|error| match is_lack_of_memory(&error) {
+                // Unlike what is wrong with the code, this may be better the next time.
+                true => BackendError::OutOfMemory {
+                    device: self.info.name.clone(),
+                    requested: image.code.len(),
+                    available: None,
+                },
+                false => error,
+            })
+        })?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
     }
 

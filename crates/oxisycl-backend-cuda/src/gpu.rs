@@ -22,7 +22,7 @@ use crate::memory;
 use crate::record_pool::RecordPool;
 use crate::retired::{Block, Retired};
 use crate::stream::Stream;
-use crate::sys::{RawStream, STREAM_NON_BLOCKING};
+use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
 use crate::task::CudaTask;
 use crate::thread::Worker;
 
@@ -117,6 +117,18 @@ impl Gpu {
         while let Some(block) = self.retired.take_any() {
             self.free(block);
         }
+    }
+
+    /// Tries again, once retired memory was freed, if the driver has no memory left.
+    pub(crate) fn with_memory_freed<T>(&self, attempt: impl Fn() -> Result<T, DriverError>) -> Result<T, DriverError> {
+        attempt().or_else(|error| {
+            if error.code != code::OUT_OF_MEMORY {
+                return Err(error);
+            }
+            self.free_retired();
+            self.retired.wait_until_freed();
+            attempt()
+        })
     }
 
     /// Called by the completer: frees what was retired as long as there is nothing to do.

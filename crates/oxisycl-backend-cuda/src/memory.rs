@@ -30,40 +30,6 @@ impl CudaMemory {
         Self { core, has_managed, bases: Mutex::default() }
     }
 
-    /// A retired block, or a new one. The context is current.
-    fn take_or_make(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
-        if let Some(block) = self.core.retired.take(kind, size) {
-            return Ok(block.base);
-        }
-        let made = self.make(kind, size);
-        match made {
-            Err(error) if error.code == code::OUT_OF_MEMORY && !self.core.retired.is_empty() => {
-                self.core.free_retired();
-                self.make(kind, size)
-            }
-            made => made,
-        }
-    }
-
-    /// Allocates from the driver. The context is current.
-    fn make(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
-        let driver = &self.core.context.driver;
-        let mut pointer: DevicePointer = 0;
-        let mut host: *mut c_void = ptr::null_mut();
-        // SAFETY: the context is current, the size is not zero, and each call writes one address.
-        unsafe {
-            match kind {
-                UsmKind::Device => driver.mem_alloc(&raw mut pointer, size)?,
-                UsmKind::Shared => driver.mem_alloc_managed(&raw mut pointer, size, MEM_ATTACH_GLOBAL)?,
-                UsmKind::Host => {
-                    driver.mem_host_alloc(&raw mut host, size, HOST_ALLOC_PORTABLE_MAPPED)?;
-                    pointer = host as DevicePointer;
-                }
-            }
-        }
-        Ok(pointer)
-    }
-
     fn zero(&self, kind: UsmKind, pointer: NonNull<u8>, size: usize) -> Result<(), DriverError> {
         if kind == UsmKind::Host {
             // SAFETY: fresh memory of the host of at least that size.
@@ -84,6 +50,33 @@ impl CudaMemory {
         let asked = unsafe { self.core.context.driver.mem_get_info(&raw mut free, &raw mut total) };
         asked.ok().map(|()| free + self.core.retired.device_bytes())
     }
+}
+
+/// A retired block, or a new one. The context is current.
+pub(crate) fn take_or_make(core: &Gpu, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
+    if let Some(block) = core.retired.take(kind, size) {
+        return Ok(block.base);
+    }
+    core.with_memory_freed(|| make(&core.context, kind, size))
+}
+
+/// Allocates from the driver. The context is current.
+fn make(context: &Context, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
+    let driver = &context.driver;
+    let mut pointer: DevicePointer = 0;
+    let mut host: *mut c_void = ptr::null_mut();
+    // SAFETY: the context is current, the size is not zero, and each call writes one address.
+    unsafe {
+        match kind {
+            UsmKind::Device => driver.mem_alloc(&raw mut pointer, size)?,
+            UsmKind::Shared => driver.mem_alloc_managed(&raw mut pointer, size, MEM_ATTACH_GLOBAL)?,
+            UsmKind::Host => {
+                driver.mem_host_alloc(&raw mut host, size, HOST_ALLOC_PORTABLE_MAPPED)?;
+                pointer = host as DevicePointer;
+            }
+        }
+    }
+    Ok(pointer)
 }
 
 /// Gives an allocation back to the driver, which waits for running kernels.
@@ -119,14 +112,14 @@ impl Memory for CudaMemory {
         };
         let extra = if layout.align() > ALIGNMENT { layout.align() } else { 0 };
         let size = layout.size().checked_add(extra).ok_or_else(out_of_memory)?;
-        let base = self.take_or_make(kind, size).map_err(|error| match error.code {
+        let base = take_or_make(&self.core, kind, size).map_err(|error| match error.code {
             code::OUT_OF_MEMORY => out_of_memory(),
             _ => context.fail(error),
         })?;
         let address = (base as usize).next_multiple_of(layout.align());
         let pointer = NonNull::new(ptr::with_exposed_provenance_mut::<u8>(address)).ok_or_else(out_of_memory)?;
         if zeroed && let Err(error) = self.zero(kind, pointer, layout.size()) {
-            // SAFETY: allocated above; the zeroing has failed, so the device does not write it.
+            // SAFETY: allocated above, and known to nobody; the driver waits for what may still zero it.
             unsafe { give(context, Block { kind, base, size }) };
             return Err(context.fail(error));
         }

@@ -23,7 +23,8 @@ pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.
 ///
 /// Work that is put on them comes after what the queue has put there before. The queue knows nothing of it: who depends on it waits
-/// for it.
+/// for it. Nor does the device: memory that was freed goes back to the driver when the device has nothing to do of the queues' work, and the
+/// driver waits for the foreign kernels then, with every later submission behind it. A foreign kernel must not wait for this program.
 pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
     let queue = queue.native()?.downcast_ref::<CudaQueue>()?;
     Some(queue.shared.streams.iter().map(|stream| stream.raw.0).collect())

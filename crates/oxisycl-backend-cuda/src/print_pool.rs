@@ -5,19 +5,20 @@
 //! one that comes next in turn; as users are all older than it, that one ends without it. Nothing is allocated before the first launch
 //! that may print. The content of a buffer is never trusted.
 
-use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{BackendError, KernelOutput};
+use oxisycl_backend::{BackendError, KernelOutput, UsmKind};
 use oxisycl_image::{PanicSite, Printed, read_print_buffer};
 use oxisycl_types::PrintHeader;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
-use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED};
+use crate::gpu::Gpu;
+use crate::memory;
+use crate::retired::Block;
+use crate::sys::DevicePointer;
 use crate::task::CudaTask;
 
 /// Most launches of a queue that print at the same time.
@@ -79,7 +80,7 @@ impl PrintBuffer {
 }
 
 pub(crate) struct PrintPool {
-    context: Arc<Context>,
+    core: Arc<Gpu>,
     capacity: u32,
     state: Mutex<State>,
 }
@@ -105,8 +106,8 @@ pub(crate) struct Reservation<'p> {
 
 impl PrintPool {
     /// An empty pool of buffers with so many bytes for records.
-    pub(crate) fn new(context: Arc<Context>, capacity: u32) -> Self {
-        Self { context, capacity: capacity.min(PrintHeader::MAX_CAPACITY), state: Mutex::default() }
+    pub(crate) fn new(core: Arc<Gpu>, capacity: u32) -> Self {
+        Self { core, capacity: capacity.min(PrintHeader::MAX_CAPACITY), state: Mutex::default() }
     }
 
     /// A buffer that is free, else a new one, else the one whose turn it is.
@@ -126,31 +127,24 @@ impl PrintPool {
     }
 
     fn allocate(&self) -> Result<PrintBuffer, BackendError> {
-        let context = &self.context;
-        let _entered = context.enter()?;
+        let core = &self.core;
+        let _entered = core.context.enter()?;
         let size = size_of::<PrintHeader>() + self.capacity as usize;
-        let (mut device, mut host): (DevicePointer, *mut c_void) = (0, ptr::null_mut());
-        // SAFETY: the context is current, and each call writes one address.
-        let allocated = unsafe {
-            context.driver.mem_alloc(&raw mut device, size).and_then(|()| {
-                let pinned = context.driver.mem_host_alloc(&raw mut host, size, HOST_ALLOC_PORTABLE_MAPPED);
-                // The device's part is of no use alone; nothing uses it yet.
-                pinned.inspect_err(|_| {
-                    let _ = context.driver.mem_free(device);
-                })
-            })
-        };
-        match (allocated, NonNull::new(host.cast::<u8>())) {
-            (Ok(()), Some(host)) => {
+        let make = |kind| memory::take_or_make(core, kind, size).map_err(|error| core.context.fail(error));
+        let device = make(UsmKind::Device)?;
+        // The device's part is of no use alone.
+        let host =
+            make(UsmKind::Host).inspect_err(|_| core.retire(Block { kind: UsmKind::Device, base: device, size }))?;
+        match NonNull::new(ptr::with_exposed_provenance_mut::<u8>(host as usize)) {
+            Some(host) => {
                 // The pages are the driver's, with whatever was in them.
-                // SAFETY: fresh memory of that size.
+                // SAFETY: memory of that size, which nobody else has.
                 unsafe { host.write_bytes(0, size) };
                 Ok(PrintBuffer { device, host, capacity: self.capacity })
             }
-            (Err(error), _) => Err(context.fail(error)),
-            (Ok(()), None) => {
+            None => {
                 let what = "pinned memory at address zero".to_owned();
-                Err(BackendError::Unsupported { device: context.name.clone(), what })
+                Err(BackendError::Unsupported { device: core.context.name.clone(), what })
             }
         }
     }
@@ -184,17 +178,14 @@ impl Reservation<'_> {
 impl Drop for PrintPool {
     fn drop(&mut self) {
         let slots = std::mem::take(&mut self.state.get_mut().slots);
-        if slots.is_empty() || self.context.is_foreign() {
+        if self.core.context.is_foreign() {
             return;
         }
-        if let Ok(_entered) = self.context.enter_anyway() {
-            for Slot { buffer, .. } in slots {
-                // SAFETY: allocated by `allocate`; launches hold their queue, and with it the pool, until they have ended.
-                unsafe {
-                    let _ = self.context.driver.mem_free(buffer.device);
-                    let _ = self.context.driver.mem_free_host(buffer.host.as_ptr().cast());
-                }
-            }
+        // Allocated by `allocate`; launches hold their queue, and with it the pool, until they have ended.
+        for Slot { buffer, .. } in slots {
+            let (size, host) = (buffer.size(), buffer.host.as_ptr() as DevicePointer);
+            self.core.retire(Block { kind: UsmKind::Device, base: buffer.device, size });
+            self.core.retire(Block { kind: UsmKind::Host, base: host, size });
         }
     }
 }

@@ -82,7 +82,7 @@ impl CudaQueue {
             idle_helps: AtomicUsize::new(0),
             held_back: Mutex::new(None),
             is_holding_back: AtomicBool::new(false),
-            prints: PrintPool::new(core.context.clone(), options.print_buffer),
+            prints: PrintPool::new(core.clone(), options.print_buffer),
         };
         Ok(Self { shared: Arc::new(shared) })
     }

@@ -120,12 +120,17 @@ impl Retired {
         }
     }
 
+    /// Waits until a block is freed that is being freed.
+    pub(crate) fn wait_until_freed(&self) {
+        drop(self.freeing.lock());
+    }
+
     /// Called by a submission after it has counted its task: waits until the block is freed that is being freed, which happens on an idle
     /// device.
     #[inline]
     pub(crate) fn step_aside(&self) {
         if self.is_freeing.load(Ordering::SeqCst) {
-            drop(self.freeing.lock());
+            self.wait_until_freed();
         }
     }
 }

@@ -11,8 +11,8 @@
 //! - One thread at a time takes tasks out (`draining`), so that they end in order. It holds no lock while it ends one.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use oxisycl_backend::Priority;
 use parking_lot::{Mutex, MutexGuard};
@@ -37,6 +37,8 @@ pub(crate) struct Stream {
     /// Tasks that the device has done with. Touched by the one who drains, and where a device is lost.
     over: Mutex<VecDeque<Arc<CudaTask>>>,
     draining: AtomicU8,
+    /// The task that is being ended: it is in no list any more, and others must still come after it.
+    ending: Mutex<Option<Weak<CudaTask>>>,
     /// The position of the last task.
     issued: AtomicU64,
     /// `State::finished` when it was last looked at.
@@ -83,6 +85,7 @@ impl Stream {
             state: Mutex::default(),
             over: Mutex::default(),
             draining: AtomicU8::new(IDLE),
+            ending: Mutex::default(),
             issued: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -109,7 +112,10 @@ impl Stream {
     /// The last task that has not ended.
     pub(crate) fn last(&self) -> Option<Arc<CudaTask>> {
         let pending = self.state.lock().pending.back().cloned();
-        pending.or_else(|| self.over.lock().back().cloned())
+        // In this order: a task goes on to the next place before it leaves the one before.
+        let over = || self.over.lock().back().cloned();
+        let ending = || self.ending.lock().as_ref().and_then(Weak::upgrade).filter(|task| !task.has_ended());
+        pending.or_else(over).or_else(ending)
     }
 
     /// The kernels on it that are not known to have finished, oldest first.
@@ -272,11 +278,17 @@ impl Stream {
         self.over.lock().front().cloned()
     }
 
-    /// Takes the first task out that is over. Called by the one who drains.
-    pub(crate) fn remove_first_over(&self) {
+    /// Takes the first task out that is over, which is `task` and about to be ended. Called by the one who drains.
+    pub(crate) fn remove_first_over(&self, task: &Arc<CudaTask>) {
+        *self.ending.lock() = Some(Arc::downgrade(task));
         if self.over.lock().pop_front().is_some() {
             self.ended.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// The task that was taken out has ended.
+    pub(crate) fn forget_ending(&self) {
+        *self.ending.lock() = None;
     }
 
     /// Begins to drain, unless somebody else does: that one will look again.

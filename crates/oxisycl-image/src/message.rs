@@ -37,7 +37,8 @@ impl PanicSite {
                 MessagePiece::Literal(literal) => message.push_str(literal),
                 MessagePiece::Argument { index, format } => message.push_str(&values.print(*index, format)),
             }
-            if message.len() > MAX_MESSAGE {
+            // What is printed is as long as the room for it, which was the user's choice.
+            if !values.is_output && message.len() > MAX_MESSAGE {
                 message.truncate(message.floor_char_boundary(MAX_MESSAGE));
                 message.push(ELLIPSIS);
                 break;
@@ -79,7 +80,7 @@ impl Values<'_> {
         let printed = match ArgumentKind::from_number(argument.kind) {
             ArgumentKind::Unknown => Printed::Verbatim("<type>".to_owned()),
             ArgumentKind::Bool => Printed::Text((low & 0xff != 0).to_string()),
-            ArgumentKind::Char => character(low as u32, format),
+            ArgumentKind::Char => character(low as u32, format, self.is_output),
             ArgumentKind::I8 => signed((low as i8).into(), (low as u8).into()),
             ArgumentKind::I16 => signed((low as i16).into(), (low as u16).into()),
             ArgumentKind::I32 => signed((low as i32).into(), (low as u32).into()),
@@ -161,12 +162,12 @@ impl Values<'_> {
     }
 }
 
-fn character(scalar: u32, format: &ArgumentFormat) -> Printed {
+fn character(scalar: u32, format: &ArgumentFormat, is_output: bool) -> Printed {
     let value = char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER);
     if is_debug(format.style) {
         return Printed::Verbatim(format!("{value:?}"));
     }
-    Printed::Text(harmless(value).to_string())
+    Printed::Text(if is_output { value } else { harmless(value) }.to_string())
 }
 
 /// The character, unless a terminal would obey it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{AffinityDomain, DeviceInfo, MemoryId, Partition, PartitionProperty};
 use oxisycl_image::ImageTarget;
+use oxisycl_runtime::graph::forbid_blocking;
 use oxisycl_runtime::program::programs;
 use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
@@ -120,6 +121,7 @@ impl Device {
     /// Errors: the first of those of kernels that could not be loaded, with the code `Build` if the driver refuses an image. All others
     /// are ready then.
     pub fn load_kernels(&self) -> Result<usize> {
+        forbid_blocking("load_kernels")?;
         programs().load_all(self.backend_device())
     }
 

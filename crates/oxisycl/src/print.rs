@@ -33,7 +33,10 @@ macro_rules! print {
 /// buffer is set by [`QueueBuilder::print_buffer`](crate::QueueBuilder::print_buffer).
 ///
 /// Everything that `format_args!` takes can be printed. Numbers, characters and strings are formatted by the host; other types run their
-/// own `Display` or `Debug` on the device, which makes the kernel larger.
+/// own `Display` or `Debug` on the device, which makes the kernel larger, and run it twice: once to count the bytes.
+///
+/// A thread of the runtime may be the one that writes. A program that waits for a command that prints must not hold the lock of standard
+/// output meanwhile; [`set_output_handler`](crate::set_output_handler) sends the text elsewhere.
 #[macro_export]
 macro_rules! println {
     () => { $crate::__print::print_line(::core::format_args!("")) };

@@ -207,7 +207,7 @@ fn the_default_selector_prefers_devices_that_the_program_has_code_for() {
     let bare = device();
     let native = Simulator::new(SimulatedConfig::new(1)).unwrap().devices()[0].clone();
     assert!(default_selector(&bare) < default_selector(&native) && accelerator_selector(&bare) >= 0);
-    let _images = Registered::new(&[image(Vec::new())]);
+    let _images = Registered::new(&[image_of(&kernel(|_| {}))]);
     assert_eq!(default_selector(&bare), default_selector(&native));
 }
 

@@ -79,18 +79,19 @@ fn many_launches_share_a_bounded_number_of_buffers_and_none_loses_a_line() {
     let layout = Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
     let code = kernel(&device, "printing");
-    for queue in [queue(&device), in_order(&device)] {
+    // Both queues live to the end, so that neither uses the other's buffers again.
+    for queue in &[queue(&device), in_order(&device)] {
         let before = fake.count("cuMemAlloc_v2");
         // SAFETY: the byte is alive, and the kernel reads it as an atomic.
         let is_open = unsafe { &*gate.as_ptr().cast::<AtomicBool>() };
         is_open.store(false, Ordering::Release);
         let closed = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
-        let first = enqueue(&queue, closed, &[]);
+        let first = enqueue(queue, closed, &[]);
         let mut last = first.data();
         // Each depends on the one before, so that none can end before the gate opens.
         let launched: Vec<Enqueued> = (0..100)
             .map(|number| {
-                let launched = enqueue(&queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
+                let launched = enqueue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
                 last = launched.data();
                 launched
             })

@@ -210,21 +210,23 @@ impl Programs {
     /// the program's own code.
     ///
     /// # Errors
-    /// The first of those that a launch would fail with because the driver refuses an image or memory is exhausted; all others are
-    /// loaded then.
+    /// The first of those that a launch would fail with because images cannot be read, the driver refuses one, or memory is exhausted;
+    /// all others are loaded then.
     pub fn load_all(&self, device: &Arc<dyn Device>) -> Result<usize> {
         if device.image_targets().is_empty() {
             return Ok(0);
         }
         let index = self.registry.index();
         let mut n_loaded = 0;
-        let mut failure = None;
+        let mut failure = index.errors().next().map(|(unit, error)| choose::unreadable(unit, error));
         for (key, bundle) in index.keys() {
             let query = Query { name: "", key, host: None, unit: bundle };
             let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
             let name = &choice.image.image.kernels[choice.kernel].type_name;
             match self.load_choice(device, name, &choice) {
-                Ok(_) => n_loaded += 1,
+                Ok(_) if self.registry.index().has(&choice.image) => n_loaded += 1,
+                // It was unregistered meanwhile.
+                Ok(_) => self.modules.take_kernels(&choice.image, false, &mut Vec::new()),
                 Err(error) => {
                     failure.get_or_insert(error);
                 }

@@ -78,7 +78,7 @@ impl InteropHandle {
         }
     }
 
-    /// The native queue. Errors: `BackendMismatch` on backends without native queues, such as the host's.
+    /// The native queue. Errors: always `BackendMismatch` so far, also on NVIDIA GPUs, whose streams are not given here yet.
     pub fn native_queue(&self) -> Result<*mut std::ffi::c_void> {
         Err(Error::new(ErrorCode::BackendMismatch, format!("backend {} has no native queue", self.backend())))
     }
