@@ -1,6 +1,6 @@
 //! SYCL's mathematical functions (SYCL 2020 section 4.17), in kernels and on the host.
 //!
-//! Their names are SYCL's. Where Rust has a method that does the same, such as [`f32::floor`], the documentation of the function names it;
+//! Their names are SYCL's. Where Rust has a method that does the same, such as `f32::floor`, the documentation of the function names it;
 //! both work in kernels, and are the same there. Functions with several results give tuples. Geometric functions take arrays.
 //!
 //! # Precision

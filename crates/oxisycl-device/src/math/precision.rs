@@ -2,7 +2,7 @@
 
 macro_rules! unary {
     ($($name:ident = $function:expr;)*) => { $(
-        #[doc = concat!("As [`", stringify!($name), "`](super::", stringify!($name), "), of less precision.")]
+        #[doc = concat!("As [`", stringify!($name), "`](crate::math::", stringify!($name), "), of less precision.")]
         #[inline]
         pub fn $name(x: f32) -> f32 {
             $function(x)
