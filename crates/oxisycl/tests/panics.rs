@@ -343,14 +343,16 @@ fn a_panicking_waker_does_not_keep_others_from_being_woken() {
     let _watchdog = watchdog();
     let device = Device::default().unwrap();
     for is_kernel in [true, false] {
-        static GATE: Gate = Gate::new();
+        // One for each round: behind an open gate the event could be complete before it is polled, which wakes the waker here.
+        static GATES: [Gate; 2] = [Gate::new(), Gate::new()];
+        let gate = &GATES[usize::from(is_kernel)];
         let queue = Queue::new(&device).unwrap();
         let event = if is_kernel {
-            let event = queue.single_task(|_| GATE.pass()).unwrap();
-            GATE.wait_entered();
+            let event = queue.single_task(move |_| gate.pass()).unwrap();
+            gate.wait_entered();
             event
         } else {
-            queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap()
+            queue.submit(|cg| cg.host_task(move |_| gate.pass())).unwrap()
         };
         let waker = Waker::from(Arc::new(Panics));
         let mut polled = event.clone();
@@ -363,7 +365,7 @@ fn a_panicking_waker_does_not_keep_others_from_being_woken() {
             cg.depends_on(&event);
             cg.host_task(|_| {})
         });
-        GATE.open();
+        gate.open();
         waiting.join().unwrap().unwrap();
         blocked.unwrap().wait().unwrap();
         for _ in 0..10 {
