@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use oxisycl_backend::driver::panic_failure;
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 use smallvec::SmallVec;
 
 use crate::clock;
 use crate::gpu::Gpu;
 use crate::module::CudaKernel;
-use crate::panic_report;
 use crate::record_pool::Slot;
 use crate::stream::Stream;
 use crate::task::{CudaTask, Dependencies, Follower, Followers};
@@ -190,7 +190,7 @@ fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFail
     let report = report?;
     let Command::Kernel(command) = &task.command else { return None };
     let kernel = command.code.as_deref().and_then(CudaKernel::of)?;
-    Some(task.failure_of(panic_report::failure(&report, &command.range, kernel.module.sites())))
+    Some(task.failure_of(panic_failure(&report, &command.range, kernel.module.sites())))
 }
 
 fn take_times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {

@@ -4,9 +4,8 @@
 //! base that is renewed before the float gets too coarse, and commands keep the base they were enqueued under.
 
 use std::sync::Arc;
-use std::sync::LazyLock;
-use std::time::Instant;
 
+use oxisycl_backend::driver;
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -16,10 +15,9 @@ use crate::sys::{RawEvent, RawStream};
 /// After how many nanoseconds a base is renewed: a float of milliseconds then still tells 60 ns apart.
 const MAX_AGE: u64 = 1_000_000_000;
 
-/// Nanoseconds since some moment of this process.
+/// The time on the host's clock.
 pub(crate) fn now() -> u64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    driver::now()
 }
 
 /// An event whose time on the host's clock is known.

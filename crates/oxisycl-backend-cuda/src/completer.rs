@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use oxisycl_backend::driver::spawn;
+
 use crate::gpu::Gpu;
-use crate::thread::spawn;
 use crate::{advance, copier};
 
 /// Shortest and longest time between two looks.

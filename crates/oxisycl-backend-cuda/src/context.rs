@@ -9,11 +9,11 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
+use oxisycl_backend::driver;
 use oxisycl_backend::{BackendError, MemoryId};
 use parking_lot::Mutex;
 
 use crate::error::DriverError;
-use crate::fork;
 use crate::sys::{Driver, EVENT_DEFAULT, EVENT_DISABLE_TIMING, RawContext, RawDevice, RawEvent, code};
 
 /// The first loss among the devices of one driver: the device and the reason.
@@ -62,7 +62,7 @@ impl Context {
         name: String,
         first_loss: FirstLoss,
     ) -> Result<Self, DriverError> {
-        fork::watch();
+        driver::watch();
         let mut raw = RawContext::NULL;
         // SAFETY: `device` came from `cuDeviceGet`.
         unsafe { driver.primary_ctx_retain(&raw mut raw, device) }?;
@@ -75,7 +75,7 @@ impl Context {
             lost: OnceLock::new(),
             first_loss,
             suspects: OnceLock::new(),
-            generation: fork::generation(),
+            generation: driver::generation(),
             plain_events: Mutex::default(),
             timed_events: Mutex::default(),
         })
@@ -115,7 +115,7 @@ impl Context {
     /// Whether this is another process than the one that made the context.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.generation != fork::generation()
+        self.generation != driver::generation()
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::Thread;
 
+use oxisycl_backend::driver::spawn;
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind};
 
 use crate::advance;
@@ -15,7 +16,6 @@ use crate::emitter::Emitter;
 use crate::gpu::Gpu;
 use crate::host_transfer;
 use crate::task::CudaTask;
-use crate::thread::spawn;
 use crate::{execute, transfer};
 
 /// Starts the thread.

@@ -5,9 +5,9 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
+use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, FillCommand};
 
-use crate::box_shape::{BoxShape, Pitches};
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill_kernels::{FillParameters, PATTERN_SIZE, Unit};

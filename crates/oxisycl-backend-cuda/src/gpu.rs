@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::BackendError;
+use oxisycl_backend::driver::Worker;
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
@@ -24,7 +25,6 @@ use crate::retired::{Block, Retired};
 use crate::stream::Stream;
 use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
 use crate::task::CudaTask;
-use crate::thread::Worker;
 
 /// A value on a cache line of its own: those who submit and those who complete write different ones.
 #[repr(align(128))]

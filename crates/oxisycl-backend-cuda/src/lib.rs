@@ -31,7 +31,6 @@
 
 mod advance;
 mod backend;
-mod box_shape;
 mod clock;
 mod completer;
 mod context;
@@ -43,7 +42,6 @@ mod execute;
 mod fill;
 mod fill_kernels;
 mod fleet;
-mod fork;
 mod gpu;
 mod host_transfer;
 mod info;
@@ -51,7 +49,6 @@ mod launch_shape;
 mod memory;
 mod module;
 mod native;
-mod panic_report;
 mod print_pool;
 mod queue;
 mod record_pool;
@@ -60,7 +57,6 @@ mod stream;
 mod sys;
 mod task;
 mod task_pool;
-mod thread;
 mod transfer;
 
 pub use backend::CudaBackend;

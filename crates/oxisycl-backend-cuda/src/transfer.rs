@@ -6,9 +6,9 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
+use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
 
-use crate::box_shape::{BoxShape, Pitches};
 use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::DriverError;

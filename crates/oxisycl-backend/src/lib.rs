@@ -15,13 +15,14 @@
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
 //! accessors and no graph.
 //!
-//! For tests there are a backend that records what it is asked to do ([`recording`]), and the tests that every backend has to pass
+//! Backends whose devices have drivers share [`driver`]. For tests there are a backend that records what it is asked to do ([`recording`]), and the tests that every backend has to pass
 //! ([`contract`]).
 
 mod arguments;
 mod command;
 pub mod contract;
 mod device;
+pub mod driver;
 mod error;
 mod fill_pattern;
 mod info;

@@ -6,13 +6,13 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 /// The generation of this process: greater than that of the process it was forked from, once [`watch`] was called.
 #[inline]
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
 /// Begins to count.
 #[cfg(unix)]
-pub(crate) fn watch() {
+pub fn watch() {
     extern "C" fn in_child() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
@@ -25,4 +25,4 @@ pub(crate) fn watch() {
 
 /// Elsewhere processes are not forked.
 #[cfg(not(unix))]
-pub(crate) fn watch() {}
+pub fn watch() {}

@@ -6,24 +6,29 @@ use smallvec::SmallVec;
 
 /// The pitches of one box, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pitches {
-    pub(crate) row: usize,
-    pub(crate) slice: usize,
+pub struct Pitches {
+    /// From one row to the next.
+    pub row: usize,
+    /// From one slice to the next.
+    pub slice: usize,
 }
 
 /// The common shape of the boxes of one command.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct BoxShape {
-    pub(crate) slices: usize,
-    pub(crate) rows: usize,
+pub struct BoxShape {
+    /// Number of slices.
+    pub slices: usize,
+    /// Rows of a slice.
+    pub rows: usize,
     /// Bytes of a row.
-    pub(crate) width: usize,
-    pub(crate) pitches: SmallVec<[Pitches; 2]>,
+    pub width: usize,
+    /// The pitches of each box, in the order in which they were given.
+    pub pitches: SmallVec<[Pitches; 2]>,
 }
 
 impl BoxShape {
     /// The simplest shape of boxes with these pitches; `extent` is slices, rows and bytes.
-    pub(crate) fn new(extent: [usize; 3], pitches: &[Pitches]) -> Self {
+    pub fn new(extent: [usize; 3], pitches: &[Pitches]) -> Self {
         let [slices, rows, width] = extent;
         let mut shape = Self { slices, rows, width, pitches: pitches.into() };
         shape.merge_rows();
@@ -45,7 +50,8 @@ impl BoxShape {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
         self.slices == 0 || self.rows == 0 || self.width == 0
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! A record comes from a device and may hold anything, so every number in it is checked before it is used.
 
-use oxisycl_backend::FailureKind;
 use oxisycl_image::PanicSite;
 use oxisycl_types::{LaunchRange, PanicRecord};
 
+use crate::FailureKind;
+
 /// The failure that a record tells of, in the words of the image's panic sites.
-pub(crate) fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
+pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
     if record.state != PanicRecord::COMPLETE {
         let message = "a work-item panicked, and ended before it had told why".to_owned();
         return FailureKind::Panic { message, location: None, item: None };

@@ -17,8 +17,9 @@ const AWAKE: u8 = 1;
 const NAPPING: u8 = 2;
 const ASLEEP: u8 = 3;
 
-#[derive(Default)]
-pub(crate) struct Worker {
+/// See the module documentation. The thread itself is started by whoever first needs it.
+#[derive(Debug, Default)]
+pub struct Worker {
     state: AtomicU8,
     is_closed: AtomicBool,
     thread: Mutex<Option<Thread>>,
@@ -27,7 +28,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Makes sure that the thread is up, with `start` if there is none.
     #[inline]
-    pub(crate) fn wake(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
+    pub fn wake(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
         match self.state.load(Ordering::SeqCst) {
             AWAKE | NAPPING => Ok(()),
             _ => self.wake_slowly(start),
@@ -59,12 +60,12 @@ impl Worker {
     }
 
     /// Whether there is a thread.
-    pub(crate) fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.state.load(Ordering::SeqCst) != NONE
     }
 
     /// Called by the thread: sleeps until it is woken, unless `has_work`.
-    pub(crate) fn sleep(&self, has_work: impl Fn() -> bool) {
+    pub fn sleep(&self, has_work: impl Fn() -> bool) {
         self.state.store(ASLEEP, Ordering::SeqCst);
         if has_work() || self.is_closed.load(Ordering::SeqCst) {
             self.state.store(AWAKE, Ordering::SeqCst);
@@ -76,14 +77,14 @@ impl Worker {
     }
 
     /// Called by the thread: sleeps for some time, or until somebody is in a hurry.
-    pub(crate) fn nap(&self, time: Duration) {
+    pub fn nap(&self, time: Duration) {
         self.state.store(NAPPING, Ordering::SeqCst);
         thread::park_timeout(time);
         self.state.store(AWAKE, Ordering::SeqCst);
     }
 
     /// Ends a nap.
-    pub(crate) fn hurry(&self) {
+    pub fn hurry(&self) {
         let nap = self.state.compare_exchange(NAPPING, AWAKE, Ordering::SeqCst, Ordering::SeqCst);
         if nap.is_ok()
             && let Some(thread) = &*self.thread.lock()
@@ -93,7 +94,7 @@ impl Worker {
     }
 
     /// Wakes the thread for the last time.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.state.store(AWAKE, Ordering::SeqCst);
         if let Some(thread) = &*self.thread.lock() {
@@ -103,6 +104,6 @@ impl Worker {
 }
 
 /// Starts a named thread.
-pub(crate) fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+pub fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
     Ok(thread::Builder::new().name(name).spawn(run)?.thread().clone())
 }
