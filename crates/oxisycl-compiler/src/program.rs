@@ -266,6 +266,7 @@ impl<'c, 'a> Program<'c, 'a> {
             sanitize::inline_everything(&self.module, &self.functions);
         }
         self.module.run(OPTIMISE, machine, &TUNING)?;
+        panics::check_recorders(&self.module)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }
 

@@ -4,18 +4,30 @@
 /// `<oxisycl_device::kernel::RangeForm<_> as oxisycl_device::kernel::DescribeKernel>::entry`. The symbol itself if it is not Rust's.
 ///
 /// Legacy and v0 symbols of the same item can differ in the type arguments of an `impl`; they agree in what the compiler looks for.
+///
+/// LLVM appends a number to a symbol when another one of that name is there already, after a dot on hosts, and without one on GPUs. It
+/// is no part of the path.
 pub(crate) fn path(symbol: &str) -> String {
-    let symbol = without_number(symbol);
-    match rustc_demangle::try_demangle(symbol) {
-        Ok(name) => format!("{name:#}"),
-        Err(_) => symbol.to_owned(),
+    if !symbol.starts_with("_ZN") && !symbol.starts_with("_R") {
+        return symbol.to_owned();
+    }
+    let mut rest = without_numbers(symbol);
+    loop {
+        if let Ok(name) = rustc_demangle::try_demangle(rest) {
+            return format!("{name:#}");
+        }
+        // Mangled names say how long their parts are, so digits too many make them invalid.
+        match rest.strip_suffix(|last: char| last.is_ascii_digit()) {
+            Some(shorter) => rest = without_numbers(shorter),
+            None => return symbol.to_owned(),
+        }
     }
 }
 
-/// Less the number that LLVM appends to a symbol when another one of that name is there already.
-fn without_number(symbol: &str) -> &str {
+/// Less numbers behind dots.
+fn without_numbers(symbol: &str) -> &str {
     match symbol.rsplit_once('.') {
-        Some((first, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => without_number(first),
+        Some((first, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => without_numbers(first),
         _ => symbol,
     }
 }
@@ -57,10 +69,14 @@ mod tests {
             "_RNvNtCs1234_14oxisycl_device7builtin14is_device_code",
             "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E.20",
             "_RNvNtCs1234_14oxisycl_device7builtin14is_device_code.3.14",
+            "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E86",
+            "_RNvNtCs1234_14oxisycl_device7builtin14is_device_code861",
         ] {
             assert_eq!(path(symbol), "oxisycl_device::builtin::is_device_code", "{symbol}");
         }
-        assert_eq!(path("memcpy"), "memcpy");
+        for symbol in ["memcpy", "sin.12", "log10", "oxisycl.atan2"] {
+            assert_eq!(path(symbol), symbol);
+        }
     }
 
     #[test]

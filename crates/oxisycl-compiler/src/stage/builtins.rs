@@ -12,6 +12,9 @@ const NATIVE: &str = "native_";
 /// What is in its place until the launch's address is known: see [`lower_launch`].
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
+/// The place of a function's first parameter among its attributes.
+const FIRST_PARAMETER: u32 = 1;
+
 /// Replaces the builtins that a target gives bodies to, by linking them in. `text` is LLVM assembly with one function
 /// `oxisycl.<name>` per builtin.
 pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileError> {
@@ -22,7 +25,7 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
         let Some(name) = path.strip_prefix(PREFIX) else { continue };
         match name {
             "is_device_code" => {
-                // At once, so that what only native code needs is never linked.
+                // At once, so that what only native code needs is never linked. The body is for calls by address.
                 for call in function.users() {
                     if call.callee() == Some(function) {
                         call.replace_all_uses_with(Type::int(context, 1).constant(1));
@@ -99,6 +102,12 @@ pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot:
         let builder = crate::llvm::Builder::before(context, place);
         if parameter.value_type() == pointer { parameter } else { builder.cast_address(parameter, pointer) }
     };
+    for &kernel in kernels {
+        // What optimisation found out about the parameter while it did not know that it is the launch.
+        for name in ["readnone", "captures"] {
+            kernel.remove_attribute(FIRST_PARAMETER, name);
+        }
+    }
     for call in inside {
         call.replace_all_uses_with(generic(call.function(), call));
         call.erase();

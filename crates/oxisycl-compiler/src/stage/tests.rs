@@ -237,6 +237,29 @@ fn builtins_get_the_bodies_of_the_target() {
 }
 
 #[test]
+fn builtins_that_are_linked_again_get_their_bodies() {
+    let context = context();
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let unit = |asks: &str| {
+        let question = "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E";
+        let text = format!(
+            "define linkonce_odr i1 @{question}() {{ ret i1 false }}
+            define i1 @{asks}() {{ %d = call i1 @{question}() ret i1 %d }}"
+        );
+        let unit = module(&context, &text);
+        unit.set_target(target.machine().triple(), &target.machine().data_layout());
+        unit
+    };
+    let program = unit("first");
+    builtins::replace(&program, target.builtins()).expect("bodies");
+    // LLVM finds the builtin's name taken and gives it another one.
+    program.link(unit("second")).expect("no conflict");
+    assert_eq!(program.functions().len(), 4, "{program}");
+    builtins::replace(&program, target.builtins()).expect("bodies");
+    assert!(!program.to_string().contains("ret i1 false"), "{program}");
+}
+
+#[test]
 fn a_panic_becomes_a_record_of_its_site_and_values() {
     let context = context();
     let text = "

@@ -11,7 +11,8 @@ mod template;
 
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
-use crate::llvm::{Attribute, Builder, Linkage, Module, Type, Value, ValueKind};
+use crate::CompileError;
+use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
 use crate::symbols::plain_path;
 use arguments::{Recorded, plain};
 
@@ -111,6 +112,19 @@ pub(crate) fn drop_record(module: &Module<'_>) {
     if let Some(record) = module.function(RECORD).filter(|record| !record.is_used()) {
         record.delete_function();
     }
+}
+
+/// A record begins with the launch's record being claimed. A recorder that claims nothing was compiled for the host by mistake, and
+/// panics would be lost.
+pub(crate) fn check_recorders(module: &Module<'_>) -> Result<(), CompileError> {
+    let claims = |instruction: &Value<'_>| instruction.is(Opcode::ATOMIC_CMP_XCHG) || instruction.callee().is_some();
+    for function in module.functions() {
+        let is_empty = || !function.instructions().iter().any(claims);
+        if is_record(function.name()) && !function.is_declaration() && is_empty() {
+            return Err(CompileError::Kernel(format!("`{}` records nothing", function.name())));
+        }
+    }
+    Ok(())
 }
 
 fn recorder<'c>(module: &Module<'c>, name: &str) -> Value<'c> {
