@@ -14,6 +14,7 @@ mod deny;
 mod docs;
 mod examples;
 mod gpu_bundle;
+mod install;
 mod lints;
 mod loom;
 mod miri;
@@ -58,6 +59,7 @@ usage: cargo xtask VERB [ARGUMENTS]
   loom                    models of the event and pool protocols under loom
   asan                    the conformance suite under AddressSanitizer (needs a nightly toolchain)
   package [--no-verify]   packages every published crate and builds what was packaged
+  install                 installs the packaged cargo sycl for a user who has nothing else, and builds and runs a new package with it
   book                    builds the book and compiles its snippets
 ";
 
@@ -104,6 +106,7 @@ fn run(verb: &str, rest: &[String]) -> Result<Outcome> {
                 "loom" => loom::run,
                 "asan" => asan::run,
                 "book" => book::run,
+                "install" => install::run,
                 _ => return Err(Failure::new(format!("unknown verb \"{verb}\"\n\n{USAGE}"))),
             };
             match rest.first() {

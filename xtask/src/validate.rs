@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::Workspace;
-use crate::{book, conformance, deny, docs, examples, lints, loom, msrv, package, requirements, suites, tidy};
+use crate::{book, conformance, deny, docs, examples, install, lints, loom, msrv, package, requirements, suites, tidy};
 
 /// One step of the validation.
 struct Stage {
@@ -32,6 +32,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "docs", run: docs::run },
     Stage { name: "book", run: book::run },
     Stage { name: "package", run: package::verified },
+    Stage { name: "install", run: install::run },
     Stage { name: "deny", run: deny::run },
     Stage { name: "loom", run: loom::run },
 ];
