@@ -3,6 +3,7 @@
 //! SPIR-V of OpenCL has them for integers of 32 and 64 bits. Narrower ones, floats, and operations that it has not are loops that
 //! compare and exchange the word. Memory of the work-item itself is accessed plainly: nobody else sees it, and devices have no atomic
 //! operations there. As on NVIDIA GPUs, the scope of `core::sync::atomic`, the whole system, is narrowed to the device.
+//! Not all drivers have them for generic addresses (Intel's for CPUs has none), so that there is one operation for each memory: `memories`.
 
 use rspirv::spirv::{Capability, Op, Scope, StorageClass, Word};
 
@@ -164,36 +165,42 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     pub(super) fn atomic_load(&mut self, instruction: Value<'c>) -> Result<Translated, Refused> {
         let of = instruction.value_type();
         let place = self.operand(instruction, 0)?.address();
-        if place.1 == StorageClass::Function {
-            let access = self.access(instruction, of);
-            return self.load_from(of, place, access, StorageClass::Generic);
-        }
         let shape = Shape::of(of)?;
-        let order = instruction.ordering();
-        let cell = self.cell(instruction, place, &shape, (order, order))?;
-        let pointer = self.pointer(cell);
-        let word = self.code.int(Op::AtomicLoad, cell.word, &[pointer, cell.scope, cell.semantics.0]);
-        let field = self.field(cell, word);
-        Ok(self.value_of(field, &shape))
+        self.in_each_memory(place, &shape, |translator, place| {
+            if place.1 == StorageClass::Function {
+                let access = translator.access(instruction, of);
+                return translator.load_from(of, place, access, StorageClass::Generic);
+            }
+            let order = instruction.ordering();
+            let cell = translator.cell(instruction, place, &shape, (order, order))?;
+            let pointer = translator.pointer(cell);
+            let word = translator.code.int(Op::AtomicLoad, cell.word, &[pointer, cell.scope, cell.semantics.0]);
+            let field = translator.field(cell, word);
+            Ok(translator.value_of(field, &shape))
+        })
     }
 
     pub(super) fn atomic_store(&mut self, instruction: Value<'c>) -> Result<(), Refused> {
         let of = instruction.operand(0).value_type();
         let value = self.operand(instruction, 0)?;
         let place = self.operand(instruction, 1)?.address();
-        if place.1 == StorageClass::Function {
-            let access = self.access(instruction, of);
-            return self.store_to(of, &value, place, access);
-        }
         let shape = Shape::of(of)?;
-        let cell = self.cell(instruction, place, &shape, (instruction.ordering(), 0))?;
-        let field = self.field_of(&value, &shape);
-        if cell.shift.is_some() {
-            self.update(cell, |_, _| Ok(field))?;
-        } else {
-            let pointer = self.pointer(cell);
-            self.code.effect(Op::AtomicStore, &[pointer, cell.scope, cell.semantics.0, field]);
-        }
+        self.in_each_memory(place, &Shape::Nothing, |translator, place| {
+            if place.1 == StorageClass::Function {
+                let access = translator.access(instruction, of);
+                translator.store_to(of, &value, place, access)?;
+                return Ok(Translated::Nothing);
+            }
+            let cell = translator.cell(instruction, place, &shape, (instruction.ordering(), 0))?;
+            let field = translator.field_of(&value, &shape);
+            if cell.shift.is_some() {
+                translator.update(cell, |_, _| Ok(field))?;
+            } else {
+                let pointer = translator.pointer(cell);
+                translator.code.effect(Op::AtomicStore, &[pointer, cell.scope, cell.semantics.0, field]);
+            }
+            Ok(Translated::Nothing)
+        })?;
         Ok(())
     }
 
@@ -226,17 +233,29 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     pub(super) fn read_modify_write(&mut self, instruction: Value<'c>) -> Result<Translated, Refused> {
         let place = self.operand(instruction, 0)?.address();
         let value = self.operand(instruction, 1)?;
+        let shape = Shape::of(instruction.operand(1).value_type())?;
+        self.in_each_memory(place, &shape, |translator, place| {
+            translator.read_modify_write_at(instruction, place, &value, &shape)
+        })
+    }
+
+    fn read_modify_write_at(
+        &mut self,
+        instruction: Value<'c>,
+        place: Place,
+        value: &Translated,
+        shape: &Shape,
+    ) -> Result<Translated, Refused> {
         let of = instruction.operand(1).value_type();
-        let shape = Shape::of(of)?;
         let operation = instruction.atomic_operation();
         if place.1 == StorageClass::Function {
             let access = Access { alignment: self.layout.alignment(of), is_volatile: false };
             let old = self.load_from(of, place, access, StorageClass::Generic)?;
-            let new = self.updated(operation, &old, &value, &shape)?;
+            let new = self.updated(operation, &old, value, shape)?;
             self.store_to(of, &new, place, access)?;
             return Ok(old);
         }
-        let cell = self.cell(instruction, place, &shape, (instruction.ordering(), 0))?;
+        let cell = self.cell(instruction, place, shape, (instruction.ordering(), 0))?;
         let native = match operation {
             0 => Some(Op::AtomicExchange),
             1 => Some(Op::AtomicIAdd),
@@ -250,18 +269,18 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             10 => Some(Op::AtomicUMin),
             _ => None,
         };
-        let is_word = cell.shift.is_none() && (operation == 0 || shape == Shape::Int(cell.word));
+        let is_word = cell.shift.is_none() && (operation == 0 || *shape == Shape::Int(cell.word));
         let old = if let Some(op) = native.filter(|_| is_word) {
-            let (pointer, field) = (self.pointer(cell), self.field_of(&value, &shape));
+            let (pointer, field) = (self.pointer(cell), self.field_of(value, shape));
             self.code.int(op, cell.word, &[pointer, cell.scope, cell.semantics.0, field])
         } else {
             self.update(cell, |translator, old| {
-                let old = translator.value_of(old, &shape);
-                let new = translator.updated(operation, &old, &value, &shape)?;
-                Ok(translator.field_of(&new, &shape))
+                let old = translator.value_of(old, shape);
+                let new = translator.updated(operation, &old, value, shape)?;
+                Ok(translator.field_of(&new, shape))
             })?
         };
-        Ok(self.value_of(old, &shape))
+        Ok(self.value_of(old, shape))
     }
 
     /// What an operation makes of a value; the numbers are those of `LLVMAtomicRMWBinOp`.
@@ -312,25 +331,37 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     pub(super) fn compare_exchange(&mut self, instruction: Value<'c>) -> Result<Translated, Refused> {
         let place = self.operand(instruction, 0)?.address();
         let (expected, new) = (self.operand(instruction, 1)?, self.operand(instruction, 2)?);
+        let result = Shape::of(instruction.value_type())?;
+        self.in_each_memory(place, &result, |translator, place| {
+            translator.compare_exchange_at(instruction, place, (&expected, &new))
+        })
+    }
+
+    fn compare_exchange_at(
+        &mut self,
+        instruction: Value<'c>,
+        place: Place,
+        (expected, new): (&Translated, &Translated),
+    ) -> Result<Translated, Refused> {
         let of = instruction.operand(1).value_type();
         let shape = Shape::of(of)?;
         if place.1 == StorageClass::Function {
             let access = Access { alignment: self.layout.alignment(of), is_volatile: false };
             let old = self.load_from(of, place, access, StorageClass::Generic)?;
-            let equal = self.equal(&old, &expected, &shape)?;
+            let equal = self.equal(&old, expected, &shape)?;
             let stored = match shape {
                 Shape::Address => {
                     let (new, old) = (self.generic(new.address()), self.generic(old.address()));
                     let class = StorageClass::Generic;
                     Translated::Address(self.code.select(Scalar::Address(class), equal, new, old), class)
                 }
-                _ => self.choose(equal, &new, &old, &shape),
+                _ => self.choose(equal, new, &old, &shape),
             };
             self.store_to(of, &stored, place, access)?;
             return Ok(Translated::Parts(vec![old, Translated::Scalar(equal)]));
         }
         let cell = self.cell(instruction, place, &shape, instruction.exchange_orderings())?;
-        let (expected, new) = (self.field_of(&expected, &shape), self.field_of(&new, &shape));
+        let (expected, new) = (self.field_of(expected, &shape), self.field_of(new, &shape));
         let (old, equal) = if cell.shift.is_some() {
             self.exchange_part(cell, expected, new)
         } else {

@@ -71,14 +71,21 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// A function that was not inlined.
+    /// A function that was not inlined. Addresses keep their class.
     fn function_call(&mut self, call: Value<'c>, callee: Value<'c>) -> Result<Option<Translated>, Refused> {
-        let function = self.globals.function(self.code.writer, callee);
+        let arguments = call.arguments();
+        let known = arguments.iter().map(|&argument| self.known(argument)).collect();
+        let function = self.globals.function(self.code.writer, callee, known);
         self.code.needs.calls.insert(function);
         let mut operands = vec![function];
-        for argument in call.arguments() {
-            let value = self.value(argument)?;
-            let value = self.with_generic_addresses(value);
+        for argument in arguments {
+            let value = match self.value(argument)? {
+                Translated::Address(id, class) => {
+                    let to = self.class(argument);
+                    Translated::Address(self.cast((id, class), to), to)
+                }
+                other => self.with_generic_addresses(other),
+            };
             leaves(&value, &mut operands);
         }
         let result = call.value_type();
@@ -88,6 +95,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok((shape != Shape::Nothing).then(|| assemble(&shape, &mut std::iter::once(id))))
     }
 
+    /// A list of values whose addresses are generic, as those in lists are.
     fn with_generic_addresses(&mut self, value: Translated) -> Translated {
         match value {
             Translated::Address(id, class) => Translated::Address(self.generic((id, class)), StorageClass::Generic),

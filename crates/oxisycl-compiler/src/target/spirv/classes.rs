@@ -3,7 +3,8 @@
 //! LLVM's code has generic addresses almost everywhere. Where all values that an address can come from are of one storage class, it keeps
 //! that class in registers, which spares the driver the question at each access: a forward analysis over the function, in which an
 //! address starts with no class and goes down to the generic one when two classes meet. Addresses from memory and from integers are
-//! generic, except those that are among the launch's arguments: those are of global memory, since nothing else can be passed.
+//! generic, except those that are among the launch's arguments: those are of global memory, since nothing else can be passed. What is known
+//! about an address at a call is known in the function, too, which is translated anew for each combination ([`Known`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +14,14 @@ use super::module::holds_addresses;
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 use crate::stage::builtins::LAUNCH;
 
+/// What is known about an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    pub(super) class: StorageClass,
+    /// Whether it is of the launch's arguments.
+    pub(super) is_arguments: bool,
+}
+
 /// The classes of the addresses in a function.
 pub(super) struct Classes<'c> {
     known: HashMap<Value<'c>, StorageClass>,
@@ -21,13 +30,14 @@ pub(super) struct Classes<'c> {
 }
 
 impl<'c> Classes<'c> {
-    /// `blocks` are the instructions of the function, in an order in which definitions come before uses, phis excepted. The parameters of
-    /// a kernel are the launch's arguments.
-    pub(super) fn of(function: Value<'c>, instructions: &[Value<'c>], is_kernel: bool) -> Self {
+    /// `instructions` are those of the function, in an order in which definitions come before uses, phis excepted. `parameters` are
+    /// what is known about the function's own; nothing is, if it is no address.
+    pub(super) fn of(function: Value<'c>, instructions: &[Value<'c>], parameters: &[Option<Known>]) -> Self {
         let mut classes = Self { known: HashMap::new(), arguments: HashSet::new() };
-        for parameter in function.parameters() {
-            if is_kernel && is_address(parameter) {
-                classes.known.insert(parameter, StorageClass::Function);
+        for (parameter, known) in function.parameters().into_iter().zip(parameters) {
+            let Some(known) = known else { continue };
+            classes.known.insert(parameter, known.class);
+            if known.is_arguments {
                 classes.arguments.insert(parameter);
             }
         }
@@ -49,6 +59,12 @@ impl<'c> Classes<'c> {
     /// The class of an instruction's result.
     pub(super) fn class(&self, value: Value<'c>) -> StorageClass {
         self.of_operand(value).unwrap_or(StorageClass::Generic)
+    }
+
+    /// What is known about a value; nothing, if it is no address.
+    pub(super) fn known(&self, value: Value<'c>) -> Option<Known> {
+        let is_arguments = self.arguments.contains(&value);
+        is_address(value).then(|| Known { class: self.class(value), is_arguments })
     }
 
     /// `None` for what can be of any class: null, and what has not been visited yet.
@@ -87,10 +103,22 @@ impl<'c> Classes<'c> {
             },
             Opcode::SELECT => join(operand(1), operand(2)),
             Opcode::PHI => instruction.incoming().into_iter().map(|(value, _)| self.of_operand(value)).fold(None, join),
-            Opcode::LOAD if self.arguments.contains(&instruction.operand(0)) => Some(StorageClass::CrossWorkgroup),
-            Opcode::CALL if is_launch(instruction) => Some(StorageClass::Function),
+            Opcode::LOAD if self.is_argument(instruction) => Some(StorageClass::CrossWorkgroup),
+            // A record's address is a number to the host.
+            Opcode::INT_TO_PTR if self.is_argument(instruction.operand(0)) => Some(StorageClass::CrossWorkgroup),
+            Opcode::CALL if is_launch(instruction) => {
+                self.arguments.insert(instruction);
+                Some(StorageClass::Function)
+            }
             _ => Some(StorageClass::Generic),
         }
+    }
+}
+
+impl<'c> Classes<'c> {
+    /// Whether a value is loaded from the launch's arguments.
+    fn is_argument(&self, value: Value<'c>) -> bool {
+        value.is(Opcode::LOAD) && self.arguments.contains(&value.operand(0))
     }
 }
 

@@ -202,6 +202,14 @@ impl<'w> Code<'w> {
         self.op(op, Scalar::Bool, operands)
     }
 
+    /// A generic address as one of that class, or null if it is of another one.
+    pub(super) fn cast_if(&mut self, address: Word, class: StorageClass) -> Word {
+        let (result, id) = (self.writer.scalar(Scalar::Address(class)), self.id());
+        let operands = vec![Operand::IdRef(address), Operand::StorageClass(class)];
+        self.push(Instruction::new(Op::GenericCastToPtrExplicit, Some(result), Some(id), operands));
+        id
+    }
+
     // Memory.
 
     /// A local variable of so many bytes, as their address.

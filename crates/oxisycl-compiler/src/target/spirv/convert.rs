@@ -26,7 +26,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             }
             _ => {}
         }
-        let mut one = |value: &Translated, from: &Shape, to: &Shape| self.convert(opcode, value, from, to);
+        let class = self.class(instruction);
+        let mut one = |value: &Translated, from: &Shape, to: &Shape| self.convert(opcode, value, (from, to), class);
         match (&from, &to) {
             (Shape::Parts(from), Shape::Parts(to)) => {
                 let parts = value.parts().iter().zip(from).zip(to);
@@ -37,7 +38,14 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    fn convert(&mut self, opcode: Opcode, value: &Translated, from: &Shape, to: &Shape) -> Result<Translated, Refused> {
+    /// One value. What becomes an address is known to be of `class`.
+    fn convert(
+        &mut self,
+        opcode: Opcode,
+        value: &Translated,
+        (from, to): (&Shape, &Shape),
+        class: StorageClass,
+    ) -> Result<Translated, Refused> {
         Ok(match opcode {
             Opcode::TRUNC | Opcode::ZEXT | Opcode::SEXT => self.convert_int(opcode, value, from, to),
             Opcode::FP_TRUNC | Opcode::FP_EXT => {
@@ -52,7 +60,6 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             }
             _ => {
                 let bits = self.resize(value, from, &Shape::Int(64));
-                let class = StorageClass::Generic;
                 let address = self.code.op(Op::ConvertUToPtr, Scalar::Address(class), &[bits.scalar()]);
                 Translated::Address(address, class)
             }

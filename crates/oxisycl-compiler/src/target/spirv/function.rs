@@ -6,7 +6,7 @@ use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::Refused;
 use super::call::ends_work_item;
-use super::classes::Classes;
+use super::classes::{Classes, Known};
 use super::code::Code;
 use super::module::Globals;
 use super::value::{Shape, Translated, container};
@@ -36,14 +36,18 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
 }
 
 impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
-    /// Translates a function with a body.
+    /// Translates a function with a body: a kernel, or one with parameters about which so much is known.
     pub(super) fn translate(
         code: Code<'w>,
         globals: &'w mut Globals<'c>,
         (context, layout): (&'c Context, Layout<'m>),
         function: Value<'c>,
-        is_kernel: bool,
+        parameters: Option<&[Option<Known>]>,
     ) -> Result<(), Refused> {
+        let is_kernel = parameters.is_none();
+        // The parameters of a kernel are the launch's arguments.
+        let of_kernel = || vec![Some(Known { class: StorageClass::Function, is_arguments: true }); 2];
+        let parameters = parameters.map_or_else(of_kernel, <[_]>::to_vec);
         let blocks = in_dominance_order(function);
         let instructions: Vec<_> = blocks.iter().flat_map(|block| block.instructions()).collect();
         let mut translator = Self {
@@ -53,14 +57,14 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             layout,
             is_kernel,
             function,
-            classes: Classes::of(function, &instructions, is_kernel),
+            classes: Classes::of(function, &instructions, &parameters),
             values: HashMap::new(),
             constants: HashMap::new(),
             labels: HashMap::new(),
             fused: HashSet::new(),
             local_memory: None,
         };
-        translator.declare(&instructions)?;
+        translator.declare(&instructions, &parameters)?;
         translator.find_fused(&instructions);
         for &block in &blocks {
             let label = translator.code.id();
@@ -75,10 +79,10 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     }
 
     /// Parameters: a kernel's are bytes by value, and local memory; those of other functions are scalars.
-    fn declare(&mut self, instructions: &[Value<'c>]) -> Result<(), Refused> {
+    fn declare(&mut self, instructions: &[Value<'c>], known: &[Option<Known>]) -> Result<(), Refused> {
         let parameters = self.function.parameters();
         if !self.is_kernel {
-            return self.declare_plain(&parameters);
+            return self.declare_plain(&parameters, known);
         }
         let mut types = Vec::new();
         let mut alignments = Vec::new();
@@ -104,15 +108,21 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         Ok(())
     }
 
-    fn declare_plain(&mut self, parameters: &[Value<'c>]) -> Result<(), Refused> {
+    fn declare_plain(&mut self, parameters: &[Value<'c>], known: &[Option<Known>]) -> Result<(), Refused> {
         let shapes =
             parameters.iter().map(|parameter| Shape::of(parameter.value_type())).collect::<Result<Vec<_>, _>>()?;
-        let types: Vec<_> =
-            shapes.iter().flat_map(Shape::scalars).map(|scalar| self.code.writer.scalar(scalar)).collect();
+        let scalars = shapes.iter().zip(known).flat_map(|(shape, known)| match known {
+            Some(known) => vec![Scalar::Address(known.class)],
+            None => shape.scalars(),
+        });
+        let types: Vec<_> = scalars.map(|scalar| self.code.writer.scalar(scalar)).collect();
         let result = self.result_type(self.function.held_type().result())?;
         let mut ids = self.code.declare(result, &types).into_iter();
-        for (&parameter, shape) in parameters.iter().zip(&shapes) {
-            let value = assemble(shape, &mut ids);
+        for ((&parameter, shape), known) in parameters.iter().zip(&shapes).zip(known) {
+            let value = match (assemble(shape, &mut ids), known) {
+                (Translated::Address(id, _), Some(known)) => Translated::Address(id, known.class),
+                (value, _) => value,
+            };
             self.values.insert(parameter, value);
         }
         Ok(())
@@ -132,6 +142,11 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     /// The class that the address has which an instruction makes.
     pub(super) fn class(&self, value: Value<'c>) -> StorageClass {
         self.classes.class(value)
+    }
+
+    /// What is known about a value that is an address.
+    pub(super) fn known(&self, value: Value<'c>) -> Option<Known> {
+        self.classes.known(value)
     }
 
     /// What an operand became.

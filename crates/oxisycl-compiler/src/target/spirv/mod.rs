@@ -27,6 +27,7 @@ mod copy;
 mod float;
 mod function;
 mod integer;
+mod memories;
 mod memory;
 mod module;
 mod overflow;

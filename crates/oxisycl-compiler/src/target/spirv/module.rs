@@ -6,7 +6,7 @@ use rspirv::dr::Module as Assembled;
 use rspirv::spirv::{Capability, StorageClass, Word};
 
 use super::Refused;
-use super::classes::of_global;
+use super::classes::{Known, of_global};
 use super::code::Code;
 use super::function::FunctionTranslator;
 use super::writer::Writer;
@@ -34,12 +34,12 @@ pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Resul
         refuse_recursion(kernel)?;
         let id = writer.id();
         let code = Code::new(&mut writer, id);
-        FunctionTranslator::translate(code, &mut globals, place, kernel, true).map_err(|r| r.within(kernel))?;
-        // Functions are translated when something calls them, and each once.
-        while let Some(&(function, id)) = globals.called.get(done) {
+        FunctionTranslator::translate(code, &mut globals, place, kernel, None).map_err(|r| r.within(kernel))?;
+        // Functions are translated when something calls them, and once for each combination of memories that their parameters are of.
+        while let Some(Called { function, parameters, id }) = globals.called.get(done).cloned() {
             done += 1;
             let code = Code::new(&mut writer, id);
-            FunctionTranslator::translate(code, &mut globals, place, function, false)
+            FunctionTranslator::translate(code, &mut globals, place, function, Some(&parameters))
                 .map_err(|r| r.within(function))?;
         }
         writer.add_kernel(id, kernel.name());
@@ -89,11 +89,19 @@ pub(super) enum Data<'c> {
     },
 }
 
+/// A function that was not inlined, for parameters about which so much is known.
+#[derive(Clone)]
+struct Called<'c> {
+    function: Value<'c>,
+    parameters: Vec<Option<Known>>,
+    id: Word,
+}
+
 /// The globals of a module, and the functions that are called.
 #[derive(Default)]
 pub(super) struct Globals<'c> {
     data: HashMap<Value<'c>, Data<'c>>,
-    called: Vec<(Value<'c>, Word)>,
+    called: Vec<Called<'c>>,
 }
 
 impl<'c> Globals<'c> {
@@ -110,12 +118,18 @@ impl<'c> Globals<'c> {
     }
 
     /// The id of a function with a body, which is translated if it has not been.
-    pub(super) fn function(&mut self, writer: &mut Writer, function: Value<'c>) -> Word {
-        if let Some((_, id)) = self.called.iter().find(|(known, _)| *known == function) {
-            return *id;
+    pub(super) fn function(
+        &mut self,
+        writer: &mut Writer,
+        function: Value<'c>,
+        parameters: Vec<Option<Known>>,
+    ) -> Word {
+        let is_same = |known: &&Called<'c>| known.function == function && known.parameters == parameters;
+        if let Some(known) = self.called.iter().find(is_same) {
+            return known.id;
         }
         let id = writer.id();
-        self.called.push((function, id));
+        self.called.push(Called { function, parameters, id });
         id
     }
 

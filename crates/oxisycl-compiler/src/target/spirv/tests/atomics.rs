@@ -193,3 +193,135 @@ fn private_memory_is_accessed_plainly() {
     let Some(outputs) = run(&bytes, &[("k", &[0; 8], 4)], 1) else { return };
     assert_eq!(outputs[0], 25u32.to_le_bytes());
 }
+
+/// Where the kernel below looks for its cell, by the number of the work-item modulo 4: in memory of its own, of the group, and of the
+/// device, and where the input says.
+#[test]
+fn an_address_of_any_memory_can_be_changed_atomically() {
+    let context = context();
+    let code = format!(
+        "@cells = internal addrspace(3) global [4 x i64] poison, align 8
+declare i64 @oxisycl.spirv.local_id(i32)
+define void @k{BEGIN}
+  %l = call i64 @oxisycl.spirv.local_id(i32 0)
+  %own = alloca i64, align 8
+  %groups = getelementptr i64, ptr addrspacecast (ptr addrspace(3) @cells to ptr), i64 %l
+  %r = mul i64 %i, 64
+  %row = getelementptr i8, ptr %out, i64 %r
+  %k = urem i64 %i, 4
+  switch i64 %k, label %one [ i64 1, label %two i64 2, label %three i64 3, label %four ]
+one: br label %chosen
+two: br label %chosen
+three: br label %chosen
+four:
+  %n = load ptr, ptr %in
+  %given = getelementptr i8, ptr %n, i64 %r
+  br label %chosen
+chosen:
+  %p = phi ptr [ %own, %one ], [ %groups, %two ], [ %row, %three ], [ %given, %four ]
+  %q = getelementptr i8, ptr %p, i64 3
+  store atomic i64 1000, ptr %p release, align 8
+  %old = atomicrmw add ptr %p, i64 %i acq_rel
+  %pair = cmpxchg ptr %p, i64 1003, i64 7 seq_cst monotonic
+  %before = extractvalue {{ i64, i1 }} %pair, 0
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  %byte = atomicrmw or ptr %q, i8 17 monotonic, align 1
+  %now = load atomic i64, ptr %p acquire, align 8
+  %o1 = getelementptr i8, ptr %row, i64 8
+  store i64 %old, ptr %o1
+  %o2 = getelementptr i8, ptr %row, i64 16
+  store i64 %before, ptr %o2
+  %o3 = getelementptr i8, ptr %row, i64 24
+  store i64 %now, ptr %o3
+  %o4 = getelementptr i8, ptr %row, i64 32
+  store i8 %byte, ptr %o4
+  %o5 = getelementptr i8, ptr %row, i64 33
+  store i1 %won, ptr %o5
+  ret void\n}}\n"
+    );
+    let translation = translated(&context, &code);
+    let bytes = validated(&translation.module);
+    let Some(device) = super::support::device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let mut memory = device.allocate(64 * 8).expect("memory");
+    let mut input = device.allocate(8).expect("memory");
+    input.bytes().copy_from_slice(&memory.address().to_le_bytes());
+    let arguments = [input.address(), memory.address()].map(u64::to_le_bytes).concat();
+    // SAFETY: 8 work-items, each with 64 bytes of its own.
+    unsafe { program.run("k", &[&arguments], 0, ([8, 1, 1], [4, 1, 1])) }.expect("the kernel runs");
+    for (item, row) in memory.bytes().chunks(64).enumerate() {
+        let number = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("eight bytes"));
+        let sum = 1000 + item as u64;
+        let exchanged = if sum == 1003 { 7 } else { sum };
+        let now = exchanged | 17 << 24;
+        assert_eq!((number(8), number(16), number(24)), (1000, sum, now), "{item}");
+        assert_eq!((row[32], row[33]), (0, u8::from(sum == 1003)), "{item}");
+        assert_eq!(number(0), if item % 4 >= 2 { now } else { 0 }, "{item}: the others changed other memory");
+    }
+}
+
+#[test]
+fn work_items_meet_at_an_address_from_memory() {
+    const MANY: usize = 1 << 18;
+    let context = context();
+    let code = format!(
+        "define void @k{BEGIN}
+  %p = load ptr, ptr %in
+  %old = atomicrmw add ptr %p, i32 1 monotonic
+  ret void\n}}\n"
+    );
+    let translation = translated(&context, &code);
+    let bytes = validated(&translation.module);
+    let Some(device) = super::support::device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let mut memory = device.allocate(4).expect("memory");
+    let mut input = device.allocate(8).expect("memory");
+    input.bytes().copy_from_slice(&memory.address().to_le_bytes());
+    let arguments = [input.address(), memory.address()].map(u64::to_le_bytes).concat();
+    // SAFETY: the kernel's only access is to the four bytes.
+    unsafe { program.run("k", &[&arguments], 0, ([MANY, 1, 1], [64, 1, 1])) }.expect("the kernel runs");
+    assert_eq!(memory.bytes(), (MANY as u32).to_le_bytes());
+}
+
+/// The address of a launch's record is a number among the arguments, and what leaves a panic there is not inlined.
+#[test]
+fn functions_know_the_memory_of_their_parameters() {
+    let context = context();
+    let code = format!(
+        "define void @k{BEGIN}
+  %own = alloca i32, align 4
+  call void @count(ptr %out)
+  store i32 5, ptr %own
+  call void @count(ptr %own)
+  call void @count(ptr %own)
+  %n = load i32, ptr %own
+  %o = getelementptr i8, ptr %out, i64 4
+  store i32 %n, ptr %o
+  call void @record(ptr %args)
+  ret void\n}}
+define internal void @count(ptr %p) noinline {{
+  %old = atomicrmw add ptr %p, i32 1 monotonic
+  ret void\n}}
+define internal void @record(ptr %launch) noinline {{
+  %r = load i64, ptr %launch
+  %p = inttoptr i64 %r to ptr
+  %pair = cmpxchg ptr %p, i32 7, i32 9 monotonic monotonic
+  ret void\n}}\n"
+    );
+    let translation = translated(&context, &code);
+    let found = text(&translation.module);
+    assert!(!found.contains("Generic"), "{found}");
+    // One for the memory of the work-item, which is no atomic operation, and one for global memory.
+    assert_eq!(found.matches("OpFunction ").count(), 4, "{found}");
+    assert_eq!(found.matches("OpAtomicIAdd").count(), 1, "{found}");
+    let bytes = validated(&translation.module);
+    let Some(device) = super::support::device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let (mut input, mut output) = (device.allocate(4).expect("memory"), device.allocate(8).expect("memory"));
+    input.bytes()[0] = 7;
+    let arguments = [input.address(), output.address()].map(u64::to_le_bytes).concat();
+    // SAFETY: the kernel's accesses are to the first bytes of both.
+    unsafe { program.run("k", &[&arguments], 0, ([1, 1, 1], [1, 1, 1])) }.expect("the kernel runs");
+    assert_eq!(input.bytes(), 9u32.to_le_bytes());
+    assert_eq!(output.bytes(), [1u32.to_le_bytes(), 7u32.to_le_bytes()].concat());
+}
