@@ -7,7 +7,7 @@ define i64 @_ZN14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE() {
 define i32 @_ZN14oxisycl_device7builtin11shuffle_u3217h0123456789abcdefE(i32 %v, i32 %l) { unreachable }
 define void @_ZN14oxisycl_device7builtin13group_barrier17h0123456789abcdefE() { unreachable }
 define ptr @_ZN14oxisycl_device7builtin12local_memory17h0123456789abcdefE() { unreachable }
-define void @__oxisycl_record_panic_numbers(ptr %launch, i32 %site, i64 %kinds, i64 %first, i64 %second, i64 %third) { store i32 %site, ptr %launch ret void }
+define void @__oxisycl_record_panic_numbers(ptr %launch, i32 %site, i64 %kinds, i64 %first, i64 %second, i64 %third) { %record = load ptr, ptr %launch %old = cmpxchg ptr %record, i32 0, i32 %site monotonic monotonic ret void }
 
 define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {
   %length = getelementptr i8, ptr %captures, i64 8

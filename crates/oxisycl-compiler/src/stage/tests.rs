@@ -260,6 +260,17 @@ fn builtins_that_are_linked_again_get_their_bodies() {
 }
 
 #[test]
+fn a_recorder_without_effect_is_an_error_and_no_lost_panic() {
+    let context = context();
+    let recorder =
+        |body: &str| module(&context, &format!("define void @{}(ptr %launch) {{ {body} ret void }}", panics::RECORD));
+    panics::check_recorders(&recorder("%old = cmpxchg ptr %launch, i32 0, i32 1 monotonic monotonic"))
+        .expect("it records");
+    let error = panics::check_recorders(&recorder("")).expect_err("it records nothing");
+    assert!(error.to_string().contains(panics::RECORD), "{error}");
+}
+
+#[test]
 fn a_panic_becomes_a_record_of_its_site_and_values() {
     let context = context();
     let text = "
