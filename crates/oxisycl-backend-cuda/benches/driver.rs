@@ -137,6 +137,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         location: SourceLocation { file: "kernels.ptx".to_owned(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic: true,
         may_print: false,
     };

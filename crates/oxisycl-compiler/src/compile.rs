@@ -1,5 +1,6 @@
 //! One link unit, one target: from bitcode to images, one for each kernel.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode, encode};
@@ -19,8 +20,19 @@ pub enum FloatPolicy {
     /// A product and a sum may become one operation that rounds once.
     #[default]
     Contract,
-    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter.
+    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter; and the target's
+    /// imprecise functions.
     Fast,
+}
+
+impl fmt::Display for FloatPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Strict => "strict",
+            Self::Contract => "contract",
+            Self::Fast => "fast",
+        })
+    }
 }
 
 /// How a program is compiled.
@@ -120,7 +132,7 @@ pub fn compile_with<'p>(
     let warnings = rejected.iter().map(warn).collect();
     if !rejected.is_empty() {
         rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
-        images.push(without_code(request.target.clone(), rejected));
+        images.push(without_code(request, toolchain, rejected));
     }
     Ok(Compiled { images, warnings })
 }
@@ -134,10 +146,10 @@ pub(crate) fn generate(
 ) -> Result<DeviceImage, CompileError> {
     let kernels = lower(program, kernel, library)?;
     if kernels.are_all_unsupported() {
-        return Ok(program.image(kernels, Vec::new()));
+        return Ok(program.image(kernels, Vec::new(), toolchain));
     }
     let code = program.emit(&kernels, toolchain)?;
-    Ok(program.image(kernels, code))
+    Ok(program.image(kernels, code, toolchain))
 }
 
 /// From the un-optimised code of a program to code of one kernel that the code generator takes.
@@ -162,7 +174,16 @@ pub(crate) fn lower<'c>(
     Ok(kernels)
 }
 
-fn without_code(target: ImageTarget, unsupported: Vec<UnsupportedKernel>) -> DeviceImage {
-    let (kernels, build_options, sites, code) = (Vec::new(), String::new(), Vec::new(), Vec::new());
+/// How an image was made: what two images of the same program can differ in, beside their target.
+pub(crate) fn build_options(toolchain: &Toolchain, float: FloatPolicy) -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    let Toolchain { release, commit, .. } = toolchain;
+    let commit = commit.get(..9).unwrap_or(commit);
+    format!("oxisycl={own} rustc={release}-{commit} opt-level=3 float={float}")
+}
+
+fn without_code(request: &Request, toolchain: &Toolchain, unsupported: Vec<UnsupportedKernel>) -> DeviceImage {
+    let (kernels, sites, code) = (Vec::new(), Vec::new(), Vec::new());
+    let (target, build_options) = (request.target.clone(), build_options(toolchain, request.options.float));
     DeviceImage { target, kernels, build_options, unsupported, sites, code }
 }

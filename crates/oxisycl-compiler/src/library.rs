@@ -8,6 +8,7 @@ use object::{Object, ObjectSection};
 
 use crate::CompileError;
 use crate::llvm::{Context, Linkage, Module};
+use crate::stage::dependencies;
 
 /// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
 pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
@@ -30,8 +31,8 @@ pub(crate) struct Library<'p> {
 struct Stored {
     name: String,
     bitcode: Vec<u8>,
-    /// Debug information of the standard library is of a kind that would turn device code into debug code.
-    keep_debug_info: bool,
+    /// Its debug information is of a kind that would turn device code into debug code.
+    is_standard: bool,
 }
 
 impl<'p> Library<'p> {
@@ -53,7 +54,7 @@ impl<'p> Library<'p> {
         bitcode: Vec<u8>,
         on_function: impl FnMut(&str),
     ) -> Result<(), CompileError> {
-        self.add(context, path.display().to_string(), bitcode, true, on_function)
+        self.add(context, path.display().to_string(), bitcode, false, on_function)
     }
 
     /// Adds the bitcode in the objects of an archive of the standard library. Objects without any are left out.
@@ -72,7 +73,7 @@ impl<'p> Library<'p> {
             let Some(section) = file.section_by_name(".llvmbc") else { continue };
             let bitcode = section.data().map_err(|error| broken(&error))?.to_vec();
             if !bitcode.is_empty() {
-                self.add(context, format!("{}({name})", path.display()), bitcode, false, |_| {})?;
+                self.add(context, format!("{}({name})", path.display()), bitcode, true, |_| {})?;
             }
         }
         Ok(())
@@ -83,7 +84,7 @@ impl<'p> Library<'p> {
         context: &Context,
         name: String,
         bitcode: Vec<u8>,
-        keep_debug_info: bool,
+        is_standard: bool,
         mut on_function: impl FnMut(&str),
     ) -> Result<(), CompileError> {
         let module = Module::from_bitcode(context, &bitcode, &name, true)?;
@@ -94,7 +95,7 @@ impl<'p> Library<'p> {
                 self.index.entry(value.name().to_owned()).or_insert(number);
             }
         }
-        self.modules.push(Stored { name, bitcode, keep_debug_info });
+        self.modules.push(Stored { name, bitcode, is_standard });
         Ok(())
     }
 
@@ -125,8 +126,9 @@ impl<'p> Library<'p> {
     pub(crate) fn open<'c>(&self, context: &'c Context, number: usize) -> Result<Module<'c>, CompileError> {
         let stored = &self.modules[number];
         let module = Module::from_bitcode(context, &stored.bitcode, &stored.name, false)?;
-        if !stored.keep_debug_info {
+        if stored.is_standard {
             module.strip_debug_info();
+            dependencies::mark_standard_library(&module);
         }
         link_where_used(&module);
         Ok(module)

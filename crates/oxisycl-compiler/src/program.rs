@@ -11,13 +11,13 @@ use oxisycl_image::{
     DeviceImage, ImageTarget, KernelEntry, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel,
 };
 
-use crate::compile::{Options, Request};
+use crate::compile::{FloatPolicy, Options, Request, build_options};
 use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{
-    builtins, conditions, features, float, functions, kernels, layout, legality, native, panics, resolve, sanitize,
-    wide_integers, x86,
+    approximate, builtins, conditions, dependencies, features, float, functions, kernels, layout, legality, native,
+    panics, resolve, sanitize, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -45,6 +45,10 @@ pub(crate) struct Program<'c, 'a> {
     functions: Vec<Value<'c>>,
     /// Who called whom before anything was inlined.
     calls: legality::Calls,
+    /// What the kernel was linked with, once it is alone.
+    dependencies: dependencies::Dependencies,
+    /// How strictly the kernel's operations are compiled, once it is alone.
+    float: FloatPolicy,
     sites: panics::Sites,
     /// How often code was linked to what was there.
     round: u32,
@@ -122,6 +126,8 @@ impl<'c, 'a> Program<'c, 'a> {
             dump: request.options.dump.clone(),
             functions: Vec::new(),
             calls: legality::Calls::default(),
+            dependencies: dependencies::Dependencies::default(),
+            float: request.options.float,
             sites: panics::Sites::default(),
             round: 0,
         };
@@ -140,7 +146,21 @@ impl<'c, 'a> Program<'c, 'a> {
     ) -> Self {
         let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
         let (functions, dump) = (Vec::new(), None);
-        Self { module, kernels, target, image_target, options, dump, functions, calls, sites, round: 0 }
+        let (dependencies, float) = (dependencies::Dependencies::default(), options.float);
+        Self {
+            module,
+            kernels,
+            target,
+            image_target,
+            options,
+            dump,
+            functions,
+            calls,
+            dependencies,
+            float,
+            sites,
+            round: 0,
+        }
     }
 
     /// The module as it is after the last step.
@@ -218,7 +238,8 @@ impl<'c, 'a> Program<'c, 'a> {
             self.kernels.iter().map(|kernel| module.function(&kernel.symbol).expect("it was added")).collect();
         let (kernels, dump) = (self.kernels.clone(), self.dump.clone());
         let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
-        Self { module, kernels, functions, dump, calls, sites, ..*self }
+        let dependencies = dependencies::Dependencies::default();
+        Self { module, kernels, functions, dump, calls, dependencies, sites, ..*self }
     }
 
     /// Leaves one of the kernels, and what it reaches.
@@ -241,6 +262,7 @@ impl<'c, 'a> Program<'c, 'a> {
 
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         self.calls.add(&self.module);
+        self.dependencies.add(&self.module);
         let machine = Some(self.target.machine());
         float::keep_library_apart(&self.module);
         if self.target.inlines_everything() {
@@ -259,7 +281,12 @@ impl<'c, 'a> Program<'c, 'a> {
             let policies = float::policies(&self.module, &self.functions, self.options.float);
             // Not again: by then code of the library is part of the functions. What comes later formats values.
             float::apply_policies(&self.functions, &policies);
+            self.float = policies.first().copied().unwrap_or(self.float);
+            if self.float == FloatPolicy::Fast {
+                approximate::call_imprecise_functions(&self.module, self.target.builtins())?;
+            }
         }
+        self.dependencies.settle(&self.module);
         float::unite_with_library(&self.module);
         if self.target.inlines_everything() {
             // Those of the library, which were kept apart.
@@ -305,7 +332,8 @@ impl<'c, 'a> Program<'c, 'a> {
                 function.delete_function();
             } else {
                 sorted.functions.push(function);
-                sorted.entries.push(entry_of(kernel, findings));
+                let library = std::mem::take(&mut self.dependencies).into_names();
+                sorted.entries.push(entry_of(kernel, findings, library));
             }
         }
         self.clean()?;
@@ -334,10 +362,12 @@ impl<'c, 'a> Program<'c, 'a> {
         self.target.emit(&self.module, arguments, toolchain)
     }
 
-    pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>) -> DeviceImage {
+    /// The image of the kernel. `toolchain` is what it was compiled by.
+    pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>, toolchain: &Toolchain) -> DeviceImage {
         let SortedOut { entries, unsupported, .. } = kernels;
         let sites: Vec<PanicSite> = std::mem::take(&mut self.sites.list);
-        let (target, build_options) = (self.target.image_target(self.image_target, &code), String::new());
+        let (target, build_options) =
+            (self.target.image_target(self.image_target, &code), build_options(toolchain, self.float));
         DeviceImage { target, kernels: entries, build_options, unsupported, sites, code }
     }
 
@@ -354,7 +384,7 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 }
 
-fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntry {
+fn entry_of(kernel: kernels::Kernel, findings: legality::Findings, library: Vec<String>) -> KernelEntry {
     KernelEntry {
         symbol: kernel.symbol,
         type_id: kernel.type_id,
@@ -364,6 +394,7 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings) -> KernelEntr
         launch: kernel.launch.map(|launch| launch.location),
         location: kernel.place.unwrap_or(SourceLocation { file: String::new(), line: 1, column: 1 }),
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
+        library,
         may_panic: findings.may_panic,
         may_print: findings.may_print,
     }

@@ -4,7 +4,7 @@
 //! nothing is allocated that is not paid for by a proportional number of input bytes.
 
 use crate::format::{
-    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE, MIN_TEXT_SIZE,
+    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE,
     MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
 };
 use crate::reader::Reader;
@@ -166,8 +166,8 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     };
     let symbol = section.text()?;
     let type_name = section.text()?;
-    let n_requirements = section.count(MIN_TEXT_SIZE)?;
-    let requirements = (0..n_requirements).map(|_| section.text()).collect::<Result<_, _>>()?;
+    let requirements = section.texts()?;
+    let library = section.texts()?;
     let parameters = ParameterLayout { size, align };
     Ok(KernelEntry {
         symbol,
@@ -178,6 +178,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         location,
         launch,
         requirements,
+        library,
         may_panic,
         may_print,
     })

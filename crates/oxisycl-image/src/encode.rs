@@ -96,10 +96,8 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         }
         section.text("symbol", &kernel.symbol)?;
         section.text("type name", &kernel.type_name)?;
-        section.length("requirements", kernel.requirements.len())?;
-        for requirement in &kernel.requirements {
-            section.text("requirement", requirement)?;
-        }
+        section.texts("requirements", &kernel.requirements)?;
+        section.texts("library functions", &kernel.library)?;
     }
     Ok(section.0)
 }
@@ -175,6 +173,11 @@ impl Writer {
         self.length(part, text.len())?;
         self.bytes(text.as_bytes());
         Ok(())
+    }
+
+    fn texts(&mut self, part: &'static str, texts: &[String]) -> Result<(), ImageError> {
+        self.length(part, texts.len())?;
+        texts.iter().try_for_each(|text| self.text(part, text))
     }
 
     fn location(&mut self, location: &SourceLocation) -> Result<(), ImageError> {

@@ -11,7 +11,8 @@ pub struct DeviceImage {
     pub target: ImageTarget,
     /// The kernels in the code. No two have the same symbol, or the same type and form.
     pub kernels: Vec<KernelEntry>,
-    /// Options for the driver's compiler; empty if there are none.
+    /// How the code was made, as words `name=value` with a space between two: the compiler and its version, the processor, the
+    /// floating-point policy. Empty if that is not known.
     pub build_options: String,
     /// Kernels of the link unit that the target cannot run. None of them is among `kernels`.
     pub unsupported: Vec<UnsupportedKernel>,
@@ -40,6 +41,9 @@ pub struct KernelEntry {
     pub launch: Option<SourceLocation>,
     /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
     pub requirements: Vec<String>,
+    /// Functions of the device library and of the standard library that were linked to the kernel's own code, such as `sinf` or
+    /// `core::str::converts::from_utf8`; in the order of the compiler. What these need in turn is not named.
+    pub library: Vec<String>,
     /// Whether it can write a panic record.
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
@@ -144,6 +148,7 @@ mod tests {
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
             launch: None,
             requirements: Vec::new(),
+            library: Vec::new(),
             may_panic: false,
             may_print: false,
         };

@@ -3,6 +3,7 @@
 //! Invariant: no length or count is used before it is held against the bytes that are there.
 
 use crate::ImageError;
+use crate::format::MIN_TEXT_SIZE;
 
 /// The unread bytes of one part of the input, and where in the input they begin.
 pub(crate) struct Reader<'a> {
@@ -96,6 +97,12 @@ impl<'a> Reader<'a> {
         let offset = self.offset;
         let bytes = self.take(length)?;
         Reader { part: self.part, bytes, offset }.rest_as_text().map(str::to_owned)
+    }
+
+    /// A count of texts, and the texts.
+    pub(crate) fn texts(&mut self) -> Result<Vec<String>, ImageError> {
+        let n_texts = self.count(MIN_TEXT_SIZE)?;
+        (0..n_texts).map(|_| self.text()).collect()
     }
 
     pub(crate) fn rest_as_text(self) -> Result<&'a str, ImageError> {

@@ -20,7 +20,7 @@ use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_i
 use support::alone;
 
 /// A bundle without images, which registers itself before `main` as a link unit does.
-static EMPTY: [u8; 24] = *b"OXISYCLB\x03\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+static EMPTY: [u8; 24] = *b"OXISYCLB\x04\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
 
 #[cfg(target_os = "linux")]
 #[used]
@@ -62,6 +62,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic: false,
         may_print: false,
     }

@@ -140,6 +140,7 @@ mod tests {
             location: SourceLocation { file: String::new(), line: 1, column: 1 },
             launch: None,
             requirements: Vec::new(),
+            library: Vec::new(),
             may_panic: false,
             may_print: false,
         };

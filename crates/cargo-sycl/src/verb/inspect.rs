@@ -144,6 +144,12 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
             );
             text += &format!("    registers {usage}\n");
         }
+        if !kernel.library.is_empty() {
+            text += &format!("    linked with {}\n", kernel.library.join(", "));
+        }
+        if !image.build_options.is_empty() {
+            text += &format!("    built with {}\n", image.build_options);
+        }
         if !kernel.requirements.is_empty() {
             text += &format!("    needs {}\n", kernel.requirements.join(", "));
         }
@@ -220,10 +226,11 @@ mod tests {
                 location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
                 launch: None,
                 requirements: vec!["fp64".to_owned()],
+                library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 may_panic: false,
                 may_print: false,
             }],
-            build_options: String::new(),
+            build_options: "rustc=1.95.0 float=strict".to_owned(),
             unsupported: vec![UnsupportedKernel {
                 type_id: [2; 16],
                 form: Form::Single,
@@ -241,7 +248,8 @@ mod tests {
             describe(&[image(b"12345")], None),
             "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
              src/main.rs:3\n    \
-             registers unknown: ptxas not found\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
+             registers unknown: ptxas not found\n    linked with core::num::dec2flt, sinf\n    \
+             built with rustc=1.95.0 float=strict\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );
     }
 

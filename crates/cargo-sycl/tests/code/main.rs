@@ -3,6 +3,7 @@
 
 mod convergence;
 mod floats;
+mod library;
 mod lines;
 mod program;
 mod refusals;

@@ -37,6 +37,8 @@ oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 pub(crate) struct Built {
     /// The text that `cargo sycl inspect --emit` gives.
     pub(crate) code: String,
+    /// What `cargo sycl inspect` says of its kernels.
+    pub(crate) kernels: String,
     /// What the build said.
     pub(crate) messages: String,
     pub(crate) binary: PathBuf,
@@ -62,7 +64,8 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
     let binary = root.join("target/sycl").join(profile).join(program);
     let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(&binary));
-    Built { code, messages, binary }
+    let (kernels, _) = succeed(sycl(&root).arg("inspect").arg(&binary));
+    Built { code, kernels, messages, binary }
 }
 
 /// Writes the package.

@@ -40,6 +40,7 @@ pub(crate) fn image() -> DeviceImage {
         location: location(1),
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
     };

@@ -47,6 +47,7 @@ fn image() -> DeviceImage {
         location: location.clone(),
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic,
         may_print: false,
     };

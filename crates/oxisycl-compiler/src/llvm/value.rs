@@ -331,6 +331,11 @@ impl<'c> Value<'c> {
         unsafe { !(ll().LLVMGetEnumAttributeAtIndex)(self.0, index, Attribute::kind(name)).is_null() }
     }
 
+    pub(crate) fn has_text_attribute(self, index: u32, name: &str) -> bool {
+        let (start, length) = (name.as_ptr().cast(), name.len() as u32);
+        unsafe { !(ll().LLVMGetStringAttributeAtIndex)(self.0, index, start, length).is_null() }
+    }
+
     pub(crate) fn remove_attribute(self, index: u32, name: &str) {
         unsafe { (ll().LLVMRemoveEnumAttributeAtIndex)(self.0, index, Attribute::kind(name)) }
     }

@@ -1,14 +1,15 @@
 //! How strictly floating-point operations are compiled.
 //!
-//! Those of the device library stay as they are: its sums that make up for rounding are wrong if they are contracted or reordered. So its
+//! Those of the device library stay as they are, unless [`approximate`](super::approximate) has put others in their place: its sums that make up for rounding are wrong if they are contracted or reordered. So its
 //! functions are [kept apart](keep_library_apart) until all others were marked.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::compile::FloatPolicy;
-use crate::llvm::{Attribute, Context, Module, Value, ValueKind};
+use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
 use crate::stage::functions::is_library;
 use crate::stage::legality::globals_in;
+use crate::stage::panics;
 
 // The bits of `LLVMFastMathFlags`.
 const ALLOW_CONTRACT: u32 = 1 << 5;
@@ -35,11 +36,13 @@ pub(crate) fn describe_marker<'c>(context: &'c Context, marker: Value<'c>) {
     }
 }
 
-/// Keeps the functions of the device library from being inlined into others, until [`unite_with_library`].
+/// Keeps the functions of the device library from being inlined into others, and from losing parameters that all callers agree on, until
+/// [`unite_with_library`].
 pub(crate) fn keep_library_apart(module: &Module<'_>) {
     for function in library(module) {
         if !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
             function.add_attribute(Attribute::FUNCTION, Attribute::plain(module.context(), "noinline", 0));
+            function.set_linkage(Linkage::EXTERNAL);
         }
     }
 }
@@ -48,6 +51,10 @@ pub(crate) fn keep_library_apart(module: &Module<'_>) {
 pub(crate) fn unite_with_library(module: &Module<'_>) {
     for function in library(module) {
         function.remove_attribute(Attribute::FUNCTION, "noinline");
+        // What is called only once panics are lowered is visible until then.
+        if function.name() != panics::RECORD {
+            function.set_linkage(Linkage::INTERNAL);
+        }
     }
 }
 

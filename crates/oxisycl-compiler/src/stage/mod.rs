@@ -1,10 +1,12 @@
 //! The stages between bitcode and code generation. Each works on the program's module; `program` says in which order they run.
 
+pub(crate) mod approximate;
 pub(crate) mod atomics;
 pub(crate) mod bodies;
 pub(crate) mod builtins;
 pub(crate) mod captures;
 pub(crate) mod conditions;
+pub(crate) mod dependencies;
 pub(crate) mod early_return;
 pub(crate) mod features;
 pub(crate) mod float;

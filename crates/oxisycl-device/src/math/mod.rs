@@ -9,9 +9,9 @@
 //! limit, in units in the last place (ULP) of the result, and `crates/oxisycl/tests/math` holds the functions against it on each device.
 //! Results for zeros, infinities and NaN are those of C99. On devices functions of `f32` compute in `f32` only.
 //!
-//! The floating-point policy of a build does not reach into the functions. Under `fast` calls may still be left out or moved on the
-//! assumption that arguments and results are numbers, and so give any result for NaN and infinities. [`native`] has functions that are as
-//! fast and imprecise as the device's instructions.
+//! The floating-point policy of a build does not reach into the functions. Under `fast` results for NaN and infinities are not defined, and
+//! some functions of `f32` are the device's imprecise instructions where it has them; [`float`](crate::float) says which, and how
+//! imprecise. [`native`] has the same under every policy.
 //!
 //! ```
 //! use oxisycl_device::math;

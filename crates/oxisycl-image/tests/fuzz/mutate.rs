@@ -66,6 +66,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         location: SourceLocation { file: String::new(), line: 0, column: 0 },
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic: false,
         may_print: false,
     };
@@ -85,6 +86,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
             kernels: vec![KernelEntry { requirements: vec![String::new(); n], ..kernel(0) }],
             ..empty.clone()
         },
+        DeviceImage { kernels: vec![KernelEntry { library: vec![String::new(); n], ..kernel(0) }], ..empty.clone() },
         DeviceImage { unsupported: (0..n).map(unsupported).collect(), ..empty.clone() },
         DeviceImage { sites: vec![site(Vec::new()); n], ..empty.clone() },
         DeviceImage { sites: vec![site((0..n).map(|_| literal()).collect())], ..empty.clone() },
@@ -124,6 +126,7 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         location: location(random),
         launch: random.chance(2).then(|| location(random)),
         requirements: (0..random.below(3)).map(|_| text(random)).collect(),
+        library: (0..random.below(3)).map(|_| text(random)).collect(),
         may_panic: random.chance(2),
         may_print: random.chance(2),
     }

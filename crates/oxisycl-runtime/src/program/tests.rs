@@ -107,6 +107,7 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        library: Vec::new(),
         may_panic: false,
         may_print: false,
     }

@@ -14,6 +14,7 @@
 
 mod edges;
 mod exhaustive;
+mod fast;
 mod inputs;
 mod measure;
 mod methods;

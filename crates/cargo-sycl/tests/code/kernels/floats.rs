@@ -1,6 +1,7 @@
 //! Kernels that choose how strictly their floating-point operations are compiled.
 
 use oxisycl::float::{Contract, Fast, Strict, contract, fast, strict, strict_task};
+use oxisycl::math;
 use oxisycl::prelude::*;
 
 #[inline(never)]
@@ -64,11 +65,49 @@ fn quickly(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
     })
 }
 
+fn functions(x: f32) -> f32 {
+    let angle = x.sin() + x.cos() + x.tan();
+    let powers = x.exp() + x.exp2() + x.powf(0.3) + math::exp10(x) + math::powr(x, 0.3);
+    let logarithms = x.ln() + x.log2() + x.log10();
+    angle + powers + logarithms + x.sqrt() + math::rsqrt(x) + 1.0 / x + math::sincos(x).0 + f64::from(x).sin() as f32
+}
+
+fn plain_functions(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let data = cg.access(buffer, ReadWrite);
+        cg.parallel_for(64, move |item| data.update(item, functions))
+    })
+}
+
+fn strict_functions(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let data = cg.access(buffer, ReadWrite);
+        cg.parallel_for(64, strict(move |item| data.update(item, functions)))
+    })
+}
+
+fn fast_functions(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let data = cg.access(buffer, ReadWrite);
+        cg.parallel_for(64, fast(move |item| data.update(item, functions)))
+    })
+}
+
 fn main() -> oxisycl::Result {
     let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == oxisycl::BackendKind::Host).expect("there is a host");
     let queue = Queue::new(host)?;
-    let launches = [plain, strictly, strictly_in_two_dimensions, strictly_once, contracted, quickly];
+    let launches = [
+        plain,
+        strictly,
+        strictly_in_two_dimensions,
+        strictly_once,
+        contracted,
+        quickly,
+        plain_functions,
+        strict_functions,
+        fast_functions,
+    ];
     for launch in launches {
         let buffer = Buffer::from_vec((0..64).map(|i| 1.0 + i as f32 / 4096.0).collect(), 64)?;
         launch(&queue, &buffer)?.wait()?;
