@@ -5,5 +5,6 @@ mod convergence;
 mod floats;
 mod library;
 mod lines;
+mod panics;
 mod program;
 mod refusals;

@@ -8,6 +8,7 @@
 mod arguments;
 mod formatter;
 mod template;
+mod trap;
 
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
@@ -43,7 +44,7 @@ fn prints(path: &str) -> bool {
 
 /// Functions that begin a panic or end the program, by path. None of them returns. Others of the standard library end in one of these.
 fn is_panic(path: &str) -> bool {
-    const FUNCTIONS: [&str; 19] = [
+    const FUNCTIONS: [&str; 18] = [
         "core::panicking::panic",
         "core::panicking::panic_fmt",
         "core::panicking::panic_nounwind",
@@ -59,7 +60,6 @@ fn is_panic(path: &str) -> bool {
         "core::option::unwrap_failed",
         "core::option::expect_failed",
         "core::result::unwrap_failed",
-        "core::intrinsics::abort",
         "std::process::abort",
         "alloc::alloc::handle_alloc_error",
         "oxisycl_device::builtin::not_on_the_host",
@@ -69,13 +69,17 @@ fn is_panic(path: &str) -> bool {
         || FUNCTIONS.contains(&path)
 }
 
-/// Replaces panic functions and those that print by declarations that [`lower`] finds.
+/// The attributes of what begins a panic.
+const ENDING: [&str; 4] = ["noreturn", "cold", "nounwind", "convergent"];
+
+/// Replaces panic functions, traps, and functions that print by declarations that [`lower`] finds.
 pub(crate) fn hook(module: &Module<'_>) {
     let context = module.context();
+    trap::hook(module, &ENDING);
     for function in module.functions() {
         let path = plain_path(function.name());
         let attributes: &[&str] = if is_panic(&path) {
-            &["noreturn", "cold", "nounwind", "convergent"]
+            &ENDING
         } else if prints(&path) {
             &["cold", "nounwind", "convergent"]
         } else {
@@ -178,7 +182,11 @@ pub(crate) fn lower<'c>(
     for (path, call) in ordered {
         let is_print = prints(path);
         let (message, values) = if is_print { output(path, call) } else { message(path, call) };
-        let location = if is_print { None } else { location(call) };
+        let location = match path {
+            _ if is_print => None,
+            trap::PATH => trap::location(call.arguments()[0]),
+            _ => location(call),
+        };
         let site = sites.number(PanicSite { location, message });
         let builder = Builder::before(context, call);
         let numbers = if is_print { None } else { arguments::numbers(module, &builder, &values) };
@@ -262,7 +270,7 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         "core::panicking::panic_in_cleanup" => text("panic in a destructor during cleanup"),
         "core::panicking::panic_null_pointer_dereference" => text("null pointer dereference occurred"),
         "core::panicking::panic_misaligned_pointer_dereference" => text("misaligned pointer dereference"),
-        "core::intrinsics::abort" | "std::process::abort" => text("the program aborted"),
+        trap::PATH | "std::process::abort" => text(trap::MESSAGE),
         "alloc::alloc::handle_alloc_error" => text("memory allocation failed"),
         _ => text(&constant_panic(path)),
     }
