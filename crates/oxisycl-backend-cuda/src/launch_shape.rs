@@ -9,6 +9,8 @@ use oxisycl_types::{DeviceLaunch, LaunchRange};
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 /// Most threads of a block in `z`.
 const MAX_BLOCK_Z: u64 = 64;
+/// Most positions of a grid per dimension: kernels compute them in 32 bits.
+const MAX_POSITIONS: u64 = 1 << 32;
 /// Threads of a block in `x` before other dimensions get any: a warp, so that rows are read as a whole.
 const ROW: u64 = 32;
 /// More grids than this are refused: no device would see the end of such a launch.
@@ -41,7 +43,7 @@ impl LaunchShape {
         let extent = reversed(range.extent);
         let offset = reversed(range.offset);
         let block = block(extent, u64::from(threads.max(1)));
-        let step: [u64; 3] = std::array::from_fn(|d| MAX_GRID[d] * block[d]);
+        let step: [u64; 3] = std::array::from_fn(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / block[d]) * block[d]);
         let mut n_grids = 1u64;
         for dimension in 0..3 {
             offset[dimension].checked_add(extent[dimension])?;
@@ -73,7 +75,7 @@ impl LaunchShape {
     fn grid(&self, first: [u64; 3]) -> Grid {
         let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
         let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
-        let end: [u64; 3] = std::array::from_fn(|d| begin[d] + items[d]);
+        let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
         Grid {
             // A division costs as much as all the rest.
             blocks: std::array::from_fn(|d| match (items[d], self.block[d]) {
@@ -82,11 +84,11 @@ impl LaunchShape {
             }),
             launch: DeviceLaunch {
                 begin: outermost_first(begin),
-                end: outermost_first(end),
                 offset: outermost_first(self.offset),
-                extent: outermost_first(self.extent),
+                end: outermost_first(end),
                 record: 0,
                 print: 0,
+                count: outermost_first(items.map(|n| n as u32)),
             },
         }
     }
@@ -97,7 +99,7 @@ fn reversed([a, b, c]: [usize; 3]) -> [u64; 3] {
     [c as u64, b as u64, a as u64]
 }
 
-fn outermost_first([x, y, z]: [u64; 3]) -> [u64; 3] {
+fn outermost_first<T>([x, y, z]: [T; 3]) -> [T; 3] {
     [z, y, x]
 }
 
@@ -155,10 +157,11 @@ mod tests {
         let counted: Result<(), ()> = shape.for_each_grid(|grid| {
             for (d, most) in MAX_GRID.into_iter().enumerate() {
                 assert!(u64::from(grid.blocks[d]) <= most && grid.blocks[d] > 0);
-                let items = grid.launch.end[2 - d] - grid.launch.begin[2 - d];
+                let items = u64::from(grid.launch.count[2 - d]);
                 assert_eq!(u64::from(grid.blocks[d]), items.div_ceil(u64::from(shape.block[d])));
+                assert!(u64::from(grid.blocks[d]) * u64::from(shape.block[d]) < MAX_POSITIONS);
             }
-            let items = (0..3).map(|d| u128::from(grid.launch.end[d] - grid.launch.begin[d])).product::<u128>();
+            let items = grid.launch.count.into_iter().map(u128::from).product::<u128>();
             (n_grids, n_items) = (n_grids + 1, n_items + items);
             Ok(())
         });
@@ -172,7 +175,8 @@ mod tests {
         assert_eq!(count(&shape([1, most_y, 64], 256)), (1, most_y as u128 * 64));
         assert_eq!(count(&shape([1, most_y + 1, 64], 256)), (2, (most_y as u128 + 1) * 64));
         assert_eq!(count(&shape([70_000, 1, 1], 1)), (2, 70_000));
-        let line = (1usize << 31) * 256 * 3;
+        assert_eq!(count(&shape([1, 1, (1 << 32) - 256], 256)).0, 1);
+        let line = (1usize << 32) * 3;
         assert_eq!(count(&shape([1, 1, line], 256)), (4, line as u128));
         assert_eq!(count(&shape([200_000, 600_000, 2], 256)).1, 200_000 * 600_000 * 2);
     }
@@ -181,8 +185,8 @@ mod tests {
     fn the_offset_is_in_begin_and_end() {
         let shape = LaunchShape::new(&range([5, 3, 11], [2, 1, 4]), 64).expect("within the limits");
         let _: Result<(), ()> = shape.for_each_grid(|grid| {
-            assert_eq!((grid.launch.begin, grid.launch.end), ([2, 1, 4], [7, 4, 15]));
-            assert_eq!((grid.launch.offset, grid.launch.extent), ([2, 1, 4], [5, 3, 11]));
+            assert_eq!((grid.launch.begin, grid.launch.count), ([2, 1, 4], [5, 3, 11]));
+            assert_eq!((grid.launch.offset, grid.launch.end), ([2, 1, 4], [7, 4, 15]));
             Ok(())
         });
     }

@@ -16,8 +16,8 @@ use crate::library::{Library, link_where_used, read};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{
-    approximate, builtins, conditions, dependencies, features, float, functions, kernels, layout, legality, native,
-    panics, resolve, sanitize, wide_integers, x86,
+    approximate, builtins, checks, conditions, dependencies, features, float, functions, kernels, layout, legality,
+    native, panics, resolve, sanitize, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -343,6 +343,7 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Turns optimised code into code that the target's code generator takes.
     pub(crate) fn legalize(&self, kernels: &SortedOut<'c>) -> Result<(), CompileError> {
         builtins::lower_launch(&self.module, &kernels.functions, || self.target.launch_slot(&self.module));
+        checks::merge(&self.module, &kernels.functions);
         self.target.legalize(&self.module);
         self.clean()?;
         layout::move_endings_back(&self.module);

@@ -277,12 +277,12 @@ pub(crate) fn place_in_launch<const D: usize>(
     for d in 0..D {
         let axis = 3 - D + d;
         let position = position(axis);
-        if position >= launch.end[axis].wrapping_sub(launch.begin[axis]) {
+        if position >= u64::from(launch.count[axis]) {
             return None;
         }
         id[d] = (launch.begin[axis] + position) as usize;
         offset[d] = launch.offset[axis] as usize;
-        end[d] = offset[d] + launch.extent[axis] as usize;
+        end[d] = launch.end[axis] as usize;
     }
     Some([id, end, offset])
 }

@@ -2,7 +2,7 @@
 //!
 //! A kernel in an image takes up to two parameters by value: a [`DeviceLaunch`], then the bytes of the kernel's captures with
 //! their size and alignment, left out if there are none. It is started once for every work-item of the launch, on a grid whose `x`
-//! is the innermost dimension; a grid position beyond [`end`](DeviceLaunch::end) does nothing.
+//! is the innermost dimension; a grid position beyond [`count`](DeviceLaunch::count) does nothing.
 //!
 //! Both sides see these types through their layout only, so a change of one is a new version of the image format.
 
@@ -13,16 +13,18 @@
 pub struct DeviceLaunch {
     /// The id of grid position zero. Not the launch's offset if a backend splits the launch into several grids.
     pub begin: [u64; 3],
-    /// One past the largest id of this grid.
-    pub end: [u64; 3],
     /// The launch's offset.
     pub offset: [u64; 3],
-    /// The launch's number of work-items per dimension.
-    pub extent: [u64; 3],
+    /// One past the launch's largest id, which every check of an accessor compares with: the sum of offset and extent, which is no larger
+    /// than a `u64` can be.
+    pub end: [u64; 3],
     /// Address of the launch's [`PanicRecord`], which both the device and the host can reach.
     pub record: u64,
     /// Address of the launch's print buffer, which begins with a [`PrintHeader`]; 0 for a kernel that never prints.
     pub print: u64,
+    /// How many positions of this grid are work-items, per dimension. A grid, the groups at its end that have too many positions
+    /// included, has less than 2^32 positions per dimension, so that kernels compute them in 32 bits.
+    pub count: [u32; 3],
 }
 
 /// Where the first work-item of a launch that panics leaves what the host needs to tell about it.

@@ -46,7 +46,7 @@ pub(crate) fn image() -> DeviceImage {
     };
     let mut code = ".version 7.0\n.target sm_70\n.address_size 64\n".to_owned();
     for (symbol, ..) in KERNELS {
-        code.push_str(&format!(".visible .entry {symbol}(.param .b8 launch[112])\n"));
+        code.push_str(&format!(".visible .entry {symbol}(.param .b8 launch[104])\n"));
     }
     let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
     let plain = ArgumentFormat::new(FormatTrait::Display);

@@ -166,6 +166,7 @@ functions! {
     LLVMGetInstructionParent(*mut Value) -> *mut BasicBlock;
     LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
     LLVMInstructionEraseFromParent(*mut Value);
+    LLVMInstructionRemoveFromParent(*mut Value);
     LLVMGetCalledValue(*mut Value) -> *mut Value;
     LLVMGetNumArgOperands(*mut Value) -> c_uint;
     LLVMGetGEPSourceElementType(*mut Value) -> *mut Type;
@@ -252,6 +253,11 @@ functions! {
     LLVMBuildPhi(*mut Builder, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildICmp(*mut Builder, c_int, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildUnreachable(*mut Builder) -> *mut Value;
+    LLVMBuildBr(*mut Builder, *mut BasicBlock) -> *mut Value;
+    LLVMBuildCondBr(*mut Builder, *mut Value, *mut BasicBlock, *mut BasicBlock) -> *mut Value;
+    LLVMBuildNot(*mut Builder, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildSelect(*mut Builder, *mut Value, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMInsertIntoBuilder(*mut Builder, *mut Value);
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
     LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildAddrSpaceCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;

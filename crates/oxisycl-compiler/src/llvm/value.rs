@@ -576,6 +576,37 @@ impl<'c> Builder<'c> {
         unsafe { (ll().LLVMBuildUnreachable)(self.0) };
     }
 
+    pub(crate) fn branch(&self, target: Block<'c>) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildBr)(self.0, target.0) };
+    }
+
+    pub(crate) fn branch_if(&self, condition: Value<'c>, yes: Block<'c>, no: Block<'c>) {
+        // SAFETY: as above.
+        unsafe { (ll().LLVMBuildCondBr)(self.0, condition.raw(), yes.0, no.0) };
+    }
+
+    /// The opposite of a truth value.
+    pub(crate) fn not(&self, value: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildNot)(self.0, value.raw(), c"".as_ptr()) })
+    }
+
+    /// One of two values.
+    pub(crate) fn select(&self, condition: Value<'c>, yes: Value<'c>, no: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildSelect)(self.0, condition.raw(), yes.raw(), no.raw(), c"".as_ptr()) })
+    }
+
+    /// Puts an instruction here that was elsewhere in the function.
+    pub(crate) fn take(&self, instruction: Value<'c>) {
+        // SAFETY: as above; an instruction is in one block at a time.
+        unsafe {
+            (ll().LLVMInstructionRemoveFromParent)(instruction.raw());
+            (ll().LLVMInsertIntoBuilder)(self.0, instruction.raw());
+        }
+    }
+
     /// Compares integers or pointers; the numbers of predicates are those of `LLVMIntPredicate`.
     pub(crate) fn compare(&self, predicate: i32, left: Value<'c>, right: Value<'c>) -> Value<'c> {
         // SAFETY: as above.

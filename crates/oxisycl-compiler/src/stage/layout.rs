@@ -29,7 +29,7 @@ pub(crate) fn move_endings_back(module: &Module<'_>) {
 }
 
 /// The blocks from which every way ends at an `unreachable`.
-fn endings<'c>(blocks: &[Block<'c>]) -> HashSet<Block<'c>> {
+pub(crate) fn endings<'c>(blocks: &[Block<'c>]) -> HashSet<Block<'c>> {
     let mut endings = HashSet::new();
     loop {
         let before = endings.len();

@@ -5,6 +5,7 @@ pub(crate) mod atomics;
 pub(crate) mod bodies;
 pub(crate) mod builtins;
 pub(crate) mod captures;
+pub(crate) mod checks;
 pub(crate) mod conditions;
 pub(crate) mod dependencies;
 pub(crate) mod early_return;

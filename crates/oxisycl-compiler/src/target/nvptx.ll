@@ -1,5 +1,5 @@
 ; The builtins of `oxisycl_device::builtin` on NVIDIA GPUs.
-; Positions in the grid are computed in 64 bits; the special registers carry ranges, so that the multiplication is a 32-bit one.
+; A grid has less than 2^32 positions per dimension (`oxisycl_types::DeviceLaunch`), so that they are computed in 32 bits.
 
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
@@ -17,36 +17,30 @@ define i64 @oxisycl.grid_position_x() {
   %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
   %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %wide_group = zext i32 %group to i64
-  %wide_size = zext i32 %size to i64
-  %wide_item = zext i32 %item to i64
-  %start = mul nuw nsw i64 %wide_group, %wide_size
-  %position = add nuw nsw i64 %start, %wide_item
-  ret i64 %position
+  %start = mul nuw i32 %group, %size
+  %position = add nuw i32 %start, %item
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
 }
 
 define i64 @oxisycl.grid_position_y() {
   %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
   %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
   %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
-  %wide_group = zext i32 %group to i64
-  %wide_size = zext i32 %size to i64
-  %wide_item = zext i32 %item to i64
-  %start = mul nuw nsw i64 %wide_group, %wide_size
-  %position = add nuw nsw i64 %start, %wide_item
-  ret i64 %position
+  %start = mul nuw i32 %group, %size
+  %position = add nuw i32 %start, %item
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
 }
 
 define i64 @oxisycl.grid_position_z() {
   %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
   %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
   %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
-  %wide_group = zext i32 %group to i64
-  %wide_size = zext i32 %size to i64
-  %wide_item = zext i32 %item to i64
-  %start = mul nuw nsw i64 %wide_group, %wide_size
-  %position = add nuw nsw i64 %start, %wide_item
-  ret i64 %position
+  %start = mul nuw i32 %group, %size
+  %position = add nuw i32 %start, %item
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
 }
 
 ; `barrier.sync`, the form that is defined also where the threads of a warp have diverged.

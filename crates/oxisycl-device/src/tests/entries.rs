@@ -166,11 +166,11 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
     let offset = u64::MAX - 10;
     let launch = DeviceLaunch {
         begin: [0, 0, offset],
-        end: [1, 1, u64::MAX],
         offset: [0, 0, offset],
-        extent: [1, 1, 10],
+        end: [1, 1, u64::MAX],
         record: 0,
         print: 0,
+        count: [1, 1, 10],
     };
     let place = |position: u64| place_in_launch::<1>(&launch, |axis| if axis == 2 { position } else { 0 });
     for position in 0..10 {
@@ -182,7 +182,7 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
     }
     // The last of several grids of a launch, in three dimensions.
     let launch =
-        DeviceLaunch { begin: [3, 4, 7], end: [5, 5, 9], offset: [3, 2, 1], extent: [2, 3, 8], record: 0, print: 0 };
+        DeviceLaunch { begin: [3, 4, 7], offset: [3, 2, 1], end: [5, 5, 9], record: 0, print: 0, count: [2, 1, 2] };
     let place = |positions: [u64; 3]| place_in_launch::<3>(&launch, |axis| positions[axis]);
     assert_eq!(place([1, 0, 1]), Some([[4, 4, 8], [5, 5, 9], [3, 2, 1]]));
     assert_eq!([place([2, 0, 0]), place([0, 1, 0]), place([0, 0, 2])], [None; 3]);

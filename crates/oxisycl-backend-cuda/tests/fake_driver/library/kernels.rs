@@ -8,12 +8,12 @@ use crate::{Code, ILLEGAL_ADDRESS, SUCCESS};
 
 /// Kernels with the sizes of their parameters.
 pub const PARAMETERS: &[(&str, &[usize])] = &[
-    ("affine", &[112, 16]),
-    ("failing", &[112]),
-    ("gate", &[112, 8]),
-    ("empty", &[112]),
-    ("crash", &[112]),
-    ("printing", &[112, 8]),
+    ("affine", &[104, 16]),
+    ("failing", &[104]),
+    ("gate", &[104, 8]),
+    ("empty", &[104]),
+    ("crash", &[104]),
+    ("printing", &[104, 8]),
     ("oxisycl_fill_b8", &[312]),
     ("oxisycl_fill_b16", &[312]),
     ("oxisycl_fill_b32", &[312]),
@@ -55,11 +55,11 @@ pub struct Kernel {
 /// The first parameter of kernels of images.
 struct Launch {
     begin: [u64; 3],
-    end: [u64; 3],
     offset: [u64; 3],
-    extent: [u64; 3],
+    end: [u64; 3],
     record: u64,
     print: u64,
+    count: [u32; 3],
 }
 
 fn number(bytes: &[u8], index: usize) -> u64 {
@@ -69,7 +69,9 @@ fn number(bytes: &[u8], index: usize) -> u64 {
 impl Launch {
     fn read(bytes: &[u8]) -> Self {
         let three = |first| [number(bytes, first), number(bytes, first + 1), number(bytes, first + 2)];
-        Self { begin: three(0), end: three(3), offset: three(6), extent: three(9), record: number(bytes, 12), print: number(bytes, 13) }
+        let counts = [number(bytes, 11), number(bytes, 12)];
+        let count = [counts[0] as u32, (counts[0] >> 32) as u32, counts[1] as u32];
+        Self { begin: three(0), offset: three(3), end: three(6), record: number(bytes, 9), print: number(bytes, 10), count }
     }
 }
 
@@ -82,8 +84,8 @@ impl Kernel {
         let launch = Launch::read(&self.parameters[0]);
         let mut code = SUCCESS;
         self.for_each_thread(|[x, y, z]| {
-            let id = [launch.begin[0] + z, launch.begin[1] + y, launch.begin[2] + x];
-            if code == SUCCESS && (0..3).all(|d| id[d] < launch.end[d]) {
+            let (position, id) = ([z, y, x], [launch.begin[0] + z, launch.begin[1] + y, launch.begin[2] + x]);
+            if code == SUCCESS && (0..3).all(|d| position[d] < u64::from(launch.count[d])) {
                 code = self.item(&launch, id);
             }
         });
@@ -105,7 +107,8 @@ impl Kernel {
         match self.name {
             "affine" => {
                 let [z, y, x]: [u64; 3] = std::array::from_fn(|d| id[d] - launch.offset[d]);
-                let index = (z * launch.extent[1] + y) * launch.extent[2] + x;
+                let [_, rows, columns]: [u64; 3] = std::array::from_fn(|d| launch.end[d] - launch.offset[d]);
+                let index = (z * rows + y) * columns + x;
                 let arguments = &self.parameters[1];
                 let address = number(arguments, 0) + 4 * index;
                 let factors = number(arguments, 1);
