@@ -118,7 +118,10 @@ const MIDPOINT: &str = "core::f32::midpoint";
 /// Those of `f64` are what `oxisycl-builtins` itself uses.
 fn in_place_of_libm(path: &str) -> Option<String> {
     let (module, name) = path.strip_prefix("libm::math::")?.split_once("::")?;
-    if matches!(module, "generic" | "support" | "arch") || name.contains("::") {
+    // Operations of the processor that the crate was compiled for, in its assembly.
+    let is_native = module == "arch";
+    let name = if is_native { name.rsplit("::").next()? } else { name };
+    if matches!(module, "generic" | "support") || name.contains("::") {
         return None;
     }
     let single = name.strip_suffix('f');
@@ -133,7 +136,7 @@ fn in_place_of_libm(path: &str) -> Option<String> {
             return Some(format!("llvm.{intrinsic}.f32"));
         }
     }
-    single.filter(|single| FUNCTIONS.contains(single)).map(|single| format!("{PREFIX}{single}f"))
+    single.filter(|single| !is_native && FUNCTIONS.contains(single)).map(|single| format!("{PREFIX}{single}f"))
 }
 
 /// Replaces a function that the module does not define.
@@ -186,6 +189,9 @@ mod tests {
         // Ours is made of it.
         assert_eq!(stands_for("libm::math::sin::sin"), None);
         assert_eq!(stands_for("libm::math::generic::sqrt::sqrt"), None);
+        assert_eq!(stands_for("libm::math::arch::x86::sqrtf").as_deref(), Some("llvm.sqrt.f32"));
+        assert_eq!(stands_for("libm::math::arch::x86::fma::fma").as_deref(), Some("llvm.fma.f64"));
+        assert_eq!(stands_for("libm::math::arch::x86::detect::get_x86_features"), None);
         assert_eq!(stands_for("other::math::sqrt::sqrt"), None);
     }
 
