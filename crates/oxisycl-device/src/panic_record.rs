@@ -85,9 +85,10 @@ unsafe fn fill_in<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, v
     // SAFETY: this work-item alone writes the record now; the values are as this function's contract says.
     unsafe {
         (*panicked).site = site;
-        (*panicked).item[0] = launch.begin[0] + builtin::grid_position_z();
-        (*panicked).item[1] = launch.begin[1] + builtin::grid_position_y();
-        (*panicked).item[2] = launch.begin[2] + builtin::grid_position_x();
+        // Ids do not overflow. The check of a debug build would call this function again, and not all devices can do that.
+        (*panicked).item[0] = launch.begin[0].wrapping_add(builtin::grid_position_z());
+        (*panicked).item[1] = launch.begin[1].wrapping_add(builtin::grid_position_y());
+        (*panicked).item[2] = launch.begin[2].wrapping_add(builtin::grid_position_x());
         let mut text = Text::new((&raw mut (*panicked).text).cast(), PanicRecord::MAX_TEXT);
         let mut position = 0;
         while position < count as usize && position < PanicRecord::MAX_ARGUMENTS {

@@ -131,8 +131,10 @@ pub(crate) unsafe fn append<const FORMATS: bool>(
             record_text::<FORMATS>(&*values.add(index), &mut text);
             index += 1;
         }
-        let values_size = count * size_of::<PanicArgument>();
-        let size = (size_of::<PrintRecord>() + values_size + text.length() + 7) & !7;
+        // Saturated sizes find no room. Checks of a debug build would lead to code that records a panic, which not all devices can call.
+        let values_size = count.saturating_mul(size_of::<PanicArgument>());
+        let sizes = size_of::<PrintRecord>().saturating_add(values_size).saturating_add(text.length());
+        let size = sizes.saturating_add(7) & !7;
         let Some(start) = take(header, size) else { return };
         let arguments = start.add(size_of::<PrintRecord>());
         let room = text.length();
@@ -162,13 +164,14 @@ unsafe fn take(header: *mut PrintHeader, size: usize) -> Option<*mut u8> {
     let mut before = used.load(Ordering::Relaxed);
     loop {
         // As wide numbers, so that nothing overflows.
-        if u64::from(before) + size as u64 > u64::from(capacity) {
+        if u64::from(before).saturating_add(size as u64) > u64::from(capacity) {
             if n_lost.load(Ordering::Relaxed) < PrintHeader::MANY {
                 n_lost.fetch_add(1, Ordering::Relaxed);
             }
             return None;
         }
-        match used.compare_exchange_weak(before, before + size as u32, Ordering::Relaxed, Ordering::Relaxed) {
+        match used.compare_exchange_weak(before, before.wrapping_add(size as u32), Ordering::Relaxed, Ordering::Relaxed)
+        {
             // SAFETY: within the buffer, as was just checked.
             Ok(_) => return Some(unsafe { header.cast::<u8>().add(size_of::<PrintHeader>() + before as usize) }),
             Err(now) => before = now,

@@ -1,7 +1,8 @@
 //! Values of messages, on the way from a work-item to the host: numbers are copied as they are, strings into a text, and what the host
 //! could not format is formatted here.
 //!
-//! Run by compiled kernels only. Nothing here allocates or panics, and nothing is written beyond the room that is given.
+//! Run by compiled kernels only. Nothing here allocates or panics, not even by the checks of a debug build: a panic would lead here again,
+//! and not all devices can do that. Nothing is written beyond the room that is given.
 
 use core::fmt;
 
@@ -57,12 +58,12 @@ impl Text {
     /// So many bytes can be read from `start`.
     unsafe fn add(&mut self, start: *const u8, length: usize) {
         let mut index = 0;
-        while index < length && self.length + index < self.room {
+        while index < length && self.length.wrapping_add(index) < self.room {
             // SAFETY: within the string by contract, and within the room, as was just checked.
-            unsafe { *self.start.add(self.length + index) = *start.add(index) };
+            unsafe { *self.start.add(self.length.wrapping_add(index)) = *start.add(index) };
             index += 1;
         }
-        self.length += length;
+        self.length = self.length.saturating_add(length);
     }
 }
 
@@ -114,7 +115,7 @@ pub(crate) unsafe fn record_text<const FORMATS: bool>(value: &Recorded, text: &m
             let _ = fmt::write(text, arguments(value.address));
         }
     }
-    text.length - before
+    text.length.wrapping_sub(before)
 }
 
 /// The message that the compiler has put together.

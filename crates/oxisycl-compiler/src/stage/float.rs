@@ -58,8 +58,11 @@ pub(crate) fn unite_with_library(module: &Module<'_>) {
     }
 }
 
+/// Less what records panics and prints, which is never inlined: it would count for every kernel.
 fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
-    module.functions().into_iter().filter(|function| !function.is_declaration() && is_library(function.name()))
+    let is_record = |name: &str| panics::is_record(name) || panics::is_print(name);
+    let is_of_library = move |name: &str| is_library(name) && !is_record(name);
+    module.functions().into_iter().filter(move |function| !function.is_declaration() && is_of_library(function.name()))
 }
 
 /// The policy of each kernel: the strictest that it calls the marker of, else that of the build. Removes the markers.
@@ -129,4 +132,24 @@ fn reached(function: Value<'_>) -> Vec<Value<'_>> {
     }
     list.retain(|value| value.kind() == ValueKind::Function);
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::tests::{context, module};
+
+    #[test]
+    fn what_records_panics_stays_a_function_of_its_own() {
+        let context = context();
+        let text = "define void @__oxisycl_record_panic_numbers() noinline { ret void }
+            define void @__oxisycl_sinf() { ret void }";
+        let module = module(&context, text);
+        let is_apart =
+            |name| module.function(name).expect("it is there").has_attribute(Attribute::FUNCTION, "noinline");
+        keep_library_apart(&module);
+        assert!(is_apart("__oxisycl_record_panic_numbers") && is_apart("__oxisycl_sinf"));
+        unite_with_library(&module);
+        assert!(is_apart("__oxisycl_record_panic_numbers") && !is_apart("__oxisycl_sinf"));
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::CompileError;
 use crate::library::Library;
 use crate::llvm::{Linkage, Machine, Module, Value};
-use crate::stage::panics;
+use crate::stage::{panics, sanitize};
 use crate::symbols::path;
 
 /// What to link now.
@@ -61,10 +61,11 @@ pub(crate) fn link_missing(
     Ok(!needed.is_empty())
 }
 
-/// Whether the function formats a value. Those of references only pass on to another one, and tell by that what is printed.
+/// Whether the function formats a value. Those of references only pass on to another one, and tell by that what is printed; those that
+/// put messages together tell what is in them.
 fn formats(symbol: &str) -> bool {
     let path = path(symbol);
-    path.contains("core::fmt::") && !path.starts_with("<&")
+    path.contains("core::fmt::") && !path.starts_with("<&") && !sanitize::makes_messages(&path)
 }
 
 /// Takes the bodies of formatting functions of the standard library away: they would be linked with whatever else its module defines.
@@ -92,5 +93,7 @@ mod tests {
         assert!(!formats("_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E"));
         assert!(!formats("_RNvXs1g_NtCsgEmfK2I1SDS_4core3fmtRINtNtB8_6option6OptionjENtB6_5Debug3fmt"));
         assert!(!formats("memcpy"));
+        // A message of another crate, which was put together here.
+        assert!(!formats("_ZN4core3fmt9Arguments3new17h1451a41a32de2560E"));
     }
 }

@@ -101,9 +101,13 @@ fn make_small<'c>(context: &'c Context, function: Value<'c>) {
 /// Whether the function formats values. Those that put messages together have to be inlined, so that their values are found.
 fn formats(symbol: &str) -> bool {
     let path = plain_path(symbol);
-    let makes_messages = ["core::fmt::rt::", "core::fmt::Arguments::"].iter().any(|start| path.contains(start));
     let is_formatting = path.starts_with("core::fmt::") || path.contains(" as core::fmt::");
-    !makes_messages && (is_formatting || path.contains("core::num::flt2dec::"))
+    !makes_messages(&path) && (is_formatting || path.contains("core::num::flt2dec::"))
+}
+
+/// Whether the function with that path puts a message together, for others to format.
+pub(crate) fn makes_messages(path: &str) -> bool {
+    ["core::fmt::rt::", "core::fmt::Arguments::"].iter().any(|start| path.contains(start))
 }
 
 /// Assembly that does nothing.
