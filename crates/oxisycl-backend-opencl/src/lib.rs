@@ -1,8 +1,60 @@
-//! OpenCL devices, through the loader that is found at run time.
+//! OpenCL devices as an OxiSYCL backend, through the loader that is found at run time.
+//!
+//! Needs no SDK, neither to build nor to run: the loader (`libOpenCL.so.1`) is loaded when platforms are first asked for
+//! ([`OpenClBackend`]), and without one there is no platform. Device images are SPIR-V; devices that take none are listed with the reason why
+//! they cannot be used.
+//!
+//! A command goes through these parts: `queue` sorts its dependencies and makes a `task`; `execute` makes the driver's calls (`launch_shape`,
+//! `transfer`, `fill`) with the list of events that it waits for (`emitter`); the `completer` thread, or a thread that waits, asks the
+//! driver how far it is and has `advance` tell completions and go on with what waited.
+//!
+//! Invariants:
+//! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
+//! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs.
+//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used.
+//! - What comes back from a device is not trusted.
+//! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
+//!
+//! Differences from the contract's letter, which follow from how OpenCL works:
+//! - A command is given to the driver before its dependencies have ended. If a dependency turns out to have failed (its kernel
+//!   panicked), the command has run on what that left. It is memory-safe on any data; it is told as failed with
+//!   [`CommandFailure::spoiled`](oxisycl_backend::CommandFailure::spoiled), and what it wrote counts as lost. A command that is
+//!   enqueued after the failure is known does not run.
+//! - A command that the driver ends with an error costs the device: OpenCL leaves open what others do then.
+//! - Events of other devices are waited for on the host. Each device has a context of its own, and copies between two go through the host.
+//! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.
+//! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs.
 //!
 //! [`sys`] is the API: types, numbers, and the table of functions of a loaded library. [`bare`] runs single kernels on one device and
-//! waits for each: that is how tests execute the SPIR-V that the device compiler makes. Programs cannot choose these devices yet, since
-//! this crate does not implement the backend contract.
+//! waits for each: that is how tests of the device compiler execute the SPIR-V that it makes.
 
+mod advance;
+mod backend;
 pub mod bare;
+mod clock;
+mod completer;
+mod context;
+mod core;
+mod device;
+mod emitter;
+mod error;
+mod execute;
+mod fill;
+mod info;
+mod launch_shape;
+mod memory;
+mod module;
+mod native;
+mod print_pool;
+mod query;
+mod queue;
+mod record_pool;
+mod sharing;
 pub mod sys;
+mod task;
+mod transfer;
+mod unusable;
+
+pub use backend::OpenClBackend;
+pub use native::{native_context, native_device, native_events, native_platform, native_queue};
+pub use sharing::SharingKind;

@@ -92,6 +92,12 @@ pub trait Device: Send + Sync {
     /// Limits, names and aspects; constant for the life of the object.
     fn info(&self) -> &DeviceInfo;
 
+    /// Why no work can be given to the device, if that is so. It is listed, so that users see why; it makes no queues, and its
+    /// [`DeviceInfo::is_available`] is false.
+    fn unusable(&self) -> Option<&str> {
+        None
+    }
+
     /// The memory its kernels work on. Devices that are the same hardware return the same memory (S-R13, S-R14).
     fn memory(&self) -> &Arc<dyn Memory>;
 

@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-backend", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend-host", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-backend-cuda", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
-    ("oxisycl-backend-opencl", &[]),
+    ("oxisycl-backend-opencl", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-runtime", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     (
         "oxisycl",

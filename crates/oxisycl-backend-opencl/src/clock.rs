@@ -1,0 +1,93 @@
+//! The clock of execution times: the device's own, where the driver tells the time on it; else the host's, to which times of events are
+//! translated.
+//!
+//! Invariant: all times of one device are on one clock, so that they can be compared.
+
+use std::ptr;
+use std::sync::OnceLock;
+
+use oxisycl_backend::{ExecutionTimes, driver};
+
+use crate::context::Context;
+use crate::error::{Result, check};
+use crate::sys::{Object, code};
+use crate::task::Task;
+
+pub(crate) enum Clock {
+    /// The driver tells the device's time.
+    Device,
+    /// It does not: nanoseconds to be added to times of events for the host's time, once known.
+    Host(OnceLock<i64>),
+}
+
+impl Clock {
+    pub(crate) fn of(context: &Context) -> Self {
+        if device_time(context).is_some() { Self::Device } else { Self::Host(OnceLock::new()) }
+    }
+
+    /// The time now.
+    pub(crate) fn now(&self, context: &Context) -> u64 {
+        match self {
+            Self::Device => device_time(context).unwrap_or(0),
+            Self::Host(_) => driver::now(),
+        }
+    }
+
+    /// Finds out how far the clocks are apart, where that is needed, with a queue that records times. Waits for what is on the queue.
+    pub(crate) fn set_base(&self, context: &Context, queue: Object) -> Result<()> {
+        let Self::Host(offset) = self else { return Ok(()) };
+        if offset.get().is_some() {
+            return Ok(());
+        }
+        let functions = &context.functions;
+        let mut event = ptr::null_mut();
+        // SAFETY: a live queue, whose marker waits for nothing else; the event is released below.
+        unsafe {
+            let marker = functions.clEnqueueMarkerWithWaitList;
+            check("clEnqueueMarkerWithWaitList", marker(queue.0, 0, ptr::null(), &raw mut event))?;
+        }
+        // SAFETY: a live event.
+        let waited = check("clWaitForEvents", unsafe { (functions.clWaitForEvents)(1, &raw const event) });
+        let (host, device) = (driver::now(), time(context, Object(event), code::PROFILING_COMMAND_END));
+        // SAFETY: the event of the marker, which nobody else has.
+        unsafe { context.release_event(Object(event)) };
+        waited?;
+        let _ = offset.set(host.wrapping_sub(device.unwrap_or(host)).cast_signed());
+        Ok(())
+    }
+
+    /// When a task ran that is over. One that the driver had nothing to do for has run just now.
+    pub(crate) fn times(&self, context: &Context, task: &Task) -> ExecutionTimes {
+        let now = self.now(context);
+        let translate = |time: u64| match self {
+            Self::Device => time,
+            // No command starts before it is submitted or ends after its end is seen.
+            Self::Host(offset) => {
+                time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(task.submitted.min(now), now)
+            }
+        };
+        let start = task.first_event().and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
+        let ends = task.events().iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
+        let start = start.map_or(now, translate);
+        ExecutionTimes { start, end: ends.max().map_or(now, translate).max(start) }
+    }
+}
+
+fn time(context: &Context, event: Object, what: u32) -> Option<u64> {
+    let mut time = 0u64;
+    // SAFETY: a live event, and a value of the size that is said.
+    let asked = unsafe {
+        let get = context.functions.clGetEventProfilingInfo;
+        get(event.0, what, size_of::<u64>(), (&raw mut time).cast(), ptr::null_mut())
+    };
+    // Some drivers know no times of markers.
+    (asked == code::SUCCESS && time > 0).then_some(time)
+}
+
+fn device_time(context: &Context) -> Option<u64> {
+    let (mut device, mut host) = (0, 0);
+    // SAFETY: a live device; writes two numbers.
+    let asked =
+        unsafe { (context.functions.clGetDeviceAndHostTimer)(context.device.0, &raw mut device, &raw mut host) };
+    (asked == code::SUCCESS && device > 0).then_some(device)
+}

@@ -1,0 +1,173 @@
+//! The context of one device or sub-device: its objects, and the loss of the device.
+//!
+//! Invariants:
+//! - The driver's context is alive as long as this object, and everything made in it holds this object.
+//! - Once `lost` is set it stays set, and nothing of the context is used for work again.
+//!
+//! OpenCL does not say that a device is lost. It counts as lost when the driver says that it is not available, when it gives up the
+//! context or a queue, and when a command ends with an error of the driver: what other commands do then is left open by the
+//! specification.
+
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
+
+use crate::error::{ClError, Result, check};
+use crate::sharing::Sharing;
+use crate::sys::{Functions, Object};
+
+pub(crate) struct Context {
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) platform: Object,
+    pub(crate) device: Object,
+    pub(crate) raw: Object,
+    /// The device's name, for messages.
+    pub(crate) name: String,
+    /// The memory that the device's allocations are in.
+    pub(crate) memory: MemoryId,
+    pub(crate) sharing: Sharing,
+    /// A sub-device is released at the end.
+    is_sub_device: bool,
+    lost: OnceLock<String>,
+    /// Says what the device was doing, when it is found to be lost.
+    suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
+    generation: u32,
+}
+
+/// What a context is made of.
+pub(crate) struct Parts {
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) platform: Object,
+    pub(crate) device: Object,
+    pub(crate) name: String,
+    pub(crate) memory: MemoryId,
+    pub(crate) sharing: Sharing,
+    pub(crate) is_sub_device: bool,
+}
+
+impl Context {
+    /// A context for the device. A sub-device belongs to it from then on.
+    pub(crate) fn new(parts: Parts) -> Result<Self> {
+        driver::watch();
+        let Parts { functions, platform, device, name, memory, sharing, is_sub_device } = parts;
+        let mut result = 0;
+        // SAFETY: one live device, no properties, and no callback.
+        let raw = unsafe {
+            let (device, none) = (&raw const device.0, std::ptr::null());
+            (functions.clCreateContext)(std::ptr::null(), 1, device, none, std::ptr::null_mut(), &raw mut result)
+        };
+        let created = check("clCreateContext", result);
+        if created.is_err() && is_sub_device {
+            // SAFETY: the sub-device was given to this function, and nobody else has it.
+            unsafe { (functions.clReleaseDevice)(device.0) };
+        }
+        created?;
+        Ok(Self {
+            functions,
+            platform,
+            device,
+            raw: Object(raw),
+            name,
+            memory,
+            sharing,
+            is_sub_device,
+            lost: OnceLock::new(),
+            suspects: OnceLock::new(),
+            generation: driver::generation(),
+        })
+    }
+
+    /// An error if the device is lost, or if this is a forked child, which has none of the driver's threads.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<(), BackendError> {
+        if self.lost.get().is_none() && !self.is_foreign() { Ok(()) } else { Err(self.lost_error()) }
+    }
+
+    /// Whether this is another process than the one that made the context.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.generation != driver::generation()
+    }
+
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
+    /// The error of every call after the device was lost.
+    pub(crate) fn lost_error(&self) -> BackendError {
+        let forked = || "the process was forked after the driver had been loaded".to_owned();
+        let reason = if self.is_foreign() { forked() } else { self.lost.get().cloned().unwrap_or_default() };
+        BackendError::DeviceLost { device: self.name.clone(), reason }
+    }
+
+    /// Sets who is asked what the device was doing when it is found to be lost.
+    pub(crate) fn set_suspects(&self, suspects: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        let _ = self.suspects.set(Box::new(suspects));
+    }
+
+    /// Turns a failed call into the contract's error. Marks the device as lost if it is.
+    pub(crate) fn fail(&self, error: ClError) -> BackendError {
+        if error.is_sticky() {
+            self.lose(error, None);
+        }
+        if self.is_lost() { self.lost_error() } else { error.to_backend() }
+    }
+
+    /// Marks the device as lost. `culprit` is the command that the driver ended, if it is known.
+    pub(crate) fn lose(&self, error: ClError, culprit: Option<String>) {
+        if self.is_lost() {
+            return;
+        }
+        let what = format!("{} ({}, found by {})", error.meaning(), error.code, error.call);
+        let culprit = culprit.or_else(|| self.suspects.get().and_then(|suspects| suspects()));
+        let reason = match culprit {
+            Some(culprit) => format!("{what} in {culprit}"),
+            None => what,
+        };
+        if self.lost.set(reason).is_ok() {
+            tracing::debug!(device = %self.name, "lost: {}", self.lost.get().map_or("", String::as_str));
+        }
+    }
+
+    /// Allocates; `align` is at most [`ALIGNMENT`](crate::sharing::ALIGNMENT).
+    pub(crate) fn allocate(&self, kind: UsmKind, size: usize, align: usize) -> Result<std::ptr::NonNull<u8>> {
+        self.sharing.allocate(&self.functions, (self.raw, self.device), kind, size, align)
+    }
+
+    /// Frees what `allocate` gave.
+    ///
+    /// # Safety
+    /// Nobody uses the memory, and it is freed once.
+    pub(crate) unsafe fn free(&self, pointer: std::ptr::NonNull<u8>) {
+        // SAFETY: by the contract of this function; it was allocated for this context.
+        unsafe { self.sharing.free(&self.functions, self.raw, pointer) };
+    }
+
+    /// Lets an event go.
+    ///
+    /// # Safety
+    /// The caller owns a reference to the event, and gives it away.
+    pub(crate) unsafe fn release_event(&self, event: Object) {
+        if !self.is_foreign() {
+            // SAFETY: by the contract of this function. A failure cannot be helped.
+            unsafe { (self.functions.clReleaseEvent)(event.0) };
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // A forked child has none of the driver's threads, and its locks may be held for ever.
+        if self.is_foreign() {
+            return;
+        }
+        // SAFETY: created by `new`, and released once; what was made in it holds `self`.
+        unsafe {
+            (self.functions.clReleaseContext)(self.raw.0);
+            if self.is_sub_device {
+                (self.functions.clReleaseDevice)(self.device.0);
+            }
+        }
+    }
+}

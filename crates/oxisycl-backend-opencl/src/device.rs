@@ -1,0 +1,242 @@
+//! One device or sub-device that kernels can be given to.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use oxisycl_backend::{
+    BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, PartitionProperty, Queue, QueueOptions,
+};
+use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_types::BackendKind;
+
+use crate::context::{Context, Parts};
+use crate::core::Core;
+use crate::error::check;
+use crate::info::{self, DOMAINS, Origin};
+use crate::launch_shape::GroupLimits;
+use crate::memory::ClMemory;
+use crate::module::{ClModule, ModuleHandle};
+use crate::query::Asked;
+use crate::queue::ClQueue;
+use crate::sharing::{Sharing, SharingKind};
+use crate::sys::{Functions, Object, code};
+
+/// Most work-items of a group, unless the kernel takes fewer.
+const GROUP: usize = 256;
+/// Groups are a multiple of this in their innermost dimension: what the widest vector units and most GPUs run at once.
+const MULTIPLE: usize = 32;
+
+pub(crate) struct ClDevice {
+    pub(crate) core: Arc<Core>,
+    info: DeviceInfo,
+    memory: Arc<dyn Memory>,
+    targets: Vec<ImageTarget>,
+    sharing: SharingKind,
+    /// Whether sub-devices reach the device's allocations.
+    is_host_memory: bool,
+}
+
+/// Where a device comes from.
+pub(crate) struct Found<'f> {
+    pub(crate) functions: &'f Arc<Functions>,
+    pub(crate) platform: Object,
+    pub(crate) device: Object,
+    pub(crate) sharing: SharingKind,
+}
+
+impl ClDevice {
+    /// Opens a root device, which takes these targets; or says why it cannot be used.
+    pub(crate) fn open(found: &Found<'_>, targets: Vec<ImageTarget>) -> Result<Self, String> {
+        Self::make(found, targets, None, None)
+    }
+
+    fn make(
+        found: &Found<'_>,
+        targets: Vec<ImageTarget>,
+        parent: Option<&Self>,
+        origin: Origin,
+    ) -> Result<Self, String> {
+        let asked = Asked::device(found.functions, found.device);
+        let sharing = Sharing::of(asked, found.platform, found.sharing);
+        let sharing = match sharing {
+            Ok(sharing) => sharing,
+            Err(reason) => {
+                if parent.is_some() {
+                    // SAFETY: the sub-device was given to this function.
+                    unsafe { (found.functions.clReleaseDevice)(found.device.0) };
+                }
+                return Err(reason);
+            }
+        };
+        let info = info::device_info(asked, Some(&sharing), origin);
+        let is_host_memory = info::is_host_memory(asked);
+        let limits = group_limits(&info);
+        // Memory of the host is the same for all contexts.
+        let shared = parent.filter(|parent| parent.is_host_memory && is_host_memory);
+        let context = Context::new(Parts {
+            functions: found.functions.clone(),
+            platform: found.platform,
+            device: found.device,
+            name: info.name.clone(),
+            memory: shared.map_or_else(MemoryId::unique, |parent| parent.memory.id()),
+            sharing,
+            is_sub_device: parent.is_some(),
+        });
+        let context = Arc::new(context.map_err(|error| error.to_backend().to_string())?);
+        let memory: Arc<dyn Memory> = match shared {
+            Some(parent) => parent.memory.clone(),
+            None => Arc::new(ClMemory::new(context.clone(), is_host_memory)),
+        };
+        let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
+        let core = Core::new(context, limits, max_arguments);
+        Ok(Self { core, info, memory, targets, sharing: found.sharing, is_host_memory })
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.core.context
+    }
+
+    fn unsupported(&self, what: String) -> BackendError {
+        BackendError::Unsupported { device: self.info.name.clone(), what }
+    }
+
+    fn check_target(&self, image: &DeviceImage) -> Result<(), BackendError> {
+        let newest = self.targets.last();
+        let takes = match (&image.target, newest) {
+            (
+                ImageTarget::SpirV { major, minor },
+                Some(ImageTarget::SpirV { major: takes_major, minor: takes_minor }),
+            ) => major == takes_major && minor <= takes_minor,
+            _ => false,
+        };
+        if takes { Ok(()) } else { Err(self.unsupported(format!("device images for {}", image.target))) }
+    }
+}
+
+fn group_limits(info: &DeviceInfo) -> GroupLimits {
+    let [z, y, x] = info.max_work_item_sizes;
+    GroupLimits {
+        items: info.max_work_group_size.min(GROUP),
+        sizes: [x, y, z],
+        multiple: MULTIPLE,
+        units: info.max_compute_units as usize,
+    }
+}
+
+/// OpenCL's list of properties for a way to split, and how parts of it are described.
+fn partition_properties(partition: &Partition) -> (Vec<isize>, Origin) {
+    match partition {
+        Partition::Equally(units) => {
+            (vec![code::PARTITION_EQUALLY, units.cast_signed(), 0], Some((PartitionProperty::Equally, None)))
+        }
+        Partition::ByCounts(counts) => {
+            let mut properties = vec![code::PARTITION_BY_COUNTS];
+            properties.extend(counts.iter().map(|count| count.cast_signed()));
+            // The list of counts has an end of its own.
+            properties.extend([0, 0]);
+            (properties, Some((PartitionProperty::ByCounts, None)))
+        }
+        Partition::ByAffinityDomain(domain) => {
+            let bit = DOMAINS.iter().find(|(known, _)| known == domain).map_or(0, |(_, bit)| *bit);
+            let properties = vec![code::PARTITION_BY_AFFINITY_DOMAIN, bit as isize, 0];
+            (properties, Some((PartitionProperty::ByAffinityDomain, Some(*domain))))
+        }
+    }
+}
+
+impl Device for ClDevice {
+    fn backend(&self) -> BackendKind {
+        BackendKind::OpenCl
+    }
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+
+    fn partition(&self, partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        let context = self.context();
+        context.check_alive()?;
+        let (properties, origin) = partition_properties(partition);
+        let functions = &context.functions;
+        let split = |n: u32, devices: *mut crate::sys::Handle, count: *mut u32| {
+            // SAFETY: a live device, a list that ends with zero, and room for as many handles as are said.
+            let result =
+                unsafe { (functions.clCreateSubDevices)(context.device.0, properties.as_ptr(), n, devices, count) };
+            check("clCreateSubDevices", result).map_err(|error| context.fail(error))
+        };
+        let mut count = 0;
+        split(0, std::ptr::null_mut(), &raw mut count)?;
+        let mut handles = vec![std::ptr::null_mut(); count as usize];
+        split(count, handles.as_mut_ptr(), std::ptr::null_mut())?;
+        // Each is opened, so that those after one that fails are released with what was made of them.
+        let opened: Vec<Result<Self, String>> = handles
+            .into_iter()
+            .map(|handle| {
+                let (platform, device, sharing) = (context.platform, Object(handle), self.sharing);
+                let found = Found { functions, platform, device, sharing };
+                Self::make(&found, self.targets.clone(), Some(self), origin)
+            })
+            .collect();
+        let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+        for device in opened {
+            devices.push(Arc::new(device.map_err(|reason| self.unsupported(format!("a sub-device: {reason}")))?));
+        }
+        Ok(devices)
+    }
+
+    fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        Ok(Arc::new(ClQueue::new(&self.core, self.info.device_type, *options)?))
+    }
+
+    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
+        let reaches = |memory| memory == MemoryId::HOST || memory == self.memory.id();
+        reaches(source) && reaches(target)
+    }
+
+    fn timestamp(&self) -> u64 {
+        self.core.clock.now(self.context())
+    }
+
+    fn image_targets(&self) -> &[ImageTarget] {
+        &self.targets
+    }
+
+    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+        self.check_target(image)?;
+        // SAFETY: by the contract of this function.
+        let module = unsafe { ClModule::load(self.context(), self.core.limits, image) }?;
+        Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    fn binary_key(&self) -> Option<String> {
+        let info = &self.info;
+        let functions = &self.context().functions;
+        let platform = Asked::platform(functions, self.context().platform);
+        // Vector widths tell processors of one name apart, for which a CPU's driver makes different code.
+        Some(format!(
+            "opencl; {}; {}; {}; {}; {}; {}; {:?}",
+            platform.text(code::PLATFORM_NAME),
+            platform.text(code::PLATFORM_VERSION),
+            info.name,
+            info.version,
+            info.driver_version,
+            info.vendor_id,
+            info.native_vector_width,
+        ))
+    }
+
+    unsafe fn load_binary(&self, image: &DeviceImage, binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
+        self.check_target(image)?;
+        // SAFETY: by the contract of this function.
+        let module = unsafe { ClModule::load_binary(self.context(), self.core.limits, image, binary) }?;
+        Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    fn native(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}

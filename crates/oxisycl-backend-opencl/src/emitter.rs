@@ -1,0 +1,164 @@
+//! Calls that put one command on a driver's queue, and the events that they gave.
+//!
+//! Calls of one *stage* may overlap; those of the next stage wait for them. A command is over when the events of [`Emitted`] are: on a
+//! queue that keeps the order that is the last one alone, otherwise those of the last stage, or of a marker behind them if they are many.
+//! Events that nobody needs are released here.
+
+use std::ptr;
+
+use smallvec::SmallVec;
+
+use crate::context::Context;
+use crate::error::{Result, check};
+use crate::sys::{Code, Functions, Handle, Object};
+
+/// With more calls than this in a stage, one event is made to stand for all.
+const MANY: usize = 8;
+
+pub(crate) type Events = SmallVec<[Object; 1]>;
+
+/// The events of a command on the driver's queue.
+#[derive(Debug, Default)]
+pub(crate) struct Emitted {
+    /// The command is over when all of them are. None for a command that had nothing to do.
+    pub(crate) events: Events,
+    /// The first call's, if it is not among them and times are recorded.
+    pub(crate) first: Option<Object>,
+}
+
+pub(crate) struct Emitter<'a> {
+    context: &'a Context,
+    queue: Object,
+    keeps_order: bool,
+    is_profiling: bool,
+    waits: SmallVec<[Handle; 4]>,
+    /// Of the current stage.
+    events: Events,
+    /// Of earlier stages, which the current one waits for.
+    passed: Events,
+    first: Option<Object>,
+}
+
+impl<'a> Emitter<'a> {
+    /// For a command that waits for these events.
+    pub(crate) fn new(
+        context: &'a Context,
+        queue: Object,
+        keeps_order: bool,
+        is_profiling: bool,
+        waits: SmallVec<[Handle; 4]>,
+    ) -> Self {
+        let (events, passed) = (Events::new(), Events::new());
+        Self { context, queue, keeps_order, is_profiling, waits, events, passed, first: None }
+    }
+
+    pub(crate) fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    /// Whether the driver's queue is in order.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.keeps_order
+    }
+
+    /// Whether the command waits for anything that the queue's order does not see to.
+    pub(crate) fn has_waits(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// Whether any call has succeeded.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Makes a call that puts something on the queue: with the queue, the number of events to wait for, those events, and room for
+    /// the event of the call.
+    pub(crate) fn call(
+        &mut self,
+        name: &'static str,
+        call: impl FnOnce(&Functions, Handle, u32, *const Handle, *mut Handle) -> Code,
+    ) -> Result<()> {
+        if self.events.len() >= MANY && !self.keeps_order {
+            self.gather()?;
+        }
+        let (n, list) = match self.waits.len() {
+            0 => (0, ptr::null()),
+            n => (n as u32, self.waits.as_ptr()),
+        };
+        let mut event = ptr::null_mut();
+        check(name, call(&self.context.functions, self.queue.0, n, list, &raw mut event))?;
+        let event = Object(event);
+        if self.first.is_none() {
+            self.first = Some(event);
+        }
+        if self.keeps_order {
+            self.drop_events();
+        }
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// What follows waits for what was called so far.
+    pub(crate) fn next_stage(&mut self) -> Result<()> {
+        if self.keeps_order || self.events.is_empty() {
+            return Ok(());
+        }
+        self.waits = self.events.iter().map(|event| event.0).collect();
+        let passed = std::mem::replace(&mut self.passed, std::mem::take(&mut self.events));
+        self.release(passed);
+        Ok(())
+    }
+
+    /// Puts a marker behind what was called so far in this stage, whose event stands for all of it.
+    pub(crate) fn marker(&mut self) -> Result<()> {
+        self.call("clEnqueueMarkerWithWaitList", |functions, queue, n, list, event| {
+            // SAFETY: a live queue, and live events as many as are said.
+            unsafe { (functions.clEnqueueMarkerWithWaitList)(queue, n, list, event) }
+        })
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        let list: SmallVec<[Handle; MANY]> = self.events.iter().map(|event| event.0).collect();
+        let mut event = ptr::null_mut();
+        // SAFETY: a live queue, and live events as many as are said.
+        let result = unsafe {
+            let marker = self.context.functions.clEnqueueMarkerWithWaitList;
+            marker(self.queue.0, list.len() as u32, list.as_ptr(), &raw mut event)
+        };
+        check("clEnqueueMarkerWithWaitList", result)?;
+        self.drop_events();
+        self.events.push(Object(event));
+        Ok(())
+    }
+
+    fn drop_events(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        self.release(events);
+    }
+
+    fn release(&self, events: Events) {
+        for event in events {
+            if !(self.is_profiling && self.first == Some(event)) {
+                // SAFETY: the event is the emitter's own, and in no list any more.
+                unsafe { self.context.release_event(event) };
+            }
+        }
+    }
+
+    /// What the calls gave.
+    pub(crate) fn finish(mut self) -> Emitted {
+        if self.events.len() > MANY {
+            // Without it there are more events to look at.
+            let _ = self.gather();
+        }
+        let mut events = std::mem::take(&mut self.events);
+        if events.is_empty() {
+            // A stage that failed at its first call.
+            events = std::mem::take(&mut self.passed);
+        }
+        let passed = std::mem::take(&mut self.passed);
+        self.release(passed);
+        let first = self.first.filter(|first| self.is_profiling && !events.contains(first));
+        Emitted { events, first }
+    }
+}

@@ -1,0 +1,93 @@
+//! Putting one command on a driver's queue: the calls behind each kind of command.
+
+use std::ffi::c_void;
+
+use oxisycl_backend::{Command, KernelCommand};
+use oxisycl_types::DeviceLaunch;
+
+use crate::emitter::Emitter;
+use crate::error::{Result, check};
+use crate::fill::{self, Stage};
+use crate::module::ClKernel;
+use crate::print_pool::PrintBuffer;
+use crate::sys::Object;
+use crate::task::Task;
+use crate::transfer;
+
+/// Makes the calls. `follows` says whether the command has to come after others that have not ended. On an error those calls that
+/// succeeded have left their work on the queue. What the driver reads later goes to `stage`.
+pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, stage: &mut Option<Stage>) -> Result<()> {
+    match &task.command {
+        Command::Kernel(command) => launch(task, command, emitter),
+        Command::Copy(copy) => transfer::copy(copy, emitter),
+        Command::Fill(command) => fill::fill(command, emitter, stage),
+        Command::Prefetch { pointer, size } => {
+            prefetch(*pointer, *size, emitter);
+            Ok(())
+        }
+        // Advice has no values that OpenCL gives a meaning to.
+        _ => Ok(()),
+    }?;
+    // A marker that waits for no event waits for all that is on the queue, which is right only where that is in order. Without one the
+    // task is over at once: what it depends on gave the driver nothing to do either.
+    let needs_marker = emitter.has_waits() || (follows && emitter.keeps_order());
+    if !emitter.has_begun() && needs_marker { emitter.marker() } else { Ok(()) }
+}
+
+fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<()> {
+    // Both were made sure of when the command was accepted.
+    let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else { return Ok(()) };
+    let Some(shape) = &task.shape else { return Ok(()) };
+    let record = task.record.map_or(0, |slot| slot.address());
+    let print = task.print.as_ref().map_or(0, PrintBuffer::address);
+    if let Some(buffer) = &task.print {
+        buffer.clear(emitter)?;
+    }
+    if let Some(slot) = task.record {
+        slot.clear(emitter)?;
+    }
+    emitter.next_stage()?;
+    let context = emitter.context();
+    // Arguments belong to the kernel until it is enqueued.
+    let mut indirect = kernel.indirect.lock();
+    context.sharing.tell(&context.functions, kernel.raw, &mut indirect)?;
+    if kernel.parameters.size > 0 {
+        set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
+    }
+    shape.for_each_grid(|grid| {
+        let launch = DeviceLaunch { record, print, ..grid.launch };
+        set_argument(emitter, kernel.raw, 0, size_of::<DeviceLaunch>(), (&raw const launch).cast())?;
+        emitter.call("clEnqueueNDRangeKernel", |functions, queue, n, list, event| {
+            let (global, local, no_offset) = (grid.global.as_ptr(), shape.local.as_ptr(), std::ptr::null());
+            // SAFETY: queue and kernel are live (the command keeps its kernel), the arrays have as many dimensions as are said, and the
+            // events are live. All arguments are set (their number and sizes were checked); what they point to is valid by the
+            // enqueuer's promise.
+            unsafe {
+                let enqueue = functions.clEnqueueNDRangeKernel;
+                enqueue(queue, kernel.raw.0, shape.dimensions, no_offset, global, local, n, list, event)
+            }
+        })
+    })?;
+    drop(indirect);
+    if task.print.is_some() || task.record.is_some_and(|slot| slot.is_copied()) {
+        emitter.next_stage()?;
+    }
+    if let Some(slot) = task.record {
+        slot.fetch(emitter)?;
+    }
+    task.print.as_ref().map_or(Ok(()), |buffer| buffer.fetch(emitter))
+}
+
+fn set_argument(emitter: &Emitter<'_>, kernel: Object, index: u32, size: usize, value: *const c_void) -> Result<()> {
+    // SAFETY: a live kernel, whose arguments the caller has locked, and a value of that size, which is copied.
+    check("clSetKernelArg", unsafe { (emitter.context().functions.clSetKernelArg)(kernel.0, index, size, value) })
+}
+
+/// A hint that the driver does not take is no error.
+fn prefetch(pointer: *mut u8, size: usize, emitter: &mut Emitter<'_>) {
+    let Some(migrate) = emitter.context().sharing.migrate.filter(|_| size > 0) else { return };
+    let _ = emitter.call("clEnqueueMigrateMemINTEL", |_, queue, n, list, event| {
+        // SAFETY: a live queue, live events, and shared memory that is valid by the enqueuer's promise; no flags.
+        unsafe { migrate(queue, pointer.cast(), size, 0, n, list, event) }
+    });
+}

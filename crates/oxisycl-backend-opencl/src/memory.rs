@@ -1,0 +1,137 @@
+//! Memory of a device, of the host as devices see it, and memory that moves between the two.
+
+use std::alloc::Layout;
+use std::collections::HashMap;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::{Result, check};
+use crate::sharing::ALIGNMENT;
+use crate::sys::Object;
+
+pub(crate) struct ClMemory {
+    context: Arc<Context>,
+    /// Whether the device's allocations are memory of the host.
+    is_host_memory: bool,
+    /// A queue of the driver for what is waited for at once: zeroing. Made when it is first needed.
+    utility: Mutex<Option<Object>>,
+    /// Where allocations begin that were made larger for the sake of their alignment.
+    bases: Mutex<HashMap<usize, NonNullAddress>>,
+}
+
+/// The first byte of an allocation.
+#[derive(Clone, Copy)]
+struct NonNullAddress(NonNull<u8>);
+
+// SAFETY: an address that is only given back to the driver.
+unsafe impl Send for NonNullAddress {}
+
+impl ClMemory {
+    pub(crate) fn new(context: Arc<Context>, is_host_memory: bool) -> Self {
+        Self { context, is_host_memory, utility: Mutex::default(), bases: Mutex::default() }
+    }
+
+    fn zero(&self, kind: UsmKind, pointer: NonNull<u8>, size: usize) -> Result<()> {
+        if kind != UsmKind::Device || self.is_host_memory {
+            // SAFETY: fresh memory of at least that size, which the host reaches and no kernel knows.
+            unsafe { pointer.write_bytes(0, size) };
+            return Ok(());
+        }
+        let (context, functions) = (&self.context, &self.context.functions);
+        let mut utility = self.utility.lock();
+        let queue = match *utility {
+            Some(queue) => queue,
+            None => {
+                let mut result = 0;
+                // SAFETY: a live context with its device, and no properties.
+                let queue = unsafe {
+                    let create = functions.clCreateCommandQueueWithProperties;
+                    create(context.raw.0, context.device.0, ptr::null(), &raw mut result)
+                };
+                check("clCreateCommandQueueWithProperties", result)?;
+                *utility.insert(Object(queue))
+            }
+        };
+        let zero = 0u8;
+        // SAFETY: fresh memory of at least that size; the pattern is copied by the call; the queue is live.
+        unsafe {
+            let (pattern, none) = ((&raw const zero).cast(), ptr::null_mut());
+            let set = context.sharing.fill;
+            check(
+                context.sharing.fill_name,
+                set(queue.0, pointer.as_ptr().cast(), pattern, 1, size, 0, ptr::null(), none),
+            )?;
+            check("clFinish", (functions.clFinish)(queue.0))
+        }
+    }
+}
+
+impl Memory for ClMemory {
+    fn id(&self) -> MemoryId {
+        self.context.memory
+    }
+
+    fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
+        let context = &self.context;
+        context.check_alive()?;
+        if !context.sharing.has(kind) {
+            return Err(BackendError::UnsupportedUsm { device: context.name.clone(), kind });
+        }
+        let out_of_memory =
+            || BackendError::OutOfMemory { device: context.name.clone(), requested: layout.size(), available: None };
+        let extra = if layout.align() > ALIGNMENT { layout.align() } else { 0 };
+        let size = layout.size().checked_add(extra).ok_or_else(out_of_memory)?;
+        let base = context.allocate(kind, size, layout.align().min(ALIGNMENT)).map_err(|error| {
+            // Also for more than one allocation may have, which a driver may tell by other codes.
+            let is_too_large = error.code == crate::sys::code::INVALID_BUFFER_SIZE;
+            match context.fail(error) {
+                BackendError::Driver { .. } if error.is_lack_of_memory() || is_too_large => out_of_memory(),
+                other => other,
+            }
+        })?;
+        let pointer = match base.as_ptr().align_offset(layout.align()) {
+            0 => base,
+            // SAFETY: less than the alignment, by which the allocation is larger.
+            offset => unsafe { base.add(offset) },
+        };
+        if zeroed && let Err(error) = self.zero(kind, pointer, layout.size()) {
+            // SAFETY: allocated above, and known to nobody; the driver has refused to zero it.
+            unsafe { context.free(base) };
+            return Err(context.fail(error));
+        }
+        if pointer != base {
+            self.bases.lock().insert(pointer.as_ptr() as usize, NonNullAddress(base));
+        }
+        Ok(pointer)
+    }
+
+    unsafe fn free(&self, pointer: NonNull<u8>, _kind: UsmKind, layout: Layout) {
+        let context = &self.context;
+        // What a lost device may use still is not given back.
+        if context.is_foreign() || context.is_lost() {
+            return;
+        }
+        let moved =
+            if layout.align() > ALIGNMENT { self.bases.lock().remove(&(pointer.as_ptr() as usize)) } else { None };
+        let base = moved.map_or(pointer, |base| base.0);
+        // SAFETY: by the caller's promise it came from `allocate`, at this address or the one remembered; no command uses it.
+        unsafe { context.free(base) };
+    }
+
+    fn is_host_accessible(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for ClMemory {
+    fn drop(&mut self) {
+        if let (Some(queue), false) = (self.utility.get_mut().take(), self.context.is_foreign()) {
+            // SAFETY: created by `zero`, and released once.
+            unsafe { (self.context.functions.clReleaseCommandQueue)(queue.0) };
+        }
+    }
+}

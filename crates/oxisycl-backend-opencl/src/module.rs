@@ -1,0 +1,351 @@
+//! Device images that the driver has taken, and their kernels.
+//!
+//! Invariant: a program stays alive as long as one of its kernels is held, which commands do until they have completed.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, LoadedKernel, Module};
+use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::{ClError, Result, check};
+use crate::launch_shape::GroupLimits;
+use crate::sharing::Indirect;
+use crate::sys::{Object, code};
+
+/// Division and square root of `f32` are rounded correctly only if that is asked for. Some drivers do it although their device does
+/// not say so, and some do not know the option: it is left out if they refuse it.
+const CORRECT_ROUNDING: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
+
+/// A built image.
+pub(crate) struct ClModule {
+    pub(crate) context: Arc<Context>,
+    raw: Object,
+    limits: GroupLimits,
+    promises: Promises,
+}
+
+/// What an image says of its code.
+struct Promises {
+    /// By symbol.
+    kernels: HashMap<String, Promise>,
+    sites: Vec<PanicSite>,
+}
+
+/// What an image says of one kernel.
+#[derive(Clone, Copy)]
+struct Promise {
+    parameters: ParameterLayout,
+    may_panic: bool,
+    may_print: bool,
+}
+
+/// A kernel of a built image.
+pub(crate) struct ClKernel {
+    pub(crate) module: Arc<ClModule>,
+    pub(crate) raw: Object,
+    pub(crate) symbol: String,
+    pub(crate) parameters: ParameterLayout,
+    /// Whether launches need a panic record.
+    pub(crate) may_panic: bool,
+    /// Whether launches need a print buffer.
+    pub(crate) may_print: bool,
+    /// What groups it takes.
+    pub(crate) limits: GroupLimits,
+    /// Locked from setting the kernel's arguments until it is enqueued.
+    pub(crate) indirect: Mutex<Indirect>,
+}
+
+impl Promises {
+    fn of(image: &DeviceImage) -> Self {
+        let promise = |kernel: &KernelEntry| {
+            let &KernelEntry { parameters, may_panic, may_print, .. } = kernel;
+            Promise { parameters, may_panic, may_print }
+        };
+        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
+        Self { kernels, sites: image.sites.clone() }
+    }
+}
+
+/// A program that is released when it is dropped.
+struct Program<'c> {
+    context: &'c Context,
+    raw: Object,
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created by the driver, and released once.
+        unsafe { (self.context.functions.clReleaseProgram)(self.raw.0) };
+    }
+}
+
+impl Program<'_> {
+    fn keep(self) -> Object {
+        let raw = self.raw;
+        std::mem::forget(self);
+        raw
+    }
+
+    /// Builds it for the context's device.
+    fn build(&self, options: &str) -> Result<()> {
+        let text = CString::new(options).map_err(|_| BAD_OPTIONS)?;
+        let context = self.context;
+        // SAFETY: a live program and a device of its context; without a callback, the call returns when it is built.
+        check("clBuildProgram", unsafe {
+            let (build, device) = (context.functions.clBuildProgram, &raw const context.device.0);
+            build(self.raw.0, 1, device, text.as_ptr(), ptr::null(), ptr::null_mut())
+        })
+    }
+
+    fn log(&self) -> String {
+        let functions = &self.context.functions;
+        let get = |size: usize, value: *mut c_void, needed: *mut usize| {
+            // SAFETY: a live program and a device of its context, and room for as many bytes as are said.
+            unsafe {
+                let get = functions.clGetProgramBuildInfo;
+                get(self.raw.0, self.context.device.0, code::BUILD_LOG, size, value, needed)
+            }
+        };
+        let mut size = 0;
+        if get(0, ptr::null_mut(), &raw mut size) != code::SUCCESS || size == 0 {
+            return String::new();
+        }
+        let mut bytes = vec![0u8; size];
+        if get(size, bytes.as_mut_ptr().cast(), ptr::null_mut()) != code::SUCCESS {
+            return String::new();
+        }
+        log_text(&bytes)
+    }
+}
+
+const BAD_OPTIONS: ClError = ClError { call: "clBuildProgram", code: code::INVALID_BUILD_OPTIONS };
+
+fn log_text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}
+
+/// The error for a program that the driver does not build, with its log.
+fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
+    let mut refused = program.context.fail(error);
+    if let BackendError::Driver { name, .. } = &mut refused {
+        let log = program.log();
+        if !log.is_empty() {
+            name.push_str(&format!("; the driver's log: {log}"));
+        }
+    }
+    refused
+}
+
+impl ClModule {
+    /// Builds an image's code.
+    ///
+    /// # Safety
+    /// The code is what the device compiler made, or the user has vouched for it.
+    pub(crate) unsafe fn load(
+        context: &Arc<Context>,
+        limits: GroupLimits,
+        image: &DeviceImage,
+    ) -> Result<Self, BackendError> {
+        context.check_alive()?;
+        let mut result = 0;
+        // SAFETY: a live context, and as many bytes as are said, which the driver copies.
+        let raw = unsafe {
+            let create = context.functions.clCreateProgramWithIL;
+            create(context.raw.0, image.code.as_ptr().cast(), image.code.len(), &raw mut result)
+        };
+        check("clCreateProgramWithIL", result).map_err(|error| context.fail(error))?;
+        let program = Program { context, raw: Object(raw) };
+        let own = image.build_options.as_str();
+        let with_rounding = format!("{CORRECT_ROUNDING} {own}");
+        let built = match program.build(with_rounding.trim_end()) {
+            Err(error) if error.code == code::INVALID_BUILD_OPTIONS => program.build(own),
+            built => built,
+        };
+        built.map_err(|error| refusal(&program, error))?;
+        let raw = program.keep();
+        Ok(Self { context: context.clone(), raw, limits, promises: Promises::of(image) })
+    }
+
+    /// The same from what [`binary`](Module::binary) gave.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), and the bytes are what `binary` gave for this image.
+    pub(crate) unsafe fn load_binary(
+        context: &Arc<Context>,
+        limits: GroupLimits,
+        image: &DeviceImage,
+        binary: &[u8],
+    ) -> Result<Self, BackendError> {
+        context.check_alive()?;
+        let (size, bytes) = (binary.len(), binary.as_ptr());
+        let (mut status, mut result) = (0, 0);
+        // SAFETY: a live context with its device, and as many bytes as are said, which the driver copies.
+        let raw = unsafe {
+            let create = context.functions.clCreateProgramWithBinary;
+            let device = &raw const context.device.0;
+            create(context.raw.0, 1, device, &raw const size, &raw const bytes, &raw mut status, &raw mut result)
+        };
+        check("clCreateProgramWithBinary", result).map_err(|error| context.fail(error))?;
+        let program = Program { context, raw: Object(raw) };
+        program.build("").map_err(|error| refusal(&program, error))?;
+        let raw = program.keep();
+        Ok(Self { context: context.clone(), raw, limits, promises: Promises::of(image) })
+    }
+
+    /// Where its kernels can panic or print.
+    pub(crate) fn sites(&self) -> &[PanicSite] {
+        &self.promises.sites
+    }
+
+    fn info(&self, what: u32, size: usize, value: *mut c_void) -> Result<()> {
+        // SAFETY: a live program, and a value of the size that is said.
+        check("clGetProgramInfo", unsafe {
+            (self.context.functions.clGetProgramInfo)(self.raw.0, what, size, value, ptr::null_mut())
+        })
+    }
+
+    fn binary(&self) -> Result<Vec<u8>> {
+        let mut size = 0usize;
+        self.info(code::PROGRAM_BINARY_SIZES, size_of::<usize>(), (&raw mut size).cast())?;
+        let mut bytes = vec![0u8; size];
+        let mut target = bytes.as_mut_ptr();
+        // The value is the address of a buffer for each device, of which there is one.
+        self.info(code::PROGRAM_BINARIES, size_of::<*mut u8>(), (&raw mut target).cast())?;
+        Ok(bytes)
+    }
+
+    /// The limits of a kernel's groups: the kernel's own, within the device's.
+    fn group_limits(&self, kernel: Object) -> GroupLimits {
+        let mut items = 0usize;
+        // SAFETY: a live kernel and a device of its context, and a value of the size that is said.
+        let asked = unsafe {
+            let get = self.context.functions.clGetKernelWorkGroupInfo;
+            let (what, value) = (code::KERNEL_WORK_GROUP_SIZE, (&raw mut items).cast());
+            get(kernel.0, self.context.device.0, what, size_of::<usize>(), value, ptr::null_mut())
+        };
+        let items = if asked == code::SUCCESS && items > 0 { items } else { 1 };
+        GroupLimits { items: items.min(self.limits.items), ..self.limits }
+    }
+}
+
+impl Drop for ClModule {
+    fn drop(&mut self) {
+        if !self.context.is_foreign() {
+            // SAFETY: created by `load`, and released once; kernels, and through them commands, hold the module.
+            unsafe { (self.context.functions.clReleaseProgram)(self.raw.0) };
+        }
+    }
+}
+
+/// A module that hands out kernels which hold it.
+pub(crate) struct ModuleHandle(pub(crate) Arc<ClModule>);
+
+impl Module for ModuleHandle {
+    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        const CALL: &str = "clCreateKernel";
+        let module = &self.0;
+        let context = &module.context;
+        context.check_alive()?;
+        let fail = |error: ClError| match context.fail(error) {
+            BackendError::Driver { call, code, name } => {
+                BackendError::Driver { call, code, name: format!("{name} (kernel \"{symbol}\")") }
+            }
+            other => other,
+        };
+        let missing = ClError { call: CALL, code: code::INVALID_KERNEL_NAME };
+        let promise = *module.promises.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let name = CString::new(symbol).map_err(|_| fail(missing))?;
+        let mut result = 0;
+        // SAFETY: a live program and a name.
+        let raw = unsafe { (context.functions.clCreateKernel)(module.raw.0, name.as_ptr(), &raw mut result) };
+        check(CALL, result).map_err(fail)?;
+        let kernel = ClKernel {
+            module: module.clone(),
+            raw: Object(raw),
+            symbol: symbol.to_owned(),
+            parameters: promise.parameters,
+            may_panic: promise.may_panic,
+            may_print: promise.may_print,
+            limits: module.group_limits(Object(raw)),
+            indirect: Mutex::default(),
+        };
+        kernel.check_arguments()?;
+        Ok(Arc::new(kernel))
+    }
+
+    fn binary(&self) -> Option<Vec<u8>> {
+        // Without one it is built again the next time.
+        self.0.binary().ok().filter(|bytes| !bytes.is_empty())
+    }
+}
+
+impl ClKernel {
+    /// The kernel behind a handle, or `None` if it is another backend's.
+    pub(crate) fn of(code: &dyn LoadedKernel) -> Option<&Self> {
+        let code: &dyn Any = code;
+        code.downcast_ref()
+    }
+
+    /// The code must have the parameters that its image promises: a launch, and the captures if there are any. Their sizes are compared by
+    /// the driver when they are set.
+    fn check_arguments(&self) -> Result<(), BackendError> {
+        let context = &self.module.context;
+        let mut found = 0u32;
+        // SAFETY: a live kernel, and a value of the size that is said.
+        let asked = check("clGetKernelInfo", unsafe {
+            let (what, value) = (code::N_ARGUMENTS, (&raw mut found).cast());
+            (context.functions.clGetKernelInfo)(self.raw.0, what, size_of::<u32>(), value, ptr::null_mut())
+        });
+        asked.map_err(|error| context.fail(error))?;
+        let expected = if self.parameters.size > 0 { 2 } else { 1 };
+        if found == expected {
+            return Ok(());
+        }
+        let what = format!(
+            "kernel \"{}\", whose image promises {expected} parameters; its code has {found}, and no launch has more",
+            self.symbol
+        );
+        Err(BackendError::Unsupported { device: context.name.clone(), what })
+    }
+}
+
+impl LoadedKernel for ClKernel {
+    fn max_work_group_size(&self) -> usize {
+        self.limits.items
+    }
+}
+
+impl Drop for ClKernel {
+    fn drop(&mut self) {
+        let context = &self.module.context;
+        if !context.is_foreign() {
+            // SAFETY: created by `kernel`, and released once; commands hold the kernel until they have completed.
+            unsafe { (context.functions.clReleaseKernel)(self.raw.0) };
+        }
+    }
+}
+
+impl fmt::Debug for ClKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClKernel").field("symbol", &self.symbol).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_ends_with_its_nul_byte() {
+        assert_eq!(log_text(b"  error\n\0junk"), "error");
+        assert_eq!(log_text(b"all"), "all");
+    }
+}

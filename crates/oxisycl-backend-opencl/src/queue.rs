@@ -1,0 +1,332 @@
+//! Queues: one queue of the driver each, in order or not.
+//!
+//! A command is given to the driver as soon as everything it depends on is with the driver, with the list of events it waits for. It is held
+//! back on the host only where no such list can be made: behind commands of another context (another device), behind commands that are held
+//! back or will not run, and behind the last user of its print buffer.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use oxisycl_backend::{
+    BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Priority,
+    Queue, QueueOptions,
+};
+use oxisycl_types::{DeviceLaunch, DeviceType};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::advance;
+use crate::core::Core;
+use crate::emitter::Emitter;
+use crate::error::{ClError, check};
+use crate::execute;
+use crate::fill::Stage;
+use crate::launch_shape::LaunchShape;
+use crate::module::ClKernel;
+use crate::print_pool::{PrintPool, Reservation};
+use crate::query::Asked;
+use crate::sys::{Handle, Object, code};
+use crate::task::{Dependencies, Extras, Issued, Task, TaskDependency};
+
+/// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the completer.
+const MANY_IDLE_HELPS: usize = 20;
+
+/// The part of a queue that its tasks need.
+pub(crate) struct QueueShared {
+    pub(crate) core: Arc<Core>,
+    pub(crate) options: QueueOptions,
+    pub(crate) raw: Object,
+    /// Whether the driver runs commands one after the other: asked for, or all that the device has.
+    driver_keeps_order: bool,
+    /// In-order queues: the last command. Locked while a command is put behind it.
+    tail: Mutex<Weak<Task>>,
+    /// Whether there are commands that the driver may hold back until it is told to go on.
+    is_unflushed: AtomicBool,
+    /// How often in a row a thread has tried to help and found nothing to do.
+    idle_helps: AtomicUsize,
+    prints: PrintPool,
+}
+
+pub(crate) struct ClQueue {
+    pub(crate) shared: Arc<QueueShared>,
+    /// How long a waiting thread looks itself.
+    patience: Duration,
+}
+
+impl ClQueue {
+    pub(crate) fn new(core: &Arc<Core>, device_type: DeviceType, options: QueueOptions) -> Result<Self, BackendError> {
+        let context = &core.context;
+        context.check_alive()?;
+        let device = Asked::device(&context.functions, context.device);
+        let has_out_of_order =
+            device.number(code::DEVICE_QUEUE_PROPERTIES) & code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0;
+        let driver_keeps_order = options.in_order || !has_out_of_order;
+        let raw = create(core, options, driver_keeps_order).map_err(|error| context.fail(error))?;
+        let shared = Arc::new(QueueShared {
+            core: core.clone(),
+            options,
+            raw,
+            driver_keeps_order,
+            tail: Mutex::new(Weak::new()),
+            is_unflushed: AtomicBool::new(false),
+            idle_helps: AtomicUsize::new(0),
+            prints: PrintPool::new(context.clone(), options.print_buffer),
+        });
+        if options.profiling {
+            core.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
+        }
+        core.add_queue(&shared);
+        // A thread that waits for a device made of the same processors must leave them to it.
+        let patience = if device_type == DeviceType::Cpu { 20 } else { 2000 };
+        Ok(Self { shared, patience: Duration::from_micros(patience) })
+    }
+}
+
+fn create(core: &Core, options: QueueOptions, keeps_order: bool) -> Result<Object, ClError> {
+    let context = &core.context;
+    let extensions = Asked::device(&context.functions, context.device).text(code::DEVICE_EXTENSIONS);
+    let has_priorities = extensions.split_whitespace().any(|name| name == "cl_khr_priority_hints");
+    let mut bits = 0;
+    if !keeps_order {
+        bits |= code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    }
+    if options.profiling {
+        bits |= code::QUEUE_PROFILING_ENABLE;
+    }
+    let mut properties = vec![code::QUEUE_PROPERTIES, bits];
+    match options.priority {
+        Priority::Low if has_priorities => properties.extend([code::QUEUE_PRIORITY, code::QUEUE_PRIORITY_LOW]),
+        Priority::High if has_priorities => properties.extend([code::QUEUE_PRIORITY, code::QUEUE_PRIORITY_HIGH]),
+        _ => {}
+    }
+    properties.push(0);
+    let mut result = 0;
+    // SAFETY: a live context with its device, and a list of properties that ends with zero.
+    let raw = unsafe {
+        let create = context.functions.clCreateCommandQueueWithProperties;
+        create(context.raw.0, context.device.0, properties.as_ptr(), &raw mut result)
+    };
+    check("clCreateCommandQueueWithProperties", result)?;
+    Ok(Object(raw))
+}
+
+impl QueueShared {
+    /// Gives a task to the driver, behind `dependencies`, which the driver has. On an error the driver has nothing of it.
+    pub(crate) fn issue(&self, task: &Arc<Task>, dependencies: &Dependencies) -> Result<(), BackendError> {
+        let context = &self.core.context;
+        context.check_alive()?;
+        let mut waits: SmallVec<[Handle; 4]> = SmallVec::new();
+        for TaskDependency { task: dependency, .. } in dependencies {
+            let is_own = std::ptr::eq(&*dependency.queue, self);
+            if !is_own {
+                // Commands of another queue may be waited for once that was flushed.
+                dependency.queue.flush()?;
+            }
+            // The driver's own order is enough within a queue that has one.
+            if !(is_own && self.driver_keeps_order) {
+                waits.extend(dependency.events().iter().map(|event| event.0));
+            }
+        }
+        let follows = !waits.is_empty() || !dependencies.is_empty();
+        let mut emitter = Emitter::new(context, self.raw, self.driver_keeps_order, self.options.profiling, waits);
+        let mut stage: Option<Stage> = None;
+        let error = execute::emit(task, follows, &mut emitter, &mut stage).err();
+        if let Some(error) = error
+            && !emitter.has_begun()
+        {
+            return Err(context.fail(error));
+        }
+        let has_begun = emitter.has_begun();
+        task.set_issued(Issued::new(emitter.finish(), error, stage));
+        if has_begun {
+            self.is_unflushed.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Has the driver go on with everything that it was given.
+    pub(crate) fn flush(&self) -> Result<(), BackendError> {
+        if !self.is_unflushed.load(Ordering::Acquire) || !self.is_unflushed.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let context = &self.core.context;
+        // SAFETY: the queue lives as long as `self`.
+        check("clFlush", unsafe { (context.functions.clFlush)(self.raw.0) }).map_err(|error| context.fail(error))
+    }
+}
+
+impl Drop for QueueShared {
+    fn drop(&mut self) {
+        let context = &self.core.context;
+        if !context.is_foreign() {
+            // SAFETY: created by `new`, and released once; tasks hold their queue.
+            unsafe { (context.functions.clReleaseCommandQueue)(self.raw.0) };
+        }
+    }
+}
+
+impl Queue for ClQueue {
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError> {
+        let queue = &self.shared;
+        let core = &queue.core;
+        core.context.check_alive()?;
+        let shape = shape_of(core, &command)?;
+        let mut sorted = sort(core, dependencies)?;
+        let mut tail = queue.options.in_order.then(|| queue.tail.lock());
+        if let Some(last) = tail.as_ref().and_then(|tail| tail.upgrade()).filter(|task| !task.has_ended()) {
+            sorted.open.push(TaskDependency { task: last, kind: DependencyKind::Order });
+        }
+        let kernel = kernel_of(&command);
+        let (may_panic, may_print) = kernel.map_or((false, false), |kernel| (kernel.may_panic, kernel.may_print));
+        let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
+        let last_print = print.as_ref().and_then(Reservation::open_user);
+        let waits_for_buffer = last_print.is_some();
+        sorted.open.extend(last_print.map(|task| TaskDependency { task, kind: DependencyKind::Order }));
+        let record =
+            if may_panic { Some(core.records.take().map_err(|error| core.context.fail(error))?) } else { None };
+        let give_record_back = || record.into_iter().for_each(|slot| core.records.give_back(slot));
+        let number = core.expect_task().inspect_err(|_| give_record_back())?;
+        let can_issue = sorted.cause.is_none()
+            && !waits_for_buffer
+            && sorted.open.iter().all(|TaskDependency { task, .. }| {
+                task.is_issued() && Arc::ptr_eq(&task.queue.core.context, &core.context)
+            });
+        let extras = Extras { shape, record, print: print.as_ref().map(Reservation::buffer) };
+        let task = Task::new(queue.clone(), number, command, extras, sorted.open.clone(), completion);
+        if let Some(cause) = sorted.cause {
+            task.doom(task.dependency_failure(&cause));
+        }
+        if can_issue && let Err(error) = queue.issue(&task, &sorted.open) {
+            core.forget_task();
+            give_record_back();
+            return Err(error);
+        }
+        if let Some(print) = &mut print {
+            print.set_user(&task);
+        }
+        drop(print);
+        if let Some(tail) = &mut tail {
+            **tail = Arc::downgrade(&task);
+        }
+        drop(tail);
+        advance::follow(&task, &sorted.open);
+        Ok(task)
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.shared.options.in_order
+    }
+
+    fn flush(&self) -> Result<(), BackendError> {
+        self.shared.core.context.check_alive()?;
+        self.shared.flush()
+    }
+
+    fn help(&self) -> bool {
+        let queue = &self.shared;
+        let core = &queue.core;
+        if core.context.is_foreign() {
+            return false;
+        }
+        // A failure is found again by the next command.
+        let _ = queue.flush();
+        if advance::look(core) {
+            queue.idle_helps.store(0, Ordering::Relaxed);
+            return true;
+        }
+        if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == MANY_IDLE_HELPS {
+            core.completer().hurry();
+        }
+        false
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    fn native(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+fn kernel_of(command: &Command) -> Option<&ClKernel> {
+    let Command::Kernel(command) = command else { return None };
+    command.code.as_deref().and_then(ClKernel::of)
+}
+
+struct Sorted {
+    /// Dependencies that have not ended.
+    open: Dependencies,
+    /// The failure of one that must not fail.
+    cause: Option<CommandFailure>,
+}
+
+fn sort(core: &Core, dependencies: &[Dependency]) -> Result<Sorted, BackendError> {
+    let mut sorted = Sorted { open: Dependencies::new(), cause: None };
+    for dependency in dependencies {
+        let kind = dependency.kind;
+        let Some(task) = Task::look_at(dependency) else {
+            let what = "waiting for an event of another backend".to_owned();
+            return Err(BackendError::Unsupported { device: core.context.name.clone(), what });
+        };
+        let has_ended = task.has_ended();
+        if kind == DependencyKind::Data && sorted.cause.is_none() {
+            sorted.cause = if has_ended { task.failure() } else { task.known_failure() };
+        }
+        if let (false, Some(task)) = (has_ended, Task::of(dependency)) {
+            sorted.open.push(TaskDependency { task, kind });
+        }
+    }
+    Ok(sorted)
+}
+
+/// How a kernel is launched, after a check of what the driver would not check, or not with names.
+fn shape_of(core: &Core, command: &Command) -> Result<Option<LaunchShape>, BackendError> {
+    let Command::Kernel(command) = command else { return Ok(None) };
+    let unsupported = |what: String| BackendError::Unsupported { device: core.context.name.clone(), what };
+    let name = command.descriptor.display_name();
+    let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else {
+        return Err(unsupported(format!("kernel \"{name}\" without an image that was loaded on an OpenCL device")));
+    };
+    if !Arc::ptr_eq(&kernel.module.context, &core.context) {
+        let other = &kernel.module.context.name;
+        let what = format!("kernel \"{name}\", whose image was loaded on another device (\"{other}\")");
+        return Err(unsupported(what));
+    }
+    check_arguments(core, command, kernel).map_err(unsupported)?;
+    match LaunchShape::new(&command.range, &kernel.limits) {
+        Some(shape) => Ok(Some(shape)),
+        None => {
+            let extent = command.range.extent;
+            Err(unsupported(format!("a launch of kernel \"{name}\" over {extent:?} work-items")))
+        }
+    }
+}
+
+fn check_arguments(core: &Core, command: &KernelCommand, kernel: &ClKernel) -> Result<(), String> {
+    let (expected, found) = (kernel.parameters.size, command.descriptor.parameters.size);
+    let name = command.descriptor.display_name();
+    // The driver reads as many bytes as the image says.
+    if expected != found || command.arguments.size() < expected {
+        let symbol = &kernel.symbol;
+        return Err(format!(
+            "kernel \"{name}\": its argument is {found} bytes, but {expected} in the image (symbol {symbol})"
+        ));
+    }
+    let all = size_of::<DeviceLaunch>() + expected;
+    if all > core.max_arguments {
+        return Err(format!(
+            "kernel \"{name}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of \
+             arguments (CL_DEVICE_MAX_PARAMETER_SIZE)",
+            core.max_arguments
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! How kernels and the host name the same memory: Intel's extension for unified shared memory, or the shared virtual memory of OpenCL 2.0.
+//!
+//! Captures of kernels hold addresses, of which OpenCL knows nothing. With the extension a kernel is told once that it may follow any
+//! address. Shared virtual memory wants the list of all allocations that a kernel may reach, unless all of the process's memory is shared:
+//! so the live allocations are kept here, and [`Indirect`] remembers for each kernel which list it was given.
+//!
+//! Knows nothing of queues; copies and fills are functions of the same type in both.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_void};
+use std::ptr::{self, NonNull};
+
+use oxisycl_backend::UsmKind;
+use parking_lot::Mutex;
+
+use crate::error::{ClError, Result, check};
+use crate::query::Asked;
+use crate::sys::{
+    AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object, code,
+};
+
+/// The most that OpenCL aligns to: the size of its largest type.
+pub(crate) const ALIGNMENT: usize = 128;
+
+/// Which way is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SharingKind {
+    /// The extension if there is one, else shared virtual memory.
+    #[default]
+    Best,
+    /// Shared virtual memory, as far as the device has it.
+    Svm,
+    /// Shared virtual memory as if the device had the least kind of it: the host reaches no memory of the device.
+    CoarseSvm,
+}
+
+pub(crate) struct Sharing {
+    pub(crate) copy: EnqueueCopy,
+    pub(crate) copy_name: &'static str,
+    pub(crate) fill: EnqueueFill,
+    pub(crate) fill_name: &'static str,
+    /// Moves shared memory to the device, where the driver can.
+    pub(crate) migrate: Option<EnqueueMigrate>,
+    way: Way,
+}
+
+enum Way {
+    Intel(Intel),
+    Svm(Svm),
+}
+
+/// Functions of `cl_intel_unified_shared_memory`, and what the device can do with each kind of memory.
+struct Intel {
+    host: AllocateHost,
+    device: AllocateDevice,
+    shared: AllocateDevice,
+    free: FreeShared,
+    host_capabilities: u64,
+    shared_capabilities: u64,
+}
+
+struct Svm {
+    capabilities: u64,
+    live: Mutex<Live>,
+}
+
+/// The allocations that a kernel may reach.
+#[derive(Default)]
+struct Live {
+    addresses: BTreeSet<usize>,
+    /// Counts changes.
+    version: u64,
+}
+
+/// What a kernel was told of the memory that it may reach.
+#[derive(Default)]
+pub(crate) struct Indirect {
+    /// `Live::version` plus one, or 0 if it was told nothing.
+    told: u64,
+}
+
+/// A function of an extension.
+fn function<T: Copy>(functions: &Functions, platform: Object, name: &CStr) -> Option<T> {
+    const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
+    // SAFETY: a live platform and a name.
+    let address = unsafe { (functions.clGetExtensionFunctionAddressForPlatform)(platform.0, name.as_ptr()) };
+    // SAFETY: the driver gave the function of that name, whose type the caller knows from the extension; function pointers are of the
+    // size of an address.
+    (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
+}
+
+impl Sharing {
+    /// The best way that the device has, or why there is none.
+    pub(crate) fn of(device: Asked<'_>, platform: Object, kind: SharingKind) -> Result<Self, String> {
+        if kind == SharingKind::Best
+            && let Some(sharing) = Self::intel(device, platform)
+        {
+            return Ok(sharing);
+        }
+        let mut capabilities = device.number(code::DEVICE_SVM_CAPABILITIES);
+        if kind == SharingKind::CoarseSvm {
+            capabilities &= code::SVM_COARSE_GRAIN_BUFFER;
+        }
+        if capabilities & code::SVM_COARSE_GRAIN_BUFFER == 0 {
+            return Err("it has neither cl_intel_unified_shared_memory nor shared virtual memory".to_owned());
+        }
+        let functions = device.functions();
+        Ok(Self {
+            copy: functions.clEnqueueSVMMemcpy,
+            copy_name: "clEnqueueSVMMemcpy",
+            fill: functions.clEnqueueSVMMemFill,
+            fill_name: "clEnqueueSVMMemFill",
+            migrate: None,
+            way: Way::Svm(Svm { capabilities, live: Mutex::default() }),
+        })
+    }
+
+    fn intel(device: Asked<'_>, platform: Object) -> Option<Self> {
+        if device.number(code::DEVICE_DEVICE_MEM_CAPABILITIES_INTEL) & code::USM_ACCESS == 0 {
+            return None;
+        }
+        let functions = device.functions();
+        Some(Self {
+            copy: function(functions, platform, c"clEnqueueMemcpyINTEL")?,
+            copy_name: "clEnqueueMemcpyINTEL",
+            fill: function(functions, platform, c"clEnqueueMemFillINTEL")?,
+            fill_name: "clEnqueueMemFillINTEL",
+            migrate: function(functions, platform, c"clEnqueueMigrateMemINTEL"),
+            way: Way::Intel(Intel {
+                host: function(functions, platform, c"clHostMemAllocINTEL")?,
+                device: function(functions, platform, c"clDeviceMemAllocINTEL")?,
+                shared: function(functions, platform, c"clSharedMemAllocINTEL")?,
+                free: function(functions, platform, c"clMemFreeINTEL")?,
+                host_capabilities: device.number(code::DEVICE_HOST_MEM_CAPABILITIES_INTEL),
+                shared_capabilities: device.number(code::DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL),
+            }),
+        })
+    }
+
+    /// Whether the device has allocations of that kind.
+    pub(crate) fn has(&self, kind: UsmKind) -> bool {
+        match (&self.way, kind) {
+            (_, UsmKind::Device) => true,
+            (Way::Intel(intel), UsmKind::Host) => intel.host_capabilities & code::USM_ACCESS != 0,
+            (Way::Intel(intel), UsmKind::Shared) => intel.shared_capabilities & code::USM_ACCESS != 0,
+            (Way::Svm(svm), _) => svm.capabilities & code::SVM_FINE_GRAIN_BUFFER != 0,
+        }
+    }
+
+    /// Whether atomic operations of kernels work on allocations of that kind; with `with_host`, also against those of the host.
+    pub(crate) fn has_atomics(&self, kind: UsmKind, with_host: bool) -> bool {
+        let needed = if with_host { code::USM_CONCURRENT_ATOMIC_ACCESS } else { code::USM_ATOMIC_ACCESS };
+        match (&self.way, kind) {
+            (_, UsmKind::Device) => !with_host,
+            (Way::Intel(intel), UsmKind::Host) => intel.host_capabilities & needed != 0,
+            (Way::Intel(intel), UsmKind::Shared) => intel.shared_capabilities & needed != 0,
+            (Way::Svm(svm), _) => {
+                let fine = svm.capabilities & code::SVM_FINE_GRAIN_BUFFER != 0;
+                fine && (!with_host || svm.capabilities & code::SVM_ATOMICS != 0)
+            }
+        }
+    }
+
+    /// Allocates; `align` is at most [`ALIGNMENT`].
+    pub(crate) fn allocate(
+        &self,
+        functions: &Functions,
+        (context, device): (Object, Object),
+        kind: UsmKind,
+        size: usize,
+        align: usize,
+    ) -> Result<NonNull<u8>> {
+        let align = align as u32;
+        let mut result: Code = 0;
+        let (call, pointer) = match &self.way {
+            Way::Intel(intel) => {
+                let (context, device, none) = (context.0, device.0, ptr::null());
+                // SAFETY: a live context with its device, no properties, and an alignment that OpenCL has.
+                unsafe {
+                    match kind {
+                        UsmKind::Host => {
+                            ("clHostMemAllocINTEL", (intel.host)(context, none, size, align, &raw mut result))
+                        }
+                        UsmKind::Device => (
+                            "clDeviceMemAllocINTEL",
+                            (intel.device)(context, device, none, size, align, &raw mut result),
+                        ),
+                        UsmKind::Shared => (
+                            "clSharedMemAllocINTEL",
+                            (intel.shared)(context, device, none, size, align, &raw mut result),
+                        ),
+                    }
+                }
+            }
+            Way::Svm(svm) => {
+                let atomics = svm.capabilities & code::SVM_ATOMICS != 0;
+                let flags = match kind {
+                    UsmKind::Device => code::MEM_READ_WRITE,
+                    _ if atomics => code::MEM_READ_WRITE | code::MEM_SVM_FINE_GRAIN_BUFFER | code::MEM_SVM_ATOMICS,
+                    _ => code::MEM_READ_WRITE | code::MEM_SVM_FINE_GRAIN_BUFFER,
+                };
+                // SAFETY: a live context, flags that the device has, and an alignment that OpenCL has.
+                let pointer = unsafe { (functions.clSVMAlloc)(context.0, flags, size, align) };
+                // The call has no code.
+                result = if pointer.is_null() { code::MEM_OBJECT_ALLOCATION_FAILURE } else { code::SUCCESS };
+                ("clSVMAlloc", pointer)
+            }
+        };
+        check(call, result)?;
+        let pointer =
+            NonNull::new(pointer.cast::<u8>()).ok_or(ClError { call, code: code::MEM_OBJECT_ALLOCATION_FAILURE })?;
+        if let Way::Svm(svm) = &self.way {
+            let mut live = svm.live.lock();
+            live.addresses.insert(pointer.as_ptr() as usize);
+            live.version += 1;
+        }
+        Ok(pointer)
+    }
+
+    /// Frees.
+    ///
+    /// # Safety
+    /// `allocate` gave the address for that context, nobody uses the memory, and it is freed once.
+    pub(crate) unsafe fn free(&self, functions: &Functions, context: Object, pointer: NonNull<u8>) {
+        match &self.way {
+            // SAFETY: by the contract of this function. A failure cannot be helped.
+            Way::Intel(intel) => unsafe {
+                (intel.free)(context.0, pointer.as_ptr().cast());
+            },
+            Way::Svm(svm) => {
+                let mut live = svm.live.lock();
+                live.addresses.remove(&(pointer.as_ptr() as usize));
+                live.version += 1;
+                drop(live);
+                // SAFETY: as above.
+                unsafe { (functions.clSVMFree)(context.0, pointer.as_ptr().cast()) };
+            }
+        }
+    }
+
+    /// Tells a kernel that it may follow addresses in its captures. `kernel` is locked by the caller, who launches it before that lock ends.
+    pub(crate) fn tell(&self, functions: &Functions, kernel: Object, indirect: &mut Indirect) -> Result<()> {
+        let set = |what: u32, size: usize, value: *const c_void| {
+            // SAFETY: a live kernel that no other thread uses now, and a value of the size that is said.
+            check("clSetKernelExecInfo", unsafe { (functions.clSetKernelExecInfo)(kernel.0, what, size, value) })
+        };
+        let yes: u32 = 1;
+        match &self.way {
+            Way::Intel(_) if indirect.told > 0 => Ok(()),
+            Way::Intel(_) => {
+                for kind in 0..3 {
+                    set(code::INDIRECT_HOST_ACCESS + kind, size_of::<u32>(), (&raw const yes).cast())?;
+                }
+                indirect.told = 1;
+                Ok(())
+            }
+            Way::Svm(svm) => {
+                let live = svm.live.lock();
+                if indirect.told == live.version + 1 {
+                    return Ok(());
+                }
+                if indirect.told == 0 && svm.capabilities & code::SVM_FINE_GRAIN_SYSTEM != 0 {
+                    set(code::KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, size_of::<u32>(), (&raw const yes).cast())?;
+                }
+                let pointers: Vec<*mut c_void> =
+                    live.addresses.iter().map(|address| ptr::with_exposed_provenance_mut(*address)).collect();
+                if !pointers.is_empty() {
+                    set(code::KERNEL_EXEC_INFO_SVM_PTRS, size_of_val(&pointers[..]), pointers.as_ptr().cast())?;
+                }
+                indirect.told = live.version + 1;
+                Ok(())
+            }
+        }
+    }
+}

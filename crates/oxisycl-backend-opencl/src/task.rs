@@ -1,0 +1,315 @@
+//! A command from its acceptance to its end: what it waits for, who waits for it, and how it ended. It is also the command's event.
+//!
+//! Invariants:
+//! - A task is given to the driver at most once, and ends exactly once.
+//! - A task *ends* after all its dependencies have ended; its completion has been told when the status says so. The event says
+//!   `Complete` from just before that, so that a completion sees its own command and all earlier ones as complete.
+//! - A follower is on a task's list, or was told that the task has ended, never both. The lock decides which.
+//! - A task that has not ended is held by what it waits for, or by a list of its device.
+
+use std::any::Any;
+use std::ptr;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{
+    Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, FailureKind,
+};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::emitter::Emitted;
+use crate::error::ClError;
+use crate::fill::Stage;
+use crate::launch_shape::LaunchShape;
+use crate::print_pool::PrintBuffer;
+use crate::queue::QueueShared;
+use crate::record_pool::Slot;
+use crate::sys::{Code, Object, code};
+
+const OPEN: u8 = 0;
+const TELLING: u8 = 1;
+const SUCCEEDED: u8 = 2;
+const FAILED: u8 = 3;
+
+/// A dependency that had not ended when it was last looked at.
+#[derive(Clone)]
+pub(crate) struct TaskDependency {
+    pub(crate) task: Arc<Task>,
+    pub(crate) kind: DependencyKind,
+}
+
+pub(crate) type Dependencies = SmallVec<[TaskDependency; 2]>;
+pub(crate) type Followers = SmallVec<[Arc<Task>; 1]>;
+
+/// What the driver has of a task.
+pub(crate) struct Issued {
+    emitted: Emitted,
+    /// What went wrong after a part of the command was on the queue already.
+    pub(crate) error: Option<ClError>,
+    /// Bytes that the driver may read until the command is over.
+    _stage: Option<Stage>,
+}
+
+impl Issued {
+    pub(crate) fn new(emitted: Emitted, error: Option<ClError>, stage: Option<Stage>) -> Self {
+        Self { emitted, error, _stage: stage }
+    }
+}
+
+/// How far the device has come with a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// Not begun, as far as the driver says.
+    Waiting,
+    Running,
+    Over,
+    /// The driver has ended it with an error.
+    Ended(ClError),
+}
+
+pub(crate) struct Task {
+    pub(crate) queue: Arc<QueueShared>,
+    pub(crate) command: Command,
+    /// Its place in the order in which the device's tasks were accepted.
+    pub(crate) number: u64,
+    /// How a kernel is launched.
+    pub(crate) shape: Option<LaunchShape>,
+    /// Where the launch leaves word of a panic.
+    pub(crate) record: Option<Slot>,
+    /// Where the launch prints.
+    pub(crate) print: Option<PrintBuffer>,
+    /// On the device's clock, of profiled commands.
+    pub(crate) submitted: u64,
+    issued: OnceLock<Issued>,
+    status: AtomicU8,
+    /// Dependencies that have not ended, plus one while they are being counted.
+    blockers: AtomicUsize,
+    state: Mutex<State>,
+}
+
+struct State {
+    dependencies: Dependencies,
+    followers: Followers,
+    completion: Option<Arc<dyn Completion>>,
+    /// Before the end: the task will not run, for this reason. After it: why it failed.
+    failure: Option<CommandFailure>,
+}
+
+/// What is left of a task that is ending.
+pub(crate) struct Ending {
+    pub(crate) completion: Option<Arc<dyn Completion>>,
+    /// To be dropped after the task's followers were told.
+    pub(crate) dependencies: Dependencies,
+}
+
+/// What a launch is given beside its command.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) shape: Option<LaunchShape>,
+    pub(crate) record: Option<Slot>,
+    pub(crate) print: Option<PrintBuffer>,
+}
+
+impl Task {
+    /// A task that nobody knows yet.
+    pub(crate) fn new(
+        queue: Arc<QueueShared>,
+        number: u64,
+        command: Command,
+        extras: Extras,
+        dependencies: Dependencies,
+        completion: Arc<dyn Completion>,
+    ) -> Arc<Self> {
+        let Extras { shape, record, print } = extras;
+        let submitted = if queue.options.profiling { queue.core.clock.now(&queue.core.context) } else { 0 };
+        let state = State { dependencies, followers: Followers::new(), completion: Some(completion), failure: None };
+        Arc::new(Self {
+            queue,
+            command,
+            number,
+            shape,
+            record,
+            print,
+            submitted,
+            issued: OnceLock::new(),
+            status: AtomicU8::new(OPEN),
+            blockers: AtomicUsize::new(1),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// The task behind a dependency, or `None` if that is another backend's.
+    pub(crate) fn look_at(dependency: &Dependency) -> Option<&Self> {
+        let any: &dyn Any = &*dependency.event;
+        any.downcast_ref()
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn of(dependency: &Dependency) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = dependency.event.clone();
+        any.downcast().ok()
+    }
+
+    fn device(&self) -> &str {
+        &self.queue.core.context.name
+    }
+
+    /// The failure of this command for a reason of its own.
+    pub(crate) fn failure_of(&self, kind: FailureKind) -> CommandFailure {
+        CommandFailure::new(&self.command, self.device(), kind)
+    }
+
+    /// The failure of this command, which did not run because `cause` happened.
+    pub(crate) fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
+        CommandFailure::dependency(&self.command, self.device(), cause)
+    }
+
+    /// The failure of this command, which had run when `cause` became known.
+    pub(crate) fn spoiled_failure(&self, cause: &CommandFailure) -> CommandFailure {
+        CommandFailure::spoiled(&self.command, self.device(), cause)
+    }
+
+    /// The driver has the task. Called once.
+    pub(crate) fn set_issued(&self, issued: Issued) {
+        // A second call would be a mistake of this crate; its events would be released with it.
+        let _ = self.issued.set(issued);
+    }
+
+    pub(crate) fn issued(&self) -> Option<&Issued> {
+        self.issued.get()
+    }
+
+    pub(crate) fn is_issued(&self) -> bool {
+        self.issued.get().is_some()
+    }
+
+    /// The driver's events that say that the task is over; none if it is not issued, or had nothing to do.
+    pub(crate) fn events(&self) -> &[Object] {
+        self.issued.get().map_or(&[], |issued| &issued.emitted.events)
+    }
+
+    /// The event of the first thing that the driver does for the task.
+    pub(crate) fn first_event(&self) -> Option<Object> {
+        let issued = self.issued.get()?;
+        issued.emitted.first.or_else(|| issued.emitted.events.first().copied())
+    }
+
+    /// Asks the driver how far an issued task is.
+    pub(crate) fn progress(&self) -> Progress {
+        const CALL: &str = "clGetEventInfo";
+        let functions = &self.queue.core.context.functions;
+        let mut slowest = Progress::Over;
+        for event in self.events() {
+            let mut status: Code = 0;
+            // SAFETY: the event lives as long as the task, and the value has the size that is said.
+            let asked = unsafe {
+                let (what, value) = (code::EVENT_COMMAND_EXECUTION_STATUS, (&raw mut status).cast());
+                (functions.clGetEventInfo)(event.0, what, size_of::<Code>(), value, ptr::null_mut())
+            };
+            match (asked, status) {
+                (code::SUCCESS, code::COMPLETE) => {}
+                (code::SUCCESS, code::RUNNING) => slowest = Progress::Running,
+                (code::SUCCESS, 2..) => {
+                    if slowest == Progress::Over {
+                        slowest = Progress::Waiting;
+                    }
+                }
+                (code::SUCCESS, code) => return Progress::Ended(ClError { call: "the command", code }),
+                (code, _) => return Progress::Ended(ClError { call: CALL, code }),
+            }
+        }
+        slowest
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.status.load(Ordering::Acquire) >= SUCCEEDED
+    }
+
+    /// Why the task failed, if it has ended with a failure.
+    pub(crate) fn failure(&self) -> Option<CommandFailure> {
+        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
+    }
+
+    /// Says that the task will not run. The first reason counts.
+    pub(crate) fn doom(&self, failure: CommandFailure) {
+        self.state.lock().failure.get_or_insert(failure);
+    }
+
+    /// Why the task will not run, or has failed.
+    pub(crate) fn known_failure(&self) -> Option<CommandFailure> {
+        // With the driver nothing is known before the end, of which the completion is told first.
+        let is_open = self.status.load(Ordering::Acquire) == OPEN;
+        if is_open && self.is_issued() { None } else { self.state.lock().failure.clone() }
+    }
+
+    /// The first failure among the dependencies that must not fail.
+    pub(crate) fn cause(&self) -> Option<CommandFailure> {
+        let state = self.state.lock();
+        state.dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| d.task.failure())
+    }
+
+    /// Who is told of the end, as long as it has not come.
+    pub(crate) fn completion(&self) -> Option<Arc<dyn Completion>> {
+        self.state.lock().completion.clone()
+    }
+
+    /// Puts `follower` on this task's list, if it has not ended.
+    pub(crate) fn add_follower(&self, follower: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if !self.has_ended() {
+            follower.blockers.fetch_add(1, Ordering::Relaxed);
+            state.followers.push(follower.clone());
+        }
+    }
+
+    /// Takes one from what the task waits for. True for the one caller after which nothing is left: it goes on with the task.
+    pub(crate) fn arrive(&self) -> bool {
+        // Release publishes what the dependency did, acquire makes all of it visible to the one that goes on.
+        self.blockers.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Makes the result known to the event. Called once.
+    pub(crate) fn begin_end(&self, failure: Option<CommandFailure>) -> Ending {
+        let mut state = self.state.lock();
+        state.failure = failure;
+        self.status.store(TELLING, Ordering::Release);
+        Ending { completion: state.completion.take(), dependencies: std::mem::take(&mut state.dependencies) }
+    }
+
+    /// Makes the end known to followers, whom it returns. Called once, after the completion was told.
+    pub(crate) fn finish_end(&self) -> Followers {
+        let mut state = self.state.lock();
+        let status = if state.failure.is_some() { FAILED } else { SUCCEEDED };
+        self.status.store(status, Ordering::Release);
+        std::mem::take(&mut state.followers)
+    }
+}
+
+impl Event for Task {
+    fn status(&self) -> EventStatus {
+        if self.status.load(Ordering::Acquire) != OPEN {
+            return EventStatus::Complete;
+        }
+        if !self.is_issued() || self.queue.core.context.is_foreign() {
+            return EventStatus::Submitted;
+        }
+        match self.progress() {
+            Progress::Waiting => EventStatus::Submitted,
+            // Over is not complete before that was told.
+            Progress::Running | Progress::Over | Progress::Ended(_) => EventStatus::Running,
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        let context = &self.queue.core.context;
+        if let Some(issued) = self.issued.take() {
+            for event in issued.emitted.events.into_iter().chain(issued.emitted.first) {
+                // SAFETY: the event is the task's own, which nobody has any more.
+                unsafe { context.release_event(event) };
+            }
+        }
+    }
+}

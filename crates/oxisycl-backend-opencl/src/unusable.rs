@@ -1,0 +1,97 @@
+//! A device that no kernel can be given to. It is listed with the reason, and refuses everything else by it.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Partition, Queue, QueueOptions, UsmKind};
+use oxisycl_image::ImageTarget;
+use oxisycl_types::BackendKind;
+
+use crate::info::{self, baseline_target};
+use crate::query::Asked;
+
+pub(crate) struct UnusableDevice {
+    info: DeviceInfo,
+    reason: String,
+    memory: Arc<dyn Memory>,
+    /// Not empty, since that would mean native code.
+    targets: [ImageTarget; 1],
+}
+
+impl UnusableDevice {
+    pub(crate) fn new(asked: Asked<'_>, reason: String) -> Self {
+        let info = info::device_info(asked, None, None);
+        let memory = Arc::new(NoMemory { device: info.name.clone(), reason: reason.clone(), id: MemoryId::unique() });
+        Self { info, reason, memory, targets: [baseline_target()] }
+    }
+
+    fn refusal(&self) -> BackendError {
+        refusal(&self.info.name, &self.reason)
+    }
+}
+
+fn refusal(device: &str, reason: &str) -> BackendError {
+    BackendError::Unsupported { device: device.to_owned(), what: format!("kernels: {reason}") }
+}
+
+impl Device for UnusableDevice {
+    fn backend(&self) -> BackendKind {
+        BackendKind::OpenCl
+    }
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+
+    fn unusable(&self) -> Option<&str> {
+        Some(&self.reason)
+    }
+
+    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        Err(self.refusal())
+    }
+
+    fn create_queue(&self, _options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        Err(self.refusal())
+    }
+
+    fn can_copy(&self, _source: MemoryId, _target: MemoryId) -> bool {
+        false
+    }
+
+    fn timestamp(&self) -> u64 {
+        oxisycl_backend::driver::now()
+    }
+
+    fn image_targets(&self) -> &[ImageTarget] {
+        &self.targets
+    }
+}
+
+/// Memory that gives nothing.
+struct NoMemory {
+    device: String,
+    reason: String,
+    id: MemoryId,
+}
+
+impl Memory for NoMemory {
+    fn id(&self) -> MemoryId {
+        self.id
+    }
+
+    fn allocate(&self, _kind: UsmKind, _layout: Layout, _zeroed: bool) -> Result<NonNull<u8>, BackendError> {
+        Err(refusal(&self.device, &self.reason))
+    }
+
+    unsafe fn free(&self, _pointer: NonNull<u8>, _kind: UsmKind, _layout: Layout) {}
+
+    fn is_host_accessible(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,86 @@
+//! What devices say of themselves, and how they are split.
+
+use oxisycl_backend::{Backend, BackendError, Partition, QueueOptions};
+use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
+use oxisycl_image::ImageTarget;
+use oxisycl_types::{Aspect, BackendKind, DeviceLaunch};
+
+use crate::support::{devices, kernels, launch};
+
+#[test]
+fn a_library_that_is_not_there_means_no_platform() {
+    // SAFETY: there is no such library.
+    let backend = unsafe { OpenClBackend::with_library("/nonexistent/libOpenCL.so.1") };
+    assert!(backend.platforms().expect("absence is no error").is_empty());
+    assert_eq!(backend.kind(), BackendKind::OpenCl);
+}
+
+#[test]
+fn a_library_that_is_no_loader_means_no_platform() {
+    // SAFETY: a library of the system, whose initialisers have run already.
+    let backend = unsafe { OpenClBackend::with_library("libc.so.6") };
+    assert!(backend.platforms().expect("absence is no error").is_empty());
+}
+
+#[test]
+fn platforms_and_devices_are_the_same_at_every_call() {
+    let backend = OpenClBackend::new();
+    let names = || -> Vec<String> {
+        let platforms = backend.platforms().expect("a loader that can be used, or none");
+        platforms.iter().flat_map(|platform| platform.devices()).map(|device| device.info().name.clone()).collect()
+    };
+    assert_eq!(names(), names());
+}
+
+#[test]
+fn devices_tell_their_limits() {
+    for device in devices(SharingKind::Best) {
+        let info = device.info();
+        assert_eq!(device.backend(), BackendKind::OpenCl);
+        assert!(info.is_available && !info.name.is_empty() && info.version.starts_with("OpenCL "));
+        assert!(info.max_compute_units > 0 && info.max_work_group_size > 0 && info.address_bits == 64);
+        // What OpenCL demands of a full profile, less what comes with every launch.
+        assert!(info.max_parameter_size >= 1024 - size_of::<DeviceLaunch>(), "{}", info.max_parameter_size);
+        assert!(info.has(Aspect::UsmDeviceAllocations) && info.has(Aspect::QueueProfiling));
+        assert_eq!(device.image_targets()[0], ImageTarget::SpirV { major: 1, minor: 2 });
+        assert!(device.binary_key().is_some_and(|key| key.contains(&info.driver_version)));
+    }
+}
+
+#[test]
+fn a_coarse_way_to_share_memory_leaves_the_host_out() {
+    for device in devices(SharingKind::CoarseSvm) {
+        let info = device.info();
+        assert!(!info.has(Aspect::UsmHostAllocations) && !info.has(Aspect::UsmSharedAllocations));
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_split_so_says_why() {
+    for device in devices(SharingKind::Best) {
+        let many = device.info().max_compute_units as usize + 1;
+        let error = device.partition(&Partition::ByCounts(vec![many])).err().expect("there are not so many units");
+        assert!(matches!(error, BackendError::Driver { call: "clCreateSubDevices", .. }), "{error}");
+    }
+}
+
+#[test]
+fn queues_of_all_kinds_can_be_made_and_dropped_with_work_on_them() {
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        for in_order in [false, true] {
+            for profiling in [false, true] {
+                for priority in
+                    [oxisycl_backend::Priority::Low, oxisycl_backend::Priority::Normal, oxisycl_backend::Priority::High]
+                {
+                    let options = QueueOptions { in_order, profiling, priority, ..QueueOptions::default() };
+                    let queue = device.create_queue(&options).expect("a queue");
+                    assert_eq!(queue.keeps_order(), in_order);
+                    let (event, probe) = crate::support::enqueue(&queue, launch(&empty, "empty", 10), &[]);
+                    drop((queue, event));
+                    probe.wait().result.expect("the command goes on");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What happens after a failure, and when things are dropped in an unusual order.
+
+use oxisycl_backend::{Command, Dependency, DependencyKind, FailureKind};
+use oxisycl_backend_opencl::SharingKind;
+
+use crate::support::{devices, enqueue, in_order, kernels, launch, out_of_order, run, succeed};
+
+#[test]
+fn a_command_behind_a_known_panic_does_not_run_and_one_behind_its_end_does() {
+    for device in devices(SharingKind::Best) {
+        let [failing, empty] = kernels(&device, ["failing", "empty"]);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let (event, probe) = enqueue(&queue, launch(&failing, "failing", 1), &[]);
+            let root = probe.wait().result.expect_err("the kernel panics");
+            let behind = |kind| [Dependency { event: event.clone(), kind }];
+            let (_, skipped) = enqueue(&queue, launch(&empty, "empty", 1), &behind(DependencyKind::Data));
+            let (_, runs) = enqueue(&queue, launch(&empty, "empty", 1), &behind(DependencyKind::Order));
+            let failure = skipped.wait().result.expect_err("a dependency has failed");
+            assert!(matches!(failure.kind(), FailureKind::Dependency(_)) && !failure.has_run(), "{failure}");
+            assert_eq!(failure.root().to_string(), root.to_string());
+            runs.wait().result.expect("it only has to come later");
+        }
+    }
+}
+
+#[test]
+fn queues_modules_and_devices_may_be_dropped_before_their_commands_end() {
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        let queue = out_of_order(&device);
+        let ends: Vec<_> = (0..50).map(|_| enqueue(&queue, launch(&empty, "empty", 1000), &[])).collect();
+        drop((queue, empty, device));
+        for (event, probe) in ends {
+            drop(event);
+            probe.wait().result.expect("the command goes on");
+        }
+    }
+}
+
+#[test]
+fn what_is_forgotten_disturbs_nobody() {
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        let queue = in_order(&device);
+        let (event, _) = enqueue(&queue, Command::Marker, &[]);
+        std::mem::forget((event, queue));
+        succeed(&in_order(&device), launch(&empty, "empty", 1));
+    }
+}
+
+#[test]
+fn long_chains_end_without_deep_recursion() {
+    const LINKS: usize = 20_000;
+    for device in devices(SharingKind::Best) {
+        let queue = out_of_order(&device);
+        let mut last: Option<Dependency> = None;
+        let mut probe = None;
+        for _ in 0..LINKS {
+            let before: Vec<Dependency> = last.take().into_iter().collect();
+            let (event, end) = enqueue(&queue, Command::Marker, &before);
+            last = Some(Dependency { event, kind: DependencyKind::Data });
+            probe = Some(end);
+        }
+        probe.expect("there are links").wait().result.expect("markers succeed");
+    }
+}
+
+#[test]
+fn a_panicking_completion_stops_nothing() {
+    struct Panics;
+    impl oxisycl_backend::Completion for Panics {
+        fn complete(self: std::sync::Arc<Self>, _outcome: oxisycl_backend::Outcome) {
+            panic!("a completion that panics, as this test wants it");
+        }
+    }
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        let queue = in_order(&device);
+        // SAFETY: the kernel uses no memory.
+        unsafe { queue.enqueue(launch(&empty, "empty", 1), &[], std::sync::Arc::new(Panics)) }.expect("accepted");
+        assert!(run(&queue, launch(&empty, "empty", 1)).result.is_ok());
+    }
+}

@@ -1,0 +1,169 @@
+//! Launches: order, panics, output, and limits.
+
+use std::sync::Arc;
+
+use oxisycl_backend::{
+    BackendError, Command, Completion, Dependency, DependencyKind, EventStatus, FailureKind, QueueOptions,
+};
+use oxisycl_backend_opencl::SharingKind;
+use oxisycl_types::{Aspect, DeviceLaunch};
+
+use crate::support::{
+    Probe, WAYS, devices, enqueue, in_order, kernels, launch, launch_with, out_of_order, run, succeed,
+};
+
+/// Bytes of arguments that come with every launch.
+const LAUNCH: usize = size_of::<DeviceLaunch>();
+
+#[test]
+fn a_panic_is_told_with_message_place_and_item() {
+    for way in WAYS {
+        for device in devices(way) {
+            let [failing] = kernels(&device, ["failing"]);
+            for queue in [in_order(&device), out_of_order(&device)] {
+                let failure = run(&queue, launch(&failing, "failing", 1000)).result.expect_err("the kernel panics");
+                let FailureKind::Panic { message, location, item } = failure.kind() else { panic!("{failure}") };
+                assert_eq!(message, "this kernel always fails");
+                assert_eq!(location.as_deref(), Some("kernels.spvasm:7:1"));
+                assert!(matches!(item, Some((1, [0, 0, 0..1000]))), "{item:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_launches_that_panic_have_a_record_each_and_records_are_used_again() {
+    for way in WAYS {
+        for device in devices(way) {
+            let [failing, empty] = kernels(&device, ["failing", "empty"]);
+            let queue = out_of_order(&device);
+            for _ in 0..3 {
+                let probes: Vec<_> = (0..200).map(|_| enqueue(&queue, launch(&failing, "failing", 3), &[]).1).collect();
+                assert!(probes.iter().all(|probe| probe.wait().result.is_err()));
+                succeed(&queue, launch(&empty, "empty", 3));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_kernels_print_comes_with_the_completion() {
+    for way in WAYS {
+        for device in devices(way) {
+            let [printing] = kernels(&device, ["printing"]);
+            for queue in [in_order(&device), out_of_order(&device)] {
+                let (_, probe) = enqueue(&queue, launch(&printing, "printing", 100), &[]);
+                probe.wait().result.expect("it prints");
+                assert_eq!(*probe.output.lock().unwrap(), "printed\n".repeat(100));
+            }
+        }
+    }
+}
+
+#[test]
+fn more_launches_than_there_are_print_buffers_lose_nothing() {
+    for device in devices(SharingKind::Best) {
+        let [printing] = kernels(&device, ["printing"]);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let probes: Vec<_> = (0..100).map(|_| enqueue(&queue, launch(&printing, "printing", 3), &[]).1).collect();
+            for probe in probes {
+                probe.wait().result.expect("it prints");
+                assert_eq!(*probe.output.lock().unwrap(), "printed\n".repeat(3));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    for device in devices(SharingKind::Best) {
+        let [printing] = kernels(&device, ["printing"]);
+        let options = QueueOptions { print_buffer: 64, ..QueueOptions::default() };
+        let queue = device.create_queue(&options).expect("a queue");
+        let (_, probe) = enqueue(&queue, launch(&printing, "printing", 10), &[]);
+        probe.wait().result.expect("it prints");
+        let expected = "printed\n".repeat(4) + "Lost { count: 6, capacity: 64 }\n";
+        assert_eq!(*probe.output.lock().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order() {
+    for device in devices(SharingKind::Best).into_iter().filter(|d| d.info().has(Aspect::UsmHostAllocations)) {
+        let [gate] = kernels(&device, ["gate"]);
+        let byte = crate::memory::HostByte::new(&device);
+        let queue = out_of_order(&device);
+        let (blocked, end) = enqueue(&queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        // A chain of markers behind nothing, which the host waits for before it lets the kernel end.
+        let mut last = None;
+        for _ in 0..10 {
+            let before: Vec<Dependency> =
+                last.take().map(|event| Dependency { event, kind: DependencyKind::Data }).into_iter().collect();
+            let (event, probe) = enqueue(&queue, Command::Marker, &before);
+            probe.wait().result.expect("a marker succeeds");
+            last = Some(event);
+        }
+        assert_ne!(blocked.status(), EventStatus::Complete);
+        byte.open();
+        end.wait().result.expect("the gate is open");
+        assert_eq!(blocked.status(), EventStatus::Complete);
+    }
+}
+
+#[test]
+fn commands_wait_for_those_of_another_device() {
+    for device in devices(SharingKind::Best).into_iter().filter(|d| d.info().has(Aspect::UsmHostAllocations)) {
+        // A second opening of the driver has contexts of its own, as another device would.
+        for other in devices(SharingKind::Best) {
+            let [gate] = kernels(&device, ["gate"]);
+            let byte = crate::memory::HostByte::new(&device);
+            let (first, end) = enqueue(&in_order(&device), launch_with(&gate, "gate", &byte.address(), 1), &[]);
+            let [empty] = kernels(&other, ["empty"]);
+            let before = [Dependency { event: first, kind: DependencyKind::Data }];
+            let queue = in_order(&other);
+            let (second, behind) = enqueue(&queue, launch(&empty, "empty", 1), &before);
+            let (third, last) = enqueue(&queue, launch(&empty, "empty", 1), &[]);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert_eq!([second.status(), third.status()], [EventStatus::Submitted; 2]);
+            byte.open();
+            for probe in [end, behind, last] {
+                probe.wait().result.expect("the gate is open");
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_beyond_the_device_s_limit_are_refused_before_the_launch() {
+    for device in devices(SharingKind::Best) {
+        let limit = device.info().max_parameter_size;
+        let mut image = crate::support::image();
+        for kernel in &mut image.kernels {
+            if kernel.symbol == "gate" {
+                kernel.parameters.size = 1 << 20;
+            }
+        }
+        // SAFETY: the code of this test.
+        let module = unsafe { device.load(&image) }.expect("the driver takes the image");
+        let gate = module.kernel("gate").expect("the image has the kernel");
+        let command = launch_with(&gate, "gate", &[0u64; 1 << 17], 1);
+        // SAFETY: the command is refused.
+        let refused = unsafe { in_order(&device).enqueue(command, &[], Arc::new(Probe::default())) };
+        let error = refused.err().expect("no device takes a megabyte of arguments").to_string();
+        assert!(error.contains("kernel \"gate\"") && error.contains(&(limit + LAUNCH).to_string()), "{error}");
+        assert!(error.contains(&device.info().name) && error.contains(&((1 << 20) + LAUNCH).to_string()), "{error}");
+    }
+}
+
+#[test]
+fn arguments_of_another_size_than_the_image_s_are_refused() {
+    for device in devices(SharingKind::Best) {
+        let [affine] = kernels(&device, ["affine"]);
+        let completion: Arc<dyn Completion> = Arc::new(Probe::default());
+        let command = launch_with(&affine, "affine", &0u32, 1);
+        // SAFETY: the command is refused.
+        let error = unsafe { in_order(&device).enqueue(command, &[], completion) }.err().expect("the sizes differ");
+        assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
+        assert!(error.to_string().contains("its argument is 4 bytes, but 16 in the image"), "{error}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Images that drivers take and refuse, and what they make of them.
+
+use oxisycl_backend::BackendError;
+use oxisycl_backend_opencl::SharingKind;
+use oxisycl_image::{DeviceImage, ImageTarget};
+
+use crate::support::{devices, image, in_order, launch, succeed};
+
+#[test]
+fn code_that_the_driver_refuses_is_an_error_with_call_and_name() {
+    for device in devices(SharingKind::Best) {
+        let load = |code: Vec<u8>| {
+            let image = DeviceImage { code, ..image() };
+            // SAFETY: the driver refuses it.
+            unsafe { device.load(&image) }.err().expect("no SPIR-V").to_string()
+        };
+        let error = load(b"this is no code at all".to_vec());
+        assert!(error.contains("clCreateProgramWithIL failed with CL_INVALID_VALUE"), "{error}");
+    }
+}
+
+#[test]
+fn code_that_does_not_build_comes_with_the_driver_s_log() {
+    for device in devices(SharingKind::Best) {
+        let mut code = image().code;
+        // The capability of the first instruction becomes one that OpenCL does not have.
+        let shader = 1u32.to_le_bytes();
+        code[24..28].copy_from_slice(&shader);
+        // SAFETY: the driver refuses it.
+        let error = unsafe { device.load(&DeviceImage { code, ..image() }) }.err().expect("no kernel").to_string();
+        println!("{error}");
+        assert!(error.contains("CL_") && error.contains("failed with"), "{error}");
+    }
+}
+
+#[test]
+fn options_of_an_image_are_given_to_the_driver() {
+    for device in devices(SharingKind::Best) {
+        let load = |options: &str| {
+            let image = DeviceImage { build_options: options.to_owned(), ..image() };
+            // SAFETY: the code of this test.
+            unsafe { device.load(&image) }.err().map(|error| error.to_string())
+        };
+        assert_eq!(load("-cl-mad-enable"), None);
+        let error = load("-no-such-option").expect("the driver does not know it");
+        assert!(error.contains("clBuildProgram failed with"), "{error}");
+    }
+}
+
+#[test]
+fn images_for_other_targets_and_kernels_that_are_not_there_are_refused() {
+    for device in devices(SharingKind::Best) {
+        for target in [ImageTarget::Ptx { sm: 70 }, ImageTarget::SpirV { major: 1, minor: 99 }] {
+            // SAFETY: it is refused.
+            let error = unsafe { device.load(&DeviceImage { target, ..image() }) }.err().expect("another target");
+            assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
+        }
+        // SAFETY: the code of this test.
+        let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
+        let error = module.kernel("missing").expect_err("there is none").to_string();
+        assert!(error.contains("CL_INVALID_KERNEL_NAME") && error.contains("kernel \"missing\""), "{error}");
+    }
+}
+
+#[test]
+fn an_image_that_promises_other_parameters_than_its_code_has_is_refused() {
+    for device in devices(SharingKind::Best) {
+        let mut image = image();
+        for kernel in &mut image.kernels {
+            kernel.parameters.size = if kernel.symbol == "affine" { 0 } else { 8 };
+        }
+        // SAFETY: the code of this test.
+        let module = unsafe { device.load(&image) }.expect("the driver takes the image");
+        for symbol in ["affine", "empty"] {
+            let error = module.kernel(symbol).expect_err("the promise is wrong").to_string();
+            assert!(error.contains(symbol) && error.contains("parameters"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_binary_makes_the_same_kernels_and_a_damaged_one_is_refused() {
+    for device in devices(SharingKind::Best) {
+        // SAFETY: the code of this test.
+        let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
+        let Some(binary) = module.binary() else {
+            println!("skipped: {} gives no binaries away", device.info().name);
+            continue;
+        };
+        drop(module);
+        // SAFETY: what `binary` gave.
+        let again = unsafe { device.load_binary(&image(), &binary) }.expect("the driver takes its own binary");
+        let kernel = again.kernel("empty").expect("the image has the kernel");
+        drop(again);
+        succeed(&in_order(&device), launch(&kernel, "empty", 10));
+        // SAFETY: the driver refuses it.
+        let damaged = unsafe { device.load_binary(&image(), &binary[..16]) };
+        assert!(matches!(damaged.err(), Some(BackendError::Driver { .. })));
+    }
+}

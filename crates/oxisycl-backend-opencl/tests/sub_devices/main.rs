@@ -1,0 +1,47 @@
+//! Sub-devices, in a process of their own: Intel's CPU driver (seen with 2026.22) stops serving other devices of the process when contexts of
+//! sub-devices come and go beside them. One test, since tests of one process run side by side.
+
+#[path = "../drivers/support.rs"]
+#[allow(dead_code, reason = "what the tests on root devices need as well")]
+mod support;
+
+use std::sync::Arc;
+
+use oxisycl_backend::contract::{Subject, run_all};
+use oxisycl_backend::{Device, Partition, PartitionProperty};
+use oxisycl_backend_opencl::SharingKind;
+
+use support::{devices, in_order, kernels, launch, succeed};
+
+fn subject(device: Arc<dyn Device>) -> Subject {
+    let [affine, failing, gate] = kernels(&device, ["affine", "failing", "gate"]);
+    Subject::loaded(device, affine, Some(failing), Some(gate)).running_ahead()
+}
+
+#[test]
+fn sub_devices_keep_the_contract_side_by_side_and_outlive_their_device() {
+    for device in devices(SharingKind::Best) {
+        let info = device.info();
+        if !info.partition_properties.contains(&PartitionProperty::Equally) || info.max_compute_units < 2 {
+            println!("skipped: {} cannot be split in two", info.name);
+            continue;
+        }
+        let half = info.max_compute_units as usize / 2;
+        let parts = device.partition(&Partition::Equally(half)).expect("two parts");
+        assert!(parts.len() >= 2, "{} parts", parts.len());
+        std::thread::scope(|scope| {
+            for part in parts.iter().take(2) {
+                assert_eq!(part.info().max_compute_units as usize, half);
+                scope.spawn(|| run_all(&subject(part.clone())));
+            }
+        });
+        drop(parts);
+        let parts = device.partition(&Partition::ByCounts(vec![1])).expect("a part of one unit");
+        drop(device);
+        let [part] = &parts[..] else { panic!("{} parts", parts.len()) };
+        assert_eq!(part.info().max_compute_units, 1);
+        assert_eq!(part.info().partition_type_property, Some(PartitionProperty::ByCounts));
+        let [empty] = kernels(part, ["empty"]);
+        succeed(&in_order(part), launch(&empty, "empty", 100));
+    }
+}
