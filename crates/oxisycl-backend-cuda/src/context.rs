@@ -14,6 +14,7 @@ use oxisycl_backend::{BackendError, MemoryId};
 use parking_lot::Mutex;
 
 use crate::error::DriverError;
+use crate::stack::StackLimit;
 use crate::sys::{Driver, EVENT_DEFAULT, EVENT_DISABLE_TIMING, RawContext, RawDevice, RawEvent, code};
 
 /// The first loss among the devices of one driver: the device and the reason.
@@ -33,6 +34,7 @@ pub(crate) struct Context {
     /// Says what the device was doing, when it is found to be lost.
     suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     generation: u32,
+    pub(crate) stack: StackLimit,
     plain_events: Mutex<Vec<RawEvent>>,
     timed_events: Mutex<Vec<RawEvent>>,
 }
@@ -76,6 +78,7 @@ impl Context {
             first_loss,
             suspects: OnceLock::new(),
             generation: driver::generation(),
+            stack: StackLimit::default(),
             plain_events: Mutex::default(),
             timed_events: Mutex::default(),
         })

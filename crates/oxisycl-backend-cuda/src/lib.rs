@@ -53,6 +53,7 @@ mod print_pool;
 mod queue;
 mod record_pool;
 mod retired;
+mod stack;
 mod stream;
 mod sys;
 mod task;

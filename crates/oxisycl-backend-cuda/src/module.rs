@@ -15,6 +15,7 @@ use oxisycl_types::DeviceLaunch;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
+use crate::stack::NoStack;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
 /// Bytes of each of the driver's logs.
@@ -43,6 +44,7 @@ struct Promise {
     parameters: ParameterLayout,
     may_panic: bool,
     may_print: bool,
+    has_unbounded_stack: bool,
 }
 
 /// A kernel of a loaded image.
@@ -104,8 +106,8 @@ impl CudaModule {
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
         let promise = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, .. } = kernel;
-            Promise { parameters, may_panic, may_print }
+            let &KernelEntry { parameters, may_panic, may_print, has_unbounded_stack, .. } = kernel;
+            Promise { parameters, may_panic, may_print, has_unbounded_stack }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         // SAFETY: by the contract of this function.
@@ -202,6 +204,17 @@ impl Module for ModuleHandle {
         let _entered = context.enter()?;
         let function = module.function(symbol).map_err(fail)?;
         module.check_parameters(symbol, function, promise.parameters)?;
+        if promise.has_unbounded_stack {
+            // SAFETY: the function is of a loaded module, whose context is current.
+            let provided = unsafe { context.stack.provide(&context.driver, function) };
+            provided.map_err(|NoStack { needed, error }| match fail(error) {
+                BackendError::Driver { call, code, name } => {
+                    let name = format!("{name}; each of its work-items needs a stack of {needed} bytes");
+                    BackendError::Driver { call, code, name }
+                }
+                other => other,
+            })?;
+        }
         let (mut max_threads, mut grid, mut block) = (0, 0, 0);
         // SAFETY: the function is of a loaded module, whose context is current.
         unsafe {

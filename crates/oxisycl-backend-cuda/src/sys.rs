@@ -124,6 +124,10 @@ pub(crate) const MEM_ATTACH_GLOBAL: c_uint = 1;
 pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;
 /// `CU_POINTER_ATTRIBUTE_IS_MANAGED`
 pub(crate) const POINTER_IS_MANAGED: c_int = 8;
+/// `CU_LIMIT_STACK_SIZE`
+pub(crate) const LIMIT_STACK_SIZE: c_int = 0;
+/// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`
+pub(crate) const FUNCTION_LOCAL_SIZE: c_int = 3;
 /// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`
 pub(crate) const FUNCTION_MAX_THREADS: c_int = 0;
 /// `CU_COMPUTEMODE_PROHIBITED`

@@ -398,5 +398,6 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings, library: Vec<
         library,
         may_panic: findings.may_panic,
         may_print: findings.may_print,
+        has_unbounded_stack: findings.has_unbounded_stack,
     }
 }

@@ -3,10 +3,13 @@
 //!
 //! Run by compiled kernels only. Nothing here allocates or panics, not even by the checks of a debug build: a panic would lead here again,
 //! and not all devices can do that. Nothing is written beyond the room that is given.
+//!
+//! Formatting is the user's code, and may go deep. A work-item has little stack, and one that takes more ends all work on its device. So a
+//! value within values within values is cut off, and says so.
 
 use core::fmt;
 
-use oxisycl_types::PanicArgument;
+use oxisycl_types::{DeviceLaunch, PanicArgument};
 
 /// The address of a value, and what type it has: the numbers of `oxisycl_image::ArgumentKind`.
 #[repr(C)]
@@ -23,23 +26,29 @@ const TEXT: u64 = 19;
 /// Bytes of a value by its kind.
 const SIZES: [u8; 20] = [0, 1, 4, 1, 2, 4, 8, 16, 8, 1, 2, 4, 8, 16, 8, 4, 8, 0, 8, 0];
 
+/// What stands for the rest of a value that is cut off.
+const TOO_DEEP: &[u8] = b"(too deep to be shown)";
+
 /// Where strings go, one after the other. What finds no room is only counted.
 pub(crate) struct Text {
     start: *mut u8,
     room: usize,
     length: usize,
+    /// Where the stack was when formatting began. Zero as long as nothing is formatted.
+    stack: usize,
+    is_too_deep: bool,
 }
 
 impl Text {
     /// # Safety
     /// `room` bytes from `start` are the caller's as long as the text is used.
     pub(crate) unsafe fn new(start: *mut u8, room: usize) -> Self {
-        Self { start, room, length: 0 }
+        Self { start, room, length: 0, stack: 0, is_too_deep: false }
     }
 
     /// One that only counts.
     pub(crate) fn nowhere() -> Self {
-        Self { start: core::ptr::null_mut(), room: 0, length: 0 }
+        Self { start: core::ptr::null_mut(), room: 0, length: 0, stack: 0, is_too_deep: false }
     }
 
     /// How many bytes it would have with room enough.
@@ -65,10 +74,28 @@ impl Text {
         }
         self.length = self.length.saturating_add(length);
     }
+
+    /// Adds a message, as far as the stack allows.
+    fn format(&mut self, message: fmt::Arguments<'_>) {
+        let here = 0_u8;
+        self.stack = (&raw const here).addr();
+        // An error is the value's own; what it has written stands.
+        let _ = fmt::write(self, message);
+        if core::mem::take(&mut self.is_too_deep) {
+            // SAFETY: a constant.
+            unsafe { self.add(TOO_DEEP.as_ptr(), TOO_DEEP.len()) };
+        }
+    }
 }
 
 impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        let here = 0_u8;
+        // Stacks grow in either direction. What calls this ends at an error, if it does as `Formatter` says.
+        self.is_too_deep |= self.stack.abs_diff((&raw const here).addr()) > DeviceLaunch::MAX_FORMATTING;
+        if self.is_too_deep {
+            return Err(fmt::Error);
+        }
         // SAFETY: a string.
         unsafe { self.add(text.as_ptr(), text.len()) };
         Ok(())
@@ -111,8 +138,7 @@ pub(crate) unsafe fn record_text<const FORMATS: bool>(value: &Recorded, text: &m
         if value.kind == STR {
             text.add(*value.address.cast::<*const u8>(), *value.address.cast::<usize>().add(1));
         } else if FORMATS && value.kind == TEXT {
-            // An error is the value's own; what it has written stands.
-            let _ = fmt::write(text, arguments(value.address));
+            text.format(arguments(value.address));
         }
     }
     text.length.wrapping_sub(before)

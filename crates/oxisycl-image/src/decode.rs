@@ -159,6 +159,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let may_print = section.flag()?;
     let size = section.size()?;
     let align = section.size()?;
+    let has_unbounded_stack = sites::choice(section, 1)? == 1;
     let location = read_location(section)?;
     let launch = match sites::choice(section, 1)? {
         0 => None,
@@ -181,6 +182,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         library,
         may_panic,
         may_print,
+        has_unbounded_stack,
     })
 }
 

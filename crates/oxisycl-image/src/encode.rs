@@ -89,6 +89,7 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.bytes(&[u8::from(kernel.may_panic), u8::from(kernel.may_print)]);
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
+        section.u32(u32::from(kernel.has_unbounded_stack));
         section.location(&kernel.location)?;
         section.u32(u32::from(kernel.launch.is_some()));
         if let Some(launch) = &kernel.launch {

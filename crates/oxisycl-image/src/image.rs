@@ -48,6 +48,8 @@ pub struct KernelEntry {
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
     pub may_print: bool,
+    /// Whether its calls are recursive or go through pointers, so that nobody knows how much stack a work-item takes.
+    pub has_unbounded_stack: bool,
 }
 
 /// A kernel that a target cannot run.
@@ -151,6 +153,7 @@ mod tests {
             library: Vec::new(),
             may_panic: false,
             may_print: false,
+            has_unbounded_stack: false,
         };
         let mut image = DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

@@ -27,6 +27,15 @@ pub struct DeviceLaunch {
     pub count: [u32; 3],
 }
 
+impl DeviceLaunch {
+    /// Bytes of stack that a work-item has beyond its kernel's own variables, where calls are recursive or go through pointers. Formatting
+    /// is made of such calls.
+    pub const CALL_STACK: usize = 8 << 10;
+    /// How many bytes of stack formatting may have taken when it writes. What is deeper is left out: until it writes again it may take as
+    /// much as is left of [`CALL_STACK`](Self::CALL_STACK). The digits of an `f64` take most, up to 3 KiB.
+    pub const MAX_FORMATTING: usize = 4 << 10;
+}
+
 /// Where the first work-item of a launch that panics leaves what the host needs to tell about it.
 ///
 /// The host clears `state` before the launch. A work-item that panics changes it from [`FREE`](Self::FREE) to

@@ -20,7 +20,7 @@ use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_i
 use support::alone;
 
 /// A bundle without images, which registers itself before `main` as a link unit does.
-static EMPTY: [u8; 24] = *b"OXISYCLB\x04\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+static EMPTY: [u8; 24] = *b"OXISYCLB\x06\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
 
 #[cfg(target_os = "linux")]
 #[used]
@@ -65,6 +65,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         library: Vec::new(),
         may_panic: false,
         may_print: false,
+        has_unbounded_stack: false,
     }
 }
 

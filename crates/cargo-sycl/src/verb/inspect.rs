@@ -144,6 +144,9 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
             );
             text += &format!("    registers {usage}\n");
         }
+        if kernel.has_unbounded_stack {
+            text += "    stack unknown: its calls are recursive, or go through pointers\n";
+        }
         if !kernel.library.is_empty() {
             text += &format!("    linked with {}\n", kernel.library.join(", "));
         }
@@ -229,6 +232,7 @@ mod tests {
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 may_panic: false,
                 may_print: false,
+                has_unbounded_stack: true,
             }],
             build_options: "rustc=1.95.0 float=strict".to_owned(),
             unsupported: vec![UnsupportedKernel {
@@ -248,7 +252,8 @@ mod tests {
             describe(&[image(b"12345")], None),
             "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
              src/main.rs:3\n    \
-             registers unknown: ptxas not found\n    linked with core::num::dec2flt, sinf\n    \
+             registers unknown: ptxas not found\n    stack unknown: its calls are recursive, or go through pointers\n    \
+             linked with core::num::dec2flt, sinf\n    \
              built with rustc=1.95.0 float=strict\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );
     }

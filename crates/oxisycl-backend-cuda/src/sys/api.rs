@@ -112,6 +112,8 @@ api! {
         ctx_push_current = cuCtxPushCurrent_v2(context: RawContext);
         ctx_pop_current = cuCtxPopCurrent_v2(context: *mut RawContext);
         ctx_get_stream_priority_range = cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
+        ctx_get_limit = cuCtxGetLimit(value: *mut usize, limit: c_int);
+        ctx_set_limit = cuCtxSetLimit(limit: c_int, value: usize);
         ctx_enable_peer_access = cuCtxEnablePeerAccess(peer: RawContext, flags: c_uint);
         mem_get_info = cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
         mem_alloc = cuMemAlloc_v2(pointer: *mut DevicePointer, size: usize);

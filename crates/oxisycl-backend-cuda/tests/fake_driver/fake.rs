@@ -92,6 +92,15 @@ impl Fake {
         })
     }
 
+    /// Bytes of stack for each work-item.
+    pub(crate) fn stack(&self) -> i64 {
+        // SAFETY: the symbol has this type in the library's sources.
+        let stack: Symbol<'_, unsafe extern "C" fn() -> i64> =
+            unsafe { self.library.get(b"fake_stack\0") }.expect("the symbol");
+        // SAFETY: as above.
+        unsafe { stack() }
+    }
+
     pub(crate) fn backend(&self) -> CudaBackend {
         // SAFETY: the library implements what the backend uses of the driver API.
         unsafe { CudaBackend::with_library(&self.path) }

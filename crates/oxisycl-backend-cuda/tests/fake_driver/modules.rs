@@ -77,3 +77,27 @@ fn a_module_lives_until_its_last_command_has_ended() {
     }
     panic!("the module is still loaded");
 }
+
+#[test]
+fn kernels_whose_calls_nobody_can_follow_are_given_a_stack_once() {
+    const OUT_OF_MEMORY: i32 = 2;
+    let fake = Fake::new();
+    let device = fake.device();
+    let mut image = image();
+    image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
+    // SAFETY: the fake driver runs its own kernels only.
+    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    module.kernel("empty").expect("the kernel");
+    assert_eq!((fake.count("cuCtxSetLimit"), fake.stack()), (0, 1024), "the driver knows what this one takes");
+
+    fake.fail("cuCtxSetLimit", 0, OUT_OF_MEMORY);
+    let text = module.kernel("crash").map(drop).unwrap_err().to_string();
+    let reason = "(kernel \"crash\"); each of its work-items needs a stack of 9216 bytes";
+    assert!(text.starts_with("cuCtxSetLimit failed with CUDA_ERROR_OUT_OF_MEMORY") && text.contains(reason), "{text}");
+
+    // Its own 700 bytes, and 8 KiB for what it calls.
+    for _ in 0..3 {
+        module.kernel("crash").expect("the kernel");
+        assert_eq!((fake.count("cuCtxSetLimit"), fake.stack()), (2, 9216));
+    }
+}

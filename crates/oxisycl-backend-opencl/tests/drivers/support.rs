@@ -82,6 +82,7 @@ pub(crate) fn image() -> DeviceImage {
         requirements: Vec::new(),
         may_panic,
         may_print,
+        has_unbounded_stack: false,
         library: Vec::new(),
     };
     let site = |text: &str| PanicSite {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
-use crate::stage::panics;
+use crate::stage::{panics, stack};
 use crate::symbols::plain_path;
 use crate::target::Refused;
 
@@ -137,11 +137,13 @@ pub(crate) struct Findings {
     pub(crate) requirements: BTreeSet<&'static str>,
     pub(crate) may_panic: bool,
     pub(crate) may_print: bool,
+    /// Whether it is not known how deep its calls go.
+    pub(crate) has_unbounded_stack: bool,
 }
 
 /// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
 pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {
-    let mut findings = Findings::default();
+    let mut findings = Findings { has_unbounded_stack: stack::is_unbounded(kernel), ..Findings::default() };
     let mut seen = BTreeSet::new();
     let mut queue = VecDeque::from([kernel]);
     while let Some(value) = queue.pop_front() {

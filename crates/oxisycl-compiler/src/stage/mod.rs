@@ -23,6 +23,7 @@ pub(crate) mod place;
 pub(crate) mod private_memory;
 pub(crate) mod resolve;
 pub(crate) mod sanitize;
+pub(crate) mod stack;
 #[cfg(test)]
 mod tests;
 pub(crate) mod wide_integers;

@@ -1,5 +1,6 @@
 //! Print buffers as kernels fill them: the same code, run by the host.
 
+use std::fmt;
 use std::string::String;
 use std::vec::Vec;
 
@@ -95,6 +96,38 @@ fn what_the_host_cannot_format_is_text() {
     // SAFETY: as above.
     unsafe { append::<false>(buffer.start().cast(), 0, values.as_ptr(), 1) };
     assert_eq!(words(&buffer.read().1[64..72]), [40, 0]);
+}
+
+/// Values within each other, each with a part of the stack.
+struct Nested(u32);
+
+impl fmt::Display for Nested {
+    #[inline(never)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = std::hint::black_box([0_u8; 128]);
+        write!(f, "{} ", self.0 + u32::from(part[0]))?;
+        if self.0 == 0 { f.write_str("end") } else { write!(f, "{}", Nested(self.0 - 1)) }
+    }
+}
+
+#[test]
+fn what_is_too_deep_for_the_stack_is_left_out() {
+    let text = |depth| {
+        let mut buffer = Buffer::new(100_000);
+        let message = format_args!("{}", Nested(depth));
+        let values = [value(&message, TEXT)];
+        // SAFETY: a buffer of the test, and its values.
+        unsafe { append::<true>(buffer.start().cast(), 0, values.as_ptr(), 1) };
+        let (header, records) = buffer.read();
+        assert_eq!(header.n_lost, 0);
+        let length = words(&records[20..24])[0] as usize;
+        String::from_utf8(records[40..40 + length].to_vec()).unwrap()
+    };
+    assert_eq!(text(3), "3 2 1 0 end");
+    let cut = text(1000);
+    assert!(cut.starts_with("1000 999 998 ") && cut.ends_with(" (too deep to be shown)"), "{cut}");
+    // 128 bytes a level, within 4 KiB.
+    assert!(cut.split(' ').count() < 40, "{cut}");
 }
 
 #[test]

@@ -211,6 +211,30 @@ pub unsafe extern "system" fn cuCtxGetStreamPriorityRange(least: *mut c_int, gre
     SUCCESS
 }
 
+/// Bytes of stack for each thread.
+static STACK: Mutex<usize> = Mutex::new(1024);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuCtxGetLimit(value: *mut usize, limit: c_int) -> Code {
+    begin_in_context!(cuCtxGetLimit);
+    assert_eq!(limit, 0);
+    unsafe { put(value, *STACK.lock().unwrap()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "system" fn cuCtxSetLimit(limit: c_int, value: usize) -> Code {
+    begin_in_context!(cuCtxSetLimit);
+    assert_eq!(limit, 0);
+    *STACK.lock().unwrap() = value;
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_stack() -> i64 {
+    *STACK.lock().unwrap() as i64
+}
+
 #[unsafe(no_mangle)]
 pub extern "system" fn cuCtxEnablePeerAccess(_peer: *mut c_void, _flags: c_uint) -> Code {
     begin_in_context!(cuCtxEnablePeerAccess);

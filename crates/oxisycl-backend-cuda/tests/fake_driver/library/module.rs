@@ -112,8 +112,13 @@ pub unsafe extern "system" fn cuModuleGetFunction(
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: usize) -> Code {
     begin_in_context!(cuFuncGetAttribute);
-    assert_eq!(attribute, 0);
-    unsafe { put(value, config(|config| config.max_threads)) };
+    let number = match attribute {
+        0 => config(|config| config.max_threads),
+        // Bytes of local memory.
+        3 => 700,
+        _ => return INVALID_VALUE,
+    };
+    unsafe { put(value, number) };
     SUCCESS
 }
 

@@ -12,6 +12,7 @@ tests![
     panics_of_the_standard_library_have_rusts_messages,
     messages_show_values_with_their_formats,
     messages_show_values_of_users_types,
+    values_within_values_do_no_harm,
     messages_are_strings_that_the_kernel_knows,
     the_place_of_a_panic_is_exact,
 ];
@@ -149,6 +150,35 @@ fn messages_show_values_of_users_types(env: &Env) {
         "called `Result::unwrap()` on an `Err` value: TooFar(2.5)"
             => |x| [Ok(1u8), Err(Failure::TooFar(x as f32 + 1.5))][x].as_ref().unwrap().count_ones();
         "3.5 m is too long for [1, 2]" => |x| if x == 1 { panic!("{} is too long for {:?}", Metres(3.5), [x, 2 * x]) };
+    }
+}
+
+/// Values within each other.
+struct Nested(usize);
+
+impl std::fmt::Debug for Nested {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut tuple = f.debug_tuple("Nested");
+        if self.0 > 0 {
+            tuple.field(&Self(self.0 - 1));
+        }
+        tuple.finish()
+    }
+}
+
+fn values_within_values_do_no_harm(env: &Env) {
+    says! { env,
+        "it is Nested(Nested(Nested))" => |x| if x == 1 { panic!("it is {:?}", Nested(2 * x)) };
+    }
+    // Deeper than the stack of a GPU, which cuts it off.
+    let text = message(env, |x| {
+        if x == 1 {
+            panic!("it is {:?}", Nested(300 * x))
+        }
+    });
+    assert!(text.contains(": it is Nested(Nested(Nested(Nested("), "{text}");
+    says! { env,
+        "it goes on" => |x| if x == 1 { panic!("it goes on") };
     }
 }
 
