@@ -6,6 +6,9 @@
 use core::f64::consts::{FRAC_1_PI, PI};
 
 use crate::operation::Operations;
+use crate::powers::powers;
+
+powers!(f64);
 
 macro_rules! of_libm {
     ($($(#[$doc:meta])* $name:ident = $function:ident($($argument:ident),+);)*) => { $(
@@ -216,40 +219,10 @@ pub fn atan2pi(y: f64, x: f64) -> f64 {
     in_half_turns(libm::atan2(y, x))
 }
 
-/// `x` to the power of `y`, for `x` that is not negative: C's `exp2(y * log2(x))`. Limit 16 ULP.
-#[inline]
-pub fn powr(x: f64, y: f64) -> f64 {
-    let is_undefined = x < 0.0
-        || x.is_nan()
-        || y.is_nan()
-        || ((x == 0.0 || x == f64::INFINITY) && y == 0.0)
-        || (x == 1.0 && y.abs() == f64::INFINITY);
-    if is_undefined { f64::NAN } else { libm::pow(x.abs(), y) }
-}
-
 /// `x` to the power of an integer. Limit 16 ULP.
 #[inline]
 pub fn pown(x: f64, n: i32) -> f64 {
     libm::pow(x, n.into())
-}
-
-/// `x` to the power of an integer, by repeated squaring: see [`crate::single::powi`].
-#[inline]
-pub fn powi(x: f64, n: i32) -> f64 {
-    let mut result = 1.0;
-    let mut factor = x;
-    let mut exponent = n.unsigned_abs();
-    loop {
-        if exponent & 1 == 1 {
-            result *= factor;
-        }
-        exponent >>= 1;
-        if exponent == 0 {
-            break;
-        }
-        factor *= factor;
-    }
-    if n < 0 { 1.0 / result } else { result }
 }
 
 /// The root of degree `n`. NaN for degree 0, and for even degrees of negative numbers. Limit 16 ULP.

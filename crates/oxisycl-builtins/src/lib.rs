@@ -11,4 +11,5 @@ pub mod exact;
 mod memory;
 mod names;
 mod operation;
+mod powers;
 pub mod single;

@@ -4,6 +4,9 @@ use super::exponential::{exp2_scaled, limited};
 use super::logarithm::log2_pair;
 use super::pair::Pair;
 use crate::operation::Operations;
+use crate::powers::powers;
+
+powers!(f32);
 
 /// A positive finite number to the power of a finite exponent.
 #[inline(always)]
@@ -56,17 +59,6 @@ pub fn pow(x: f32, y: f32) -> f32 {
     if is_odd { -value } else { value }
 }
 
-/// `x` to the power of `y`, for `x` that is not negative: C's `exp2(y * log2(x))`. Limit 16 ULP.
-#[inline]
-pub fn powr(x: f32, y: f32) -> f32 {
-    let is_undefined = x < 0.0
-        || x.is_nan()
-        || y.is_nan()
-        || ((x == 0.0 || x == f32::INFINITY) && y == 0.0)
-        || (x == 1.0 && y.abs() == f32::INFINITY);
-    if is_undefined { f32::NAN } else { pow(x.abs(), y) }
-}
-
 /// An integer, exactly.
 #[inline(always)]
 fn pair_of(n: i32) -> Pair {
@@ -85,26 +77,6 @@ pub fn pown(x: f32, n: i32) -> f32 {
     }
     let value = magnitude(x.abs(), pair_of(n));
     if n & 1 == 1 { value.copysign(x) } else { value }
-}
-
-/// `x` to the power of an integer, by repeated squaring, as LLVM's own runtime library does: fast for small exponents, which the
-/// compiler knows in most cases.
-#[inline]
-pub fn powi(x: f32, n: i32) -> f32 {
-    let mut result = 1.0;
-    let mut factor = x;
-    let mut exponent = n.unsigned_abs();
-    loop {
-        if exponent & 1 == 1 {
-            result *= factor;
-        }
-        exponent >>= 1;
-        if exponent == 0 {
-            break;
-        }
-        factor *= factor;
-    }
-    if n < 0 { 1.0 / result } else { result }
 }
 
 /// The root of degree `n`. NaN for degree 0, and for even degrees of negative numbers. Limit 16 ULP.
