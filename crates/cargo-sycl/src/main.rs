@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use failure::{Failure, Result};
 use settings::Settings;
-use verb::Verb;
+use verb::{Verb, doctor};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
@@ -43,6 +43,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode> {
     };
     if first == compile::VERB {
         return compile::serve(&arguments[1..]);
+    }
+    if first == doctor::opencl::VERB {
+        return doctor::opencl::serve(&arguments[1..]);
     }
     if let Some(verb) = Verb::named(first) {
         return verb.run(arguments.split_off(1));

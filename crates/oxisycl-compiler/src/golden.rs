@@ -133,7 +133,7 @@ fn golden_targets() {
                 form: Form::Range(1),
                 parameters: ParameterLayout { size: 16, align: 8 },
                 type_name: "app::k".to_owned(),
-                refused_captures: None,
+                refused_capture: None,
                 launch: None,
                 place: None,
             };

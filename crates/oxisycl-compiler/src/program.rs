@@ -309,8 +309,8 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn refusal(&self, kernel: usize) -> Option<String> {
         let kernel = &self.kernels[kernel];
         let (size, limit) = (kernel.parameters.size, self.target.max_arguments(kernel.parameters.align));
-        let is_too_large = || (size > limit).then(|| format!("its captures are {size} bytes, the limit is {limit}"));
-        kernel.refused_captures.clone().or_else(is_too_large)
+        let too_large = || kernel.with_place(&format!("its captures are {size} bytes, the limit is {limit}"));
+        kernel.refused_capture().or_else(|| (size > limit).then(too_large))
     }
 
     /// Decides about each kernel, and deletes those that the target cannot run.

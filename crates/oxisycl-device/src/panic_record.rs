@@ -77,7 +77,31 @@ unsafe fn fill_in<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, v
     if panicked.is_null() {
         return;
     }
-    // SAFETY: the backend passes a record that lives until the launch has ended, and all access to its state is atomic.
+    // Ids do not overflow. The check of a debug build would call this function again, and not all devices can do that.
+    let item = || {
+        [
+            launch.begin[0].wrapping_add(builtin::grid_position_z()),
+            launch.begin[1].wrapping_add(builtin::grid_position_y()),
+            launch.begin[2].wrapping_add(builtin::grid_position_x()),
+        ]
+    };
+    // SAFETY: the backend passes a record that lives until the launch has ended; the rest is this function's contract.
+    unsafe { tell::<FORMATS>(panicked, item, site, values, count as usize) }
+}
+
+/// Fills in a record, unless another work-item was first.
+///
+/// # Safety
+/// All access to the record's state is atomic, and nobody reads the rest before it is complete. `values` are `count` values.
+#[inline(always)]
+pub(crate) unsafe fn tell<const FORMATS: bool>(
+    panicked: *mut PanicRecord,
+    item: impl FnOnce() -> [u64; 3],
+    site: u32,
+    values: *const Recorded,
+    count: usize,
+) {
+    // SAFETY: by contract.
     let state = unsafe { AtomicU32::from_ptr(&raw mut (*panicked).state) };
     if state.compare_exchange(PanicRecord::FREE, PanicRecord::CLAIMED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
@@ -85,13 +109,14 @@ unsafe fn fill_in<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, v
     // SAFETY: this work-item alone writes the record now; the values are as this function's contract says.
     unsafe {
         (*panicked).site = site;
-        // Ids do not overflow. The check of a debug build would call this function again, and not all devices can do that.
-        (*panicked).item[0] = launch.begin[0].wrapping_add(builtin::grid_position_z());
-        (*panicked).item[1] = launch.begin[1].wrapping_add(builtin::grid_position_y());
-        (*panicked).item[2] = launch.begin[2].wrapping_add(builtin::grid_position_x());
+        (*panicked).item = item();
+        if FORMATS {
+            // Code of the values runs now, and may panic, too. That finds the record taken, and ends this work-item.
+            state.store(PanicRecord::PLACED, Ordering::Release);
+        }
         let mut text = Text::new((&raw mut (*panicked).text).cast(), PanicRecord::MAX_TEXT);
         let mut position = 0;
-        while position < count as usize && position < PanicRecord::MAX_ARGUMENTS {
+        while position < count && position < PanicRecord::MAX_ARGUMENTS {
             record::<FORMATS>(&raw mut (*panicked).arguments[position], &*values.add(position), &mut text);
             position += 1;
         }

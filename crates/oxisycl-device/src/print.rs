@@ -4,7 +4,8 @@
 //! [`print`] and [`print_line`]: they leave the values of the message in the launch's print buffer, and the host formats them.
 //!
 //! Invariants of the device's half: a record is written only within the room that was taken for it, room is never taken beyond the
-//! buffer, and what finds none is counted. Nothing waits for another work-item.
+//! buffer, and what finds none is counted. Room that was taken begins with a head whatever happens, so that the records after it are
+//! found. Nothing waits for another work-item.
 
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -136,6 +137,13 @@ pub(crate) unsafe fn append<const FORMATS: bool>(
         let sizes = size_of::<PrintRecord>().saturating_add(values_size).saturating_add(text.length());
         let size = sizes.saturating_add(7) & !7;
         let Some(start) = take(header, size) else { return };
+        let head = start.cast::<PrintRecord>();
+        if FORMATS {
+            // Code of the values runs now, and may panic, which ends this work-item. Atomic, so that the stores stay, although nothing
+            // here reads them before they are overwritten.
+            AtomicU32::from_ptr(&raw mut (*head).size).store(size as u32, Ordering::Relaxed);
+            AtomicU32::from_ptr(&raw mut (*head).site).store(PrintRecord::UNFINISHED, Ordering::Relaxed);
+        }
         let arguments = start.add(size_of::<PrintRecord>());
         let room = text.length();
         let mut text = Text::new(arguments.add(values_size), room);
@@ -145,8 +153,7 @@ pub(crate) unsafe fn append<const FORMATS: bool>(
             index += 1;
         }
         let text_length = text.stored() as u32;
-        let head = PrintRecord { size: size as u32, site, n_arguments: count as u32, text_length };
-        start.cast::<PrintRecord>().write(head);
+        head.write(PrintRecord { size: size as u32, site, n_arguments: count as u32, text_length });
     }
 }
 

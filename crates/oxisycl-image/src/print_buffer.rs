@@ -48,8 +48,12 @@ fn read_record<'b>(records: &'b [u8], sites: &[PanicSite]) -> Option<(String, &'
     let mut words = Words(records);
     let [size, site, n_arguments, text_length] = [words.next()?, words.next()?, words.next()?, words.next()?];
     let (record, after) = records.split_at_checked(size as usize)?;
-    if !size.is_multiple_of(8) {
+    if !size.is_multiple_of(8) || record.len() < size_of::<PrintRecord>() {
         return None;
+    }
+    if site == PrintRecord::UNFINISHED {
+        // Formatting it panicked. The launch fails with that panic, and there is no text.
+        return Some((String::new(), after));
     }
     let values = record.get(size_of::<PrintRecord>()..)?;
     let length = (n_arguments as usize).checked_mul(size_of::<PanicArgument>())?;

@@ -39,12 +39,13 @@ impl DeviceLaunch {
 /// Where the first work-item of a launch that panics leaves what the host needs to tell about it.
 ///
 /// The host clears `state` before the launch. A work-item that panics changes it from [`FREE`](Self::FREE) to
-/// [`CLAIMED`](Self::CLAIMED); who succeeds fills in the rest, sets [`COMPLETE`](Self::COMPLETE) and ends; who fails only ends.
+/// [`CLAIMED`](Self::CLAIMED); who succeeds fills in the rest, sets [`COMPLETE`](Self::COMPLETE) and ends; who fails only ends. Before
+/// it runs code of the message's values it sets [`PLACED`](Self::PLACED), since that code may panic, too, which ends the work-item.
 /// Nothing in a record can be trusted: a kernel with unsafe code may have written anything.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct PanicRecord {
-    /// One of the three constants.
+    /// One of the four constants.
     pub state: u32,
     /// Index into the image's table of panic sites.
     pub site: u32,
@@ -67,6 +68,8 @@ impl PanicRecord {
     pub const CLAIMED: u32 = 1;
     /// The record is filled in.
     pub const COMPLETE: u32 = 2;
+    /// The record has site and work-item, and the message is about to be formatted.
+    pub const PLACED: u32 = 3;
     /// Most values that a message can print.
     pub const MAX_ARGUMENTS: usize = 8;
     /// Most bytes of strings that a message can print.
@@ -87,7 +90,7 @@ impl PanicRecord {
 /// order in which the calls took it; so those of one work-item are in its own order.
 ///
 /// The host writes the header before the launch. A work-item takes room by adding to `used`, never beyond `capacity`, and fills in what it
-/// took; every record is complete when the launch has ended. Nothing in a buffer can be trusted, as nothing in a [`PanicRecord`].
+/// took; every record is complete when the launch has ended, or says that it is not. Nothing in a buffer can be trusted, as nothing in a [`PanicRecord`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(16))]
 pub struct PrintHeader {
@@ -122,6 +125,12 @@ pub struct PrintRecord {
     pub n_arguments: u32,
     /// How many bytes of strings follow the values.
     pub text_length: u32,
+}
+
+impl PrintRecord {
+    /// The site of a record as long as its values are being formatted: their code may panic, which ends the work-item. Only the size
+    /// means something then.
+    pub const UNFINISHED: u32 = u32::MAX;
 }
 
 /// One value of a panic message, or of a printed one.

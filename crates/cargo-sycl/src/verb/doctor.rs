@@ -4,11 +4,11 @@
 //! cache is made.
 
 mod cuda_driver;
+mod llvm;
+pub(crate) mod opencl;
 mod programs;
 
-use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
@@ -16,7 +16,7 @@ use oxisycl_compiler::Toolchain;
 
 use super::cargo::Cargo;
 use crate::compile::{ImageCache, PrivateFolder};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::toolchain;
 
 const HELP: &str = "\
@@ -51,14 +51,14 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let findings = [
-        ("toolchain", toolchain(with_probe)?),
+    let mut findings = toolchain(with_probe)?;
+    findings.extend([
         ("image cache", cache()),
         ("CUDA driver", cuda_driver::find()),
-        ("OpenCL drivers", opencl(env::var_os("OCL_ICD_VENDORS").map(PathBuf::from))),
-        ("ptxas", programs::ptxas()),
-        ("spirv-val", programs::spirv_val()),
-    ];
+        ("OpenCL loader", opencl::loader()),
+    ]);
+    findings.extend(opencl::drivers().into_iter().map(|driver| ("OpenCL driver", driver)));
+    findings.extend([("ptxas", programs::ptxas()), ("spirv-val", programs::spirv_val())]);
     for (name, finding) in &findings {
         println!("{}", line(name, finding));
     }
@@ -75,22 +75,25 @@ fn line(name: &str, finding: &Finding) -> String {
     format!("{mark}  {name:14}  {text}")
 }
 
-fn toolchain(with_probe: bool) -> Result<Finding> {
+/// The compiler, and the LLVM that it brings.
+fn toolchain(with_probe: bool) -> Result<Vec<(&'static str, Finding)>> {
     let rustc = Cargo::here(Vec::new())?.rustc();
-    let toolchain = Toolchain::of(&rustc).map_err(Failure::from).and_then(|toolchain| {
-        if with_probe || !toolchain::is_tested(&toolchain) {
-            toolchain::probe(&toolchain)?;
-        }
-        Ok(toolchain)
-    });
-    let passed = if with_probe { ", passed the probe" } else { "" };
-    Ok(match toolchain {
-        Ok(toolchain) => {
-            let library = toolchain.llvm_library.display();
-            Finding::Found(format!("rustc {}, {library}{passed}", toolchain.release))
+    let toolchain = match Toolchain::of(&rustc) {
+        Ok(toolchain) => toolchain,
+        Err(error) => return Ok(vec![("toolchain", Finding::Broken(error.to_string()))]),
+    };
+    let llvm = llvm::find(&toolchain.llvm_library);
+    let is_probed = with_probe || !toolchain::is_tested(&toolchain);
+    // Without LLVM the probe would say the same once more.
+    let probed = if is_probed && matches!(llvm, Finding::Found(_)) { toolchain::probe(&toolchain) } else { Ok(()) };
+    let compiler = match probed {
+        Ok(()) => {
+            let passed = if is_probed { ", passed the probe" } else { "" };
+            Finding::Found(format!("rustc {}, {}{passed}", toolchain.release, toolchain.sysroot.display()))
         }
         Err(failure) => Finding::Broken(failure.to_string()),
-    })
+    };
+    Ok(vec![("toolchain", compiler), ("libLLVM", llvm)])
 }
 
 fn cache() -> Finding {
@@ -104,50 +107,9 @@ fn cache() -> Finding {
     }
 }
 
-/// The drivers that OpenCL's loader finds, by the files that name them.
-fn opencl(vendors: Option<PathBuf>) -> Finding {
-    let vendors = vendors.unwrap_or_else(|| PathBuf::from("/etc/OpenCL/vendors"));
-    let files = if vendors.is_file() { vec![vendors.clone()] } else { icd_files(&vendors) };
-    let drivers: Vec<String> = files
-        .iter()
-        .filter_map(|file| {
-            let library = std::fs::read_to_string(file).ok()?;
-            Some(format!("{} ({})", library.trim(), file.display()))
-        })
-        .collect();
-    if drivers.is_empty() {
-        return Finding::Absent(format!(
-            "no driver in {}; install one from the device's vendor to use its devices through OpenCL",
-            vendors.display()
-        ));
-    }
-    Finding::Found(drivers.join(", "))
-}
-
-fn icd_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|extension| extension == "icd")).collect();
-    files.sort();
-    files
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::tests::Scratch;
-
-    #[test]
-    fn drivers_are_named_by_their_files() {
-        let scratch = Scratch::new("icd");
-        assert!(matches!(opencl(Some(scratch.path().to_owned())), Finding::Absent(_)));
-        let file = scratch.path().join("intel.icd");
-        std::fs::write(&file, "libintelocl.so\n").unwrap();
-        std::fs::write(scratch.path().join("readme.txt"), "no driver").unwrap();
-        let expected = Finding::Found(format!("libintelocl.so ({})", file.display()));
-        assert_eq!(opencl(Some(scratch.path().to_owned())), expected);
-        assert_eq!(opencl(Some(file)), expected);
-    }
 
     #[test]
     fn a_line_says_how_bad_it_is() {

@@ -19,9 +19,10 @@ Shows the kernels in a program or library that `cargo sycl` has built
 
 Usage: cargo sycl inspect BINARY [OPTIONS]
 
-  --emit KIND    Write the code instead: ptx for NVIDIA GPUs; amdgcn, spirv: one kernel's code object or module, for other tools
+  --emit KIND    Write the code instead: ptx for NVIDIA GPUs, where a comment before each kernel's code names kernel and target;
+                 amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools
   --target NAME  Only images for this target, such as sm_70
-  --kernel TEXT  Only kernels with this text in their type or symbol
+  --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
 What a kernel needs of a GPU (registers, memory) is told for PTX if a CUDA toolkit's ptxas is in PATH or below CUDA_HOME.
 ";
@@ -186,12 +187,19 @@ fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
             images.len()
         ))),
         [..] => {
-            let mut text: Vec<u8> = images.iter().flat_map(|image| image.code.iter().copied()).collect();
+            let mut text: Vec<u8> =
+                images.iter().flat_map(|image| [separator(image).as_bytes(), &image.code].concat()).collect();
             // What drivers read ends with a zero.
             text.retain(|byte| *byte != 0);
             Ok(text)
         }
     }
+}
+
+/// A comment of PTX: each image is a text of its own, which assemblers take alone only.
+fn separator(image: &DeviceImage) -> String {
+    let names = image.kernels.iter().map(|kernel| format!("{} ({})", kernel.type_name, kernel.symbol));
+    format!("// kernel {}, for {}\n", names.collect::<Vec<_>>().join(", "), image.target)
 }
 
 fn form(form: Form) -> String {
@@ -260,7 +268,10 @@ mod tests {
 
     #[test]
     fn code_is_written_as_text() {
-        assert_eq!(emit(&[image(b".version 7.7\n\0")], "ptx").unwrap(), b".version 7.7\n");
+        let separator = "// kernel app::main::{{closure}} (k_1), for sm_70\n";
+        let text = format!("{separator}.version 7.7\n{separator}.version 7.8\n");
+        let images = [image(b".version 7.7\n\0"), image(b".version 7.8\n\0")];
+        assert_eq!(String::from_utf8(emit(&images, "ptx").unwrap()), Ok(text));
         assert!(emit(&[image(b"")], "gcn").unwrap_err().to_string().starts_with("--emit: "));
         assert!(emit(&[image(b"")], "spirv").unwrap_err().to_string().contains("no image with code of kind spirv"));
         assert!(emit(&[image(b"")], "llvm").unwrap_err().to_string().contains("--dump DIR"));

@@ -13,7 +13,7 @@ fn the_code_of_a_kernel_names_its_file_and_lines_and_is_no_debug_build() {
     // What a debugger would read is not there.
     assert!(!built.code.contains(".debug_info") && !built.code.contains(".debug_line"), "{}", built.code);
     let image =
-        built.code.split(".version ").find(|image| image.contains("convergence_function_with_a_barrier_closure"));
+        built.code.split("// kernel ").find(|image| image.contains("convergence_function_with_a_barrier_closure"));
     let image = image.expect("the kernel has an image");
     let file = image.lines().find(|line| line.starts_with("\t.file") && line.ends_with("src/bin/convergence.rs\""));
     let number = file.and_then(|line| line.split_whitespace().nth(1)).expect("the file is named");

@@ -34,6 +34,11 @@ fn a_debug_build_and_what_follows_it() {
     assert!(project.inspect("target/sycl/debug/libshared.so").contains("shared::shared_value"));
     let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
     assert!(ptx.contains(".target sm_70") && ptx.matches(".entry").count() == 3, "{ptx}");
+    // The code of one kernel is a text that an assembler takes, and begins with its name.
+    let (one, _) =
+        succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx", "--kernel", "lent::halved"]));
+    assert!(one.starts_with("// kernel lent::halved::") && one.contains("), for sm_70\n"), "{one}");
+    assert!(one.matches(".version").count() == 1 && ptx.contains(&one), "{one}");
 
     // They run on the host device, too.
     let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
@@ -333,20 +338,59 @@ fn devices_and_drivers_are_listed_with_what_they_run() {
     let (output, _) = succeed(project.sycl(&["ls"]).env("LD_LIBRARY_PATH", driver()));
     let gpu = output.lines().find(|line| line.starts_with("  cuda:0 ")).expect("the driver has a device");
     assert!(gpu.ends_with("runs images for sm_90, or for earlier ones down to sm_70"), "{output}");
+}
 
-    let (output, _) =
-        succeed(project.sycl(&["doctor"]).env("LD_LIBRARY_PATH", driver()).env("OCL_ICD_VENDORS", "/none"));
+#[test]
+fn a_doctor_names_what_is_there_and_what_to_do_about_what_is_not() {
+    let project = Project::new("doctor");
+    let doctor = |vendors: &Path| {
+        succeed(project.sycl(&["doctor"]).env("LD_LIBRARY_PATH", driver()).env("OCL_ICD_VENDORS", vendors)).0
+    };
+    let output = doctor("/none".as_ref());
     for beginning in [
         "ok  toolchain       rustc 1.",
+        "ok  libLLVM         ",
         "ok  image cache     ",
         "ok  CUDA driver     CUDA 12.4",
-        "--  OpenCL drivers  no driver in /none; install one",
+        "--  OpenCL driver   no driver in /none; install one",
     ] {
         assert!(output.lines().any(|line| line.starts_with(beginning)), "{beginning}: {output}");
     }
+    assert!(output.contains("  OpenCL loader   libOpenCL.so.1"), "{output}");
     for tool in ["ptxas", "spirv-val"] {
         let line = output.lines().find(|line| line.split_whitespace().nth(1) == Some(tool)).expect(tool);
         assert!(line.starts_with("ok ") || line.contains("not needed to build or run"), "{line}");
+    }
+
+    // Drivers of OpenCL are loaded, and one that ends its process does not end this one.
+    let icd = |name: &str, options: &[&str]| {
+        let library = project.root.join(format!("lib{name}.so"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workspace/icd_driver.rs");
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", name]).args(options);
+        succeed(rustc.arg(source).arg("-o").arg(&library));
+        library.to_str().unwrap().to_owned()
+    };
+    let (good, bad) = (icd("good", &[]), icd("bad", &["--cfg", "ends"]));
+    let no_driver = driver().join("libcuda.so.1");
+    let libraries = [good.as_str(), &bad, no_driver.to_str().unwrap(), "libnone.so"];
+    for (idx, library) in libraries.iter().enumerate() {
+        project.write(&format!("vendors/{idx}.icd"), &format!("{library}\n"));
+    }
+    let vendors = project.root.join("vendors");
+    let output = doctor(&vendors);
+    let folder = vendors.display();
+    for expected in [
+        format!("ok  OpenCL driver   Made for a test, OpenCL 3.0 fake, {good} ({folder}/0.icd)"),
+        format!(
+            "--  OpenCL driver   {folder}/1.icd: {bad} ends the process that loads it: signal 6; install that driver again"
+        ),
+        format!("--  OpenCL driver   {folder}/2.icd: {} is no driver of OpenCL: it has no clGet", libraries[2]),
+        format!(
+            "--  OpenCL driver   {folder}/3.icd: libnone.so does not load: libnone.so: cannot open shared object file"
+        ),
+    ] {
+        assert!(output.lines().any(|line| line.starts_with(&expected)), "{expected}: {output}");
     }
 }
 

@@ -9,12 +9,15 @@ use crate::FailureKind;
 
 /// The failure that a record tells of, in the words of the image's panic sites.
 pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
-    if record.state != PanicRecord::COMPLETE {
+    if ![PanicRecord::COMPLETE, PanicRecord::PLACED].contains(&record.state) {
         let message = "a work-item panicked, and ended before it had told why".to_owned();
         return FailureKind::Panic { message, location: None, item: None };
     }
     let site = usize::try_from(record.site).ok().and_then(|site| sites.get(site));
     let message = match site {
+        Some(_) if record.state == PanicRecord::PLACED => {
+            "a work-item panicked, and panicked again while the message was formatted".to_owned()
+        }
         Some(site) => site.format(record),
         None => format!("panic at unknown site {} of the device image", record.site),
     };
@@ -76,6 +79,17 @@ mod tests {
         }));
         assert_eq!((message.as_str(), location, item), ("panic at unknown site 7 of the device image", None, None));
         assert_eq!(told(&record(|record| record.item = [u64::MAX; 3])).2, None);
+    }
+
+    #[test]
+    fn a_panic_whose_message_panicked_has_a_place_and_an_item() {
+        let (message, location, item) = told(&record(|record| {
+            record.state = PanicRecord::PLACED;
+            // What an earlier launch has left.
+            (record.text_length, record.n_arguments) = (u32::MAX, u32::MAX);
+        }));
+        assert!(message.ends_with("panicked again while the message was formatted"), "{message}");
+        assert_eq!((location.as_deref(), item), (Some("src/main.rs:3:9"), Some((2, [0, 3, 4]))));
     }
 
     #[test]

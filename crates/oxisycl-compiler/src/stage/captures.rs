@@ -4,31 +4,52 @@
 //! may consist of scalars, and of addresses inside types of OxiSYCL, which the runtime fills in for the device. Anything else, and
 //! anything that cannot be understood, keeps the kernel on the host.
 
+use oxisycl_image::SourceLocation;
+
 use crate::llvm::{Context, Node, NodeKind, Value, tag};
+use crate::stage::place;
 
 /// Modules whose types may hold addresses.
 const TRUSTED: [&str; 3] = ["oxisycl_device::accessor", "oxisycl_device::chunks", "oxisycl::usm"];
 
+/// What may not leave the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RefusedCapture {
+    /// The capture, what it is, and its type.
+    pub(crate) reason: String,
+    /// The closure that captures it, which may be another one than the kernel: a kernel captures closures. `None` if no closure does, or
+    /// none whose code is found.
+    pub(crate) closure: Option<SourceLocation>,
+}
+
 /// Why a kernel may not leave the host, if it may not. `entry` is its entry, before anything removed debug information.
-pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<String> {
-    let unknown =
-        || Some("its captures cannot be checked: the type of the kernel is not in the debug information".to_owned());
+pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<RefusedCapture> {
+    let unknown = || {
+        let reason =
+            "its captures cannot be checked: the type of the kernel is not in the debug information".to_owned();
+        Some(RefusedCapture { reason, closure: None })
+    };
     let Some(function) = Node::of_function(context, entry) else { return unknown() };
     let parameters = function.operands().into_iter().map(Node::operands);
     let first = parameters.flatten().find(|node| node.kind() == NodeKind::TemplateType);
     let Some(kernel) = first.and_then(Node::template_type) else { return unknown() };
-    let mut walk = Walk { path: Vec::new(), seen: Vec::new(), n_values: 0 };
+    let mut walk = Walk { path: Vec::new(), closures: Vec::new(), seen: Vec::new(), n_values: 0 };
     let checked = walk.refuse(kernel);
     // Something is captured, and nothing of it was seen: the nodes are not laid out as this code believes.
     if checked.is_ok() && kernel.size_in_bits() > 0 && walk.n_values == 0 {
         return unknown();
     }
-    checked.err()
+    let reason = checked.err()?;
+    // It was entered last, and is not left after an error.
+    let closure = walk.closures.last().and_then(|closure| place::of_closure(context, entry, *closure));
+    Some(RefusedCapture { reason, closure })
 }
 
 struct Walk<'c> {
     /// Names of the members that lead to the type.
     path: Vec<String>,
+    /// The closures among the types on that way.
+    closures: Vec<Node<'c>>,
     seen: Vec<Node<'c>>,
     /// Scalars and trusted types found so far.
     n_values: usize,
@@ -74,6 +95,14 @@ impl<'c> Walk<'c> {
             return Ok(());
         }
         self.seen.push(node);
+        // References to slices and to trait objects, which consist of two values.
+        if node.name().starts_with(['&', '*']) {
+            return Err(self.message(node, "an address of the host's memory"));
+        }
+        let is_closure = place::is_closure(node);
+        if is_closure {
+            self.closures.push(node);
+        }
         // The elements of an array have one type.
         if let Some(base) = node.base() {
             self.refuse(base)?;
@@ -84,6 +113,9 @@ impl<'c> Walk<'c> {
                 // Lengths of arrays, and values of enumerations.
                 _ => {}
             }
+        }
+        if is_closure {
+            self.closures.pop();
         }
         Ok(())
     }

@@ -9,7 +9,8 @@ use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 use crate::CompileError;
 use crate::library::link_where_used;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
-use crate::stage::{captures, place};
+use crate::stage::captures::{self, RefusedCapture};
+use crate::stage::place;
 use crate::symbols::path;
 
 mod launch;
@@ -30,7 +31,7 @@ pub(crate) struct Kernel {
     /// Where it is launched, if that is one place and known.
     pub(crate) launch: Option<Launch>,
     /// Why it may not leave the host, by what it captures.
-    pub(crate) refused_captures: Option<String>,
+    pub(crate) refused_capture: Option<RefusedCapture>,
     /// Where its code is in the user's source: for a closure, where it is written.
     pub(crate) place: Option<SourceLocation>,
 }
@@ -41,12 +42,26 @@ impl Kernel {
         UnsupportedKernel { type_id: self.type_id, form: self.form, type_name: self.type_name.clone(), reason }
     }
 
-    /// A reason that says nothing of the source, with the kernel's place.
+    /// A reason that says nothing of the source, with the kernel's place and that of its launch.
     pub(crate) fn with_place(&self, reason: &str) -> String {
-        match &self.place {
-            Some(place) => format!("{reason} (the kernel is at {place})"),
-            None => reason.to_owned(),
-        }
+        self.with_places(reason, "the kernel is", self.place.as_ref())
+    }
+
+    /// Why the kernel may not leave the host by what it captures, with the places of what captures it and of the launch.
+    pub(crate) fn refused_capture(&self) -> Option<String> {
+        let RefusedCapture { reason, closure } = self.refused_capture.as_ref()?;
+        Some(match closure {
+            Some(_) => self.with_places(reason, "captured by the closure", closure.as_ref()),
+            None => self.with_place(reason),
+        })
+    }
+
+    fn with_places(&self, reason: &str, what: &str, place: Option<&SourceLocation>) -> String {
+        // The columns of functions are not in the debug information.
+        let place = place.map(|place| format!("{what} at {}:{}", place.file, place.line));
+        let launch = self.launch.as_ref().map(|launch| format!("launched at {}", launch.location));
+        let places: Vec<String> = place.into_iter().chain(launch).collect();
+        if places.is_empty() { reason.to_owned() } else { format!("{reason} ({})", places.join(", ")) }
     }
 }
 
@@ -97,7 +112,7 @@ pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>
                 kernel.type_name
             )));
         }
-        kernel.refused_captures = captures::refusal(context, entry);
+        kernel.refused_capture = captures::refusal(context, entry);
         kernel.place = place::of_kernel(context, entry);
         entry.set_name(&kernel.entry);
         entry.clear_placement();
@@ -201,7 +216,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         parameters,
         type_name: type_name.to_owned(),
         launch: None,
-        refused_captures: None,
+        refused_capture: None,
         place: None,
     })
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::string::String;
 use std::vec::Vec;
 
-use oxisycl_types::PrintHeader;
+use oxisycl_types::{PrintHeader, PrintRecord};
 
 use crate::print::append;
 use crate::recorded::Recorded;
@@ -128,6 +128,40 @@ fn what_is_too_deep_for_the_stack_is_left_out() {
     assert!(cut.starts_with("1000 999 998 ") && cut.ends_with(" (too deep to be shown)"), "{cut}");
     // 128 bytes a level, within 4 KiB.
     assert!(cut.split(' ').count() < 40, "{cut}");
+}
+
+#[test]
+fn a_value_that_panics_when_it_is_formatted_leaves_a_head() {
+    use std::cell::Cell;
+
+    /// Panics the second time: the first one only counts.
+    struct PanicsLater(Cell<bool>);
+    impl std::fmt::Display for PanicsLater {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            assert!(!self.0.replace(true), "in the value's own code");
+            f.write_str("0123456789")
+        }
+    }
+    let mut buffer = Buffer::new(1000);
+    // What an earlier launch has left.
+    // SAFETY: within the buffer.
+    unsafe { buffer.start().add(16).write_bytes(0xCC, 1000) };
+    let header = buffer.start().expose_provenance();
+    let ended = std::panic::catch_unwind(|| {
+        let value_that_panics = PanicsLater(Cell::new(false));
+        let message = format_args!("{value_that_panics}");
+        // SAFETY: a buffer of the test, and its value.
+        unsafe {
+            append::<true>(std::ptr::with_exposed_provenance_mut(header), 1, [value(&message, TEXT)].as_ptr(), 1);
+        }
+    });
+    assert!(ended.is_err());
+    // SAFETY: as above.
+    unsafe { append::<false>(buffer.start().cast(), 3, std::ptr::null(), 0) };
+    let (header, records) = buffer.read();
+    assert_eq!(header.used, 56 + 16);
+    assert_eq!(words(&records[..8]), [56, PrintRecord::UNFINISHED]);
+    assert_eq!(words(&records[56..]), [16, 3, 0, 0]);
 }
 
 #[test]

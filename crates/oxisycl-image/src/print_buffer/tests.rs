@@ -52,6 +52,17 @@ fn records_become_text_in_their_order() {
 }
 
 #[test]
+fn a_record_whose_formatting_panicked_has_no_text_and_hides_no_other() {
+    let mut unfinished = item(7, "lost");
+    unfinished[4..8].copy_from_slice(&PrintRecord::UNFINISHED.to_le_bytes());
+    // The rest of it is what an earlier launch has left.
+    unfinished[8..].fill(0xCC);
+    let (text, printed) = read(&buffer(&[item(6, "a"), unfinished, item(8, "b")], 0));
+    assert_eq!(text, "item 6: a\nitem 8: b\n");
+    assert_eq!(printed, Printed { n_lost: 0, n_unreadable: 0 });
+}
+
+#[test]
 fn strings_are_as_the_program_made_them() {
     let (text, _) = read(&buffer(&[item(1, "\x1b[1mbold\x1b[0m")], 0));
     assert_eq!(text, "item 1: \x1b[1mbold\x1b[0m\n");
@@ -78,6 +89,12 @@ fn reading_ends_at_a_record_that_cannot_be() {
         let mut bad = item(8, "b");
         bad[word * 4..word * 4 + 4].copy_from_slice(&u32::to_le_bytes(number));
         shapes.push(bad);
+        // Also of a record that says that it was not finished.
+        if word == 0 {
+            let mut bad = words(&[number, PrintRecord::UNFINISHED, 0, 0]);
+            bad.resize(72, 0);
+            shapes.push(bad);
+        }
     }
     for bad in shapes {
         let size = bad.len() + good.len();

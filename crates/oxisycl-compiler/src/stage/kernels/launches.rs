@@ -117,6 +117,14 @@ pub fn nothing() {
     launch::<3, _>(|_| {});
 }
 
+// The kernel captures a closure, and that an address.
+pub fn nested(text: &'static str) {
+    let inner = move |i: usize| text.len() + i;
+    launch::<1, _>(move |i| {
+        std::hint::black_box(inner(i));
+    });
+}
+
 // For the tests of places; the lines are counted there from this one.
 #[track_caller]
 pub fn passed_on<K: Fn(usize) + Copy>(kernel: K) {

@@ -48,11 +48,18 @@ fn kernels(mangling: &str) -> Vec<Kernel> {
     kernels
 }
 
+/// The line of the program that is so many lines after the one in which this is.
+fn line(start: &str, after: u32) -> u32 {
+    let source = include_str!("launches.rs");
+    let before = source.find(start).expect("it is in the source");
+    source[..before].lines().count() as u32 + after
+}
+
 #[test]
 fn kernels_are_described_as_the_program_describes_them() {
     for mangling in ["legacy", "v0"] {
         let kernels = kernels(mangling);
-        assert_eq!(kernels.len(), 18, "{mangling}: {kernels:#?}");
+        assert_eq!(kernels.len(), 19, "{mangling}: {kernels:#?}");
         let named = |name: &str| {
             let mut found =
                 kernels.iter().filter(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
@@ -71,21 +78,32 @@ fn kernels_are_described_as_the_program_describes_them() {
         assert_eq!(ids.len(), kernels.len(), "each kernel has an id of its own");
         // What a device may be given.
         for name in ["scalar", "pair", "shape", "accessor", "option", "item", "nothing"] {
-            assert_eq!(named(name).refused_captures, None, "{mangling}: {name}");
+            assert_eq!(named(name).refused_capture, None, "{mangling}: {name}");
         }
         // Addresses of the host, however they are wrapped.
-        for (name, capture) in [
-            ("text", "`text"),
-            ("reference", "`reference`"),
-            ("maybe_reference", "`maybe_reference"),
-            ("function", "`function`"),
-            ("object", "`object"),
-            ("wrapped", "`wrapped.address`"),
+        for (name, capture, type_name) in [
+            ("text", "text", "&str"),
+            ("reference", "reference", "&u32"),
+            ("maybe_reference", "maybe_reference.Some.__0", "&u8"),
+            ("function", "function", "fn(usize) -> usize"),
+            ("object", "object", "&(dyn core::ops::function::Fn<(), Output=()> + core::marker::Sync)"),
+            ("wrapped", "wrapped.address", "*const u32"),
+            ("nested", "inner.text", "&str"),
         ] {
-            let reason =
-                named(name).refused_captures.clone().unwrap_or_else(|| panic!("{mangling}: {name} is allowed"));
-            assert!(reason.starts_with(&format!("its capture {capture}")), "{reason}");
+            let refused = named(name).refused_capture.clone();
+            let refused = refused.unwrap_or_else(|| panic!("{mangling}: {name} is allowed"));
+            assert_eq!(
+                refused.reason,
+                format!("its capture `{capture}` is an address of the host's memory, `{type_name}`")
+            );
         }
+        // The closure that captures it is named, and not the one that is launched.
+        let refused = named("nested").refused_capture().expect("it captures an address");
+        // Lines of the program begin with spaces there.
+        let (closure, launch) = (line("let inner = ", 0), line("let inner = ", 1));
+        let is_closure =
+            refused.contains("(captured by the closure at /") && refused.contains(&format!("launches.rs:{closure}, "));
+        assert!(is_closure && refused.ends_with(&format!("launches.rs:{launch}:5)")), "{refused}");
     }
 }
 
@@ -98,16 +116,11 @@ fn without_debug_information_no_kernel_leaves_the_host() {
     let module = Module::from_bitcode(&context, &bytes, "test", false).expect("bitcode");
     module.strip_debug_info();
     let kernels = find(&context, &bytes, &module).expect("kernels");
-    assert!(kernels.iter().all(|kernel| kernel.refused_captures.is_some()));
+    assert!(kernels.iter().all(|kernel| kernel.refused_capture.is_some()));
 }
 
 #[test]
 fn the_place_of_a_launch_is_known_if_it_is_one() {
-    let source = include_str!("launches.rs");
-    let line = |start: &str, after: u32| {
-        let before = source.find(start).expect("it is in the source");
-        source[..before].lines().count() as u32 + after
-    };
     for mangling in ["legacy", "v0"] {
         let kernels = kernels(mangling);
         let place = |name: &str| {
