@@ -11,6 +11,7 @@ use oxisycl_backend::driver::panic_failure;
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 
 use crate::core::Core;
+use crate::ending;
 use crate::error::ClError;
 use crate::module::ClKernel;
 use crate::task::{Dependencies, Progress, Task};
@@ -29,6 +30,8 @@ type Steps = VecDeque<Step>;
 
 /// Ends what can end. Whether anything did.
 pub(crate) fn look(core: &Core) -> bool {
+    let Some(_guard) = ending::begin_look() else { return false };
+    core.flush();
     let mut progress = run(core.take_dead().into_iter().map(Step::EndDead).collect());
     let mut waiting = Vec::new();
     let mut steps = Steps::new();

@@ -35,7 +35,6 @@ pub(crate) fn start(core: &Arc<Core>) -> io::Result<Thread> {
             if core.context.is_foreign() {
                 return;
             }
-            core.flush();
             let progress = advance::look(&core);
             let is_fed = n_accepted != core.n_accepted();
             n_accepted = core.n_accepted();

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
 
+use crate::ending;
 use crate::error::{ClError, Result, check};
 use crate::sharing::Sharing;
 use crate::sys::{Functions, Object};
@@ -62,6 +63,7 @@ impl Context {
             unsafe { (functions.clReleaseDevice)(device.0) };
         }
         created?;
+        ending::watch();
         Ok(Self {
             functions,
             platform,
@@ -83,10 +85,10 @@ impl Context {
         if self.lost.get().is_none() && !self.is_foreign() { Ok(()) } else { Err(self.lost_error()) }
     }
 
-    /// Whether this is another process than the one that made the context.
+    /// Whether the driver must not be called: this is another process than the one that made the context, or it is ending.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.generation != driver::generation()
+        self.generation != driver::generation() || ending::is_ending()
     }
 
     #[inline]
@@ -97,7 +99,11 @@ impl Context {
     /// The error of every call after the device was lost.
     pub(crate) fn lost_error(&self) -> BackendError {
         let forked = || "the process was forked after the driver had been loaded".to_owned();
-        let reason = if self.is_foreign() { forked() } else { self.lost.get().cloned().unwrap_or_default() };
+        let reason = match self.lost.get() {
+            _ if ending::is_ending() => "the process is ending".to_owned(),
+            _ if self.is_foreign() => forked(),
+            reason => reason.cloned().unwrap_or_default(),
+        };
         BackendError::DeviceLost { device: self.name.clone(), reason }
     }
 

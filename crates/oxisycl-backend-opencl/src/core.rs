@@ -64,6 +64,7 @@ impl Core {
             completer: Arc::default(),
         });
         let weak = Arc::downgrade(&core);
+        crate::ending::add(&core);
         context.set_suspects(move || weak.upgrade().and_then(|core| core.suspects()));
         core
     }

@@ -37,6 +37,7 @@ mod context;
 mod core;
 mod device;
 mod emitter;
+mod ending;
 mod error;
 mod execute;
 mod fill;
@@ -52,6 +53,8 @@ mod record_pool;
 mod sharing;
 pub mod sys;
 mod task;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod unusable;
 

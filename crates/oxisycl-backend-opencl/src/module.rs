@@ -14,6 +14,7 @@ use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
 use parking_lot::Mutex;
 
 use crate::context::Context;
+use crate::ending;
 use crate::error::{ClError, Result, check};
 use crate::launch_shape::GroupLimits;
 use crate::sharing::Indirect;
@@ -127,6 +128,12 @@ impl Program<'_> {
 
 const BAD_OPTIONS: ClError = ClError { call: "clBuildProgram", code: code::INVALID_BUILD_OPTIONS };
 
+/// The options of an image that are the driver's: those that begin with a dash. The device compiler tells there as well how it made the
+/// image, as `name=value`.
+fn driver_options(options: &str) -> String {
+    options.split_whitespace().filter(|word| word.starts_with('-')).collect::<Vec<_>>().join(" ")
+}
+
 fn log_text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
@@ -163,12 +170,13 @@ impl ClModule {
         };
         check("clCreateProgramWithIL", result).map_err(|error| context.fail(error))?;
         let program = Program { context, raw: Object(raw) };
-        let own = image.build_options.as_str();
+        let own = driver_options(&image.build_options);
         let with_rounding = format!("{CORRECT_ROUNDING} {own}");
         let built = match program.build(with_rounding.trim_end()) {
-            Err(error) if error.code == code::INVALID_BUILD_OPTIONS => program.build(own),
+            Err(error) if error.code == code::INVALID_BUILD_OPTIONS => program.build(&own),
             built => built,
         };
+        ending::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
         Ok(Self { context: context.clone(), raw, limits, promises: Promises::of(image) })
@@ -347,5 +355,11 @@ mod tests {
     fn a_log_ends_with_its_nul_byte() {
         assert_eq!(log_text(b"  error\n\0junk"), "error");
         assert_eq!(log_text(b"all"), "all");
+    }
+
+    #[test]
+    fn what_the_compiler_tells_of_itself_is_no_option() {
+        assert_eq!(driver_options("oxisycl=0.1.0 opt-level=3 -cl-mad-enable float=contract -w"), "-cl-mad-enable -w");
+        assert_eq!(driver_options("rustc=1.95.0"), "");
     }
 }

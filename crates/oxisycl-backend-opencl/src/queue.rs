@@ -77,6 +77,7 @@ impl ClQueue {
         if options.profiling {
             core.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
         }
+        crate::ending::watch();
         core.add_queue(&shared);
         // A thread that waits for a device made of the same processors must leave them to it.
         let patience = if device_type == DeviceType::Cpu { 20 } else { 2000 };
@@ -235,8 +236,6 @@ impl Queue for ClQueue {
         if core.context.is_foreign() {
             return false;
         }
-        // A failure is found again by the next command.
-        let _ = queue.flush();
         if advance::look(core) {
             queue.idle_helps.store(0, Ordering::Relaxed);
             return true;

@@ -94,6 +94,12 @@ impl Device {
         self.info().has(aspect)
     }
 
+    /// Why no work can be given to it, if that is so: its driver lacks something that kernels need. It is listed nevertheless, with an
+    /// `is_available` of false; selectors of this crate exclude it, and queues for it cannot be made.
+    pub fn unusable(&self) -> Option<&str> {
+        self.0.device.unusable()
+    }
+
     /// The kinds of device image that it runs, best first; none if it runs the program's own code, as the host device does. What
     /// `cargo sycl build --targets` makes images for. A kernel runs on the device if one of the program's images of it is of such a
     /// kind (SYCL 2020 section 4.11.2).

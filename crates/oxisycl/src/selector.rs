@@ -9,8 +9,11 @@ use oxisycl_types::{Aspect, DeviceType, ErrorCode};
 use crate::{Device, Error, Result};
 
 /// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
-/// has no code for comes last of all.
+/// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded.
 pub fn default_selector(device: &Device) -> i32 {
+    if device.unusable().is_some() {
+        return -1;
+    }
     if !programs().is_usable(device.backend_device().as_ref()) {
         return 0;
     }

@@ -14,6 +14,8 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
         // Without a driver it has no platform.
         #[cfg(feature = "cuda")]
         backends.push(Box::new(oxisycl_backend_cuda::CudaBackend::new()));
+        #[cfg(feature = "opencl")]
+        backends.push(Box::new(oxisycl_backend_opencl::OpenClBackend::new()));
         #[cfg(feature = "simulated")]
         if let Some(simulated) = crate::simulated::from_env()? {
             backends.push(simulated);

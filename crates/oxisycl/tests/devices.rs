@@ -25,7 +25,9 @@ fn platforms_and_devices_are_the_same_in_the_same_order_at_every_call() {
     assert!(Platform::all().unwrap().iter().any(|platform| platform.backend() == BackendKind::Host));
     let listed: Vec<Device> = Platform::all().unwrap().iter().flat_map(Platform::devices).collect();
     assert_eq!(Device::all().unwrap(), listed);
-    assert_eq!(Device::all_of(DeviceType::Cpu).unwrap(), vec![host()]);
+    let cpus = Device::all_of(DeviceType::Cpu).unwrap();
+    // There may be drivers that show the CPU once more.
+    assert!(cpus.contains(&host()) && cpus.iter().all(Device::is_cpu));
     assert!(Platform::default().unwrap().devices().contains(&Device::default().unwrap()));
 }
 

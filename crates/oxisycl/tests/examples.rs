@@ -45,7 +45,11 @@ fn devices_are_listed_by_the_names_of_the_selector() {
         assert!(all.contains(name), "no {name}: {all}");
     }
     let some = works("ls", &[("OXISYCL_SIMULATED", "3"), ("OXISYCL_DEVICE_SELECTOR", "simulated:1")]);
-    assert!(some.contains("OXISYCL_DEVICE_SELECTOR=\"simulated:1\" hides 3 devices:"), "{some}");
+    // There may be devices of drivers beside these.
+    let (_, n_hidden) =
+        some.split_once("OXISYCL_DEVICE_SELECTOR=\"simulated:1\" hides ").unwrap_or_else(|| panic!("{some}"));
+    let n_hidden = n_hidden.split_once(" devices:").and_then(|(n, _)| n.parse::<usize>().ok());
+    assert!(n_hidden >= Some(3), "{some}");
     let (listed, hidden) = some.split_once(" hides ").unwrap();
     assert!(listed.contains("  simulated:1  "), "the index counts hidden devices: {some}");
     assert!(!listed.contains("host:0") && hidden.contains("  host:0  "), "{some}");

@@ -132,7 +132,8 @@ fn names(selector: Option<&str>) -> (Vec<String>, Vec<(String, String)>) {
 fn each_name_of_a_device_selects_it_and_hides_the_others() {
     let (all, hidden) = names(None);
     assert!(all.starts_with(&["host:0".to_owned()]) && all.ends_with(&["simulated:2".to_owned()]), "{all:?}");
-    assert_eq!((all.len(), hidden.len()), (4, 0));
+    // There may be devices of drivers between these.
+    assert!(all.len() >= 4 && hidden.is_empty(), "{all:?}, {hidden:?}");
     for name in &all {
         let (seen, hidden) = names(Some(name));
         assert_eq!(seen, std::slice::from_ref(name));
@@ -144,12 +145,12 @@ fn each_name_of_a_device_selects_it_and_hides_the_others() {
         }
     }
     let (seen, hidden) = names(Some("*:*;!simulated:1"));
-    assert_eq!(seen, ["host:0", "simulated:0", "simulated:2"]);
+    assert!(seen.iter().eq(all.iter().filter(|name| *name != "simulated:1")), "{seen:?}");
     assert_eq!(hidden, [("simulated:1".to_owned(), "simulated device 1".to_owned())]);
     // A device of which only parts can be seen is hidden itself.
     let (parts, hidden) = names(Some("host:0.*"));
     assert!(parts.iter().enumerate().all(|(i, name)| *name == format!("host:0.{i}")), "{parts:?}");
-    assert!(hidden.iter().any(|(name, _)| name == "host:0") && hidden.len() == 4, "{hidden:?}");
+    assert!(hidden.iter().any(|(name, _)| name == "host:0") && hidden.len() == all.len(), "{hidden:?}");
     for part in &parts {
         assert_eq!(names(Some(part)).0, std::slice::from_ref(part));
     }

@@ -263,7 +263,8 @@ fn the_picture_itself_is_never_overwritten() {
 #[test]
 fn devices_are_chosen_by_position_kind_and_name() {
     let folder = Folder::new("devices");
-    let settings = [("OXISYCL_SIMULATED", "3")];
+    // Positions count the devices of drivers, too.
+    let settings = [("OXISYCL_SIMULATED", "3"), ("OXISYCL_DEVICE_SELECTOR", "host:*;simulated:*")];
     let run = |arguments: &[&str]| {
         let stdout = folder.works(None, &settings, &[&["--size", "30x70"], arguments].concat());
         let rows = stdout.lines().find(|line| line.trim_start().starts_with("rows: ")).unwrap_or_default().to_owned();

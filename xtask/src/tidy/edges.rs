@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-backend",
             "oxisycl-backend-cuda",
             "oxisycl-backend-host",
+            "oxisycl-backend-opencl",
             "oxisycl-builtins",
             "oxisycl-runtime",
         ],

@@ -32,7 +32,11 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         for device in platform.devices() {
             let mark = if Some(&device) == default.as_ref() { "*" } else { " " };
             let selector = device.selector().unwrap_or("-").to_owned();
-            rows.push([mark.to_owned(), selector, device.name().to_owned(), runs(device.image_targets())]);
+            let runs = match device.unusable() {
+                Some(reason) => format!("nothing: {reason}"),
+                None => runs(device.image_targets()),
+            };
+            rows.push([mark.to_owned(), selector, device.name().to_owned(), runs]);
         }
     }
     if rows.is_empty() {
@@ -49,6 +53,10 @@ fn runs(targets: &[ImageTarget]) -> String {
     match targets {
         [] => "the program's own code".to_owned(),
         [only] => format!("images for {only}"),
+        // Kernels are made for the least version of SPIR-V that has what they need.
+        [least, .., most] if matches!(least, ImageTarget::SpirV { .. }) => {
+            format!("images for {least}, or for later ones up to {most}")
+        }
         [best, .., least] => format!("images for {best}, or for earlier ones down to {least}"),
     }
 }

@@ -81,3 +81,31 @@ fn a_panicking_completion_stops_nothing() {
         assert!(run(&queue, launch(&empty, "empty", 1)).result.is_ok());
     }
 }
+
+/// Set for the process that ends while a kernel runs.
+const CHILD: &str = "OPENCL_TEST_ENDS_WITH_A_KERNEL_RUNNING";
+
+#[test]
+fn a_process_that_ends_while_a_kernel_runs_ends_with_its_own_status() {
+    use oxisycl_types::Aspect;
+
+    let devices = devices(SharingKind::Best);
+    let Some(device) = devices.iter().find(|device| device.info().has(Aspect::UsmHostAllocations)) else { return };
+    if std::env::var_os(CHILD).is_some() {
+        let [gate] = kernels(device, ["gate"]);
+        let byte = crate::memory::HostByte::new(device);
+        let queue = in_order(device);
+        let (event, _) = enqueue(&queue, crate::support::launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        queue.flush().expect("a queue can be flushed");
+        // The gate is never opened.
+        std::mem::forget((byte, event));
+        std::process::exit(7);
+    }
+    let child = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "failures::a_process_that_ends_while_a_kernel_runs_ends_with_its_own_status"])
+        .env(CHILD, "1")
+        .output()
+        .expect("the test can be started");
+    let text = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.code(), Some(7), "{text}");
+}

@@ -231,9 +231,15 @@ fn kinds(device: &str) -> Vec<Kind> {
         usage(&format!("unknown device \"{device}\""));
     }
     let present = Device::all().expect("devices can be listed");
+    for device in &present {
+        if let Some(reason) = device.unusable() {
+            println!("{} device \"{}\" is left out: {reason}", device.backend(), device.name());
+        }
+    }
     let asked_for = KINDS.into_iter().filter(|name| device == "all" || *name == device);
     let kinds = asked_for.map(|name| {
-        let roots = present.iter().filter(|device| device.backend().name() == name).cloned().collect();
+        let is_tested = |device: &&Device| device.backend().name() == name && device.unusable().is_none();
+        let roots = present.iter().filter(is_tested).cloned().collect();
         Kind { name, roots }
     });
     kinds.filter(|kind| [SIMULATED, APART].contains(&kind.name) || !kind.roots.is_empty()).collect()

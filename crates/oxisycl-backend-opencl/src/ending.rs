@@ -1,0 +1,116 @@
+//! The end of the process: drivers tear themselves down in handlers of their own, and some (Intel's, seen with 2026.22) abort the process if
+//! a kernel runs then, or if anybody asks about one.
+//!
+//! A handler that runs before the driver's waits for a while until all commands have ended, and then keeps the threads of this crate
+//! away from the driver for good. Where commands still run after that while, the process ends there and then, with its own status.
+//! Handlers run in the reverse order of their registration; drivers register theirs when they are loaded or first used, so this one is
+//! registered again after each such moment, a few times.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+
+use crate::core::Core;
+
+/// How long commands are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the handler is registered at most.
+const MOST_HANDLERS: usize = 16;
+
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// Read by threads while they look at commands, written for ever at the end.
+static LOOKING: RwLock<()> = RwLock::new(());
+static CORES: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+
+/// Whether drivers must not be called any more.
+#[inline]
+pub(crate) fn is_ending() -> bool {
+    IS_ENDING.load(Ordering::Acquire)
+}
+
+/// Held while a thread looks at commands; `None` at the end of the process.
+pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
+    // A completion that is told may look, too.
+    let guard = LOOKING.read_recursive();
+    (!is_ending()).then_some(guard)
+}
+
+/// Has the end of the process wait for the commands of a device.
+pub(crate) fn add(core: &Arc<Core>) {
+    let mut cores = CORES.lock();
+    cores.retain(|core| core.strong_count() > 0);
+    cores.push(Arc::downgrade(core));
+}
+
+/// Registers the handler. Called after a driver was loaded, or used for the first time for something.
+pub(crate) fn watch() {
+    static N_HANDLERS: AtomicUsize = AtomicUsize::new(0);
+    if N_HANDLERS.fetch_add(1, Ordering::Relaxed) < MOST_HANDLERS {
+        register();
+    } else {
+        N_HANDLERS.store(MOST_HANDLERS, Ordering::Relaxed);
+    }
+}
+
+/// Waits for commands, then closes the gate. Whether all commands had ended.
+fn end() -> bool {
+    if is_ending() {
+        return true;
+    }
+    let cores: Vec<Arc<Core>> = {
+        // Somebody may have ended the process while he held it.
+        let Some(cores) = CORES.try_lock_for(Duration::from_millis(100)) else { return true };
+        cores.iter().filter_map(Weak::upgrade).filter(|core| !core.context.is_foreign()).collect()
+    };
+    let began = Instant::now();
+    let has_tasks = || cores.iter().any(|core| core.has_tasks());
+    while has_tasks() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let is_idle = !has_tasks();
+    IS_ENDING.store(true, Ordering::Release);
+    if let Some(guard) = LOOKING.try_write_for(Duration::from_millis(100)) {
+        std::mem::forget(guard);
+    }
+    // Not dropped: that would be calls of the driver.
+    std::mem::forget(cores);
+    is_idle
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn register() {
+    use std::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+
+    extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+        if !end() {
+            // SAFETY: writes out what C's streams hold, and ends the process.
+            unsafe {
+                libc::fflush(std::ptr::null_mut());
+                libc::_exit(status);
+            }
+        }
+    }
+
+    // SAFETY: the function does not unwind: it calls nothing that panics. A failure means no handler.
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+}
+
+#[cfg(all(unix, not(all(target_os = "linux", target_env = "gnu"))))]
+fn register() {
+    extern "C" fn at_exit() {
+        end();
+    }
+
+    // SAFETY: the function does not unwind: it calls nothing that panics. A failure means no handler.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Elsewhere drivers are left to themselves.
+#[cfg(not(unix))]
+fn register() {}

@@ -1,0 +1,115 @@
+//! Devices that lack something, and loaders that know nothing.
+
+use std::ffi::c_void;
+
+use oxisycl_backend::{BackendError, QueueOptions, UsmKind};
+
+use super::{devices, platforms, real};
+use crate::sys::{Code, Functions, Handle, code};
+
+/// Answers a query with a text.
+unsafe fn answer(text: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> Code {
+    // SAFETY: the caller gives room for as many bytes as it says, or null.
+    unsafe {
+        if !needed.is_null() {
+            needed.write(text.len());
+        }
+        if !value.is_null() && size >= text.len() {
+            value.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        }
+    }
+    code::SUCCESS
+}
+
+macro_rules! without {
+    ($name:ident, $what:expr, $text:expr) => {
+        unsafe extern "system" fn $name(
+            device: Handle,
+            what: u32,
+            size: usize,
+            value: *mut c_void,
+            needed: *mut usize,
+        ) -> Code {
+            if what == $what {
+                // SAFETY: the caller's room, as it says.
+                return unsafe { answer($text, size, value, needed) };
+            }
+            let get = real().expect("the test has looked for it").clGetDeviceInfo;
+            // SAFETY: the caller's arguments.
+            unsafe { get(device, what, size, value, needed) }
+        }
+    };
+}
+
+without!(no_il, code::DEVICE_IL_VERSION, b"\0");
+without!(old_il, code::DEVICE_IL_VERSION, b"SPIR-V_1.0 \0");
+without!(old_version, code::DEVICE_VERSION, b"OpenCL 1.2 of a test\0");
+without!(narrow, code::DEVICE_ADDRESS_BITS, &32u32.to_ne_bytes());
+without!(absent, code::DEVICE_AVAILABLE, &0u32.to_ne_bytes());
+
+/// A query of a device.
+type Query = unsafe extern "system" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
+
+#[test]
+fn devices_that_lack_something_are_listed_with_the_reason() {
+    let cases: [(Query, &str); 5] = [
+        (no_il, "its driver takes no SPIR-V"),
+        (old_il, "its driver takes SPIR-V 1.0 at most; kernels are SPIR-V 1.2"),
+        (old_version, "it is an OpenCL 1.2 device"),
+        (narrow, "its addresses have 32 bits"),
+        (absent, "its driver says that it is not available"),
+    ];
+    for (query, expected) in cases {
+        for device in devices(|functions: &mut Functions| functions.clGetDeviceInfo = query) {
+            let reason = device.unusable().expect("it cannot be used").to_owned();
+            assert!(reason.contains(expected), "{reason}");
+            assert!(
+                !device.info().is_available && !device.info().name.is_empty() && !device.image_targets().is_empty()
+            );
+            let refused = [
+                device.create_queue(&QueueOptions::default()).err(),
+                device.memory().allocate(UsmKind::Device, std::alloc::Layout::new::<u64>(), false).err(),
+                device.partition(&oxisycl_backend::Partition::Equally(1)).err(),
+            ];
+            for error in refused {
+                let error = error.expect("it does nothing");
+                assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
+                assert!(error.to_string().contains(&reason), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loader_without_drivers_means_no_platform() {
+    unsafe extern "system" fn none(_n: u32, _platforms: *mut Handle, _count: *mut u32) -> Code {
+        code::PLATFORM_NOT_FOUND
+    }
+    if let Some(platforms) = platforms(|functions| functions.clGetPlatformIDs = none) {
+        assert!(platforms.is_empty());
+    }
+}
+
+#[test]
+fn a_platform_that_fails_is_left_out() {
+    unsafe extern "system" fn fails(_: Handle, _: u64, _: u32, _: *mut Handle, _: *mut u32) -> Code {
+        code::DEVICE_NOT_FOUND
+    }
+    if let Some(platforms) = platforms(|functions| functions.clGetDeviceIDs = fails) {
+        assert!(platforms.is_empty());
+    }
+}
+
+#[test]
+fn a_driver_without_a_clock_has_times_on_the_hosts() {
+    unsafe extern "system" fn no_timer(_: Handle, _: *mut u64, _: *mut u64) -> Code {
+        -59
+    }
+    for device in devices(|functions| functions.clGetDeviceAndHostTimer = no_timer) {
+        let before = oxisycl_backend::driver::now();
+        let queue = device.create_queue(&QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
+        let outcome = super::losses::fill(&device, &queue).expect("the command is accepted");
+        let times = outcome.times.expect("times are recorded");
+        assert!([before, times.start, times.end, device.timestamp()].is_sorted(), "{times:?}");
+    }
+}

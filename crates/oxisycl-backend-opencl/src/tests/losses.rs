@@ -1,0 +1,178 @@
+//! A device that is lost: by an event, by a flush, while other devices go on.
+
+use std::alloc::Layout;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use oxisycl_backend::{
+    BackendError, Command, Completion, Dependency, DependencyKind, Device, FailureKind, FillCommand, FillPattern,
+    Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+};
+
+use super::{devices, real};
+use crate::sys::{Code, Handle, code};
+
+#[derive(Default)]
+struct Probe {
+    outcome: Mutex<Option<Outcome>>,
+    changed: Condvar,
+}
+
+impl Completion for Probe {
+    fn complete(self: Arc<Self>, outcome: Outcome) {
+        *self.outcome.lock().unwrap() = Some(outcome);
+        self.changed.notify_all();
+    }
+}
+
+impl Probe {
+    fn wait(&self) -> Outcome {
+        let outcome = self.outcome.lock().unwrap();
+        let limit = Duration::from_secs(30);
+        let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
+        outcome.clone().expect("a command did not complete")
+    }
+}
+
+const LAYOUT: Layout = Layout::new::<[u64; 8]>();
+
+/// Fills some memory of a device, and waits.
+pub(super) fn fill(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Result<Outcome, BackendError> {
+    let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false)?;
+    let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+    let command = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
+    let probe = Arc::new(Probe::default());
+    // SAFETY: the memory lives until the command has ended.
+    let accepted = unsafe { queue.enqueue(Command::Fill(command), &[], probe.clone()) };
+    let outcome = accepted.map(|_| probe.wait());
+    // SAFETY: allocated above, and the command has ended or was refused.
+    unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
+    outcome
+}
+
+fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
+    device.create_queue(&QueueOptions::default()).expect("a queue")
+}
+
+#[test]
+fn a_command_that_the_driver_ends_with_an_error_costs_the_device_and_names_it() {
+    static FAILS: AtomicBool = AtomicBool::new(false);
+    unsafe extern "system" fn ends(
+        event: Handle,
+        what: u32,
+        size: usize,
+        value: *mut c_void,
+        needed: *mut usize,
+    ) -> Code {
+        let get = real().expect("the test has looked for it").clGetEventInfo;
+        // SAFETY: the caller's arguments.
+        let result = unsafe { get(event, what, size, value, needed) };
+        if FAILS.load(Ordering::Relaxed) {
+            // SAFETY: the caller asks for a status, which is a number of this size.
+            unsafe { value.cast::<Code>().write(code::OUT_OF_RESOURCES) };
+        }
+        result
+    }
+    let others = devices(|_| {});
+    for (position, device) in devices(|functions| functions.clGetEventInfo = ends).iter().enumerate() {
+        if device.unusable().is_some() {
+            continue;
+        }
+        let (queue_of_lost, other_queue) = (queue(device), queue(device));
+        assert!(fill(device, &queue_of_lost).expect("accepted").result.is_ok());
+        FAILS.store(true, Ordering::Relaxed);
+        let failure = fill(device, &queue_of_lost).expect("accepted").result.expect_err("the driver has ended it");
+        FAILS.store(false, Ordering::Relaxed);
+        let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
+        assert!(reason.contains("CL_OUT_OF_RESOURCES") && reason.contains("(-5, found by the command)"), "{reason}");
+        // Everything else of the device says so, too.
+        let refused = fill(device, &other_queue).expect_err("the device is lost");
+        assert!(matches!(refused, BackendError::DeviceLost { .. }), "{refused}");
+        assert!(matches!(other_queue.flush(), Err(BackendError::DeviceLost { .. })));
+        assert!(device.create_queue(&QueueOptions::default()).is_err());
+        // Others go on.
+        assert!(fill(&others[position], &queue(&others[position])).expect("accepted").result.is_ok());
+    }
+}
+
+#[test]
+fn what_waits_for_a_lost_device_ends() {
+    static FAILS: AtomicBool = AtomicBool::new(false);
+    unsafe extern "system" fn stalls(
+        event: Handle,
+        what: u32,
+        size: usize,
+        value: *mut c_void,
+        needed: *mut usize,
+    ) -> Code {
+        let get = real().expect("the test has looked for it").clGetEventInfo;
+        // SAFETY: the caller's arguments.
+        let result = unsafe { get(event, what, size, value, needed) };
+        // SAFETY: the caller asks for a status, which is a number of this size.
+        unsafe { value.cast::<Code>().write(if FAILS.load(Ordering::Relaxed) { -9999 } else { code::RUNNING }) };
+        result
+    }
+    for device in devices(|functions| functions.clGetEventInfo = stalls) {
+        if device.unusable().is_some() {
+            continue;
+        }
+        let queue = queue(&device);
+        let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false).expect("there is memory");
+        let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+        let command = || {
+            let pattern = FillPattern::from_slice(&[1]);
+            Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] })
+        };
+        let mut last: Option<Dependency> = None;
+        let mut probes = Vec::new();
+        for link in 0..20 {
+            let before: Vec<Dependency> = last.take().into_iter().collect();
+            let probe = Arc::new(Probe::default());
+            let command = if link % 2 == 0 { command() } else { Command::Marker };
+            // SAFETY: the memory is never freed.
+            let event = unsafe { queue.enqueue(command, &before, probe.clone()) }.expect("accepted");
+            last = Some(Dependency { event, kind: DependencyKind::Order });
+            probes.push(probe);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(probes.iter().all(|probe| probe.outcome.lock().unwrap().is_none()));
+        FAILS.store(true, Ordering::Relaxed);
+        for probe in probes {
+            let failure = probe.wait().result.expect_err("the device is lost");
+            assert!(matches!(failure.kind(), FailureKind::Device(BackendError::DeviceLost { .. })), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn commands_of_a_lost_device_whose_end_is_never_told_are_given_up() {
+    static STALLS: AtomicBool = AtomicBool::new(true);
+    unsafe extern "system" fn stalls(
+        event: Handle,
+        what: u32,
+        size: usize,
+        value: *mut c_void,
+        needed: *mut usize,
+    ) -> Code {
+        let get = real().expect("the test has looked for it").clGetEventInfo;
+        // SAFETY: the caller's arguments.
+        let result = unsafe { get(event, what, size, value, needed) };
+        if STALLS.load(Ordering::Relaxed) {
+            // SAFETY: the caller asks for a status, which is a number of this size.
+            unsafe { value.cast::<Code>().write(code::RUNNING) };
+        }
+        result
+    }
+    unsafe extern "system" fn gone(_queue: Handle) -> Code {
+        code::INVALID_COMMAND_QUEUE
+    }
+    for device in devices(|functions| (functions.clGetEventInfo, functions.clFlush) = (stalls, gone)) {
+        if device.unusable().is_some() {
+            continue;
+        }
+        let error = fill(&device, &queue(&device)).expect("accepted").result.expect_err("the queue is gone");
+        assert!(error.to_string().contains("CL_INVALID_COMMAND_QUEUE"), "{error}");
+    }
+}

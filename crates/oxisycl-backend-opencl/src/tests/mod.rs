@@ -1,0 +1,45 @@
+//! The backend on a driver that fails when it is told to: functions of the real one, some of them replaced.
+//!
+//! Needs a driver; says so and passes where there is none. A replacement is a plain function, so each test has statics of its own.
+
+mod devices;
+mod losses;
+
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_backend::{Device, Platform};
+
+use crate::backend::OpenClBackend;
+use crate::sys::Functions;
+
+/// The functions of the system's loader, for replacements to call.
+fn real() -> Option<&'static Functions> {
+    static REAL: OnceLock<Option<Functions>> = OnceLock::new();
+    let functions = REAL.get_or_init(|| {
+        // SAFETY: the system's loader.
+        unsafe { Functions::load(None) }.ok()
+    });
+    functions.as_ref()
+}
+
+/// The platforms that the backend sees through functions of which some were replaced; `None` without a loader.
+fn platforms(replace: impl FnOnce(&mut Functions)) -> Option<Vec<Arc<dyn Platform>>> {
+    // SAFETY: the system's loader.
+    let Ok(mut functions) = (unsafe { Functions::load(None) }) else {
+        println!("skipped: there is no OpenCL loader");
+        return None;
+    };
+    real()?;
+    replace(&mut functions);
+    Some(OpenClBackend::new().open_all(&Arc::new(functions)).expect("platforms can be asked for"))
+}
+
+/// All devices that it sees.
+fn devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
+    let platforms = platforms(replace).unwrap_or_default();
+    let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
+    if devices.is_empty() {
+        println!("skipped: there is no OpenCL device");
+    }
+    devices
+}
