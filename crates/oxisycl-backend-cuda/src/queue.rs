@@ -12,7 +12,7 @@ use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue,
     QueueOptions,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::advance;
@@ -138,20 +138,36 @@ impl QueueShared {
         drop(held_back);
     }
 
-    /// In-order queues: a command that does not run from the stream comes after the last one on it, and the other way round.
-    fn add_order(&self, dependencies: &mut Dependencies, is_host_work: bool) {
-        if !is_host_work && !self.is_holding_back.load(Ordering::Acquire) {
-            return;
+    /// In-order queues: a command that does not run from the stream comes after the last one on it, and the other way round. `None` if
+    /// there is nothing to order: every command of the queue has been on the stream. Otherwise no other command is ordered as long as the
+    /// result exists.
+    fn order(&self, dependencies: &mut Dependencies, is_held_back: bool, is_from_host: bool) -> Option<Order<'_>> {
+        if !self.options.in_order || (!is_held_back && !self.is_holding_back.load(Ordering::Acquire)) {
+            return None;
         }
-        let mut held_back = self.held_back.lock();
-        if held_back.as_ref().is_some_and(|task| task.has_ended()) {
-            *held_back = None;
-            self.is_holding_back.store(false, Ordering::Release);
-        }
-        let last = if is_host_work { self.streams[0].last() } else { None };
-        dependencies.extend(
-            held_back.iter().cloned().chain(last).map(|task| TaskDependency { task, kind: DependencyKind::Order }),
-        );
+        let order = Order { queue: self, held_back: self.held_back.lock() };
+        let earlier = order.held_back.iter().filter(|task| !task.has_ended()).cloned();
+        let last = if is_from_host { self.streams[0].last() } else { None };
+        dependencies.extend(earlier.chain(last).map(|task| TaskDependency { task, kind: DependencyKind::Order }));
+        Some(order)
+    }
+}
+
+/// A command of an in-order queue is being ordered. What it comes after was asked for under the same lock under which it becomes what others
+/// come after: of two threads that enqueue at the same time, one is ordered behind the other.
+struct Order<'q> {
+    queue: &'q QueueShared,
+    held_back: MutexGuard<'q, Option<Arc<CudaTask>>>,
+}
+
+impl Order<'_> {
+    /// The command is held back: later ones come after it.
+    fn hold_back(mut self, task: &Arc<CudaTask>) {
+        let earlier = self.held_back.replace(task.clone());
+        self.queue.is_holding_back.store(true, Ordering::Release);
+        drop(self);
+        // With the lock held, it would be dropped with all that it keeps.
+        drop(earlier);
     }
 }
 
@@ -186,18 +202,17 @@ impl Queue for CudaQueue {
             fill::prepare(core, command)?;
         }
         let mut sorted = sort(core, dependencies)?;
-        if queue.options.in_order {
-            queue.add_order(&mut sorted.open, is_host_work || sorted.cause.is_some());
-        }
         let mut print = if may_print(&command) { Some(queue.prints.reserve()?) } else { None };
         let last_print = print.as_ref().and_then(Reservation::open_user);
         let waits_for_buffer = last_print.is_some();
         sorted.open.extend(last_print.map(|task| TaskDependency { task, kind: DependencyKind::Order }));
         let number = core.expect_task()?;
-        let can_issue = sorted.cause.is_none()
-            && !is_host_work
-            && !waits_for_buffer
-            && sorted.open.iter().all(|dependency| dependency.task.is_issued());
+        let until_end = is_host_work || waits_for_buffer || sorted.cause.is_some();
+        let are_issued = |open: &Dependencies| open.iter().all(|dependency| dependency.task.is_issued());
+        let is_held_back = until_end || !are_issued(&sorted.open);
+        let order = queue.order(&mut sorted.open, is_held_back, is_host_work || sorted.cause.is_some());
+        // What is held back once stays so: nothing asks again whether it was ordered.
+        let can_issue = !is_held_back && (order.is_none() || are_issued(&sorted.open));
         let buffer = print.as_ref().map(Reservation::buffer);
         let make = |dependencies| {
             task_pool::make(|| {
@@ -206,6 +221,8 @@ impl Queue for CudaQueue {
             })
         };
         if can_issue {
+            // The driver's calls may take their time. What was held back is on the stream.
+            drop(order);
             let issue = || {
                 let _entered = core.context.enter()?;
                 let issued = queue.plan(&sorted.open).and_then(|plan| {
@@ -234,13 +251,11 @@ impl Queue for CudaQueue {
             print.set_user(&task);
         }
         drop(print);
-        let until_end = is_host_work || waits_for_buffer || sorted.cause.is_some();
         if let Some(cause) = sorted.cause {
             task.doom(task.dependency_failure(&cause));
         }
-        if queue.options.in_order {
-            *queue.held_back.lock() = Some(task.clone());
-            queue.is_holding_back.store(true, Ordering::Release);
+        if let Some(order) = order {
+            order.hold_back(&task);
         }
         if advance::wait_for(&task, &open, until_end) {
             advance::release_quietly(task.clone());

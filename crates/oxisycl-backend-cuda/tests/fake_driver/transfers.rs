@@ -1,7 +1,7 @@
 //! Transfers: memory that the driver does not know, between devices, and hints.
 
 use std::alloc::Layout;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oxisycl_backend::{
     Advice, Command, CopyCommand, EventStatus, FillCommand, FillPattern, MemoryId, Rectangle, UsmKind,
@@ -83,6 +83,81 @@ fn in_order_queues_keep_their_order_without_being_told() {
     }
     // SAFETY: allocated above; the commands have ended.
     unsafe { memory.free(buffer, UsmKind::Device, layout) };
+}
+
+/// A command that another thread enqueued at the same time took the place of one that was held back: later ones did not wait for it.
+#[test]
+fn host_transfers_of_two_threads_on_one_in_order_queue_are_ordered() {
+    const ROUNDS: usize = 100;
+    /// Most transfers of the other thread in a round, and how many of them come first.
+    const OTHERS: usize = 1000;
+    const BEFORE: usize = 8;
+    let fake = Fake::new();
+    let device = fake.device();
+    let memory = device.memory();
+    let layout = Layout::from_size_align(64, 64).expect("a layout");
+    let gate = memory.allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let (queue, elsewhere, apart) = (in_order(&device), in_order(&device), in_order(&device));
+    let kernel = kernel(&device, "gate");
+    let mut out_of_order = Vec::new();
+    let mut others = vec![[0u8; 2]; OTHERS];
+    // How many rounds have begun, have their two commands, and those of the other thread, and have ended; and the number of the latter.
+    let [begun, complete, over, ended, n_others] = [const { AtomicUsize::new(0) }; 5];
+    // Spins for a while: a thread that was asleep would come too late to enqueue at the same time.
+    let until = |number: &AtomicUsize, least: usize| {
+        let mut n_looks = 0;
+        while number.load(Ordering::Acquire) < least {
+            n_looks += 1;
+            if n_looks % 20_000 == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                until(&begun, round);
+                let mut enqueued = Vec::new();
+                for bytes in &mut others {
+                    enqueued.push(enqueue(&queue, host_copy(bytes), &[]));
+                    n_others.fetch_add(1, Ordering::Release);
+                    if complete.load(Ordering::Acquire) == round {
+                        break;
+                    }
+                }
+                over.store(round, Ordering::Release);
+                enqueued.iter().for_each(|other| other.probe.succeed());
+                ended.store(round, Ordering::Release);
+            }
+        });
+        for round in 1..=ROUNDS {
+            // SAFETY: allocated above; no kernel looks at it yet.
+            unsafe { gate.write(0) };
+            let blocker = enqueue(&elsewhere, launch(&kernel, "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+            let mut bytes = [round as u8, 0, 0];
+            let [source, middle, target] = bytes.each_mut().map(|byte| row(MemoryId::HOST, byte));
+            let n_earlier = n_others.load(Ordering::Acquire);
+            begun.store(round, Ordering::Release);
+            until(&n_others, n_earlier + BEFORE);
+            let first = enqueue(&queue, copy(source, middle, 1), &[blocker.data()]);
+            let second = enqueue(&queue, copy(middle, target, 1), &[]);
+            complete.store(round, Ordering::Release);
+            until(&over, round);
+            // Transfers that wait for nothing run one after the other, so that the second one would have run by now.
+            enqueue(&apart, host_copy(&mut [0u8; 2]), &[]).probe.succeed();
+            let is_early = second.probe.is_complete();
+            // SAFETY: the byte is alive, and the kernel reads it as an atomic.
+            unsafe { (*gate.as_ptr().cast::<AtomicBool>()).store(true, Ordering::Release) };
+            first.probe.succeed();
+            second.probe.succeed();
+            until(&ended, round);
+            if is_early || bytes != [round as u8; 3] {
+                out_of_order.push(round);
+            }
+        }
+    });
+    // Not before: the other thread would wait for the next round.
+    assert_eq!(out_of_order, Vec::<usize>::new(), "rounds of {ROUNDS}");
+    // SAFETY: allocated above; the commands have ended.
+    unsafe { memory.free(gate, UsmKind::Host, layout) };
 }
 
 #[test]
