@@ -17,7 +17,7 @@ fn count(path: &[&str], word: &str) -> usize {
 }
 
 #[test]
-fn a_check_costs_a_comparison_and_a_branch_and_the_panic_nothing() {
+fn a_check_costs_at_most_a_comparison_and_a_branch_and_the_panic_nothing() {
     let built = build("panics", &["--release"]);
     let functions = functions(&built.code);
     let body = |name: &str| {
@@ -25,10 +25,12 @@ fn a_check_costs_a_comparison_and_a_branch_and_the_panic_nothing() {
         functions[name].as_str()
     };
     let (checked, unchecked) = (hot_path(body("panics_checked_closure")), hot_path(body("panics_unchecked_closure")));
-    assert_eq!(checked.len(), unchecked.len() + 2, "{checked:#?}\n{unchecked:#?}");
-    for word in ["setp", "bra"] {
-        assert_eq!(count(&checked, word), count(&unchecked, word) + 1, "{word}: {checked:#?}\n{unchecked:#?}");
-    }
+    let is_check = |line: &&str| line.starts_with("setp.") && line.ends_with(", 15;");
+    assert_eq!(checked.iter().copied().filter(|line| is_check(&line)).count(), 1, "{checked:#?}");
+    assert!(!unchecked.iter().any(|line| is_check(&line)), "{unchecked:#?}");
+    // Less where one branch serves several checks.
+    assert!(checked.len() <= unchecked.len() + 2, "{checked:#?}\n{unchecked:#?}");
+    assert!(count(&checked, "bra") <= count(&unchecked, "bra") + 1, "{checked:#?}\n{unchecked:#?}");
     // Neither reads nor writes more than the other.
     for word in ["ld", "st", "atom"] {
         assert_eq!(count(&checked, word), count(&unchecked, word), "{word}: {checked:#?}\n{unchecked:#?}");

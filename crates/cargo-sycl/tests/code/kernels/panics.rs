@@ -2,30 +2,26 @@
 
 use oxisycl::prelude::*;
 
-/// The elements that the others name.
-fn gathered(
-    n: usize,
-    f: impl Fn(&[f32; 16], usize) -> f32 + Copy + Send + Sync + 'static,
-) -> oxisycl::Result<Vec<f32>> {
-    let positions = Buffer::from_vec((0..n).map(|i| i as u32 % 16).collect(), n)?;
-    let results = Buffer::from_vec(vec![0.0f32; n], n)?;
-    let table: [f32; 16] = std::array::from_fn(|i| i as f32);
+/// Each number replaced by the element that it names. One accessor, whose own check is the same in all such kernels.
+fn replaced(n: usize, f: impl Fn(&[u32; 16], usize) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result<Vec<u32>> {
+    let numbers = Buffer::from_vec((0..n).map(|i| i as u32 % 16).collect(), n)?;
+    let table: [u32; 16] = std::array::from_fn(|i| 3 * i as u32);
     Queue::builder()
         .build()?
         .submit(|cg| {
-            let (positions, results) = (cg.access(&positions, Read), cg.access(&results, Write));
-            cg.parallel_for(n, move |item| results.set(item, f(&table, positions.get(item) as usize)))
+            let numbers = cg.access(&numbers, ReadWrite);
+            cg.parallel_for(n, move |item| numbers.update(item, |x| f(&table, x as usize)))
         })?
         .wait()?;
-    Ok(results.into_vec()?)
+    Ok(numbers.into_vec()?)
 }
 
-fn checked(table: &[f32; 16], position: usize) -> f32 {
+fn checked(table: &[u32; 16], position: usize) -> u32 {
     table[position]
 }
 
-fn unchecked(table: &[f32; 16], position: usize) -> f32 {
-    // SAFETY: all positions in the buffer are below 16.
+fn unchecked(table: &[u32; 16], position: usize) -> u32 {
+    // SAFETY: all numbers in the buffer are below 16.
     unsafe { *table.get_unchecked(position) }
 }
 
@@ -37,7 +33,7 @@ fn sorted(x: u32) -> u32 {
 }
 
 fn main() -> oxisycl::Result {
-    assert_eq!(gathered(64, checked)?, gathered(64, unchecked)?);
+    assert_eq!(replaced(64, checked)?, replaced(64, unchecked)?);
 
     let buffer = Buffer::from_vec(vec![1u32; 64], 64)?;
     Queue::builder()
