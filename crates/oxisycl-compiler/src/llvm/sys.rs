@@ -142,6 +142,7 @@ functions! {
     LLVMTypeOf(*mut Value) -> *mut Type;
     LLVMGetValueKind(*mut Value) -> c_int;
     LLVMGetOperand(*mut Value, c_uint) -> *mut Value;
+    LLVMSetOperand(*mut Value, c_uint, *mut Value);
     LLVMGetNumOperands(*mut Value) -> c_int;
     LLVMConstIntGetZExtValue(*mut Value) -> c_ulonglong;
     LLVMGetAsString(*mut Value, *mut usize) -> *const c_char;
@@ -208,6 +209,7 @@ functions! {
     LLVMCountStructElementTypes(*mut Type) -> c_uint;
     LLVMStructGetTypeAtIndex(*mut Type, c_uint) -> *mut Type;
     LLVMGetReturnType(*mut Type) -> *mut Type;
+    LLVMGetCalledFunctionType(*mut Value) -> *mut Type;
     LLVMGetModuleDataLayout(*mut Module) -> *mut TargetData;
     LLVMABISizeOfType(*mut TargetData, *mut Type) -> c_ulonglong;
     LLVMStoreSizeOfType(*mut TargetData, *mut Type) -> c_ulonglong;

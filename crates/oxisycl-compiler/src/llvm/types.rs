@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{Context, Value, ll, sys};
 
 /// A type.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Type<'c>(*mut sys::Type, PhantomData<&'c Context>);
 
 /// What a type is, as far as the compiler asks.

@@ -377,6 +377,17 @@ impl<'c> Value<'c> {
         is_call.then(|| Self::new(unsafe { (ll().LLVMGetCalledValue)(self.0) }))
     }
 
+    /// The type of what a call calls.
+    pub(crate) fn called_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetCalledFunctionType)(self.0) })
+    }
+
+    /// Makes a call one of another function of the same type.
+    pub(crate) fn set_callee(self, callee: Self) {
+        let last = unsafe { (ll().LLVMGetNumOperands)(self.0) } - 1;
+        unsafe { (ll().LLVMSetOperand)(self.0, last as u32, callee.0) }
+    }
+
     /// The arguments of a call.
     pub(crate) fn arguments(self) -> Vec<Self> {
         let count = unsafe { (ll().LLVMGetNumArgOperands)(self.0) };

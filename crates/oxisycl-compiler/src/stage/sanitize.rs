@@ -99,7 +99,7 @@ fn make_small<'c>(context: &'c Context, function: Value<'c>) {
 }
 
 /// Whether the function formats values. Those that put messages together have to be inlined, so that their values are found.
-fn formats(symbol: &str) -> bool {
+pub(crate) fn formats(symbol: &str) -> bool {
     let path = plain_path(symbol);
     let is_formatting = path.starts_with("core::fmt::") || path.contains(" as core::fmt::");
     !makes_messages(&path) && (is_formatting || path.contains("core::num::flt2dec::"))

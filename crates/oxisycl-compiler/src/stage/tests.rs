@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::compile::FloatPolicy;
-use crate::llvm::{self, Codegen, Context, Module, PassTuning};
+use crate::llvm::{self, Codegen, Context, Module, PassTuning, Value};
 use crate::stage::{atomics, builtins, conditions, float, functions, layout, legality, panics, sanitize};
 use crate::target;
 use crate::toolchain::Toolchain;
@@ -268,6 +268,29 @@ fn a_recorder_without_effect_is_an_error_and_no_lost_panic() {
         .expect("it records");
     let error = panics::check_recorders(&recorder("")).expect_err("it records nothing");
     assert!(error.to_string().contains(panics::RECORD), "{error}");
+}
+
+/// As in debug builds, which check the addresses that are accessed.
+#[test]
+fn a_panic_while_a_panic_is_recorded_only_ends_the_work_item() {
+    let context = context();
+    let module = module(
+        &context,
+        "declare void @\"oxisycl.panic.core::panicking::panic_null_pointer_dereference\"(ptr)
+        declare void @end()
+        define void @__oxisycl_record_panic_numbers(ptr %launch, i32 %site, i64 %k, i64 %a, i64 %b, i64 %c) {
+          call void @\"oxisycl.panic.core::panicking::panic_null_pointer_dereference\"(ptr null)
+          unreachable
+        }",
+    );
+    let mut sites = panics::Sites::default();
+    let end = module.function("end").expect("it is declared");
+    panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|builder| {
+        builder.call(end, &[]);
+    });
+    let record = module.function("__oxisycl_record_panic_numbers").expect("it is there");
+    let calls: Vec<_> = record.instructions().into_iter().filter_map(Value::callee).map(Value::name).collect();
+    assert_eq!((calls, sites.list.len()), (vec!["end"], 0));
 }
 
 #[test]

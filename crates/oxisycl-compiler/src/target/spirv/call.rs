@@ -6,7 +6,7 @@ use super::code::Std;
 use super::function::{END_WORK_ITEM, FunctionTranslator, assemble, leaves};
 use super::value::{Shape, Translated};
 use super::writer::Scalar;
-use super::{REMAINDER, Refused};
+use super::{HIDDEN_LAUNCH, REMAINDER, Refused};
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 use crate::stage::builtins::LAUNCH;
 use crate::symbols::plain_path;
@@ -35,6 +35,11 @@ pub(super) fn ends_work_item(instruction: Value<'_>) -> bool {
     instruction.callee().is_some_and(|callee| callee.name() == END_WORK_ITEM || TRAPS.contains(&callee.name()))
 }
 
+/// Whether a call asks for the launch.
+pub(super) fn is_launch(instruction: Value<'_>) -> bool {
+    instruction.callee().is_some_and(|callee| [LAUNCH, HIDDEN_LAUNCH].contains(&callee.name()))
+}
+
 /// An intrinsic's name without `llvm.` and the types at its end.
 fn intrinsic(name: &str) -> &str {
     let mut name = name.strip_prefix("llvm.").unwrap_or(name);
@@ -57,7 +62,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             ValueKind::InlineAsm => Err(Refused::new("inline assembly")),
             ValueKind::Function if name.starts_with("llvm.") => self.intrinsic(call, intrinsic(name)),
             // Kernels are examined before they get it from their parameter.
-            ValueKind::Function if name == LAUNCH && self.is_kernel => self.value(self.function.parameter(0)).map(Some),
+            ValueKind::Function if is_launch(call) => self.launch().map(Some),
             ValueKind::Function if name.starts_with("oxisycl.spirv.") || name == END_WORK_ITEM => {
                 self.builtin(call, name)
             }
@@ -75,9 +80,12 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     fn function_call(&mut self, call: Value<'c>, callee: Value<'c>) -> Result<Option<Translated>, Refused> {
         let arguments = call.arguments();
         let known = arguments.iter().map(|&argument| self.known(argument)).collect();
-        let function = self.globals.function(self.code.writer, callee, known);
+        let depth = self.globals.components.depth((self.function, self.depth), callee);
+        let function = self.globals.function(self.code.writer, callee, known, depth);
         self.code.needs.calls.insert(function);
+        let hidden = self.globals.components.hidden(callee);
         let mut operands = vec![function];
+        operands.extend(self.give(hidden)?);
         for argument in arguments {
             let value = match self.value(argument)? {
                 Translated::Address(id, class) => {
@@ -91,6 +99,9 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let result = call.value_type();
         let id = self.result_type(result)?;
         let id = self.code.op_of(Op::FunctionCall, id, &operands);
+        if hidden.ends {
+            self.leave_if_ended()?;
+        }
         let shape = Shape::of(result)?;
         Ok((shape != Shape::Nothing).then(|| assemble(&shape, &mut std::iter::once(id))))
     }

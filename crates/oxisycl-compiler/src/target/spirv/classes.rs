@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::StorageClass;
 
+use super::call::is_launch;
 use super::module::holds_addresses;
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
-use crate::stage::builtins::LAUNCH;
 
 /// What is known about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,10 +120,6 @@ impl<'c> Classes<'c> {
     fn is_argument(&self, value: Value<'c>) -> bool {
         value.is(Opcode::LOAD) && self.arguments.contains(&value.operand(0))
     }
-}
-
-fn is_launch(call: Value<'_>) -> bool {
-    call.callee().is_some_and(|callee| callee.name() == LAUNCH)
 }
 
 fn is_address(value: Value<'_>) -> bool {

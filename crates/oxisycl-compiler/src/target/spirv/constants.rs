@@ -7,7 +7,7 @@ use rspirv::spirv::{Op, StorageClass};
 use super::Refused;
 use super::code::Access;
 use super::function::FunctionTranslator;
-use super::module::Data;
+use super::module::{Data, is_local_memory};
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
 use crate::llvm::{Opcode, Value, ValueKind};
@@ -88,10 +88,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
 
     /// The address of a global.
     fn global(&mut self, global: Value<'c>) -> Result<Translated, Refused> {
-        if self.globals.is_local_memory(global) {
-            let address = self
-                .local_memory
-                .ok_or_else(|| Refused::new("dynamic local memory in a function that cannot be inlined"))?;
+        if is_local_memory(global) {
+            let address = self.given.local_memory.ok_or_else(|| Refused::new("local memory in a constant"))?;
             return Ok(Translated::Address(address, StorageClass::Workgroup));
         }
         let data = self.globals.data(self.code.writer, self.layout, self.context, global)?;

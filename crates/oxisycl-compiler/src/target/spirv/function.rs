@@ -8,7 +8,10 @@ use super::Refused;
 use super::call::ends_work_item;
 use super::classes::{Classes, Known};
 use super::code::Code;
-use super::module::Globals;
+use super::components::DEEPEST;
+use super::hidden::Given;
+use super::indirect::chooses_formatter;
+use super::module::{Called, Globals};
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
 use crate::llvm::{Block, Context, Layout, Opcode, Type, Value};
@@ -31,23 +34,25 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) labels: HashMap<Block<'c>, (Word, Word)>,
     /// Products that became part of a sum.
     pub(super) fused: HashSet<Value<'c>>,
-    /// The address of the group's dynamic local memory, a parameter of kernels that use it.
-    pub(super) local_memory: Option<Word>,
+    /// What it has of the kernel.
+    pub(super) given: Given,
+    /// How deep it is in a cycle of formatting functions.
+    pub(super) depth: u32,
 }
 
 impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
-    /// Translates a function with a body: a kernel, or one with parameters about which so much is known.
+    /// Translates a function with a body: a kernel, or one that is called like that.
     pub(super) fn translate(
         code: Code<'w>,
         globals: &'w mut Globals<'c>,
         (context, layout): (&'c Context, Layout<'m>),
         function: Value<'c>,
-        parameters: Option<&[Option<Known>]>,
+        called: Option<&Called<'c>>,
     ) -> Result<(), Refused> {
-        let is_kernel = parameters.is_none();
+        let is_kernel = called.is_none();
         // The parameters of a kernel are the launch's arguments.
         let of_kernel = || vec![Some(Known { class: StorageClass::Function, is_arguments: true }); 2];
-        let parameters = parameters.map_or_else(of_kernel, <[_]>::to_vec);
+        let parameters = called.map_or_else(of_kernel, |called| called.parameters.clone());
         let blocks = in_dominance_order(function);
         let instructions: Vec<_> = blocks.iter().flat_map(|block| block.instructions()).collect();
         let mut translator = Self {
@@ -62,9 +67,15 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             constants: HashMap::new(),
             labels: HashMap::new(),
             fused: HashSet::new(),
-            local_memory: None,
+            given: Given::default(),
+            depth: called.map_or(0, |called| called.depth),
         };
-        translator.declare(&instructions, &parameters)?;
+        translator.declare(&parameters)?;
+        if translator.depth > DEEPEST && chooses_formatter(function) {
+            translator.fail_to_format()?;
+            translator.code.finish();
+            return Ok(());
+        }
         translator.find_fused(&instructions);
         for &block in &blocks {
             let label = translator.code.id();
@@ -79,7 +90,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     }
 
     /// Parameters: a kernel's are bytes by value, and local memory; those of other functions are scalars.
-    fn declare(&mut self, instructions: &[Value<'c>], known: &[Option<Known>]) -> Result<(), Refused> {
+    fn declare(&mut self, known: &[Option<Known>]) -> Result<(), Refused> {
         let parameters = self.function.parameters();
         if !self.is_kernel {
             return self.declare_plain(&parameters, known);
@@ -93,7 +104,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             types.push(self.code.writer.pointer_to(StorageClass::Function, blob));
             alignments.push(self.function.number_attribute(index, "align").unwrap_or(1) as u32);
         }
-        let uses_local_memory = instructions.iter().any(|&instruction| self.globals.uses_local_memory(instruction));
+        let uses_local_memory = self.globals.components.hidden(self.function).local_memory;
         if uses_local_memory {
             types.push(self.code.writer.scalar(Scalar::Address(StorageClass::Workgroup)));
         }
@@ -104,7 +115,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             let address = self.code.op_at_start(Op::Bitcast, Scalar::Address(StorageClass::Function), &[id]);
             self.values.insert(parameter, Translated::Address(address, StorageClass::Function));
         }
-        self.local_memory = if uses_local_memory { ids.last().copied() } else { None };
+        self.given.local_memory = if uses_local_memory { ids.last().copied() } else { None };
         Ok(())
     }
 
@@ -115,9 +126,12 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             Some(known) => vec![Scalar::Address(known.class)],
             None => shape.scalars(),
         });
+        let hidden = self.globals.components.hidden(self.function);
+        let scalars = hidden.scalars().into_iter().chain(scalars);
         let types: Vec<_> = scalars.map(|scalar| self.code.writer.scalar(scalar)).collect();
         let result = self.result_type(self.function.held_type().result())?;
         let mut ids = self.code.declare(result, &types).into_iter();
+        self.given = Given::of(hidden, &mut ids);
         for ((&parameter, shape), known) in parameters.iter().zip(&shapes).zip(known) {
             let value = match (assemble(shape, &mut ids), known) {
                 (Translated::Address(id, _), Some(known)) => Translated::Address(id, known.class),
@@ -200,10 +214,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             }
         }
         if ended {
-            if !self.is_kernel {
-                return Err(Refused::new("a panic in a function that cannot be inlined"));
-            }
-            self.code.effect(Op::Return, &[]);
+            self.end_work_item()?;
         }
         self.labels.insert(block, (label, self.code.label()));
         Ok(())

@@ -6,13 +6,14 @@
 //! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `writer` and `code` know SPIR-V only.
 //! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `wide`, `overflow`,
 //!   `bits`, `convert`, `float`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
+//! - `indirect` replaces function pointers by numbers before that. `hidden` and `components` are about functions that were not inlined: what
+//!   they need of the kernel, and which of them call each other in cycles.
 //! - `classes` finds out which memory an address is of; where it cannot, the address is generic.
 //!
-//! Invariants: everything that could end the work-item is inlined into its kernel, because SPIR-V can end a function only. Bits above an
-//! integer's width are zero. The bytes of the module depend on the code alone.
+//! Invariants: bits above an integer's width are zero. The bytes of the module depend on the code alone.
 //!
-//! What SPIR-V cannot express (function pointers, recursion, arrays of unknown size) is refused with a reason, which makes the kernel
-//! unsupported. Does not optimise, and does not know which driver will take the module.
+//! What SPIR-V cannot express (recursion, arrays of unknown size) is refused with a reason, which makes the kernel unsupported. Does not
+//! optimise, and does not know which driver will take the module.
 
 mod aggregate;
 mod atomics;
@@ -21,11 +22,14 @@ mod branch;
 mod call;
 mod classes;
 mod code;
+mod components;
 mod constants;
 mod convert;
 mod copy;
 mod float;
 mod function;
+mod hidden;
+mod indirect;
 mod integer;
 mod memories;
 mod memory;
@@ -42,6 +46,7 @@ pub(crate) use target::SpirV;
 
 use crate::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
+use crate::stage::builtins::LAUNCH;
 
 /// Operations on vectors become operations on their elements.
 const SCALARISE: &str = "function(scalarizer<load-store>,dce)";
@@ -50,14 +55,32 @@ const SCALARISE: &str = "function(scalarizer<load-store>,dce)";
 const EXPAND: &str = "require<libcall-lowering-info>,function(expand-ir-insts,dce)";
 /// Functions that stand for remainders of floats, with the type's name at the end.
 const REMAINDER: &str = "oxisycl.spirv.frem.";
+/// Gives the launch's address where that is not the kernel's own parameter.
+const HIDDEN_LAUNCH: &str = "oxisycl.spirv.launch";
+/// Calling convention `spir_kernel`.
+const KERNEL_CONVENTION: u32 = 76;
 
 /// Makes optimised code into code that [`module::translate`] takes.
 fn expand(module: &Module<'_>) -> Result<(), CompileError> {
     // What has to be expanded is the machine's to say. AMD's does so for all that is wanted here, NVIDIA's for divisions only.
     let machine = Machine::new("amdgcn-amd-amdhsa", "gfx90a", "")?;
     module.run(SCALARISE, Some(&machine), &PassTuning::DEVICE)?;
+    indirect::number_functions(module);
     hide_remainders(module);
+    hide_launches(module);
     module.run(EXPAND, Some(&machine), &PassTuning::DEVICE)
+}
+
+/// Renames what functions ask for the launch with. Kernels keep the name: there it becomes their parameter on all targets. Functions that
+/// were not inlined read it from a variable of the group on other targets; here it lies in each work-item's own memory.
+fn hide_launches(module: &Module<'_>) {
+    let Some(launch) = module.function(LAUNCH) else { return };
+    let hidden = module.declare(HIDDEN_LAUNCH, launch.held_type());
+    for call in launch.users() {
+        if call.callee() == Some(launch) && call.function().call_convention() != KERNEL_CONVENTION {
+            call.set_callee(hidden);
+        }
+    }
 }
 
 /// Takes remainders of floats out of LLVM's sight: AMD's target has none, OpenCL has.

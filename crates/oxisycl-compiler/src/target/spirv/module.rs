@@ -8,9 +8,11 @@ use rspirv::spirv::{Capability, StorageClass, Word};
 use super::Refused;
 use super::classes::{Known, of_global};
 use super::code::Code;
+use super::components::Components;
 use super::function::FunctionTranslator;
+use super::hidden::Hidden;
 use super::writer::Writer;
-use crate::llvm::{Context, Layout, Module, Type, TypeKind, Value, ValueKind};
+use crate::llvm::{Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
 
 /// The dynamic local memory of a group, a global without a size.
 pub(super) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
@@ -31,16 +33,16 @@ pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Resul
     let place = (module.context(), Layout::of(module));
     let mut done = 0;
     for &kernel in kernels {
-        refuse_recursion(kernel)?;
+        globals.components = Components::of(kernel, &Hidden::of)?;
         let id = writer.id();
         let code = Code::new(&mut writer, id);
         FunctionTranslator::translate(code, &mut globals, place, kernel, None).map_err(|r| r.within(kernel))?;
         // Functions are translated when something calls them, and once for each combination of memories that their parameters are of.
-        while let Some(Called { function, parameters, id }) = globals.called.get(done).cloned() {
+        while let Some(called) = globals.called.get(done).cloned() {
             done += 1;
-            let code = Code::new(&mut writer, id);
-            FunctionTranslator::translate(code, &mut globals, place, function, Some(&parameters))
-                .map_err(|r| r.within(function))?;
+            let code = Code::new(&mut writer, called.id);
+            FunctionTranslator::translate(code, &mut globals, place, called.function, Some(&called))
+                .map_err(|r| r.within(called.function))?;
         }
         writer.add_kernel(id, kernel.name());
     }
@@ -50,28 +52,6 @@ pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Resul
         aspects.into_iter().filter(|(capability, _)| writer.capabilities().contains(capability)).map(|(_, name)| name);
     let requirements = requirements.collect();
     Ok(Translation { requirements, module: writer.finish() })
-}
-
-/// SPIR-V has no recursion.
-fn refuse_recursion(kernel: Value<'_>) -> Result<(), Refused> {
-    fn visit<'c>(function: Value<'c>, path: &mut Vec<Value<'c>>, done: &mut Vec<Value<'c>>) -> Result<(), Refused> {
-        if path.contains(&function) {
-            return Err(Refused::new("recursion: devices of this kind have no stack of calls").within(function));
-        }
-        if done.contains(&function) || function.is_declaration() {
-            return Ok(());
-        }
-        path.push(function);
-        for callee in function.instructions().into_iter().filter_map(Value::callee) {
-            if callee.kind() == ValueKind::Function {
-                visit(callee, path, done)?;
-            }
-        }
-        path.pop();
-        done.push(function);
-        Ok(())
-    }
-    visit(kernel, &mut Vec::new(), &mut Vec::new())
 }
 
 /// What a global became.
@@ -91,10 +71,23 @@ pub(super) enum Data<'c> {
 
 /// A function that was not inlined, for parameters about which so much is known.
 #[derive(Clone)]
-struct Called<'c> {
+pub(super) struct Called<'c> {
     function: Value<'c>,
-    parameters: Vec<Option<Known>>,
+    pub(super) parameters: Vec<Option<Known>>,
+    /// How deep it is in a cycle of formatting functions.
+    pub(super) depth: u32,
     id: Word,
+}
+
+pub(super) fn is_local_memory(global: Value<'_>) -> bool {
+    global.kind() == ValueKind::GlobalVariable && global.name() == LOCAL_MEMORY
+}
+
+/// Whether an operand of the instruction is an address in dynamic local memory.
+pub(super) fn uses_local_memory(instruction: Value<'_>) -> bool {
+    instruction.operands().into_iter().any(|operand| {
+        is_local_memory(operand) || operand.kind() == ValueKind::ConstantExpression && uses_local_memory(operand)
+    })
 }
 
 /// The globals of a module, and the functions that are called.
@@ -102,34 +95,26 @@ struct Called<'c> {
 pub(super) struct Globals<'c> {
     data: HashMap<Value<'c>, Data<'c>>,
     called: Vec<Called<'c>>,
+    /// Of the kernel that is being translated.
+    pub(super) components: Components<'c>,
 }
 
 impl<'c> Globals<'c> {
-    pub(super) fn is_local_memory(&self, global: Value<'c>) -> bool {
-        global.kind() == ValueKind::GlobalVariable && global.name() == LOCAL_MEMORY
-    }
-
-    /// Whether an operand of the instruction is an address in dynamic local memory.
-    pub(super) fn uses_local_memory(&self, instruction: Value<'c>) -> bool {
-        instruction.operands().into_iter().any(|operand| {
-            self.is_local_memory(operand)
-                || operand.kind() == ValueKind::ConstantExpression && self.uses_local_memory(operand)
-        })
-    }
-
     /// The id of a function with a body, which is translated if it has not been.
     pub(super) fn function(
         &mut self,
         writer: &mut Writer,
         function: Value<'c>,
         parameters: Vec<Option<Known>>,
+        depth: u32,
     ) -> Word {
-        let is_same = |known: &&Called<'c>| known.function == function && known.parameters == parameters;
+        let is_same =
+            |known: &&Called<'c>| known.function == function && known.parameters == parameters && known.depth == depth;
         if let Some(known) = self.called.iter().find(is_same) {
             return known.id;
         }
         let id = writer.id();
-        self.called.push(Called { function, parameters, id });
+        self.called.push(Called { function, parameters, depth, id });
         id
     }
 
@@ -218,7 +203,10 @@ impl<'c> Image<'c> {
                     self.fill(layout, context, element, at + offset)?;
                 }
             }
-            _ => self.addresses.push((at, value)),
+            _ => match number_of(value) {
+                Some(number) => self.bytes[at as usize..][..8].copy_from_slice(&number.to_le_bytes()),
+                None => self.addresses.push((at, value)),
+            },
         }
         Ok(())
     }
@@ -229,7 +217,12 @@ pub(super) fn holds_addresses(value: Value<'_>) -> bool {
     match value.kind() {
         ValueKind::Aggregate => value.operands().into_iter().any(holds_addresses),
         ValueKind::GlobalVariable | ValueKind::Function | ValueKind::Alias => true,
-        ValueKind::ConstantExpression => true,
+        ValueKind::ConstantExpression => number_of(value).is_none(),
         _ => false,
     }
+}
+
+/// The number that is used as an address: that of a function, or one that the program made up.
+fn number_of(value: Value<'_>) -> Option<u64> {
+    (value.expression() == Some(Opcode::INT_TO_PTR)).then(|| value.operand(0).integer())?
 }

@@ -3,15 +3,13 @@
 use oxisycl_image::{ImageTarget, ParameterLayout};
 
 use super::module::{LOCAL_MEMORY, translate};
-use super::{Refused, expand, function::END_WORK_ITEM, writer};
+use super::{KERNEL_CONVENTION, Refused, expand, function::END_WORK_ITEM, writer};
 use crate::llvm::{Attribute, Builder, Machine, Module, Type, Value};
 use crate::stage::kernels::Kernel;
 use crate::target::Target;
 use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::{CompileError, Toolchain};
 
-/// Calling convention `spir_kernel`.
-const KERNEL_CONVENTION: u32 = 76;
 const LOCAL: u32 = 3;
 const PASSING: Passing = Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &[] };
 

@@ -3,6 +3,7 @@
 mod atomics;
 mod control;
 mod floats;
+mod functions;
 mod golden;
 mod integers;
 mod memory;

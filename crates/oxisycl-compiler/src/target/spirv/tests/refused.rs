@@ -28,11 +28,25 @@ end:
 }
 
 #[test]
-fn addresses_of_functions_are_refused() {
-    let called = format!("define void @k{BEGIN}%f = load ptr, ptr %in\ncall void %f()\nret void\n}}\n");
-    assert!(reason(&called).starts_with("a call through a function pointer"), "{}", reason(&called));
-    let stored = format!("declare void @g()\ndefine void @k{BEGIN}store ptr @g, ptr %out\nret void\n}}\n");
-    assert!(reason(&stored).starts_with("the address of a function, `g`"), "{}", reason(&stored));
+fn recursion_through_an_address_is_refused() {
+    let code = format!(
+        "define void @k{BEGIN}call void @again(i64 %i, ptr %out)\nret void\n}}
+define internal void @again(i64 %n, ptr %p) noinline {{
+  store ptr @again, ptr %p
+  %f = load volatile ptr, ptr %p
+  call void %f(i64 %n, ptr %p)
+  ret void\n}}\n"
+    );
+    assert_eq!(reason(&code), "recursion: devices of this kind have no stack of calls in again");
+}
+
+#[test]
+fn functions_without_code_are_refused_also_by_their_address() {
+    let code = format!(
+        "@f = private constant ptr @there\ndeclare void @there()
+define void @k{BEGIN}%f = load volatile ptr, ptr @f\ncall void %f()\nret void\n}}\n"
+    );
+    assert!(reason(&code).starts_with("it calls `there`, which has no code for devices"), "{}", reason(&code));
 }
 
 #[test]
@@ -41,16 +55,6 @@ fn sizes_that_are_not_known_or_not_possible_are_refused() {
     assert!(reason(&array).starts_with("a local array whose size"), "{}", reason(&array));
     let wide = format!("define void @k{BEGIN}%a = load i256, ptr %in\nstore i256 %a, ptr %out\nret void\n}}\n");
     assert_eq!(reason(&wide), "an integer of 256 bits in k");
-}
-
-#[test]
-fn a_panic_that_is_not_in_the_kernel_is_refused() {
-    let code = format!(
-        "define void @k{BEGIN}call void @fails(i64 %i)\nret void\n}}
-declare void @oxisycl.end_work_item() noreturn
-define internal void @fails(i64 %n) noinline {{\n  call void @oxisycl.end_work_item()\n  unreachable\n}}\n"
-    );
-    assert_eq!(reason(&code), "a panic in a function that cannot be inlined in fails");
 }
 
 #[test]
