@@ -100,6 +100,26 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
 }
 
 #[test]
+fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let layout = std::alloc::Layout::new::<u8>();
+    let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let (queue, code) = (in_order(&device), kernel(&device, "failing"));
+    enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+    let pinned = fake.count("cuMemHostAlloc");
+    let launched: Vec<_> = (0..8000).map(|_| enqueue(&queue, launch(&code, "failing", &(), line(1)), &[])).collect();
+    assert_eq!(fake.count("cuMemHostAlloc") - pinned, 2, "each launch that may panic has a record of its own");
+    // SAFETY: the byte is alive, and the kernel reads it as an atomic.
+    unsafe {
+        (*gate.as_ptr().cast::<std::sync::atomic::AtomicBool>()).store(true, std::sync::atomic::Ordering::Release);
+    }
+    launched.iter().for_each(|command| drop(command.probe.fail()));
+    // SAFETY: allocated above; the kernel has ended.
+    unsafe { device.memory().free(gate, UsmKind::Host, layout) };
+}
+
+#[test]
 fn a_full_stream_keeps_no_other_queue_waiting() {
     let fake = Fake::with(&[("depth", 20)]);
     let device = fake.device();
