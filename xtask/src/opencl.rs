@@ -22,6 +22,9 @@ pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
 pub(crate) const STAGES: &[&str] = &["tests"];
 
+/// Set where tests of OpenCL have no excuse: then those of the backend fail where they would be skipped.
+const MUST_RUN: &str = "OPENCL_TESTS_MUST_RUN";
+
 fn folder(workspace: &Workspace) -> PathBuf {
     workspace.tools_directory().join("opencl")
 }
@@ -60,7 +63,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
 }
 
 /// Variables with which children find the driver, and the folder of `spirv-val`; nothing if it is not installed.
-pub(crate) fn environment(workspace: &Workspace) -> Option<([(&'static str, OsString); 2], PathBuf)> {
+pub(crate) fn environment(workspace: &Workspace) -> Option<([(&'static str, OsString); 3], PathBuf)> {
     if !is_installed(workspace) {
         return None;
     }
@@ -68,7 +71,11 @@ pub(crate) fn environment(workspace: &Workspace) -> Option<([(&'static str, OsSt
     let mut libraries = vec![folder.join("lib")];
     libraries.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     let libraries = env::join_paths(libraries).ok()?;
-    let variables = [("OCL_ICD_VENDORS", vendors(workspace).into_os_string()), ("LD_LIBRARY_PATH", libraries)];
+    let variables = [
+        ("OCL_ICD_VENDORS", vendors(workspace).into_os_string()),
+        ("LD_LIBRARY_PATH", libraries),
+        (MUST_RUN, "1".into()),
+    ];
     Some((variables, folder.join("bin")))
 }
 

@@ -69,6 +69,10 @@ fn run(mut steps: Steps) -> bool {
                 progress = true;
             }
             Step::EndDead(task) => {
+                if let Some(slot) = task.record {
+                    // No kernel has seen it.
+                    task.queue.core.records.give_back(slot);
+                }
                 let failure = task.known_failure();
                 end(task, Outcome { result: failure.map_or(Ok(()), Err), times: None }, &mut steps);
                 progress = true;

@@ -10,7 +10,7 @@
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
-//! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs.
+//! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, but the one that the end of the process waits for.
 //! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
@@ -23,7 +23,9 @@
 //! - A command that the driver ends with an error costs the device: OpenCL leaves open what others do then.
 //! - Events of other devices are waited for on the host. Each device has a context of its own, and copies between two go through the host.
 //! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.
-//! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs.
+//! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs. Intel's CPU
+//!   driver (seen with 2026.22) may stop to serve a device when contexts of its sub-devices are made and released while it works.
+//! - At the end of the process commands are waited for, since a driver may abort the process if they run then (`ending`).
 //!
 //! [`sys`] is the API: types, numbers, and the table of functions of a loaded library. [`bare`] runs single kernels on one device and
 //! waits for each: that is how tests of the device compiler execute the SPIR-V that it makes.

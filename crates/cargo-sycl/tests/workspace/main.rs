@@ -2,6 +2,7 @@
 //!
 //! The builds are real and take most of the time, so each test does many things with the outputs of few builds.
 
+mod opencl;
 mod project;
 
 use std::fs;

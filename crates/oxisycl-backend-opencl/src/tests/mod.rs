@@ -26,7 +26,7 @@ fn real() -> Option<&'static Functions> {
 fn platforms(replace: impl FnOnce(&mut Functions)) -> Option<Vec<Arc<dyn Platform>>> {
     // SAFETY: the system's loader.
     let Ok(mut functions) = (unsafe { Functions::load(None) }) else {
-        println!("skipped: there is no OpenCL loader");
+        skip("there is no OpenCL loader");
         return None;
     };
     real()?;
@@ -39,7 +39,13 @@ fn devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
     let platforms = platforms(replace).unwrap_or_default();
     let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
     if devices.is_empty() {
-        println!("skipped: there is no OpenCL device");
+        skip("there is no OpenCL device");
     }
     devices
+}
+
+/// Says why a test does nothing. Where a driver was installed for the tests, that is a failure.
+fn skip(reason: &str) {
+    assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here, but {reason}");
+    println!("skipped: {reason}");
 }

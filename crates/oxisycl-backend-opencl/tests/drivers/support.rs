@@ -30,7 +30,7 @@ pub(crate) const WAYS: [SharingKind; 3] = [SharingKind::Best, SharingKind::Svm, 
 /// The root devices that can be used, if there are the kernels to run on them; else none, and the reason is printed.
 pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
     if let Err(reason) = code() {
-        println!("skipped: {reason}");
+        skip(reason);
         return Vec::new();
     }
     let platforms = OpenClBackend::new().sharing(sharing).platforms().expect("a loader that can be used, or none");
@@ -43,9 +43,15 @@ pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
         None => true,
     });
     if devices.is_empty() {
-        println!("skipped: there is no OpenCL loader, or it shows no device that takes SPIR-V");
+        skip("there is no OpenCL loader, or it shows no device that takes SPIR-V");
     }
     devices
+}
+
+/// Says why a test does nothing. Where a driver was installed for the tests, that is a failure.
+fn skip(reason: &str) {
+    assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here, but {reason}");
+    println!("skipped: {reason}");
 }
 
 /// The kernels as SPIR-V, or why there are none.

@@ -1,0 +1,61 @@
+//! A whole program on a device of OpenCL: results, output, and a panic with its place. Needs a driver that takes SPIR-V; says so and
+//! passes where there is none.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::project::{Project, succeed};
+
+const PROGRAM: &str = r#"
+use oxisycl::prelude::*;
+
+fn main() {
+    let queue = Queue::default().unwrap();
+    println!("{}", queue.device().backend());
+    let n = 1000;
+    let sums = kernels::mapped((0..n).map(|x| x as f32).collect(), |x| x.sqrt().mul_add(x, 0.5) / 3.0);
+    let right = |(i, &sum): (usize, &f32)| sum == (i as f32).sqrt().mul_add(i as f32, 0.5) / 3.0;
+    println!("{} of {n} right", sums.iter().enumerate().filter(|sum| right(*sum)).count());
+    let numbers = Buffer::from_vec(vec![1u32; n], n).unwrap();
+    let event = queue.submit(|cg| {
+        let numbers = cg.access(&numbers, Read);
+        cg.parallel_for(n, move |item: Item<1>| {
+            let view = numbers.view(item);
+            let i = item.id()[0];
+            if i == 7 {
+                oxisycl::println!("item {i} reads {}", view[i]);
+            }
+            assert!(view[i + usize::from(i == 900) * 200] == 1);
+        })
+    });
+    let told = event.and_then(|event| event.wait()).unwrap_err().to_string();
+    println!("{}", told.contains("work-item [900]") && told.contains("index [1100] is outside the accessor's range [1000]"));
+}
+"#;
+
+#[test]
+fn a_program_runs_on_a_device_of_opencl() {
+    let project = Project::new("opencl");
+    let (devices, _) = succeed(&mut project.sycl(&["ls"]));
+    if !devices.lines().any(|line| line.contains("opencl:0 ") && line.contains("runs images for spirv1.2")) {
+        assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the test must run here, but sees: {devices}");
+        println!("skipped: there is no OpenCL device that takes SPIR-V");
+        return;
+    }
+    let manifest = fs::read_to_string(project.root.join("Cargo.toml")).expect("the workspace has a manifest");
+    project.write("Cargo.toml", &manifest.replace("features = [\"cuda\"]", "features = [\"opencl\"]"));
+    project.write("app/src/main.rs", PROGRAM);
+    let build = ["build", "--package", "app", "--bin", "app", "--targets", "spirv"];
+    let (_, messages) = succeed(&mut project.sycl(&build));
+    assert!(!messages.contains("warning"), "{messages}");
+    assert!(project.inspect("target/sycl/debug/app").starts_with("spirv1."), "an image for OpenCL");
+    // The second run finds the driver's binaries in the cache.
+    for run in ["first", "second"] {
+        let mut command = Command::new(project.root.join("target/sycl/debug/app"));
+        command.env("OXISYCL_DEVICE_SELECTOR", "opencl:0").env("XDG_CACHE_HOME", project.root.join("cache"));
+        let Output { status, stdout, stderr } = command.output().expect("the program can be started");
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        let expected = "opencl\n1000 of 1000 right\nitem 7 reads 1\ntrue\n";
+        assert!(status.success() && stdout == expected, "{run} run: {status}\n{stdout}\n{stderr}");
+    }
+}
