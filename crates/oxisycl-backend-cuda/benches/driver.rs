@@ -140,6 +140,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         library: Vec::new(),
         may_panic: true,
         may_print: false,
+        is_paired: false,
         has_unbounded_stack: false,
     };
     let image = DeviceImage {

@@ -21,6 +21,8 @@ const MAX_GRIDS: u64 = 1 << 16;
 pub(crate) struct LaunchShape {
     /// Threads of a block.
     pub(crate) block: [u32; 3],
+    /// Work-items of a block.
+    group: [u64; 3],
     /// Work-items of the launch.
     extent: [u64; 3],
     /// Work-items of the largest grid.
@@ -38,12 +40,20 @@ pub(crate) struct Grid {
 }
 
 impl LaunchShape {
-    /// The shape for blocks of at most `threads`, or `None` if the launch is beyond every limit.
-    pub(crate) fn new(range: &LaunchRange, threads: u32) -> Option<Self> {
+    /// The shape for blocks of at most `threads`, or `None` if the launch is beyond every limit. In paired kernels each thread runs two
+    /// work-items of a row.
+    pub(crate) fn new(range: &LaunchRange, threads: u32, is_paired: bool) -> Option<Self> {
         let extent = reversed(range.extent);
         let offset = reversed(range.offset);
-        let block = block(extent, u64::from(threads.max(1)));
-        let step: [u64; 3] = std::array::from_fn(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / block[d]) * block[d]);
+        let [x, y, z] = extent;
+        let n_items = if is_paired { 2 } else { 1 };
+        let block = block([x.div_ceil(n_items), y, z], u64::from(threads.max(1)));
+        let group = [block[0] * n_items, block[1], block[2]];
+        let step: [u64; 3] = std::array::from_fn(|d| match MAX_GRID[d] {
+            // Nearly all launches: one grid, whatever a group is. A division costs as much as all the rest.
+            most if extent[d] <= most => most,
+            most => most.min((MAX_POSITIONS - 1) / group[d]) * group[d],
+        });
         let mut n_grids = 1u64;
         for dimension in 0..3 {
             offset[dimension].checked_add(extent[dimension])?;
@@ -51,7 +61,7 @@ impl LaunchShape {
                 n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
             }
         }
-        (n_grids <= MAX_GRIDS).then(|| Self { block: block.map(|n| n as u32), extent, step, offset })
+        (n_grids <= MAX_GRIDS).then(|| Self { block: block.map(|n| n as u32), group, extent, step, offset })
     }
 
     /// Calls `launch` for each grid, until it fails.
@@ -78,9 +88,9 @@ impl LaunchShape {
         let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
         Grid {
             // A division costs as much as all the rest.
-            blocks: std::array::from_fn(|d| match (items[d], self.block[d]) {
-                (items, block) if items <= u64::from(block) => 1,
-                (items, block) => items.div_ceil(u64::from(block)) as u32,
+            blocks: std::array::from_fn(|d| match (items[d], self.group[d]) {
+                (items, group) if items <= group => 1,
+                (items, group) => items.div_ceil(group) as u32,
             }),
             launch: DeviceLaunch {
                 begin: outermost_first(begin),
@@ -126,7 +136,7 @@ mod tests {
     }
 
     fn shape(extent: [usize; 3], threads: u32) -> LaunchShape {
-        LaunchShape::new(&range(extent, [0; 3]), threads).expect("within the limits")
+        LaunchShape::new(&range(extent, [0; 3]), threads, false).expect("within the limits")
     }
 
     #[test]
@@ -182,8 +192,31 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_paired_kernels_have_two_work_items_for_each_thread() {
+        for (n, block, blocks) in
+            [(1, 32, 1), (64, 32, 1), (65, 64, 1), (512, 256, 1), (513, 256, 2), (1 << 20, 256, 2048)]
+        {
+            let shape = LaunchShape::new(&range([1, 1, n], [0; 3]), 256, true).expect("within the limits");
+            assert_eq!(shape.block, [block, 1, 1], "{n}");
+            let launched: Result<(), ()> = shape.for_each_grid(|grid| {
+                assert_eq!((grid.blocks, grid.launch.count), ([blocks, 1, 1], [1, 1, n as u32]));
+                Ok(())
+            });
+            assert_eq!(launched, Ok(()));
+        }
+        let shape = LaunchShape::new(&range([1, 1, 1 << 32], [0; 3]), 256, true).expect("within the limits");
+        let mut grids = Vec::new();
+        let _: Result<(), ()> = shape.for_each_grid(|grid| {
+            assert!(u64::from(grid.blocks[0]) * 512 < MAX_POSITIONS);
+            grids.push((grid.launch.begin[2], u64::from(grid.launch.count[2])));
+            Ok(())
+        });
+        assert_eq!(grids, [(0, (1 << 32) - 512), ((1 << 32) - 512, 512)]);
+    }
+
+    #[test]
     fn the_offset_is_in_begin_and_end() {
-        let shape = LaunchShape::new(&range([5, 3, 11], [2, 1, 4]), 64).expect("within the limits");
+        let shape = LaunchShape::new(&range([5, 3, 11], [2, 1, 4]), 64, false).expect("within the limits");
         let _: Result<(), ()> = shape.for_each_grid(|grid| {
             assert_eq!((grid.launch.begin, grid.launch.count), ([2, 1, 4], [5, 3, 11]));
             assert_eq!((grid.launch.offset, grid.launch.end), ([2, 1, 4], [7, 4, 15]));
@@ -193,7 +226,7 @@ mod tests {
 
     #[test]
     fn launches_beyond_every_limit_are_refused() {
-        assert_eq!(LaunchShape::new(&range([1 << 40, 1 << 40, 1], [0; 3]), 256), None);
-        assert_eq!(LaunchShape::new(&range([1, 1, 2], [0, 0, usize::MAX]), 256), None);
+        assert_eq!(LaunchShape::new(&range([1 << 40, 1 << 40, 1], [0; 3]), 256, false), None);
+        assert_eq!(LaunchShape::new(&range([1, 1, 2], [0, 0, usize::MAX]), 256, true), None);
     }
 }

@@ -44,6 +44,7 @@ struct Promise {
     parameters: ParameterLayout,
     may_panic: bool,
     may_print: bool,
+    is_paired: bool,
     has_unbounded_stack: bool,
 }
 
@@ -57,6 +58,8 @@ pub(crate) struct CudaKernel {
     pub(crate) may_panic: bool,
     /// Whether launches need a print buffer.
     pub(crate) may_print: bool,
+    /// Whether each thread runs two work-items.
+    pub(crate) is_paired: bool,
     /// Most work-items of a work-group.
     pub(crate) max_threads: u32,
     /// Work-items of a work-group, if the launch does not say.
@@ -106,8 +109,8 @@ impl CudaModule {
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
         let promise = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, has_unbounded_stack, .. } = kernel;
-            Promise { parameters, may_panic, may_print, has_unbounded_stack }
+            let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, .. } = kernel;
+            Promise { parameters, may_panic, may_print, is_paired, has_unbounded_stack }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         // SAFETY: by the contract of this function.
@@ -235,6 +238,7 @@ impl Module for ModuleHandle {
             parameters: promise.parameters,
             may_panic: promise.may_panic,
             may_print: promise.may_print,
+            is_paired: promise.is_paired,
             max_threads,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
         }))

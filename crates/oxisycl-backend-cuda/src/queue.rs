@@ -347,7 +347,7 @@ fn shape_of(core: &Gpu, command: &Command) -> Result<Option<LaunchShape>, Backen
         return refuse(format!("kernel \"{name}\", whose image was loaded on another device (\"{other}\")"));
     }
     check_arguments(command, kernel).map_err(unsupported)?;
-    match LaunchShape::new(&command.range, kernel.block_threads) {
+    match LaunchShape::new(&command.range, kernel.block_threads, kernel.is_paired) {
         Some(shape) => Ok(Some(shape)),
         None => refuse(format!("a launch of kernel \"{name}\" over {:?} work-items", command.range.extent)),
     }

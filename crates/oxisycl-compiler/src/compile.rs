@@ -159,12 +159,12 @@ pub(crate) fn lower<'c>(
     library: &mut Library<'_>,
 ) -> Result<SortedOut<'c>, CompileError> {
     program.reduce_to(kernel)?;
-    loop {
-        program.optimise()?;
-        program.lower_panics()?;
-        // What is still missing is in code that runs.
-        if !program.link(library, Scope::Everything)? {
-            break;
+    let paired = program.paired();
+    optimise(program, library)?;
+    if let Some(mut paired) = paired.filter(|_| program.gains_by_pairs()) {
+        optimise(&mut paired, library)?;
+        if paired.is_soundly_paired() {
+            *program = paired;
         }
     }
     let kernels = program.sort_out()?;
@@ -172,6 +172,18 @@ pub(crate) fn lower<'c>(
         program.legalize(&kernels)?;
     }
     Ok(kernels)
+}
+
+/// Optimises the kernel of a program with all that it turns out to need.
+fn optimise(program: &mut Program<'_, '_>, library: &mut Library<'_>) -> Result<(), CompileError> {
+    loop {
+        program.optimise()?;
+        program.lower_panics()?;
+        // What is still missing is in code that runs.
+        if !program.link(library, Scope::Everything)? {
+            return Ok(());
+        }
+    }
 }
 
 /// How an image was made: what two images of the same program can differ in, beside their target.

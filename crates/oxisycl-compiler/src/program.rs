@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use oxisycl_image::{
-    DeviceImage, ImageTarget, KernelEntry, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel,
+    DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel,
 };
 
 use crate::compile::{FloatPolicy, Options, Request, build_options};
@@ -17,7 +17,7 @@ use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::resolve::Scope;
 use crate::stage::{
     approximate, builtins, checks, conditions, dependencies, features, float, functions, kernels, layout, legality,
-    native, panics, resolve, sanitize, wide_integers, x86,
+    native, pairs, panics, resolve, sanitize, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -50,6 +50,8 @@ pub(crate) struct Program<'c, 'a> {
     /// How strictly the kernel's operations are compiled, once it is alone.
     float: FloatPolicy,
     sites: panics::Sites,
+    /// Whether each position of the kernel's grid runs two work-items.
+    is_paired: bool,
     /// How often code was linked to what was there.
     round: u32,
 }
@@ -129,6 +131,7 @@ impl<'c, 'a> Program<'c, 'a> {
             dependencies: dependencies::Dependencies::default(),
             float: request.options.float,
             sites: panics::Sites::default(),
+            is_paired: false,
             round: 0,
         };
         program.dump("0-linked")?;
@@ -159,6 +162,7 @@ impl<'c, 'a> Program<'c, 'a> {
             dependencies,
             float,
             sites,
+            is_paired: false,
             round: 0,
         }
     }
@@ -260,9 +264,26 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(())
     }
 
+    /// The reduced program in the form in which each position of the grid runs two work-items, if it may be the better one.
+    pub(crate) fn paired(&self) -> Option<Self> {
+        let is_line = matches!(self.kernels[0].form, Form::Range(1));
+        (is_line && pairs::may_gain(&self.module)).then(|| Self { is_paired: true, ..self.copy() })
+    }
+
+    /// Whether the optimised kernel is one to which two work-items for each position are of use.
+    pub(crate) fn gains_by_pairs(&self) -> bool {
+        pairs::gains(self.functions[0])
+    }
+
+    /// Whether an optimised kernel with two work-items for each position does what it does with one.
+    pub(crate) fn is_soundly_paired(&self) -> bool {
+        pairs::is_sound(&self.module, self.functions[0])
+    }
+
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         self.calls.add(&self.module);
         self.dependencies.add(&self.module);
+        pairs::decide(&self.module, self.is_paired);
         let machine = Some(self.target.machine());
         float::keep_library_apart(&self.module);
         if self.target.inlines_everything() {
@@ -333,7 +354,7 @@ impl<'c, 'a> Program<'c, 'a> {
             } else {
                 sorted.functions.push(function);
                 let library = std::mem::take(&mut self.dependencies).into_names();
-                sorted.entries.push(entry_of(kernel, findings, library));
+                sorted.entries.push(KernelEntry { is_paired: self.is_paired, ..entry_of(kernel, findings, library) });
             }
         }
         self.clean()?;
@@ -343,6 +364,7 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Turns optimised code into code that the target's code generator takes.
     pub(crate) fn legalize(&self, kernels: &SortedOut<'c>) -> Result<(), CompileError> {
         builtins::lower_launch(&self.module, &kernels.functions, || self.target.launch_slot(&self.module));
+        pairs::separate(&self.module);
         checks::merge(&self.module, &kernels.functions);
         self.target.legalize(&self.module);
         self.clean()?;
@@ -398,6 +420,7 @@ fn entry_of(kernel: kernels::Kernel, findings: legality::Findings, library: Vec<
         library,
         may_panic: findings.may_panic,
         may_print: findings.may_print,
+        is_paired: false,
         has_unbounded_stack: findings.has_unbounded_stack,
     }
 }

@@ -5,8 +5,9 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
-use oxisycl_types::{Id, Range};
+use oxisycl_types::{AccessMode, Id, Range};
 
+use crate::builtin;
 use crate::item::Brand;
 use crate::{Atomic, CellView, DeviceCopyable, InItem, Inside, Item, Loads, Mode, Read, Single, Stores, View};
 
@@ -208,8 +209,14 @@ impl<T: DeviceCopyable, const D: usize, M: Loads> Accessor<'_, T, D, M> {
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
     pub fn get(self, item: Item<'_, D>) -> T {
+        let own = self.own(item);
+        if matches!(M::MODE, AccessMode::Read) {
+            // SAFETY: `own` gives a valid element, and the range of an accessor that only reads is not written while the kernel runs:
+            // the runtime refuses overlapping accessors of a command group if one writes, and orders other commands before or after.
+            return unsafe { builtin::load_constant(own) };
+        }
         // SAFETY: `own` gives a valid element that only this work-item may write.
-        unsafe { *self.own(item) }
+        unsafe { *own }
     }
 }
 

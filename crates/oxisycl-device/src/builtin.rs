@@ -33,6 +33,31 @@ fn not_on_the_host() -> ! {
     panic!("a device builtin was called by native code")
 }
 
+/// Whether each position of the calling kernel's grid runs two work-items, which the compiler decides. False in native code.
+#[inline(always)]
+pub fn is_paired() -> bool {
+    false
+}
+
+/// Stands between the two work-items of a position. Does nothing.
+#[inline(always)]
+pub fn next_item() {}
+
+/// Stands behind a work-item that is alone at its position in a paired kernel, so that its code is not seen to be that of the second
+/// work-item of others and joined with it. Does nothing.
+#[inline(always)]
+pub fn only_item() {}
+
+/// Loads from memory that nobody writes while the kernel runs, so that the load may come before stores that stand before it.
+///
+/// # Safety
+/// The pointer is valid for a load, and nobody writes what it points to while the kernel runs.
+#[inline(always)]
+pub unsafe fn load_constant<T: Copy>(pointer: *const T) -> T {
+    // SAFETY: by the contract of this function.
+    unsafe { *pointer }
+}
+
 macro_rules! positions {
     ($($(#[$doc:meta])* $name:ident,)*) => { $(
         $(#[$doc])*
@@ -46,6 +71,9 @@ macro_rules! positions {
 positions! {
     /// Position of the work-item in the grid along `x`, the innermost dimension.
     grid_position_x,
+    /// Position along `x` of the second work-item that the calling thread runs. Only paired kernels have one, and there
+    /// [`grid_position_x`] is that of the first.
+    second_position_x,
     /// Position of the work-item in the grid along `y`.
     grid_position_y,
     /// Position of the work-item in the grid along `z`.

@@ -258,33 +258,55 @@ unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
 fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLaunch) {
     // A grid has one position in the dimensions that the launch does not have.
     let positions = [builtin::grid_position_z, builtin::grid_position_y, builtin::grid_position_x];
-    if let Some([id, end, offset]) = place_in_launch(launch, |axis| positions[axis]()) {
+    if D == 1 && builtin::is_paired() {
+        // With the first one inside the launch as well, which comes before it, so that no test stands between the two.
+        let second = [0, 0, builtin::second_position_x()];
+        if is_in_launch::<D>(launch, &|axis| second[axis]) {
+            let [first, second] = [[0, 0, builtin::grid_position_x()], second].map(|position| {
+                let [id, end, offset] = place_in_launch(launch, &|axis| position[axis]);
+                // SAFETY: as below; the two positions of a thread are nobody else's.
+                unsafe { Item::new(id, end, offset) }
+            });
+            kernel(first);
+            builtin::next_item();
+            kernel(second);
+            return;
+        }
+    }
+    let position = |axis: usize| positions[axis]();
+    if is_in_launch::<D>(launch, &position) {
+        let [id, end, offset] = place_in_launch(launch, &position);
         // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
         kernel(unsafe { Item::new(id, end, offset) });
+        if D == 1 && builtin::is_paired() {
+            builtin::only_item();
+        }
     }
 }
 
-/// Id, end and offset of the work-item at that position of the grid, or `None` if it lies beyond the launch. A grid consists of
-/// whole groups, so positions and not ids are compared: ids beyond a launch with a large offset are no numbers.
+/// Whether there is a work-item at that position of the grid. A grid consists of whole groups, so positions and not ids are compared:
+/// ids beyond a launch with a large offset are no numbers.
+#[inline(always)]
+pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &impl Fn(usize) -> u64) -> bool {
+    (3 - D..3).all(|axis| position(axis) < u64::from(launch.count[axis]))
+}
+
+/// Id, end and offset of the work-item at that position of the grid, which [is there](is_in_launch).
 #[inline(always)]
 pub(crate) fn place_in_launch<const D: usize>(
     launch: &DeviceLaunch,
-    position: impl Fn(usize) -> u64,
-) -> Option<[[usize; D]; 3]> {
+    position: &impl Fn(usize) -> u64,
+) -> [[usize; D]; 3] {
     let mut id = [0; D];
     let mut end = [0; D];
     let mut offset = [0; D];
     for d in 0..D {
         let axis = 3 - D + d;
-        let position = position(axis);
-        if position >= u64::from(launch.count[axis]) {
-            return None;
-        }
-        id[d] = (launch.begin[axis] + position) as usize;
+        id[d] = (launch.begin[axis] + position(axis)) as usize;
         offset[d] = launch.offset[axis] as usize;
         end[d] = launch.end[axis] as usize;
     }
-    Some([id, end, offset])
+    [id, end, offset]
 }
 
 /// The host entry of a single task.

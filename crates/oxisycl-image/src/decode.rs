@@ -157,6 +157,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let form = read_form(section)?;
     let may_panic = section.flag()?;
     let may_print = section.flag()?;
+    let is_paired = section.flag()?;
     let size = section.size()?;
     let align = section.size()?;
     let has_unbounded_stack = sites::choice(section, 1)? == 1;
@@ -182,6 +183,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         library,
         may_panic,
         may_print,
+        is_paired,
         has_unbounded_stack,
     })
 }

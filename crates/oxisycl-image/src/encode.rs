@@ -86,7 +86,7 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
     for kernel in kernels {
         section.bytes(&kernel.type_id);
         section.bytes(&form(kernel.form));
-        section.bytes(&[u8::from(kernel.may_panic), u8::from(kernel.may_print)]);
+        section.bytes(&[u8::from(kernel.may_panic), u8::from(kernel.may_print), u8::from(kernel.is_paired)]);
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
         section.u32(u32::from(kernel.has_unbounded_stack));

@@ -1,4 +1,4 @@
-//! The bytes of a device image, version 6, and of a bundle of images. All numbers are little-endian.
+//! The bytes of a device image, version 7, and of a bundle of images. All numbers are little-endian.
 //!
 //! ```text
 //! header      magic "OXISYCLI"   version u32   number of sections u32   length of the image u64   checksum u64
@@ -8,8 +8,8 @@
 //! text        length u32, UTF-8 bytes
 //! target, build options   UTF-8 bytes
 //! kernels                 count u32, entries:
-//!                         type id [u8; 16]   form u8   dimensions u8   may panic u8   may print u8   size u64   alignment u64
-//!                         has unbounded stack u32   line u32   column u32   file text
+//!                         type id [u8; 16]   form u8   dimensions u8   may panic u8   may print u8   is paired u8
+//!                         size u64   alignment u64   has unbounded stack u32   line u32   column u32   file text
 //!                         has launch u32   if it is 1: line u32   column u32   file text
 //!                         symbol text   type name text   requirements count u32, texts   library count u32, texts
 //! unsupported kernels     count u32, entries:
@@ -31,7 +31,7 @@
 pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
 pub(crate) const BUNDLE_MAGIC: [u8; 8] = *b"OXISYCLB";
 /// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and of the records that devices write.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// Where the checksum stands; the bytes before and after it are what it is computed of.
 pub(crate) const CHECKSUM_OFFSET: usize = 24;
@@ -40,7 +40,7 @@ const CHECKSUM_SIZE: usize = 8;
 pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
 pub(crate) const SECTION_ALIGN: usize = 8;
 /// The size of a kernel entry whose texts are empty.
-pub(crate) const MIN_KERNEL_SIZE: usize = 72;
+pub(crate) const MIN_KERNEL_SIZE: usize = 73;
 pub(crate) const MIN_UNSUPPORTED_SIZE: usize = 28;
 pub(crate) const MIN_SITE_SIZE: usize = 8;
 pub(crate) const MIN_PIECE_SIZE: usize = 8;

@@ -48,6 +48,9 @@ pub struct KernelEntry {
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
     pub may_print: bool,
+    /// Whether each position of the grid runs two work-items: position `p` of a group of `n` positions the items at `p` and `p + n` of the
+    /// `2 n` that the group has. Only in kernels over one dimension.
+    pub is_paired: bool,
     /// Whether its calls are recursive or go through pointers, so that nobody knows how much stack a work-item takes.
     pub has_unbounded_stack: bool,
 }
@@ -153,6 +156,7 @@ mod tests {
             library: Vec::new(),
             may_panic: false,
             may_print: false,
+            is_paired: false,
             has_unbounded_stack: false,
         };
         let mut image = DeviceImage {

@@ -65,6 +65,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         library: Vec::new(),
         may_panic: false,
         may_print: false,
+        is_paired: false,
         has_unbounded_stack: false,
     }
 }

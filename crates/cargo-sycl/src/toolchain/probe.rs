@@ -143,6 +143,7 @@ mod tests {
             library: Vec::new(),
             may_panic: false,
             may_print: false,
+            is_paired: false,
             has_unbounded_stack: false,
         };
         change(&mut kernel);

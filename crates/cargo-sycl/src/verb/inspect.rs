@@ -240,6 +240,7 @@ mod tests {
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 may_panic: false,
                 may_print: false,
+                is_paired: false,
                 has_unbounded_stack: true,
             }],
             build_options: "rustc=1.95.0 float=strict".to_owned(),

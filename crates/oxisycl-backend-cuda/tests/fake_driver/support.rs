@@ -43,6 +43,7 @@ pub(crate) fn image() -> DeviceImage {
         library: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
+        is_paired: false,
         has_unbounded_stack: false,
     };
     let mut code = ".version 7.0\n.target sm_70\n.address_size 64\n".to_owned();

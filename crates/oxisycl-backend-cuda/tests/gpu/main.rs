@@ -50,6 +50,7 @@ fn image() -> DeviceImage {
         library: Vec::new(),
         may_panic,
         may_print: false,
+        is_paired: false,
         has_unbounded_stack: false,
     };
     let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];

@@ -88,6 +88,7 @@ pub(crate) fn image() -> DeviceImage {
         requirements: Vec::new(),
         may_panic,
         may_print,
+        is_paired: false,
         has_unbounded_stack: false,
         library: Vec::new(),
     };

@@ -167,6 +167,11 @@ functions! {
     LLVMGetInstructionParent(*mut Value) -> *mut BasicBlock;
     LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
     LLVMInstructionEraseFromParent(*mut Value);
+    LLVMGetMDKindIDInContext(*mut Context, *const c_char, c_uint) -> c_uint;
+    LLVMMDNodeInContext2(*mut Context, *mut *mut c_void, usize) -> *mut c_void;
+    LLVMGetMetadata(*mut Value, c_uint) -> *mut Value;
+    LLVMSetMetadata(*mut Value, c_uint, *mut Value);
+    LLVMGetTypeContext(*mut Type) -> *mut Context;
     LLVMInstructionRemoveFromParent(*mut Value);
     LLVMGetCalledValue(*mut Value) -> *mut Value;
     LLVMGetNumArgOperands(*mut Value) -> c_uint;

@@ -408,6 +408,27 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMInstructionEraseFromParent)(self.0) }
     }
 
+    /// Whether an instruction has metadata of that kind.
+    pub(crate) fn has_metadata(self, kind: &str) -> bool {
+        unsafe { !(ll().LLVMGetMetadata)(self.0, self.metadata_kind(kind)).is_null() }
+    }
+
+    /// Gives an instruction empty metadata of that kind.
+    pub(crate) fn mark(self, kind: &str) {
+        unsafe {
+            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.0));
+            let node = (ll().LLVMMDNodeInContext2)(context, std::ptr::null_mut(), 0);
+            (ll().LLVMSetMetadata)(self.0, self.metadata_kind(kind), (ll().LLVMMetadataAsValue)(context, node));
+        }
+    }
+
+    fn metadata_kind(self, kind: &str) -> u32 {
+        unsafe {
+            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.0));
+            (ll().LLVMGetMDKindIDInContext)(context, kind.as_ptr().cast(), kind.len() as u32)
+        }
+    }
+
     /// The block that an instruction is in.
     pub(crate) fn block(self) -> Block<'c> {
         Block(unsafe { (ll().LLVMGetInstructionParent)(self.0) }, PhantomData)

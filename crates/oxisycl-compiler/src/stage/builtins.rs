@@ -1,14 +1,16 @@
 //! Puts bodies into the functions of `oxisycl_device::builtin`.
 
 use crate::CompileError;
-use crate::llvm::{Attribute, Linkage, Module, Type, Value};
-use crate::stage::float;
+use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
 use crate::stage::sanitize::replace_body;
+use crate::stage::{float, pairs};
 use crate::symbols::plain_path;
 
 const PREFIX: &str = "oxisycl_device::builtin::";
 /// The beginning of the names of builtins whose own body is as good, but slower.
 const NATIVE: &str = "native_";
+/// What is in the text of a target that can run two work-items at each position of the grid.
+const SECOND_POSITION: &str = "@oxisycl.second_position_x(";
 /// What is in its place until the launch's address is known: see [`lower_launch`].
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
@@ -33,6 +35,31 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                     }
                 }
                 replace_body(module, function, |builder| builder.ret(Type::int(context, 1).constant(1)));
+            }
+            // Decided later for each kernel, if the target can do it.
+            "is_paired" if text.contains(SECOND_POSITION) => {
+                let is_paired = module.declare(pairs::IS_PAIRED, function.held_type());
+                for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", 0)] {
+                    is_paired.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
+                }
+                function.replace_all_uses_with(is_paired);
+                function.delete_function();
+            }
+            "is_paired" => {}
+            "second_position_x" if !text.contains(SECOND_POSITION) => {
+                replace_body(module, function, |builder| builder.unreachable());
+            }
+            "next_item" | "only_item" => {
+                let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
+                float::describe_marker(context, marker);
+                function.replace_all_uses_with(marker);
+                function.delete_function();
+            }
+            "load_constant" => {
+                let loads = function.instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD));
+                loads.for_each(|load| load.mark(pairs::CONSTANT));
+                // Not another way: LLVM also moves loads to callers, and forgets what they are marked with.
+                function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
             }
             "not_on_the_host" => replace_body(module, function, |builder| builder.unreachable()),
             "launch" => {

@@ -18,6 +18,7 @@ pub(crate) mod kernels;
 pub(crate) mod layout;
 pub(crate) mod legality;
 pub(crate) mod native;
+pub(crate) mod pairs;
 pub(crate) mod panics;
 pub(crate) mod place;
 pub(crate) mod private_memory;

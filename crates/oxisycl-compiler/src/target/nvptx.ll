@@ -13,12 +13,27 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
 declare void @llvm.nvvm.barrier.cta.sync.all(i32)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 
+declare i1 @oxisycl.is_paired()
+
+; In a paired kernel a group has twice as many work-items as threads.
 define i64 @oxisycl.grid_position_x() {
   %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
   %item = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %start = mul nuw i32 %group, %size
+  %is_paired = call i1 @oxisycl.is_paired()
+  %shift = zext i1 %is_paired to i32
+  %n_before = shl nuw i32 %group, %shift
+  %start = mul nuw i32 %n_before, %size
   %position = add nuw i32 %start, %item
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.second_position_x() {
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %wide_first = call i64 @oxisycl.grid_position_x()
+  %first = trunc i64 %wide_first to i32
+  %position = add nuw i32 %first, %size
   %wide_position = zext i32 %position to i64
   ret i64 %wide_position
 }

@@ -7,7 +7,7 @@ use std::{format, vec};
 use oxisycl_types::{DeviceLaunch, HostChunk, LaunchRange};
 
 use super::{launch_cut, run_single, zeros};
-use crate::kernel::place_in_launch;
+use crate::kernel::{is_in_launch, place_in_launch};
 use crate::{Id, Item, Range, range_entry};
 
 /// Every way to cut `size` items in up to three chunks.
@@ -160,6 +160,11 @@ fn items_print_their_id_and_range() {
     });
 }
 
+fn item_at<const D: usize>(launch: &DeviceLaunch, positions: [u64; 3]) -> Option<[[usize; D]; 3]> {
+    let position = |axis: usize| positions[axis];
+    is_in_launch::<D>(launch, &position).then(|| place_in_launch(launch, &position))
+}
+
 #[test]
 fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
     // Regression: the id of a position beyond the launch wrapped around, was less than the end of the launch, and so the kernel ran.
@@ -172,7 +177,7 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
         print: 0,
         count: [1, 1, 10],
     };
-    let place = |position: u64| place_in_launch::<1>(&launch, |axis| if axis == 2 { position } else { 0 });
+    let place = |position: u64| item_at::<1>(&launch, [0, 0, position]);
     for position in 0..10 {
         let id = (offset + position) as usize;
         assert_eq!(place(position), Some([[id], [usize::MAX], [offset as usize]]));
@@ -183,7 +188,7 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
     // The last of several grids of a launch, in three dimensions.
     let launch =
         DeviceLaunch { begin: [3, 4, 7], offset: [3, 2, 1], end: [5, 5, 9], record: 0, print: 0, count: [2, 1, 2] };
-    let place = |positions: [u64; 3]| place_in_launch::<3>(&launch, |axis| positions[axis]);
+    let place = |positions: [u64; 3]| item_at::<3>(&launch, positions);
     assert_eq!(place([1, 0, 1]), Some([[4, 4, 8], [5, 5, 9], [3, 2, 1]]));
     assert_eq!([place([2, 0, 0]), place([0, 1, 0]), place([0, 0, 2])], [None; 3]);
 }

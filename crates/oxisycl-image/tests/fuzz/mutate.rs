@@ -69,6 +69,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         library: Vec::new(),
         may_panic: false,
         may_print: false,
+        is_paired: false,
         has_unbounded_stack: false,
     };
     let unsupported = |number: usize| UnsupportedKernel {
@@ -130,6 +131,7 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         library: (0..random.below(3)).map(|_| text(random)).collect(),
         may_panic: random.chance(2),
         may_print: random.chance(2),
+        is_paired: random.chance(2),
         has_unbounded_stack: random.chance(2),
     }
 }

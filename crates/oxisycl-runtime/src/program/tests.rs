@@ -110,6 +110,7 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         library: Vec::new(),
         may_panic: false,
         may_print: false,
+        is_paired: false,
         has_unbounded_stack: false,
     }
 }

@@ -112,7 +112,9 @@ impl<'cg> Handler<'cg> {
     ///
     /// # Safety
     /// No work-item accesses an element through one accessor that another work-item writes through the other, and none holds a
-    /// reference or view of an element while it is written. A copy does not read through one what it writes through the other.
+    /// reference or view of an element while it is written. Nobody writes what a kernel reads through an accessor with the mode
+    /// [`Read`](crate::Read), not even the same work-item: devices load it as if it never changed. A copy does not read through one
+    /// what it writes through the other.
     pub unsafe fn access_aliased<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
