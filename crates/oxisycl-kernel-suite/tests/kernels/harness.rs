@@ -204,7 +204,9 @@ fn devices(asked_for: &str) -> Vec<(String, Device)> {
         if asked_for != "all" && asked_for != backend.name() {
             continue;
         }
-        if backend != BackendKind::Host && !has_images {
+        if let Some(reason) = device.unusable() {
+            println!("{name} does not run: {reason}");
+        } else if backend != BackendKind::Host && !has_images {
             println!("{name} does not run: this program was built without device code, `cargo sycl test` builds it");
         } else {
             chosen.push((name, device));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl::observe::{Counters, counters};
 use oxisycl::simulated::{SimulatedConfig, SimulatedControl, Simulator};
-use oxisycl::{BackendKind, Device, Queue};
+use oxisycl::{BackendKind, Device, KernelId, Queue};
 
 /// A test may take that long.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -236,10 +236,15 @@ fn kinds(device: &str) -> Vec<Kind> {
             println!("{} device \"{}\" is left out: {reason}", device.backend(), device.name());
         }
     }
+    let has_images = !KernelId::all().expect("the images of this program can be read").is_empty();
     let asked_for = KINDS.into_iter().filter(|name| device == "all" || *name == device);
     let kinds = asked_for.map(|name| {
         let is_tested = |device: &&Device| device.backend().name() == name && device.unusable().is_none();
-        let roots = present.iter().filter(is_tested).cloned().collect();
+        let mut roots: Vec<Device> = present.iter().filter(is_tested).cloned().collect();
+        if device == "all" && !has_images && roots.iter().any(|root| !root.image_targets().is_empty()) {
+            println!("{name} is left out: this program was built without device code, `cargo sycl test` builds it");
+            roots.clear();
+        }
         Kind { name, roots }
     });
     kinds.filter(|kind| [SIMULATED, APART].contains(&kind.name) || !kind.roots.is_empty()).collect()

@@ -7,6 +7,10 @@ pub(crate) fn devices() -> Vec<(String, Queue)> {
     let mut devices = Vec::new();
     for (number, device) in Device::all().expect("devices can be listed").into_iter().enumerate() {
         let name = format!("{}:{number}", device.backend().name());
+        if let Some(reason) = device.unusable() {
+            println!("{name} is left out: {reason}");
+            continue;
+        }
         let queue = Queue::new(&device).expect("a queue can be made");
         let probe = queue.submit(|cg| cg.parallel_for(1, |_| {}));
         match probe {
