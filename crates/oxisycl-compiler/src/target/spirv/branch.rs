@@ -4,7 +4,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::Refused;
-use super::function::{FunctionTranslator, leaves};
+use super::function::FunctionTranslator;
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
 use crate::llvm::{Block, Opcode, Value};
@@ -71,15 +71,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             Opcode::RET if instruction.operands().is_empty() => self.code.effect(Op::Return, &[]),
             Opcode::RET => {
                 let value = self.operand(instruction, 0)?;
-                let id = match value {
-                    Translated::Address(id, class) => self.generic((id, class)),
-                    other => {
-                        let mut ids = Vec::new();
-                        leaves(&other, &mut ids);
-                        ids[0]
-                    }
-                };
-                self.code.effect(Op::ReturnValue, &[id]);
+                self.return_value(value)?;
             }
             Opcode::UNREACHABLE => self.code.effect(Op::Unreachable, &[]),
             Opcode::SWITCH => self.switch(instruction, &successors)?,

@@ -103,11 +103,16 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             self.leave_if_ended()?;
         }
         let shape = Shape::of(result)?;
-        Ok((shape != Shape::Nothing).then(|| assemble(&shape, &mut std::iter::once(id))))
+        let scalars = shape.scalars();
+        let ids: Vec<_> = match scalars[..] {
+            [] | [_] => vec![id],
+            _ => (0..).zip(&scalars).map(|(position, &scalar)| self.code.extract(scalar, id, position)).collect(),
+        };
+        Ok((shape != Shape::Nothing).then(|| assemble(&shape, &mut ids.into_iter())))
     }
 
     /// A list of values whose addresses are generic, as those in lists are.
-    fn with_generic_addresses(&mut self, value: Translated) -> Translated {
+    pub(super) fn with_generic_addresses(&mut self, value: Translated) -> Translated {
         match value {
             Translated::Address(id, class) => Translated::Address(self.generic((id, class)), StorageClass::Generic),
             Translated::Parts(parts) => {

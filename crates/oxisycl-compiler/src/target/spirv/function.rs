@@ -144,11 +144,29 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
 
     /// The type of what a function returns that was not inlined.
     pub(super) fn result_type(&mut self, result: Type<'c>) -> Result<Word, Refused> {
-        match Shape::of(result)?.scalars()[..] {
-            [] => Ok(self.code.writer.void()),
-            [scalar] => Ok(self.code.writer.scalar(scalar)),
-            _ => Err(Refused::new("a function that returns several values and cannot be inlined")),
+        let types: Vec<_> =
+            Shape::of(result)?.scalars().into_iter().map(|scalar| self.code.writer.scalar(scalar)).collect();
+        Ok(match types[..] {
+            [] => self.code.writer.void(),
+            [scalar] => scalar,
+            _ => self.code.writer.structure(&types),
+        })
+    }
+
+    /// Ends a function with a value of its type.
+    pub(super) fn return_value(&mut self, value: Translated) -> Result<(), Refused> {
+        let mut ids = Vec::new();
+        leaves(&self.with_generic_addresses(value), &mut ids);
+        match ids[..] {
+            [] => self.code.effect(Op::Return, &[]),
+            [id] => self.code.effect(Op::ReturnValue, &[id]),
+            _ => {
+                let of = self.result_type(self.function.held_type().result())?;
+                let all = self.code.op_of(Op::CompositeConstruct, of, &ids);
+                self.code.effect(Op::ReturnValue, &[all]);
+            }
         }
+        Ok(())
     }
 
     // Values.

@@ -8,7 +8,7 @@ use rspirv::spirv::{Op, StorageClass, Word};
 use super::Refused;
 use super::call::{ends_work_item, is_launch};
 use super::code::Access;
-use super::function::{FunctionTranslator, leaves};
+use super::function::FunctionTranslator;
 use super::module::uses_local_memory;
 use super::value::{Shape, Translated};
 use super::writer::Scalar;
@@ -137,13 +137,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// Returns something of the function's type, which nobody looks at.
     fn leave(&mut self) -> Result<(), Refused> {
         let shape = Shape::of(self.function.held_type().result())?;
-        let mut ids = Vec::new();
-        leaves(&self.zero(&shape), &mut ids);
-        match ids.first() {
-            Some(&id) => self.code.effect(Op::ReturnValue, &[id]),
-            None => self.code.effect(Op::Return, &[]),
-        }
-        Ok(())
+        let nothing = self.zero(&shape);
+        self.return_value(nothing)
     }
 
     /// The body of a function that is too deep in a cycle of formatting: an error of formatting, which is true.

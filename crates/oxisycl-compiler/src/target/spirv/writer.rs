@@ -52,6 +52,7 @@ pub(super) struct Writer {
     scalars: HashMap<Scalar, Word>,
     compounds: HashMap<Compound, Word>,
     signatures: HashMap<Vec<Word>, Word>,
+    structures: HashMap<Vec<Word>, Word>,
     constants: HashMap<(Word, u64), Word>,
     nulls: HashMap<Word, Word>,
     inputs: BTreeMap<u32, Word>,
@@ -70,6 +71,7 @@ impl Writer {
             scalars: HashMap::new(),
             compounds: HashMap::new(),
             signatures: HashMap::new(),
+            structures: HashMap::new(),
             constants: HashMap::new(),
             nulls: HashMap::new(),
             inputs: BTreeMap::new(),
@@ -199,6 +201,16 @@ impl Writer {
     pub(super) fn blob(&mut self, count: u64) -> Word {
         let bytes = self.bytes(count);
         self.compound(Compound::Struct(bytes))
+    }
+
+    /// Several values that a function returns.
+    pub(super) fn structure(&mut self, members: &[Word]) -> Word {
+        if let Some(&id) = self.structures.get(members) {
+            return id;
+        }
+        let id = self.global(Op::TypeStruct, None, members.iter().map(|&id| Operand::IdRef(id)).collect());
+        self.structures.insert(members.to_vec(), id);
+        id
     }
 
     pub(super) fn signature(&mut self, result: Word, parameters: &[Word]) -> Word {

@@ -145,3 +145,42 @@ define internal i64 @first() noinline {{
     let found: Vec<u8> = output.bytes().chunks(8).map(|bytes| bytes[0]).collect();
     assert_eq!(found, [50, 50, 50, 50, 54, 54, 54, 54]);
 }
+
+#[test]
+fn a_function_returns_several_values() {
+    let code = format!(
+        "define void @k{BEGIN}{PLACE}
+  %pair = call {{ i64, i1, ptr, [2 x i16] }} @divide(i64 %i, ptr %place)
+  %q = extractvalue {{ i64, i1, ptr, [2 x i16] }} %pair, 0
+  %odd = extractvalue {{ i64, i1, ptr, [2 x i16] }} %pair, 1
+  %p = extractvalue {{ i64, i1, ptr, [2 x i16] }} %pair, 2
+  %h = extractvalue {{ i64, i1, ptr, [2 x i16] }} %pair, 3, 1
+  %o = zext i1 %odd to i64
+  %hw = zext i16 %h to i64
+  %a = mul i64 %o, 100
+  %b = add i64 %a, %q
+  %c = add i64 %b, %hw
+  store i64 %c, ptr %p
+  %wide = call i128 @wide(i64 %i)
+  %high = lshr i128 %wide, 64
+  %t = trunc i128 %high to i64
+  %v = load i64, ptr %place
+  %w = add i64 %v, %t
+  store i64 %w, ptr %place
+  ret void\n}}
+define internal {{ i64, i1, ptr, [2 x i16] }} @divide(i64 %n, ptr %p) noinline {{
+  %q = lshr i64 %n, 1
+  %odd = trunc i64 %n to i1
+  %r0 = insertvalue {{ i64, i1, ptr, [2 x i16] }} poison, i64 %q, 0
+  %r1 = insertvalue {{ i64, i1, ptr, [2 x i16] }} %r0, i1 %odd, 1
+  %r2 = insertvalue {{ i64, i1, ptr, [2 x i16] }} %r1, ptr %p, 2
+  %r3 = insertvalue {{ i64, i1, ptr, [2 x i16] }} %r2, i16 1000, 3, 1
+  ret {{ i64, i1, ptr, [2 x i16] }} %r3\n}}
+define internal i128 @wide(i64 %n) noinline {{
+  %w = zext i64 %n to i128
+  %s = shl i128 %w, 77
+  ret i128 %s\n}}\n"
+    );
+    let Some(found) = numbers(&code) else { return };
+    assert_eq!(found, (0..8).map(|i| 1000 + i / 2 + 100 * (i % 2) + (i << 13)).collect::<Vec<u64>>());
+}
