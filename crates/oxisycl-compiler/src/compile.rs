@@ -1,16 +1,20 @@
 //! One link unit, one target: from bitcode to images, one for each kernel.
 
 use std::fmt;
+use std::mem;
 use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode, encode};
 
+use crate::gather::gather;
 use crate::isolation::{InThisProcess, Isolation};
 use crate::library::{Library, Provider};
 use crate::llvm::{self, Context};
-use crate::program::{Program, SortedOut};
+use crate::program::{Decision, Program};
+use crate::stage::kernels::Kernel;
 use crate::stage::resolve::Scope;
-use crate::{CompileError, Toolchain, target};
+use crate::target::{self, Target};
+use crate::{CompileError, Toolchain};
 
 /// How strictly floating-point code is compiled, the strictest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -87,38 +91,40 @@ pub fn compile_with<'p>(
     isolation: &mut dyn Isolation,
 ) -> Result<Compiled, CompileError> {
     llvm::load(&toolchain.llvm_library)?;
-    let context = Context::new();
     let target = target::of(&request.target)?;
     let mut library = Library::new(provider);
-    let mut program = Program::gather(&context, toolchain, request, &*target, &mut library)?;
-    if program.kernels().is_empty() {
-        return Ok(Compiled { images: Vec::new(), warnings: Vec::new() });
-    }
-    program.link(&mut library, Scope::WithoutFormatting)?;
-    program.add_kernels()?;
+    let known = gather(toolchain, request, &mut library)?;
     let mut rejected = Vec::new();
     let mut wanted = Vec::new();
-    for (position, kernel) in program.kernels().iter().enumerate() {
-        match program.refusal(position) {
-            Some(reason) => rejected.push(kernel.unsupported(reason)),
-            None => wanted.push(position),
+    for described in &known {
+        match refusal(&described.kernel, &*target) {
+            Some(reason) => rejected.push(described.kernel.unsupported(reason)),
+            None => wanted.push(described),
         }
     }
-    let known = program.kernels().to_vec();
-    let options = &request.options;
     let is_separate = isolation.is_separate();
+    let fault = request.options.fault.as_ref();
     let results = isolation.run(wanted.len(), &mut |job| {
-        if options.fault.as_ref().is_some_and(|fault| known[wanted[job]].type_name.contains(fault)) {
+        let described = wanted[job];
+        if fault.is_some_and(|fault| described.kernel.type_name.contains(fault)) {
             eprintln!("LLVM ERROR: a test asked for this");
             std::process::abort();
         }
-        let mut copy = (!is_separate).then(|| program.copy());
-        let image = generate(copy.as_mut().unwrap_or(&mut program), wanted[job], &mut library, toolchain)?;
+        let context = Context::new();
+        let mut program = Program::of_kernel(&context, described, request, &*target)?;
+        program.link(&mut library, Scope::WithoutFormatting)?;
+        program.add_kernel()?;
+        let image = generate(&mut program, &mut library, toolchain)?;
+        if is_separate {
+            // The process ends with the job.
+            mem::forget(program);
+            mem::forget(context);
+        }
         encode(&image).map_err(|error| CompileError::Kernel(error.to_string()))
     })?;
     let mut images = Vec::new();
-    for (&position, result) in wanted.iter().zip(results) {
-        let kernel = &known[position];
+    for (described, result) in wanted.iter().zip(results) {
+        let kernel = &described.kernel;
         match result.map(|bytes| decode(&bytes)) {
             Ok(Ok(mut image)) if image.kernels.is_empty() => rejected.append(&mut image.unsupported),
             Ok(Ok(image)) => images.push(image),
@@ -137,28 +143,29 @@ pub fn compile_with<'p>(
     Ok(Compiled { images, warnings })
 }
 
-/// From the un-optimised code of a program to the image of one kernel. The others are gone then.
+/// Why the target cannot run a kernel, as far as that is known without its code.
+fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
+    let (size, limit) = (kernel.parameters.size, target.max_arguments(kernel.parameters.align));
+    let too_large = || kernel.with_place(&format!("its captures are {size} bytes, the limit is {limit}"));
+    kernel.refused_capture().or_else(|| (size > limit).then(too_large))
+}
+
+/// From un-optimised code to the image of the kernel.
 pub(crate) fn generate(
     program: &mut Program<'_, '_>,
-    kernel: usize,
     library: &mut Library<'_>,
     toolchain: &Toolchain,
 ) -> Result<DeviceImage, CompileError> {
-    let kernels = lower(program, kernel, library)?;
-    if kernels.are_all_unsupported() {
-        return Ok(program.image(kernels, Vec::new(), toolchain));
-    }
-    let code = program.emit(&kernels, toolchain)?;
-    Ok(program.image(kernels, code, toolchain))
+    let decision = lower(program, library)?;
+    let code = if decision.is_refusal() { Vec::new() } else { program.emit(toolchain)? };
+    Ok(program.image(decision, code, toolchain))
 }
 
-/// From the un-optimised code of a program to code of one kernel that the code generator takes.
+/// From un-optimised code to code that the code generator takes.
 pub(crate) fn lower<'c>(
     program: &mut Program<'c, '_>,
-    kernel: usize,
     library: &mut Library<'_>,
-) -> Result<SortedOut<'c>, CompileError> {
-    program.reduce_to(kernel)?;
+) -> Result<Decision<'c>, CompileError> {
     let paired = program.paired();
     optimise(program, library)?;
     if let Some(mut paired) = paired.filter(|_| program.gains_by_pairs()) {
@@ -167,11 +174,11 @@ pub(crate) fn lower<'c>(
             *program = paired;
         }
     }
-    let kernels = program.sort_out()?;
-    if !kernels.are_all_unsupported() {
-        program.legalize(&kernels)?;
+    let decision = program.decide()?;
+    if let Decision::Runs(function, _) = &decision {
+        program.legalize(*function)?;
     }
-    Ok(kernels)
+    Ok(decision)
 }
 
 /// Optimises the kernel of a program with all that it turns out to need.

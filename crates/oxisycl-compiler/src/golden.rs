@@ -137,18 +137,18 @@ fn golden_targets() {
                 launch: None,
                 place: None,
             };
-            let mut program = Program::of_module(module, vec![kernel], &*target, &image_target, &options);
+            let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
             program.link(&mut Library::default(), crate::stage::resolve::Scope::WithoutFormatting).expect("it links");
-            program.add_kernels().expect("a kernel");
+            program.add_kernel().expect("a kernel");
             program
         };
         let mut lowered = program();
-        let kernels = lower(&mut lowered, 0, &mut Library::default()).expect("code");
-        assert!(!kernels.are_all_unsupported(), "{name}");
+        let decision = lower(&mut lowered, &mut Library::default()).expect("code");
+        assert!(!decision.is_refusal(), "{name}");
         let assembly = target.machine().emit(lowered.module(), Codegen::Assembly).expect("assembly");
         check(&format!("kernel.{name}.txt"), &stable(&String::from_utf8(assembly).expect("text")));
         // The image itself, twice.
-        let image = || generate(&mut program(), 0, &mut Library::default(), &toolchain).expect("an image");
+        let image = || generate(&mut program(), &mut Library::default(), &toolchain).expect("an image");
         let first = image();
         assert_eq!((first.kernels.len(), first.sites.len(), first.kernels[0].may_panic), (1, 1, true), "{name}");
         assert!(first == image(), "{name}: expected the same bytes again");

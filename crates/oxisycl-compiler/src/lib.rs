@@ -14,6 +14,7 @@
 
 mod compile;
 mod error;
+mod gather;
 #[cfg(test)]
 mod golden;
 mod isolation;
@@ -22,6 +23,7 @@ mod llvm;
 mod program;
 mod registration;
 mod stage;
+mod standard_library;
 mod symbols;
 mod target;
 mod toolchain;

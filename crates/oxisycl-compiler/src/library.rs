@@ -1,36 +1,34 @@
 //! Bitcode that is linked where something in it is used: the crates of the program, and the standard library.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-
-use object::read::archive::ArchiveFile;
-use object::{Object, ObjectSection};
+use std::rc::Rc;
 
 use crate::CompileError;
-use crate::llvm::{Context, Linkage, Module};
+use crate::llvm::{Context, Linkage, Module, PassTuning};
 use crate::stage::dependencies;
+use crate::standard_library::{Member, StandardLibrary};
 
 /// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
 pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
 
-/// Modules, and which of them defines what. The standard library's archives are opened when a symbol is in none of the crates: most
-/// kernels need nothing of them, since their generic functions are in the crates that use them.
+/// Modules, and which of them defines what. Invariant: which module a symbol is found in does not depend on what was searched for before.
 #[derive(Default)]
 pub(crate) struct Library<'p> {
     modules: Vec<Stored>,
-    /// Symbol to module. The first one that defines a symbol wins.
+    /// Symbol of a crate to module. The first one that defines a symbol wins.
     index: BTreeMap<String, usize>,
-    /// Asked for symbols that no module defines.
+    /// Asked for symbols that no crate defines.
     provider: Option<&'p mut Provider<'p>>,
-    /// Not yet opened.
-    archives: Vec<PathBuf>,
-    /// How often each symbol was searched for.
-    searches: BTreeMap<String, usize>,
+    /// Asked last. Most kernels need little of it, since their generic functions are in the crates that use them.
+    standard: StandardLibrary,
+    /// The modules of the standard library that were looked into: number and symbols; `None` for those without bitcode.
+    members: HashMap<Member, Option<(usize, BTreeSet<String>)>>,
 }
 
 struct Stored {
     name: String,
-    bitcode: Vec<u8>,
+    bitcode: Rc<Vec<u8>>,
     /// Its debug information is of a kind that would turn device code into debug code.
     is_standard: bool,
 }
@@ -41,91 +39,68 @@ impl<'p> Library<'p> {
         Self { provider: Some(provider), ..Self::default() }
     }
 
-    /// The standard library.
-    pub(crate) fn set_archives(&mut self, archives: Vec<PathBuf>) {
-        self.archives = archives;
+    pub(crate) fn set_standard_library(&mut self, standard: StandardLibrary) {
+        self.standard = standard;
     }
 
-    /// Adds the bitcode of a crate. `on_function` sees the symbol of every function.
-    pub(crate) fn add_crate(
-        &mut self,
-        context: &Context,
-        path: &Path,
-        bitcode: Vec<u8>,
-        on_function: impl FnMut(&str),
-    ) -> Result<(), CompileError> {
-        self.add(context, path.display().to_string(), bitcode, false, on_function)
-    }
-
-    /// Adds the bitcode in the objects of an archive of the standard library. Objects without any are left out.
-    fn add_archive(&mut self, context: &Context, path: &Path) -> Result<(), CompileError> {
-        let broken = |what: &dyn std::fmt::Display| CompileError::Toolchain(format!("{}: {what}", path.display()));
-        let bytes = read(path)?;
-        let archive = ArchiveFile::parse(&*bytes).map_err(|error| broken(&error))?;
-        for member in archive.members() {
-            let member = member.map_err(|error| broken(&error))?;
-            let name = String::from_utf8_lossy(member.name()).into_owned();
-            let data = member.data(&*bytes).map_err(|error| broken(&error))?;
-            if !data.starts_with(b"\x7fELF") {
-                continue;
-            }
-            let file = object::File::parse(data).map_err(|error| broken(&error))?;
-            let Some(section) = file.section_by_name(".llvmbc") else { continue };
-            let bitcode = section.data().map_err(|error| broken(&error))?.to_vec();
-            if !bitcode.is_empty() {
-                self.add(context, format!("{}({name})", path.display()), bitcode, true, |_| {})?;
-            }
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        context: &Context,
-        name: String,
-        bitcode: Vec<u8>,
-        is_standard: bool,
-        mut on_function: impl FnMut(&str),
-    ) -> Result<(), CompileError> {
-        let module = Module::from_bitcode(context, &bitcode, &name, true)?;
+    /// Adds the bitcode of a crate, and what was read of it.
+    pub(crate) fn add_crate(&mut self, path: &Path, bitcode: &Rc<Vec<u8>>, module: &Module<'_>) {
         let number = self.modules.len();
-        module.functions().into_iter().for_each(|function| on_function(function.name()));
-        for value in module.functions().into_iter().chain(module.globals()) {
-            if !value.is_declaration() && !value.linkage().is_local() && value.linkage() != Linkage::APPENDING {
-                self.index.entry(value.name().to_owned()).or_insert(number);
-            }
+        for symbol in symbols(module) {
+            self.index.entry(symbol).or_insert(number);
         }
-        self.modules.push(Stored { name, bitcode, is_standard });
+        let name = path.display().to_string();
+        self.modules.push(Stored { name, bitcode: Rc::clone(bitcode), is_standard: false });
+    }
+
+    /// Has each crate but the first, which no other refers to, tell the lines of the source, and not its types any more. That is most of what
+    /// is read whenever something is linked of it.
+    pub(crate) fn drop_types(&mut self) -> Result<(), CompileError> {
+        for stored in self.modules.iter_mut().skip(1).filter(|stored| !stored.is_standard) {
+            let context = Context::new();
+            let module = Module::from_bitcode(&context, &stored.bitcode, &stored.name)?;
+            module.run("strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+            stored.bitcode = Rc::new(module.to_bitcode());
+        }
         Ok(())
     }
 
     /// The module that defines the symbol.
-    pub(crate) fn find(&mut self, context: &Context, symbol: &str) -> Result<Option<usize>, CompileError> {
+    pub(crate) fn find(&mut self, symbol: &str) -> Result<Option<usize>, CompileError> {
         if !self.index.contains_key(symbol)
             && let Some(provider) = &mut self.provider
             && let Some(path) = provider(symbol)?
         {
-            self.add_crate(context, &path, read(&path)?, |_| {})?;
+            let bitcode = Rc::new(read(&path)?);
+            let context = Context::new();
+            let module = Module::lazy(&context, &bitcode, &path.display().to_string())?;
+            self.add_crate(&path, &bitcode, &module);
         }
-        if !self.index.contains_key(symbol) {
-            for archive in std::mem::take(&mut self.archives) {
-                self.add_archive(context, &archive)?;
-            }
+        if let Some(number) = self.index.get(symbol) {
+            return Ok(Some(*number));
         }
-        Ok(self.index.get(symbol).copied())
+        let Some(member) = self.standard.find(symbol) else { return Ok(None) };
+        if !self.members.contains_key(&member) {
+            let found = self.add_member(member)?;
+            self.members.insert(member, found);
+        }
+        let found = self.members.get(&member).and_then(Option::as_ref);
+        Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
     }
 
-    /// Counts a search for a symbol that was found. Returns how often it was searched for.
-    pub(crate) fn count_search(&mut self, symbol: &str) -> usize {
-        let count = self.searches.entry(symbol.to_owned()).or_default();
-        *count += 1;
-        *count
+    fn add_member(&mut self, member: Member) -> Result<Option<(usize, BTreeSet<String>)>, CompileError> {
+        let (name, bitcode) = self.standard.bitcode(member)?;
+        let Some(bitcode) = bitcode.map(Rc::new) else { return Ok(None) };
+        let context = Context::new();
+        let found = symbols(&Module::lazy(&context, &bitcode, &name)?).collect();
+        self.modules.push(Stored { name, bitcode, is_standard: true });
+        Ok(Some((self.modules.len() - 1, found)))
     }
 
     /// The module, with every definition linked only where it is used.
     pub(crate) fn open<'c>(&self, context: &'c Context, number: usize) -> Result<Module<'c>, CompileError> {
         let stored = &self.modules[number];
-        let module = Module::from_bitcode(context, &stored.bitcode, &stored.name, false)?;
+        let module = Module::lazy(context, &stored.bitcode, &stored.name)?;
         if stored.is_standard {
             module.strip_debug_info();
             dependencies::mark_standard_library(&module);
@@ -133,6 +108,15 @@ impl<'p> Library<'p> {
         link_where_used(&module);
         Ok(module)
     }
+}
+
+/// What a module defines for others.
+fn symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
+    let values = module.functions().into_iter().chain(module.globals());
+    let shared = values.filter(|value| {
+        !value.is_declaration() && !value.linkage().is_local() && value.linkage() != Linkage::APPENDING
+    });
+    shared.map(|value| value.name().to_owned())
 }
 
 /// Gives every definition a linkage with which it is linked only where it is used.

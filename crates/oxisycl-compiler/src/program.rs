@@ -1,23 +1,20 @@
-//! The module that becomes images, step by step.
+//! The module that becomes an image, step by step.
 //!
 //! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs stages, and
-//! keeps what later steps need of them. The first steps are for all kernels at once, then each kernel becomes a program of its own
-//! ([`Program::reduce_to`]). Invariant: between two steps the module is well formed.
+//! keeps what later steps need of them. Each kernel is a program of its own. Invariant: between two steps the module is well formed.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
-use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel,
-};
+use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 
 use crate::compile::{FloatPolicy, Options, Request, build_options};
-use crate::library::{Library, link_where_used, read};
+use crate::library::Library;
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
-use crate::stage::resolve::Scope;
+use crate::stage::kernels::{Described, Kernel};
+use crate::stage::resolve::{Scope, Searches};
 use crate::stage::{
-    approximate, builtins, checks, conditions, dependencies, features, float, functions, kernels, layout, legality,
-    native, pairs, panics, resolve, sanitize, wide_integers, x86,
+    approximate, builtins, checks, conditions, dependencies, features, float, functions, layout, legality, native,
+    pairs, panics, resolve, sanitize, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -32,136 +29,87 @@ const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,s
 const MAX_NESTED_CONDITIONS: usize = 8;
 const TUNING: PassTuning = PassTuning::DEVICE;
 
-/// The kernels of a link unit, and the code that they reach.
+/// A kernel, and the code that it reaches.
 pub(crate) struct Program<'c, 'a> {
     module: Module<'c>,
-    kernels: Vec<kernels::Kernel>,
+    kernel: Kernel,
     target: &'a dyn Target,
     image_target: &'a ImageTarget,
     options: &'a Options,
     /// The folder for assembly after each step.
     dump: Option<PathBuf>,
-    /// The functions that a driver launches, in the order of `kernels`, once they were added.
-    functions: Vec<Value<'c>>,
+    /// The function that a driver launches, once it was added.
+    function: Option<Value<'c>>,
     /// Who called whom before anything was inlined.
     calls: legality::Calls,
-    /// What the kernel was linked with, once it is alone.
+    /// What the kernel was linked with.
     dependencies: dependencies::Dependencies,
-    /// How strictly the kernel's operations are compiled, once it is alone.
+    /// How strictly the kernel's operations are compiled.
     float: FloatPolicy,
     sites: panics::Sites,
+    searches: Searches,
     /// Whether each position of the kernel's grid runs two work-items.
     is_paired: bool,
     /// How often code was linked to what was there.
     round: u32,
 }
 
-/// Kernels with code, and those that the target cannot run.
-pub(crate) struct SortedOut<'c> {
-    functions: Vec<Value<'c>>,
-    entries: Vec<KernelEntry>,
-    unsupported: Vec<UnsupportedKernel>,
+/// What was decided about a kernel.
+pub(crate) enum Decision<'c> {
+    /// It has code, with the function that a driver launches.
+    Runs(Value<'c>, KernelEntry),
+    /// The target cannot run it.
+    IsRefused(UnsupportedKernel),
 }
 
-impl SortedOut<'_> {
-    pub(crate) fn are_all_unsupported(&self) -> bool {
-        self.entries.is_empty()
+impl Decision<'_> {
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::IsRefused(_))
     }
 }
 
 impl<'c, 'a> Program<'c, 'a> {
-    /// Finds the kernels, and links their entries.
-    pub(crate) fn gather(
+    /// Links the kernel's entry, and what it reaches in its crate.
+    pub(crate) fn of_kernel(
         context: &'c Context,
-        toolchain: &Toolchain,
+        described: &Described,
         request: &'a Request,
         target: &'a dyn Target,
-        library: &mut Library<'_>,
     ) -> Result<Self, CompileError> {
-        let layout = target.machine().data_layout();
         let module = Module::empty(context, "program");
-        module.set_target(target.machine().triple(), &layout);
-        let mut found: Vec<kernels::Kernel> = Vec::new();
-        // In how many modules a function is.
-        let mut names: HashMap<String, u32> = HashMap::new();
-        for path in &request.modules {
-            let bitcode = read(path)?;
-            let mut launches = false;
-            library.add_crate(context, path, bitcode.clone(), |symbol| {
-                launches |= kernels::is_description(symbol);
-                *names.entry(symbol.to_owned()).or_default() += 1;
-            })?;
-            if !launches {
-                continue;
-            }
-            let unit = Module::from_bitcode(context, &bitcode, &path.display().to_string(), false)?;
-            let new = kernels::find(context, &bitcode, &unit)?;
-            link_where_used(&unit);
-            for kernel in &new {
-                let entry = unit.function(&kernel.entry).expect("the search has just named it");
-                entry.set_linkage(llvm::Linkage::EXTERNAL);
-            }
-            unit.set_target(target.machine().triple(), &layout);
-            module.link(unit)?;
-            found.extend(new);
-        }
-        library.set_archives(toolchain.standard_library()?);
-        for kernel in &mut found {
-            kernel.launch.take_if(|launch| launch.functions.iter().any(|function| names.get(function) != Some(&1)));
-        }
-        found.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-        found.dedup_by(|later, kernel| {
-            let is_same = later.symbol == kernel.symbol;
-            let place = |kernel: &kernels::Kernel| kernel.launch.as_ref().map(|launch| launch.location.clone());
-            // Launched by several crates.
-            if is_same && place(later) != place(kernel) {
-                kernel.launch = None;
-            }
-            is_same
-        });
-        let program = Self {
-            module,
-            kernels: found,
-            target,
-            image_target: &request.target,
-            options: &request.options,
-            dump: request.options.dump.clone(),
-            functions: Vec::new(),
-            calls: legality::Calls::default(),
-            dependencies: dependencies::Dependencies::default(),
-            float: request.options.float,
-            sites: panics::Sites::default(),
-            is_paired: false,
-            round: 0,
-        };
+        module.set_target(target.machine().triple(), &target.machine().data_layout());
+        let kernel = described.kernel.clone();
+        let code = Module::lazy(context, &described.code, "kernels")?;
+        let entry = code.function(&kernel.entry);
+        entry.ok_or_else(|| entry_was_lost(&kernel))?.set_linkage(Linkage::EXTERNAL);
+        module.link(code)?;
+        let mut program = Self::of_module(module, kernel, target, &request.target, &request.options);
+        program.dump = request.options.dump.as_ref().map(|folder| folder.join(&program.kernel.symbol));
         program.dump("0-linked")?;
         Ok(program)
     }
 
-    /// A program of one module, which has the kernels' entries.
-    #[cfg(test)]
+    /// A program of one module, which has the kernel's entry.
     pub(crate) fn of_module(
         module: Module<'c>,
-        kernels: Vec<kernels::Kernel>,
+        kernel: Kernel,
         target: &'a dyn Target,
         image_target: &'a ImageTarget,
         options: &'a Options,
     ) -> Self {
-        let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
-        let (functions, dump) = (Vec::new(), None);
-        let (dependencies, float) = (dependencies::Dependencies::default(), options.float);
         Self {
             module,
-            kernels,
+            kernel,
             target,
             image_target,
             options,
-            dump,
-            functions,
-            calls,
-            dependencies,
-            float,
-            sites,
+            dump: None,
+            function: None,
+            calls: legality::Calls::default(),
+            dependencies: dependencies::Dependencies::default(),
+            float: options.float,
+            sites: panics::Sites::default(),
+            searches: Searches::default(),
             is_paired: false,
             round: 0,
         }
@@ -171,11 +119,6 @@ impl<'c, 'a> Program<'c, 'a> {
     #[cfg(test)]
     pub(crate) fn module(&self) -> &Module<'c> {
         &self.module
-    }
-
-    /// Sorted by symbol.
-    pub(crate) fn kernels(&self) -> &[kernels::Kernel] {
-        &self.kernels
     }
 
     /// Turns host code into device code, and links what it refers to until nothing is missing that `scope` allows. Returns whether
@@ -195,10 +138,8 @@ impl<'c, 'a> Program<'c, 'a> {
             functions::replace_all(module);
             panics::hook(module);
             // Nothing calls the record's function before panics are lowered.
-            let is_entry = |name: &str| {
-                name == panics::RECORD && self.round == 0 || self.kernels.iter().any(|kernel| kernel.entry == name)
-            };
-            let is_kernel = |name: &str| self.kernels.iter().any(|kernel| kernel.symbol == name);
+            let is_entry = |name: &str| name == panics::RECORD && self.round == 0 || name == self.kernel.entry;
+            let is_kernel = |name: &str| name == self.kernel.symbol;
             sanitize::sanitize(module, &is_entry, &is_kernel);
             sanitize::drop_library_checks(module);
             self.target.adapt(module);
@@ -219,43 +160,17 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(true)
     }
 
-    fn link_missing(&self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
-        resolve::link_missing(&self.module, library, self.target.machine(), scope)
+    fn link_missing(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
+        resolve::link_missing(&self.module, library, &mut self.searches, scope)
     }
 
-    /// Makes the functions that a driver launches. From here on nothing else is visible from outside.
-    pub(crate) fn add_kernels(&mut self) -> Result<(), CompileError> {
-        for kernel in &self.kernels {
-            let function = self.target.add_kernel(&self.module, kernel)?;
-            let entry = self.module.function(&kernel.entry).expect("a kernel was made of it");
-            llvm::describe(&self.module, function, entry);
-            self.functions.push(function);
-            entry.set_linkage(Linkage::INTERNAL);
-        }
-        Ok(())
-    }
-
-    /// The same program again, before it is [reduced](Self::reduce_to).
-    pub(crate) fn copy(&self) -> Self {
-        let module = self.module.clone();
-        let functions =
-            self.kernels.iter().map(|kernel| module.function(&kernel.symbol).expect("it was added")).collect();
-        let (kernels, dump) = (self.kernels.clone(), self.dump.clone());
-        let (calls, sites) = (legality::Calls::default(), panics::Sites::default());
-        let dependencies = dependencies::Dependencies::default();
-        Self { module, kernels, functions, dump, calls, dependencies, sites, ..*self }
-    }
-
-    /// Leaves one of the kernels, and what it reaches.
-    pub(crate) fn reduce_to(&mut self, kernel: usize) -> Result<(), CompileError> {
-        for (position, function) in self.functions.iter().enumerate() {
-            if position != kernel {
-                function.delete_function();
-            }
-        }
-        self.functions = vec![self.functions[kernel]];
-        self.kernels = vec![self.kernels.swap_remove(kernel)];
-        self.dump = self.dump.take().map(|folder| folder.join(&self.kernels[0].symbol));
+    /// Makes the function that a driver launches. From here on nothing else is visible from outside.
+    pub(crate) fn add_kernel(&mut self) -> Result<(), CompileError> {
+        let function = self.target.add_kernel(&self.module, &self.kernel)?;
+        let entry = self.module.function(&self.kernel.entry).ok_or_else(|| entry_was_lost(&self.kernel))?;
+        llvm::describe(&self.module, function, entry);
+        entry.set_linkage(Linkage::INTERNAL);
+        self.function = Some(function);
         self.clean()?;
         if !panics::may_begin(&self.module) {
             panics::drop_record(&self.module);
@@ -264,20 +179,37 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(())
     }
 
-    /// The reduced program in the form in which each position of the grid runs two work-items, if it may be the better one.
+    /// The program in the form in which each position of the grid runs two work-items, if it may be the better one.
     pub(crate) fn paired(&self) -> Option<Self> {
-        let is_line = matches!(self.kernels[0].form, Form::Range(1));
+        let is_line = matches!(self.kernel.form, Form::Range(1));
         (is_line && pairs::may_gain(&self.module)).then(|| Self { is_paired: true, ..self.copy() })
+    }
+
+    /// The same program again, before it is optimised.
+    fn copy(&self) -> Self {
+        let module = self.module.clone();
+        let function = module.function(&self.kernel.symbol);
+        Self {
+            module,
+            kernel: self.kernel.clone(),
+            function,
+            dump: self.dump.clone(),
+            calls: legality::Calls::default(),
+            dependencies: dependencies::Dependencies::default(),
+            sites: panics::Sites::default(),
+            searches: Searches::default(),
+            ..*self
+        }
     }
 
     /// Whether the optimised kernel is one to which two work-items for each position are of use.
     pub(crate) fn gains_by_pairs(&self) -> bool {
-        pairs::gains(self.functions[0])
+        self.function.is_some_and(pairs::gains)
     }
 
     /// Whether an optimised kernel with two work-items for each position does what it does with one.
     pub(crate) fn is_soundly_paired(&self) -> bool {
-        pairs::is_sound(&self.module, self.functions[0])
+        self.function.is_some_and(|function| pairs::is_sound(&self.module, function))
     }
 
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
@@ -287,7 +219,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let machine = Some(self.target.machine());
         float::keep_library_apart(&self.module);
         if self.target.inlines_everything() {
-            sanitize::inline_everything(&self.module, &self.functions);
+            sanitize::inline_everything(&self.module, self.function.as_slice());
         }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         sanitize::inline_cold(&self.module);
@@ -299,9 +231,9 @@ impl<'c, 'a> Program<'c, 'a> {
             self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
         }
         if self.round == 1 {
-            let policies = float::policies(&self.module, &self.functions, self.options.float);
+            let policies = float::policies(&self.module, self.function.as_slice(), self.options.float);
             // Not again: by then code of the library is part of the functions. What comes later formats values.
-            float::apply_policies(&self.functions, &policies);
+            float::apply_policies(self.function.as_slice(), &policies);
             self.float = policies.first().copied().unwrap_or(self.float);
             if self.float == FloatPolicy::Fast {
                 approximate::call_imprecise_functions(&self.module, self.target.builtins())?;
@@ -311,7 +243,7 @@ impl<'c, 'a> Program<'c, 'a> {
         float::unite_with_library(&self.module);
         if self.target.inlines_everything() {
             // Those of the library, which were kept apart.
-            sanitize::inline_everything(&self.module, &self.functions);
+            sanitize::inline_everything(&self.module, self.function.as_slice());
         }
         self.module.run(OPTIMISE, machine, &TUNING)?;
         panics::check_recorders(&self.module)?;
@@ -326,46 +258,39 @@ impl<'c, 'a> Program<'c, 'a> {
         module.run(CLEAN_UP, Some(target.machine()), &TUNING)
     }
 
-    /// Why the target cannot run a kernel, as far as that is known without its code.
-    pub(crate) fn refusal(&self, kernel: usize) -> Option<String> {
-        let kernel = &self.kernels[kernel];
-        let (size, limit) = (kernel.parameters.size, self.target.max_arguments(kernel.parameters.align));
-        let too_large = || kernel.with_place(&format!("its captures are {size} bytes, the limit is {limit}"));
-        kernel.refused_capture().or_else(|| (size > limit).then(too_large))
-    }
-
-    /// Decides about each kernel, and deletes those that the target cannot run.
-    pub(crate) fn sort_out(&mut self) -> Result<SortedOut<'c>, CompileError> {
-        let mut sorted = SortedOut { functions: Vec::new(), entries: Vec::new(), unsupported: Vec::new() };
+    /// Decides about the kernel, and deletes it if the target cannot run it.
+    pub(crate) fn decide(&mut self) -> Result<Decision<'c>, CompileError> {
         let is_ours = |name: &str| self.target.is_own_global(name);
         self.target.expand(&self.module)?;
-        let kernels = std::mem::take(&mut self.kernels);
-        for (kernel, function) in kernels.into_iter().zip(std::mem::take(&mut self.functions)) {
-            let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
-            if findings.unsupported.is_none() {
-                match self.target.examine(&self.module, &kernel.symbol) {
-                    Ok(requirements) => findings.requirements.extend(requirements),
-                    Err(refused) => findings.unsupported = Some(self.calls.explain(&kernel.entry, refused)),
-                }
-            }
-            if let Some(reason) = findings.unsupported {
-                sorted.unsupported.push(kernel.unsupported(reason));
-                function.delete_function();
-            } else {
-                sorted.functions.push(function);
-                let library = std::mem::take(&mut self.dependencies).into_names();
-                sorted.entries.push(KernelEntry { is_paired: self.is_paired, ..entry_of(kernel, findings, library) });
+        let kernel = self.kernel.clone();
+        let function = self.function.take().ok_or_else(|| entry_was_lost(&kernel))?;
+        let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
+        if findings.unsupported.is_none() {
+            match self.target.examine(&self.module, &kernel.symbol) {
+                Ok(requirements) => findings.requirements.extend(requirements),
+                Err(refused) => findings.unsupported = Some(self.calls.explain(&kernel.entry, refused)),
             }
         }
+        let decision = match findings.unsupported.take() {
+            Some(reason) => {
+                function.delete_function();
+                Decision::IsRefused(kernel.unsupported(reason))
+            }
+            None => {
+                let library = std::mem::take(&mut self.dependencies).into_names();
+                let entry = KernelEntry { is_paired: self.is_paired, ..entry_of(kernel, findings, library) };
+                Decision::Runs(function, entry)
+            }
+        };
         self.clean()?;
-        Ok(sorted)
+        Ok(decision)
     }
 
     /// Turns optimised code into code that the target's code generator takes.
-    pub(crate) fn legalize(&self, kernels: &SortedOut<'c>) -> Result<(), CompileError> {
-        builtins::lower_launch(&self.module, &kernels.functions, || self.target.launch_slot(&self.module));
+    pub(crate) fn legalize(&self, kernel: Value<'c>) -> Result<(), CompileError> {
+        builtins::lower_launch(&self.module, &[kernel], || self.target.launch_slot(&self.module));
         pairs::separate(&self.module);
-        checks::merge(&self.module, &kernels.functions);
+        checks::merge(&self.module, &[kernel]);
         self.target.legalize(&self.module);
         self.clean()?;
         layout::move_endings_back(&self.module);
@@ -374,10 +299,8 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 
     /// Generates code. LLVM may end the process on code that it cannot handle.
-    pub(crate) fn emit(&self, kernels: &SortedOut<'c>, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
-        let nothing = ParameterLayout { size: 0, align: 1 };
-        let largest = kernels.entries.iter().map(|kernel| kernel.parameters).max_by_key(|parameters| parameters.size);
-        let arguments = largest.unwrap_or(nothing);
+    pub(crate) fn emit(&self, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
+        let arguments = self.kernel.parameters;
         if self.target.names_lines() {
             return self.target.emit(&self.module.with_line_directives()?, arguments, toolchain);
         }
@@ -386,12 +309,15 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 
     /// The image of the kernel. `toolchain` is what it was compiled by.
-    pub(crate) fn image(&mut self, kernels: SortedOut<'c>, code: Vec<u8>, toolchain: &Toolchain) -> DeviceImage {
-        let SortedOut { entries, unsupported, .. } = kernels;
+    pub(crate) fn image(&mut self, decision: Decision<'c>, code: Vec<u8>, toolchain: &Toolchain) -> DeviceImage {
+        let (kernels, unsupported) = match decision {
+            Decision::Runs(_, kernel) => (vec![kernel], Vec::new()),
+            Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
+        };
         let sites: Vec<PanicSite> = std::mem::take(&mut self.sites.list);
         let (target, build_options) =
             (self.target.image_target(self.image_target, &code), build_options(toolchain, self.float));
-        DeviceImage { target, kernels: entries, build_options, unsupported, sites, code }
+        DeviceImage { target, kernels, build_options, unsupported, sites, code }
     }
 
     fn clean(&self) -> Result<(), CompileError> {
@@ -407,7 +333,11 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 }
 
-fn entry_of(kernel: kernels::Kernel, findings: legality::Findings, library: Vec<String>) -> KernelEntry {
+fn entry_was_lost(kernel: &Kernel) -> CompileError {
+    CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name))
+}
+
+fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) -> KernelEntry {
     KernelEntry {
         symbol: kernel.symbol,
         type_id: kernel.type_id,

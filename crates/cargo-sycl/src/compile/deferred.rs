@@ -48,12 +48,17 @@ impl<'a> DeferredCrates<'a> {
         }
     }
 
+    /// Makes the table of symbols, for all copies of this process.
+    pub(crate) fn prepare(&mut self) {
+        let (crates, key) = (&self.crates, self.key);
+        self.defining.get_or_insert_with(|| table(crates, key));
+    }
+
     /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, its bitcode was given before, or the
     /// crate cannot be compiled for the device. Then the symbol is missing, and with it the kernels that need it.
     pub(crate) fn provide(&mut self, symbol: &str) -> Option<PathBuf> {
-        let (crates, key) = (&self.crates, self.key);
-        let defining = self.defining.get_or_insert_with(|| table(crates, key));
-        let idx = *defining.get(symbol.as_bytes())?;
+        self.prepare();
+        let idx = *self.defining.as_ref()?.get(symbol.as_bytes())?;
         if self.used.contains(&idx) || self.failed.contains(&idx) {
             return None;
         }
@@ -74,8 +79,20 @@ impl<'a> DeferredCrates<'a> {
         &self.used
     }
 
-    /// Adds what a copy of these found: more crates that were used, and more warnings.
-    pub(crate) fn add(&mut self, used: &[usize], warnings: Vec<String>) {
+    /// The positions of the crates that cannot be compiled for the device.
+    pub(crate) fn failed_positions(&self) -> &[usize] {
+        &self.failed
+    }
+
+    /// Adds what a copy of these found: more crates that were used, or that cannot be, and more warnings.
+    pub(crate) fn add(&mut self, used: &[usize], failed: &[usize], warnings: Vec<String>) {
+        // Later copies need not try again.
+        for &position in failed {
+            if position < self.crates.len() && !self.failed.contains(&position) {
+                self.failed.push(position);
+            }
+        }
+
         for &position in used {
             if position < self.crates.len() && !self.used_by_copies.contains(&position) {
                 self.used_by_copies.push(position);
@@ -174,5 +191,23 @@ mod tests {
         let mut crates = DeferredCrates::new(&sidecars, "k");
         assert_eq!(crates.provide("f"), None);
         assert_eq!(crates.used(), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_crate_that_a_copy_could_not_compile_is_not_tried_again() {
+        let scratch = Scratch::new("deferred-failed");
+        let sidecars = [scratch.path().join("half-1.json")];
+        fs::write(&sidecars[0], "damaged").unwrap();
+        let crates = || {
+            let mut crates = DeferredCrates::new(&sidecars, "k");
+            crates.defining = Some(HashMap::from([(b"f".to_vec(), 0)]));
+            crates
+        };
+        let mut told = crates();
+        told.add(&[], &[0, 7], vec!["by the copy".to_owned()]);
+        assert_eq!((told.provide("f"), told.warnings.as_slice()), (None, &["by the copy".to_owned()][..]));
+        assert_eq!(told.failed_positions(), [0]);
+        let mut alone = crates();
+        assert_eq!((alone.provide("f"), alone.warnings.len(), alone.failed_positions()), (None, 1, &[0][..]));
     }
 }

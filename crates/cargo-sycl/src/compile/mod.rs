@@ -1,6 +1,6 @@
 //! Has the images of a link unit compiled for one target, in a process of its own: LLVM may end the process that it runs in.
 //!
-//! That process reads and links the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
+//! That process reads the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
 //! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.
 
 mod cache;

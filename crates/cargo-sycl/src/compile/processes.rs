@@ -1,6 +1,6 @@
 //! Compiles each kernel in a copy of this process: LLVM ends the process on some code, and then one kernel is lost and not the image.
 //!
-//! The copy has the whole program in memory, so that nothing is read or linked twice. Invariants: as many copies run at a time as cargo
+//! The copy has the bitcode of all kernels in memory, and reads what its own kernel needs of it. Invariants: as many copies run at a time as cargo
 //! gives tokens for; which copy compiles what, and when, does not show in what comes back. This process itself compiles no kernel.
 
 use std::cell::RefCell;
@@ -36,6 +36,7 @@ pub(crate) struct Processes<'a, 'd> {
 struct Notes {
     error: Option<String>,
     deferred: Vec<usize>,
+    failed: Vec<usize>,
     warnings: Vec<String>,
 }
 
@@ -74,8 +75,12 @@ impl<'a, 'd> Processes<'a, 'd> {
                 Err(error) => (Some(error.to_string()), Vec::new()),
             };
             let deferred = self.deferred.borrow();
-            let notes =
-                Notes { error, deferred: deferred.used_positions().to_vec(), warnings: deferred.warnings.clone() };
+            let notes = Notes {
+                error,
+                deferred: deferred.used_positions().to_vec(),
+                failed: deferred.failed_positions().to_vec(),
+                warnings: deferred.warnings.clone(),
+            };
             let notes = serde_json::to_vec(&notes)?;
             fs::write(&running.answer, [&(notes.len() as u64).to_le_bytes(), &*notes, &*bytes].concat())
         };
@@ -102,7 +107,7 @@ impl<'a, 'd> Processes<'a, 'd> {
         }
         let answer = answer.map_err(|error| format!("the compilation's answer is missing: {error}"))?;
         let (notes, bytes) = parse(&answer).ok_or("the compilation's answer is damaged")?;
-        self.deferred.borrow_mut().add(&notes.deferred, notes.warnings);
+        self.deferred.borrow_mut().add(&notes.deferred, &notes.failed, notes.warnings);
         match notes.error {
             Some(error) => Err(error),
             None => Ok(bytes.to_vec()),
@@ -120,6 +125,8 @@ impl Isolation for Processes<'_, '_> {
         if let Some(n_threads) = n_threads().filter(|n_threads| *n_threads != 1) {
             return Err(CompileError::Isolation(format!("the compiler has {n_threads} threads, expected 1")));
         }
+        self.deferred.borrow_mut().prepare();
+        give_memory_back();
         let mut results: Vec<Option<Result<Vec<u8>, String>>> = Vec::new();
         results.resize_with(n_jobs, || None);
         let mut running = HashMap::new();
@@ -146,6 +153,15 @@ impl Isolation for Processes<'_, '_> {
 /// How many threads this process has, where the system tells.
 fn n_threads() -> Option<usize> {
     fs::read_dir("/proc/self/task").ok().map(Iterator::count)
+}
+
+/// Gives the system what the allocator keeps of memory that was freed: each copy would have a part in it.
+fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: only touches memory that nobody has.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Sends this process's errors to a file.
@@ -230,11 +246,11 @@ mod tests {
 
     #[test]
     fn a_damaged_answer_is_none() {
-        let notes = Notes { error: None, deferred: vec![3], warnings: Vec::new() };
+        let notes = Notes { error: None, deferred: vec![3], failed: vec![4], warnings: Vec::new() };
         let notes = serde_json::to_vec(&notes).unwrap();
         let answer = [&(notes.len() as u64).to_le_bytes(), &*notes, b"bytes"].concat();
         let (read, bytes) = parse(&answer).unwrap();
-        assert_eq!((read.deferred, bytes), (vec![3], &b"bytes"[..]));
+        assert_eq!((read.deferred, read.failed, bytes), (vec![3], vec![4], &b"bytes"[..]));
         for length in 0..8 + notes.len() {
             assert!(parse(&answer[..length]).is_none(), "{length} bytes");
         }

@@ -19,6 +19,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(crate) use debug::{Node, NodeKind, describe, tag};
@@ -111,6 +112,8 @@ pub(crate) struct Context {
     raw: NonNull<sys::Context>,
     /// Errors that LLVM reported through the diagnostic handler since they were last taken.
     errors: Box<RefCell<Vec<String>>>,
+    /// Bitcode that modules may still read from. `drop` disposes of the context before the fields go.
+    bitcode: RefCell<Vec<Rc<Vec<u8>>>>,
 }
 
 impl Context {
@@ -122,11 +125,16 @@ impl Context {
         let handler_data = (&raw const *errors).cast_mut().cast::<c_void>();
         // SAFETY: the handler's data lives as long as the context.
         unsafe { (ll().LLVMContextSetDiagnosticHandler)(raw.as_ptr(), Some(on_diagnostic), handler_data) };
-        Self { raw, errors }
+        Self { raw, errors, bitcode: RefCell::default() }
     }
 
     pub(crate) fn raw(&self) -> *mut sys::Context {
         self.raw.as_ptr()
+    }
+
+    /// Keeps bytes for as long as the context lives.
+    fn keep(&self, bitcode: Rc<Vec<u8>>) {
+        self.bitcode.borrow_mut().push(bitcode);
     }
 
     /// What LLVM complained of since the last call.

@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::ptr::{NonNull, null_mut};
+use std::rc::Rc;
 
 use super::{Context, Type, Value, c_string, ll, sys, take_message};
 use crate::CompileError;
@@ -31,34 +32,34 @@ impl<'c> Module<'c> {
         Self::from_raw(unsafe { (ll().LLVMModuleCreateWithNameInContext)(name.as_ptr(), context.raw()) }, context)
     }
 
-    /// Reads bitcode. With `lazy`, bodies of functions are read when they are linked.
-    pub(crate) fn from_bitcode(
-        context: &'c Context,
-        bytes: &[u8],
-        name: &str,
-        lazy: bool,
-    ) -> Result<Self, CompileError> {
-        let c_name = c_string(name);
+    /// Reads bitcode, all of it.
+    pub(crate) fn from_bitcode(context: &'c Context, bytes: &[u8], name: &str) -> Result<Self, CompileError> {
         let mut raw = null_mut();
-        // SAFETY: LLVM copies the bytes. The lazy form takes the buffer over, also if it fails.
+        // SAFETY: LLVM has read the bytes when it returns; the buffer only points to them, and is freed.
         let failed = unsafe {
-            let start = bytes.as_ptr().cast::<c_char>();
-            let buffer = (ll().LLVMCreateMemoryBufferWithMemoryRangeCopy)(start, bytes.len(), c_name.as_ptr());
-            if lazy {
-                (ll().LLVMGetBitcodeModuleInContext2)(context.raw(), buffer, &raw mut raw) != 0
-            } else {
-                let failed = (ll().LLVMParseBitcodeInContext2)(context.raw(), buffer, &raw mut raw) != 0;
-                (ll().LLVMDisposeMemoryBuffer)(buffer);
-                failed
-            }
+            let buffer = buffer_of(bytes, name);
+            let failed = (ll().LLVMParseBitcodeInContext2)(context.raw(), buffer, &raw mut raw) != 0;
+            (ll().LLVMDisposeMemoryBuffer)(buffer);
+            failed
         };
-        if failed {
-            return Err(CompileError::Llvm(format!(
-                "{name} is not bitcode that this LLVM reads: {:?}",
-                context.take_errors()
-            )));
-        }
-        Ok(Self::from_raw(raw, context))
+        if failed { Err(unreadable(context, name)) } else { Ok(Self::from_raw(raw, context)) }
+    }
+
+    /// Reads what bitcode declares. Bodies of functions are read when they are linked, and only those that are: such a module is
+    /// looked at, changed in what it declares, and [linked](Self::link), and passes do not run on it.
+    pub(crate) fn lazy(context: &'c Context, bytes: &Rc<Vec<u8>>, name: &str) -> Result<Self, CompileError> {
+        let mut raw = null_mut();
+        context.keep(Rc::clone(bytes));
+        // SAFETY: the context, which the module cannot outlive, keeps the bytes. LLVM takes the buffer over, also if it fails.
+        let failed =
+            unsafe { (ll().LLVMGetBitcodeModuleInContext2)(context.raw(), buffer_of(bytes, name), &raw mut raw) != 0 };
+        if failed { Err(unreadable(context, name)) } else { Ok(Self::from_raw(raw, context)) }
+    }
+
+    /// Writes bitcode.
+    pub(crate) fn to_bitcode(&self) -> Vec<u8> {
+        // SAFETY: a live module; the buffer is ours.
+        unsafe { take_buffer((ll().LLVMWriteBitcodeToMemoryBuffer)(self.raw())) }
     }
 
     /// Reads LLVM's assembly.
@@ -233,6 +234,24 @@ impl Drop for Module<'_> {
         // SAFETY: owned.
         unsafe { (ll().LLVMDisposeModule)(self.raw()) }
     }
+}
+
+/// A buffer that points to bytes.
+///
+/// # Safety
+/// The bytes outlive the buffer, which the caller frees or gives away.
+unsafe fn buffer_of(bytes: &[u8], name: &str) -> *mut sys::MemoryBuffer {
+    const NUL_TERMINATED: sys::Bool = 0;
+    let name = c_string(name);
+    // SAFETY: bytes with their number, and a name, which is copied.
+    unsafe {
+        let start = bytes.as_ptr().cast::<c_char>();
+        (ll().LLVMCreateMemoryBufferWithMemoryRange)(start, bytes.len(), name.as_ptr(), NUL_TERMINATED)
+    }
+}
+
+fn unreadable(context: &Context, name: &str) -> CompileError {
+    CompileError::Llvm(format!("{name} is not bitcode that this LLVM reads: {:?}", context.take_errors()))
 }
 
 /// Walks a list of LLVM.

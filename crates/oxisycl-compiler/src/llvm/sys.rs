@@ -55,6 +55,7 @@ functions! {
     LLVMGetDiagInfoSeverity(*mut c_void) -> c_int;
     LLVMDisposeMessage(*mut c_char);
 
+    LLVMCreateMemoryBufferWithMemoryRange(*const c_char, usize, *const c_char, Bool) -> *mut MemoryBuffer;
     LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> *mut MemoryBuffer;
     LLVMDisposeMemoryBuffer(*mut MemoryBuffer);
     LLVMGetBufferStart(*mut MemoryBuffer) -> *const c_char;
@@ -62,6 +63,7 @@ functions! {
 
     LLVMParseBitcodeInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
     LLVMGetBitcodeModuleInContext2(*mut Context, *mut MemoryBuffer, *mut *mut Module) -> Bool;
+    LLVMWriteBitcodeToMemoryBuffer(*mut Module) -> *mut MemoryBuffer;
     LLVMParseIRInContext(*mut Context, *mut MemoryBuffer, *mut *mut Module, *mut *mut c_char) -> Bool;
     LLVMModuleCreateWithNameInContext(*const c_char, *mut Context) -> *mut Module;
     LLVMDisposeModule(*mut Module);

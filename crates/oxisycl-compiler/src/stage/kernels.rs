@@ -1,8 +1,10 @@
 //! Finds the kernels of a module.
 //!
 //! Every launch makes an object of `oxisycl_device::kernel::DescribeKernel`, so that the module holds its vtable: drop, size, alignment,
-//! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised in a copy of the
-//! module until they return constants.
+//! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised, in a module of
+//! their own, until they return constants.
+
+use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 
@@ -89,23 +91,35 @@ pub(crate) fn is_description(symbol: &str) -> bool {
     symbol.contains("DescribeKernel") && path(symbol).contains(TRAIT_METHOD)
 }
 
-/// Finds the kernels that the module describes, and gives their entries the names in [`Kernel::entry`], visible to other modules.
-/// Sorted by symbol.
-pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>) -> Result<Vec<Kernel>, CompileError> {
-    let vtables = vtables(module)?;
-    if vtables.is_empty() {
-        return Ok(Vec::new());
-    }
-    let evaluated = evaluation_copy(context, bitcode, &vtables)?;
-    let mut kernels = Vec::new();
+/// A kernel, and the bitcode that its entry is in.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) kernel: Kernel,
+    /// Entries of a few kernels, by the names in [`Kernel::entry`], and what they reach in their crate: every function is linked where it is
+    /// used. It tells the lines of the source, and not its types.
+    pub(crate) code: Rc<Vec<u8>>,
+}
+
+/// How many kernels share their bitcode. All of it is looked at for each of them, and what they have in common is written once for so many.
+pub(crate) const MAX_SHARING: usize = 32;
+
+/// Finds the kernels that a module describes, sorted by symbol. `declared` is the same module, of which nothing but the descriptions is read.
+pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
+    find_sharing(module, declared, MAX_SHARING)
+}
+
+fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
+    let context = module.context();
+    let vtables = vtables(&module)?;
+    let evaluated = evaluated(declared, &vtables)?;
+    let mut found = Vec::new();
     for Table { global, methods } in vtables {
         let mut kernel = describe(&evaluated, &methods)?;
         kernel.launch = launch::of(global);
-        let entry = returned(module, &methods[ENTRY])?;
+        let entry = returned(&module, &methods[ENTRY])?;
         if entry.kind() != ValueKind::Function {
             return Err(unreadable(&methods[ENTRY]));
         }
-        kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
         if entry.is_declaration() {
             return Err(CompileError::Kernel(format!(
                 "{}: its code is not in the crate that launches it",
@@ -114,14 +128,59 @@ pub(crate) fn find<'c>(context: &'c Context, bitcode: &[u8], module: &Module<'c>
         }
         kernel.refused_capture = captures::refusal(context, entry);
         kernel.place = place::of_kernel(context, entry);
-        entry.set_name(&kernel.entry);
+        kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
+        found.push((kernel, entry));
+    }
+    found.sort_by(|(a, _), (b, _)| a.symbol.cmp(&b.symbol));
+    found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
+    let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
+    let mut described = Vec::new();
+    let mut codes = code_of(module, &entries, max_sharing)?.into_iter().map(Rc::new);
+    let mut kernels = found.into_iter().map(|(kernel, _)| kernel).peekable();
+    while kernels.peek().is_some()
+        && let Some(code) = codes.next()
+    {
+        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described { kernel, code: Rc::clone(&code) }));
+    }
+    Ok(described)
+}
+
+/// The bitcode of entries and their names, for each `max_sharing` of them.
+fn code_of<'c>(
+    module: Module<'c>,
+    entries: &[(String, Value<'c>)],
+    max_sharing: usize,
+) -> Result<Vec<Vec<u8>>, CompileError> {
+    link_where_used(&module);
+    for (name, entry) in entries {
+        entry.set_name(name);
         entry.clear_placement();
         entry.set_linkage(Linkage::EXTERNAL);
-        kernels.push(kernel);
     }
-    kernels.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-    kernels.dedup_by(|a, b| a.symbol == b.symbol);
-    Ok(kernels)
+    // Both change no code.
+    module.run("globaldce,strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+    for (_, entry) in entries {
+        entry.set_linkage(Linkage::LINK_ONCE_ODR);
+    }
+    let all = module.to_bitcode();
+    if entries.len() <= max_sharing {
+        return Ok(vec![all]);
+    }
+    let all = Rc::new(all);
+    let part = |entries: &[(String, Value<'c>)]| {
+        let context = Context::new();
+        let module = Module::empty(&context, "kernels");
+        let source = Module::lazy(&context, &all, "kernels")?;
+        for (name, _) in entries {
+            source.function(name).ok_or_else(|| unreadable(name))?.set_linkage(Linkage::EXTERNAL);
+        }
+        module.link(source)?;
+        for (name, _) in entries {
+            module.function(name).ok_or_else(|| unreadable(name))?.set_linkage(Linkage::LINK_ONCE_ODR);
+        }
+        Ok(module.to_bitcode())
+    };
+    entries.chunks(max_sharing).map(part).collect()
 }
 
 fn unreadable(method: &str) -> CompileError {
@@ -155,34 +214,32 @@ fn vtables<'c>(module: &Module<'c>) -> Result<Vec<Table<'c>>, CompileError> {
     Ok(vtables)
 }
 
-/// A copy of the module in which the describing functions return constants.
-fn evaluation_copy<'c>(
-    context: &'c Context,
-    bitcode: &[u8],
-    vtables: &[Table<'_>],
-) -> Result<Module<'c>, CompileError> {
-    let module = Module::from_bitcode(context, bitcode, "descriptions", false)?;
-    module.strip_debug_info();
-    link_where_used(&module);
-    let is_wanted = |name: &str| {
-        vtables
-            .iter()
-            .flat_map(|table| table.methods.iter().enumerate())
-            .any(|(index, method)| index != ENTRY && method == name)
-    };
-    for function in module.functions() {
-        if function.is_declaration() {
-            continue;
+/// A module in which the describing functions return constants.
+fn evaluated<'c>(declared: Module<'c>, vtables: &[Table<'_>]) -> Result<Module<'c>, CompileError> {
+    let module = Module::empty(declared.context(), "descriptions");
+    declared.strip_debug_info();
+    link_where_used(&declared);
+    let mut wanted = Vec::new();
+    for Table { methods, .. } in vtables {
+        let described = methods.iter().enumerate().filter(|(index, _)| *index != ENTRY);
+        wanted.extend(described.map(|(_, method)| method.as_str()));
+    }
+    for method in &wanted {
+        declared.function(method).ok_or_else(|| unreadable(method))?.set_linkage(Linkage::EXTERNAL);
+    }
+    module.link(declared)?;
+    for value in module.functions().into_iter().chain(module.globals()) {
+        if !value.is_declaration() {
+            value.set_linkage(Linkage::INTERNAL);
         }
-        function.set_linkage(if is_wanted(function.name()) { Linkage::EXTERNAL } else { Linkage::INTERNAL });
-        for attribute in ["noinline", "optnone"] {
-            function.remove_attribute(Attribute::FUNCTION, attribute);
+        if value.kind() == ValueKind::Function {
+            for attribute in ["noinline", "optnone"] {
+                value.remove_attribute(Attribute::FUNCTION, attribute);
+            }
         }
     }
-    for global in module.globals() {
-        if global.initializer().is_some() {
-            global.set_linkage(Linkage::INTERNAL);
-        }
+    for function in wanted.into_iter().filter_map(|method| module.function(method)) {
+        function.set_linkage(Linkage::EXTERNAL);
     }
     module.run("globaldce,default<O2>", None, &PassTuning::DEVICE)?;
     Ok(module)

@@ -1,10 +1,10 @@
 //! Links what the program refers to, until nothing is missing that can be found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::CompileError;
 use crate::library::Library;
-use crate::llvm::{Linkage, Machine, Module, Value};
+use crate::llvm::{Linkage, Module, Value};
 use crate::stage::{panics, sanitize};
 use crate::symbols::path;
 
@@ -19,11 +19,27 @@ pub(crate) enum Scope {
 /// A symbol can be missing again after its definition was found to be unused and removed, but not often.
 const MOST_SEARCHES: usize = 50;
 
+/// How often each symbol of a program was missing and found.
+#[derive(Default)]
+pub(crate) struct Searches(BTreeMap<String, usize>);
+
+impl Searches {
+    /// Counts one more.
+    fn add(&mut self, symbol: &str) -> Result<(), CompileError> {
+        let count = self.0.entry(symbol.to_owned()).or_default();
+        *count += 1;
+        if *count > MOST_SEARCHES {
+            return Err(CompileError::Kernel(format!("{symbol} is missing still after its module was linked")));
+        }
+        Ok(())
+    }
+}
+
 /// Links one round of modules that define something missing. Returns whether there were any.
 pub(crate) fn link_missing(
     module: &Module<'_>,
     library: &mut Library<'_>,
-    target: &Machine,
+    searches: &mut Searches,
     scope: Scope,
 ) -> Result<bool, CompileError> {
     let mut needed = BTreeSet::new();
@@ -35,18 +51,17 @@ pub(crate) fn link_missing(
         if is_ours || !value.is_declaration() || !is_wanted {
             continue;
         }
-        if scope == Scope::Everything || !formats(name) {
-            let found = library.find(module.context(), name)?;
-            if found.is_some() && library.count_search(name) > MOST_SEARCHES {
-                return Err(CompileError::Kernel(format!("{name} is missing still after its module was linked")));
-            }
-            needed.extend(found);
+        if (scope == Scope::Everything || !formats(name))
+            && let Some(found) = library.find(name)?
+        {
+            searches.add(name)?;
+            needed.insert(found);
         }
     }
-    let layout = target.data_layout();
     for &number in &needed {
+        // Its bodies are read as they are linked, and by the host's data layout, in which they were written. What differs, the address
+        // space of variables, is for the target's `adapt`.
         let found = library.open(module.context(), number)?;
-        found.set_target(target.triple(), &layout);
         if scope == Scope::WithoutFormatting {
             declare_formatting(&found);
         }
@@ -77,7 +92,8 @@ fn declare_formatting(module: &Module<'_>) {
         if is_shared && formats(&name) && name.starts_with("_R") {
             let declaration = module.declare(&format!("{name}.declared"), function.held_type());
             function.replace_all_uses_with(declaration);
-            function.delete_function();
+            // Its body was not read and, since nothing uses it now, never is.
+            function.set_name(&format!("{name}.defined"));
             declaration.set_name(&name);
         }
     }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::Toolchain;
 use crate::library::read;
+use crate::llvm::Context;
 
 fn bitcode(mangling: &str) -> Vec<u8> {
     static N_CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -38,14 +40,23 @@ fn bitcode(mangling: &str) -> Vec<u8> {
 fn kernels(mangling: &str) -> Vec<Kernel> {
     let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
     crate::llvm::load(&toolchain.llvm_library).expect("LLVM loads");
-    let context = Context::new();
-    let bytes = bitcode(mangling);
-    let module = Module::from_bitcode(&context, &bytes, "test", false).expect("bitcode");
-    let kernels = find(&context, &bytes, &module).expect("kernels");
-    for kernel in &kernels {
-        assert!(module.function(&kernel.entry).is_some(), "{kernel:?}");
+    let (context, bytes) = (Context::new(), Rc::new(bitcode(mangling)));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    // Fewer than there are, so that their code is in several pieces.
+    let max_sharing = 7;
+    let described = find_sharing(module, declared, max_sharing).expect("kernels");
+    let mut codes: Vec<_> = described.iter().map(|described| Rc::clone(&described.code)).collect();
+    codes.dedup();
+    assert_eq!(codes.len(), described.len().div_ceil(max_sharing));
+    for Described { kernel, code } in &described {
+        assert!(code.len() < bytes.len() / 2, "{} of {} bytes", code.len(), bytes.len());
+        let code = Module::from_bitcode(&context, code, "code").expect("bitcode");
+        assert!(code.function(&kernel.entry).is_some_and(|entry| !entry.is_declaration()), "{kernel:?}");
+        // Neither what only the host runs nor what tells of kernels.
+        assert!(code.functions().iter().all(|function| !path(function.name()).contains("launch")), "{code}");
     }
-    kernels
+    described.into_iter().map(|described| described.kernel).collect()
 }
 
 /// The line of the program that is so many lines after the one in which this is.
@@ -111,12 +122,12 @@ fn kernels_are_described_as_the_program_describes_them() {
 fn without_debug_information_no_kernel_leaves_the_host() {
     let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
     crate::llvm::load(&toolchain.llvm_library).expect("LLVM loads");
-    let context = Context::new();
-    let bytes = bitcode("v0");
-    let module = Module::from_bitcode(&context, &bytes, "test", false).expect("bitcode");
+    let (context, bytes) = (Context::new(), Rc::new(bitcode("v0")));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
     module.strip_debug_info();
-    let kernels = find(&context, &bytes, &module).expect("kernels");
-    assert!(kernels.iter().all(|kernel| kernel.refused_capture.is_some()));
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    let described = find(module, declared).expect("kernels");
+    assert!(described.iter().all(|described| described.kernel.refused_capture.is_some()));
 }
 
 #[test]

@@ -117,10 +117,10 @@ fn image(target: &str, form: Form, item: &str) -> DeviceImage {
         launch: None,
         place: None,
     };
-    let mut program = Program::of_module(module, vec![kernel], &*target, &image_target, &options);
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
-    program.add_kernels().expect("a kernel");
-    generate(&mut program, 0, &mut Library::default(), &toolchain).expect("an image")
+    program.add_kernel().expect("a kernel");
+    generate(&mut program, &mut Library::default(), &toolchain).expect("an image")
 }
 
 #[test]

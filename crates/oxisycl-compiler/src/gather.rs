@@ -1,0 +1,62 @@
+//! Reads the crates of a program: what they define, and the kernels that they launch.
+//!
+//! A program of many kernels is a large module, of which each kernel needs little. So it is read as a whole once, here, and the code that
+//! its kernels reach is written again without the rest; each kernel's compilation then reads of that what it needs. Memory of this step
+//! is given back when it ends.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::compile::Request;
+use crate::library::{Library, read};
+use crate::llvm::{Context, Module};
+use crate::stage::kernels::{self, Described, Kernel};
+use crate::standard_library::StandardLibrary;
+use crate::{CompileError, Toolchain};
+
+/// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.
+pub(crate) fn gather(
+    toolchain: &Toolchain,
+    request: &Request,
+    library: &mut Library<'_>,
+) -> Result<Vec<Described>, CompileError> {
+    let mut found: Vec<Described> = Vec::new();
+    // In how many modules a function is.
+    let mut n_modules: HashMap<String, u32> = HashMap::new();
+    for path in &request.modules {
+        let bitcode = Rc::new(read(path)?);
+        let name = path.display().to_string();
+        let (context, whole) = (Context::new(), Context::new());
+        let declared = Module::lazy(&context, &bitcode, &name)?;
+        library.add_crate(path, &bitcode, &declared);
+        let mut launches = false;
+        for function in declared.functions() {
+            launches |= kernels::is_description(function.name());
+            *n_modules.entry(function.name().to_owned()).or_default() += 1;
+        }
+        if launches {
+            let module = Module::from_bitcode(&whole, &bitcode, &name)?;
+            found.extend(kernels::find(module, declared)?);
+        }
+    }
+    for Described { kernel, .. } in &mut found {
+        kernel.launch.take_if(|launch| launch.functions.iter().any(|function| n_modules.get(function) != Some(&1)));
+    }
+    found.sort_by(|a, b| a.kernel.symbol.cmp(&b.kernel.symbol));
+    found.dedup_by(|later, first| {
+        let is_same = later.kernel.symbol == first.kernel.symbol;
+        let place = |kernel: &Kernel| kernel.launch.as_ref().map(|launch| launch.location.clone());
+        // Described by several crates.
+        if is_same && place(&later.kernel) != place(&first.kernel) {
+            first.kernel.launch = None;
+        }
+        is_same
+    });
+    if found.len() > kernels::MAX_SHARING {
+        library.drop_types()?;
+    }
+    if !found.is_empty() {
+        library.set_standard_library(StandardLibrary::open(toolchain.standard_library()?)?);
+    }
+    Ok(found)
+}
