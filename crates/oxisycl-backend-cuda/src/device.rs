@@ -1,6 +1,8 @@
 //! One GPU.
 
 use std::any::Any;
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, Queue, QueueOptions};
@@ -12,6 +14,7 @@ use crate::gpu::Gpu;
 use crate::info;
 use crate::memory::CudaMemory;
 use crate::module::{CudaModule, ModuleHandle};
+use crate::native;
 use crate::queue::CudaQueue;
 use crate::sys::code;
 
@@ -89,6 +92,14 @@ impl Device for CudaDevice {
             })
         })?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    fn native_device(&self) -> Option<*mut c_void> {
+        Some(ptr::without_provenance_mut(native::native_device(self)? as usize))
+    }
+
+    fn native_context(&self) -> Option<*mut c_void> {
+        native::native_context(self)
     }
 
     fn native(&self) -> Option<&dyn Any> {

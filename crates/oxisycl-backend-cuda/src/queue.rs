@@ -4,6 +4,7 @@
 //! host only behind a transfer that the host has to execute, and behind commands that are held back.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::fill;
 use crate::gpu::Gpu;
 use crate::launch_shape::LaunchShape;
 use crate::module::CudaKernel;
+use crate::native::native_streams;
 use crate::print_pool::{PrintPool, Reservation};
 use crate::stream::Stream;
 use crate::sys::RawEvent;
@@ -295,6 +297,10 @@ impl Queue for CudaQueue {
     fn patience(&self) -> Duration {
         // The completer naps between its looks; a wait as long as a large kernel would end late by some percent of it.
         Duration::from_millis(2)
+    }
+
+    fn native_queue(&self) -> Option<*mut c_void> {
+        native_streams(self)?.first().copied()
     }
 
     fn native(&self) -> Option<&dyn Any> {

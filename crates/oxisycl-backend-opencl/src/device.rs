@@ -1,6 +1,7 @@
 //! One device or sub-device that kernels can be given to.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use oxisycl_backend::{
@@ -16,6 +17,7 @@ use crate::info::{self, DOMAINS, Origin};
 use crate::launch_shape::GroupLimits;
 use crate::memory::ClMemory;
 use crate::module::{ClModule, ModuleHandle};
+use crate::native;
 use crate::query::Asked;
 use crate::queue::ClQueue;
 use crate::sharing::{Sharing, SharingKind};
@@ -234,6 +236,14 @@ impl Device for ClDevice {
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load_binary(self.context(), self.core.limits, image, binary) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    fn native_device(&self) -> Option<*mut c_void> {
+        native::native_device(self)
+    }
+
+    fn native_context(&self) -> Option<*mut c_void> {
+        native::native_context(self)
     }
 
     fn native(&self) -> Option<&dyn Any> {

@@ -5,6 +5,7 @@
 //! back or will not run, and behind the last user of its print buffer.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::execute;
 use crate::fill::Stage;
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
+use crate::native;
 use crate::print_pool::{PrintPool, Reservation};
 use crate::query::Asked;
 use crate::sys::{Handle, Object, code};
@@ -248,6 +250,10 @@ impl Queue for ClQueue {
 
     fn patience(&self) -> Duration {
         self.patience
+    }
+
+    fn native_queue(&self) -> Option<*mut c_void> {
+        native::native_queue(self)
     }
 
     fn native(&self) -> Option<&dyn Any> {

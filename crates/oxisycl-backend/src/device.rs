@@ -1,6 +1,7 @@
 //! Backends, platforms and devices: what there is, before any work runs.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
@@ -146,6 +147,16 @@ pub trait Device: Send + Sync {
             device: self.info().name.clone(),
             what: "binaries of device images".to_owned(),
         })
+    }
+
+    /// The driver's handle of the device; `None` if there is no driver. A number is given as an address.
+    fn native_device(&self) -> Option<*mut c_void> {
+        None
+    }
+
+    /// The driver's handle of the context that the device's memory belongs to; `None` if there is no driver. Valid as long as the device is.
+    fn native_context(&self) -> Option<*mut c_void> {
+        None
     }
 
     /// The backend's own object, for the backend's interop functions.

@@ -1,6 +1,7 @@
 //! Queues, events, and how the end of a command is told.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,6 +165,12 @@ pub trait Queue: Send + Sync {
     /// a command has ended.
     fn patience(&self) -> Duration {
         Duration::from_micros(20)
+    }
+
+    /// The driver's handle of the queue; `None` if there is no driver. Of several, any: a command group's task begins when all that it waits
+    /// for has ended. Valid as long as the queue is.
+    fn native_queue(&self) -> Option<*mut c_void> {
+        None
     }
 
     /// The backend's own object, for the backend's interop functions.

@@ -1,11 +1,13 @@
 //! Host tasks: user code on the host as a command (SYCL 2020 section 4.10).
 
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 
 use oxisycl_device::{Accessor, DeviceCopyable, Mode, ModeFor, Stores};
-use oxisycl_runtime::graph::{HOST_TASK_NAME, Title};
+use oxisycl_runtime::graph::{HOST_TASK_NAME, QueueShared, Title};
 use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
 
 use super::Handler;
@@ -48,9 +50,9 @@ impl fmt::Debug for HostScope<'_, '_> {
 }
 
 /// What a host task may know of the backend (SYCL 2020 section 4.10.2).
-#[derive(Debug)]
 pub struct InteropHandle {
     device: Device,
+    queue: Arc<QueueShared>,
     allocations: Vec<std::ops::Range<usize>>,
 }
 
@@ -78,9 +80,40 @@ impl InteropHandle {
         }
     }
 
-    /// The native queue. Errors: always `BackendMismatch` so far, also on NVIDIA GPUs, whose streams are not given here yet.
-    pub fn native_queue(&self) -> Result<*mut std::ffi::c_void> {
-        Err(Error::new(ErrorCode::BackendMismatch, format!("backend {} has no native queue", self.backend())))
+    /// The driver's handle of the queue: a `CUstream` (of a queue out of order, one of several) or a `cl_command_queue`. What the group waits for
+    /// has ended. The runtime knows nothing of what the task puts there: the task waits for it before it returns, and native kernels must
+    /// not wait for this program.
+    ///
+    /// Errors: `BackendMismatch` if there is no driver behind the backend.
+    pub fn native_queue(&self) -> Result<*mut c_void> {
+        self.found(self.queue.queue.native_queue(), "queue")
+    }
+
+    /// The driver's handle of the queue's device: a `CUdevice`, as an address of that number, or a `cl_device_id`.
+    ///
+    /// Errors: `BackendMismatch` if there is no driver behind the backend.
+    pub fn native_device(&self) -> Result<*mut c_void> {
+        self.found(self.queue.device.native_device(), "device")
+    }
+
+    /// The driver's handle of the context of the device's memory: a `CUcontext` or a `cl_context`. On NVIDIA GPUs the task makes it current
+    /// on its thread before it calls the driver.
+    ///
+    /// Errors: `BackendMismatch` if there is no driver behind the backend.
+    pub fn native_context(&self) -> Result<*mut c_void> {
+        self.found(self.queue.device.native_context(), "context")
+    }
+
+    fn found(&self, handle: Option<*mut c_void>, what: &str) -> Result<*mut c_void> {
+        let missing =
+            || Error::new(ErrorCode::BackendMismatch, format!("backend {} has no native {what}", self.backend()));
+        handle.ok_or_else(missing)
+    }
+}
+
+impl fmt::Debug for InteropHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InteropHandle").field("device", &self.device).finish_non_exhaustive()
     }
 }
 
@@ -215,7 +248,11 @@ impl<'cg> Handler<'cg> {
                 let begin = core.lock().allocation(requirement.position).pointer.as_ptr() as usize;
                 begin..begin + core.layout.size()
             });
-            let interop = InteropHandle { device: device.clone(), allocations: allocations.collect() };
+            let interop = InteropHandle {
+                device: device.clone(),
+                queue: handler.queue.inner().shared().clone(),
+                allocations: allocations.collect(),
+            };
             let work: Box<dyn FnOnce() + Send + 'cg> = Box::new(move || {
                 task(HostScope { interop: &interop, task: PhantomData, group: PhantomData, not_send: PhantomData });
             });

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use oxisycl::BackendKind;
+use oxisycl::prelude::*;
 
 use crate::measure::{Report, Worst};
 use crate::on_devices::devices;
@@ -30,13 +31,16 @@ fn all_inputs_of_f32_functions_are_within_their_limits_if_asked_for() {
         devices.retain(|(_, queue)| queue.device().backend() != BackendKind::Host);
     }
     for (device, queue) in devices {
+        let results = Buffer::uninit(PART).expect("a buffer");
         for function in SINGLE.iter().filter(|function| wanted.is_empty() || wanted.contains(&function.name)) {
             let start = Instant::now();
             let mut worst = Worst::none();
             for first in (0..1_u64 << 32).step_by(PART) {
                 let first = first as u32;
-                let results = (function.of_bits)(&queue, first, PART);
-                worst = worst.join(function.judge(|position| f32::from_bits(first + position as u32), &results));
+                (function.of_bits)(&queue, first, &results);
+                let results = results.host_access(Read).expect("the results come to the host");
+                worst =
+                    worst.join(function.judge(|position| f32::from_bits(first + position as u32), results.as_slice()));
             }
             report.add(&device, function.name, function.limit, &worst);
             let Worst { error, n_inputs, place } = worst;

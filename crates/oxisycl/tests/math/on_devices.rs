@@ -53,18 +53,18 @@ where
     results.into_vec().expect("results")
 }
 
-/// `f` of the numbers with `n` successive bit patterns.
+/// Fills `results` with `f` of the numbers with successive bit patterns.
 pub(crate) fn of_bits(
     queue: &Queue,
     first: u32,
-    n: usize,
+    results: &Buffer<f32, 1>,
     f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static,
-) -> Vec<f32> {
-    let results = Buffer::from_vec(vec![0.0_f32; n], n).expect("a buffer");
+) {
     let event = queue.submit(|cg| {
-        let results = cg.access(&results, Write);
-        cg.parallel_for(n, move |item| results.set(item, f(f32::from_bits(first + item.linear_id() as u32))))
+        let results = cg.access(results, Write);
+        cg.parallel_for(results.range(), move |item| {
+            results.set(item, f(f32::from_bits(first + item.linear_id() as u32)))
+        })
     });
     event.expect("the kernel is submitted").wait().expect("the kernel runs");
-    results.into_vec().expect("results")
 }

@@ -1,5 +1,7 @@
 //! Functions of one argument.
 
+use std::fmt::{self, Display, LowerExp};
+
 use oxisycl::math;
 use oxisycl::prelude::*;
 use oxisycl_builtins::{double, exact, single};
@@ -19,8 +21,8 @@ pub(crate) struct Unary<T> {
     /// The device library's function, as native code; `None` if a device has an instruction for it.
     pub(crate) library: Option<fn(T) -> T>,
     pub(crate) on_device: fn(&Queue, &[T]) -> Vec<T>,
-    /// The same for successive bit patterns.
-    pub(crate) of_bits: fn(&Queue, u32, usize) -> Vec<f32>,
+    /// The same for successive bit patterns, as many as there is room for.
+    pub(crate) of_bits: fn(&Queue, u32, &Buffer<f32, 1>),
 }
 
 /// `pxfm` is wrong for subnormal results.
@@ -76,7 +78,7 @@ macro_rules! table {
     (@ library $library:ident $name:ident) => { Some($library::$name) };
     (@ library $library:ident $name:ident exact) => { Some(exact::$library::$name) };
     (@ library $library:ident $name:ident native) => { None };
-    (@ bits f32 $name:ident) => { |queue, first, n| of_bits(queue, first, n, math::$name::<f32>) };
+    (@ bits f32 $name:ident) => { |queue, first, results| of_bits(queue, first, results, math::$name::<f32>) };
     (@ bits f64 $name:ident) => { |_, _, _| unreachable!("f64 has too many bit patterns") };
 }
 
@@ -168,13 +170,22 @@ table! {
     trunc 0 f64::trunc, native;
 }
 
-impl<T: Real + std::fmt::LowerExp> Unary<T> {
+/// Shown as `{:e}` shows it, where it is shown at all.
+struct Scientific<T>(T);
+
+impl<T: LowerExp> Display for Scientific<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        LowerExp::fmt(&self.0, f)
+    }
+}
+
+impl<T: Real + LowerExp> Unary<T> {
     /// The largest error of the results.
     pub(crate) fn judge(&self, input: impl Fn(usize) -> T + Sync, results: &[T]) -> measure::Worst {
         worst(results.len(), |position| {
             let x = input(position);
             let expected = (self.reference)(x.into());
-            (format_args!("{x:e}").to_string(), results[position], expected, (self.at)(x.into(), expected))
+            (Scientific(x), results[position], expected, (self.at)(x.into(), expected))
         })
     }
 }
