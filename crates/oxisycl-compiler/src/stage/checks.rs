@@ -17,7 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::llvm::{Attribute, Block, Builder, Module, Opcode, Type, Value};
+use crate::llvm::{Attribute, Block, Builder, Module, Opcode, Type, Value, ValueKind};
 use crate::stage::layout::endings;
 
 /// Most instructions that are computed earlier than they were.
@@ -112,7 +112,9 @@ pub(crate) fn may_come_earlier(instruction: Value<'_>, parameters: &[Value<'_>])
         }
         // LLVM says so of its own functions, such as those that tell a thread's position.
         Opcode::CALL => {
-            instruction.callee().is_some_and(|callee| callee.has_attribute(Attribute::FUNCTION, "speculatable"))
+            // Inline assembly has no attributes of a function.
+            let callee = instruction.callee().filter(|callee| callee.kind() == ValueKind::Function);
+            callee.is_some_and(|callee| callee.has_attribute(Attribute::FUNCTION, "speculatable"))
         }
         _ => opcode.is_integer_arithmetic() || opcode.is_cast(),
     }
