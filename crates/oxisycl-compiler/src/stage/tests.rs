@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::compile::FloatPolicy;
 use crate::llvm::{self, Codegen, Context, Module, PassTuning, Value};
-use crate::stage::{atomics, builtins, conditions, float, functions, layout, legality, panics, sanitize};
+use crate::stage::{atomics, builtins, conditions, float, functions, layout, legality, panics, sanitize, x86};
 use crate::target;
 use crate::toolchain::Toolchain;
 use oxisycl_image::{ImageTarget, MessagePiece};
@@ -213,6 +213,24 @@ fn intrinsics_without_an_instruction_become_calls() {
     assert!(module.function("__oxisycl_sinf").is_some() && module.function("__oxisycl_powi").is_some());
     assert!(module.function("llvm.sin.f32").is_none() && module.function("llvm.sqrt.f32").is_some());
     assert!(ptx(&module).contains("sqrt.rn.f32"), "the square root is correctly rounded");
+}
+
+#[test]
+fn square_roots_in_assembly_of_the_host_are_operations() {
+    let context = context();
+    let text = r#"
+        define float @single(float %x) {
+            %r = call float asm inteldialect "sqrtss ${0:x}, ${0:x}", "=&x,0,~{dirflag},~{fpsr},~{flags}"(float %x)
+            ret float %r
+        }
+        define double @double(double %x) {
+            %r = call double asm inteldialect "sqrtsd ${0:x}, ${0:x}", "=&x,0,~{dirflag},~{fpsr},~{flags}"(double %x)
+            ret double %r
+        }"#;
+    let module = module(&context, text);
+    x86::lower(&module).expect("a table that is well-formed");
+    let code = ptx(&module);
+    assert!(code.contains("sqrt.rn.f32") && code.contains("sqrt.rn.f64"), "{code}");
 }
 
 #[test]
