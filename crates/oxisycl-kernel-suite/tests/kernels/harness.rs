@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxisycl::prelude::*;
-use oxisycl::{BackendKind, Device, KernelId};
+use oxisycl::{BackendKind, Device, KernelId, float};
 
 use crate::outcome::{Outcome, Tolerance};
 
@@ -66,13 +66,20 @@ impl Env {
         panic::resume_unwind(Box::new(Skip(why.into())))
     }
 
-    /// Runs the kernel for the indices below [`N`], and compares bit for bit.
+    /// Runs the kernel for the indices below [`N`], each of its operations rounded as on the host, and compares bit for bit.
     #[track_caller]
     pub(crate) fn compare<T: Outcome>(&self, kernel: impl Fn(usize) -> T + Copy + Send + Sync + 'static) {
-        self.compare_within(Tolerance::Exact, kernel);
+        let results = Buffer::from_vec(vec![T::NOTHING; N], N).expect("a buffer");
+        let submitted = self.queue.submit(|cg| {
+            let results = cg.access(&results, Write);
+            cg.parallel_for(N, float::strict(move |item| results.set(item, kernel(item.index()))))
+        });
+        self.finish(submitted);
+        let expected: Vec<T> = (0..N).map(kernel).collect();
+        self.agree(&results.to_vec().expect("the results"), &expected, Tolerance::Exact);
     }
 
-    /// Runs the kernel for the indices below [`N`].
+    /// Runs the kernel for the indices below [`N`], compiled as the build says.
     #[track_caller]
     pub(crate) fn compare_within<T: Outcome>(
         &self,

@@ -8,7 +8,7 @@ use oxisycl::DeviceCopyable;
 /// How far floating-point results may be apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Tolerance {
-    /// The same bits, also where products and sums are contracted: the kernel has none to contract.
+    /// The same bits: products and sums are not contracted, or there are none.
     Exact,
     /// The same bits if every operation is rounded on its own, else this distance, relative above one.
     Contracted(f64),

@@ -135,6 +135,9 @@ fn parse(bytes: &[u8]) -> Option<Vec<Part>> {
                     Some(Some(if has(indirect) { Count::Argument(number) } else { Count::Is(number) }))
                 };
                 let (width, precision) = (count(2, 16)?, count(4, 32)?);
+                // A zero is left out; a flag tells it from none.
+                let zero = |flag: u32| flags.filter(|flags| flags & flag != 0).map(|_| Count::Is(0));
+                let (width, precision) = (width.or(zero(HAS_WIDTH)), precision.or(zero(HAS_PRECISION)));
                 let index = if has(8) { u16_of(&mut rest)? } else { next };
                 next = index + 1;
                 parts.push(Part::Value { index, flags, width, precision });
@@ -149,6 +152,10 @@ fn u16_of(rest: &mut &[u8]) -> Option<u16> {
     *rest = after;
     Some(u16::from_le_bytes(*bytes))
 }
+
+/// Among the bits of `FormattingOptions`.
+const HAS_WIDTH: u32 = 1 << 27;
+const HAS_PRECISION: u32 = 1 << 28;
 
 /// The options of a value, from the bits of `FormattingOptions`.
 fn format(
@@ -202,6 +209,11 @@ mod tests {
                 width: Some(Count::Is(5)),
                 precision: Some(Count::Is(2))
             }])
+        );
+        // `{:.0}`
+        assert_eq!(
+            parse(b"\xC1\x20\x00\x00\x70\x00"),
+            Some(vec![Part::Value { index: 0, flags: Some(0x7000_0020), width: None, precision: Some(Count::Is(0)) }])
         );
         for broken in [&b""[..], b"\x05ab", b"\xC1\x00", b"\x90\x00", b"\x01a"] {
             assert_eq!(parse(broken), None, "{broken:?}");
