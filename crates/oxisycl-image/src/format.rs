@@ -31,7 +31,7 @@
 pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
 pub(crate) const BUNDLE_MAGIC: [u8; 8] = *b"OXISYCLB";
 /// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and of the records that devices write.
-pub(crate) const VERSION: u32 = 7;
+pub const VERSION: u32 = 7;
 
 /// Where the checksum stands; the bytes before and after it are what it is computed of.
 pub(crate) const CHECKSUM_OFFSET: usize = 24;

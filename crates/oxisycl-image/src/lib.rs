@@ -21,6 +21,7 @@ mod target;
 pub use decode::{decode, decode_bundle};
 pub use encode::{encode, encode_bundle};
 pub use error::ImageError;
+pub use format::VERSION;
 pub use image::{DeviceImage, KernelEntry, SourceLocation, UnsupportedKernel};
 pub use kernel::{Form, KernelDescriptor, KernelId, ParameterLayout};
 pub use panic_site::{

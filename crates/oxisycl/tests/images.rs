@@ -20,7 +20,11 @@ use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_i
 use support::alone;
 
 /// A bundle without images, which registers itself before `main` as a link unit does.
-static EMPTY: [u8; 24] = *b"OXISYCLB\x06\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+static EMPTY: [u8; 24] = {
+    let mut bundle = *b"OXISYCLB\0\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+    bundle[8] = oxisycl_image::VERSION as u8;
+    bundle
+};
 
 #[cfg(target_os = "linux")]
 #[used]
