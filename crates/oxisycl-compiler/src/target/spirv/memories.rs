@@ -7,12 +7,13 @@ use super::function::{FunctionTranslator, assemble, leaves};
 use super::memory::Place;
 use super::value::{Shape, Translated};
 
-/// Where a generic address may lead beside global memory.
-const SMALLER: [StorageClass; 2] = [StorageClass::Function, StorageClass::Workgroup];
+/// What is asked of a generic address, in this order; what is neither is the work-item's own. A device whose memory is all one, such as a
+/// processor, may say yes to whatever it is asked first: global memory, where operations are atomic for all work-items.
+const ASKED: [StorageClass; 2] = [StorageClass::CrossWorkgroup, StorageClass::Workgroup];
 
 impl FunctionTranslator<'_, '_, '_> {
     /// Does an operation with a result of that shape on an address whose memory is known. Where only the running kernel knows it, the
-    /// operation is done in one of three branches: for memory of the work-item, of the group, and of the device.
+    /// operation is done in one of three branches: for memory of the device, of the group, and of the work-item.
     pub(super) fn in_each_memory(
         &mut self,
         place: Place,
@@ -25,7 +26,7 @@ impl FunctionTranslator<'_, '_, '_> {
         }
         let end = self.code.id();
         let mut results = Vec::new();
-        for class in SMALLER {
+        for class in ASKED {
             // Null, if the address is of another memory.
             let candidate = self.code.cast_if(address, class);
             let bits = self.address_bits((candidate, class));
@@ -38,8 +39,8 @@ impl FunctionTranslator<'_, '_, '_> {
             self.code.branch(end);
             self.code.begin(elsewhere);
         }
-        let global = self.cast(place, StorageClass::CrossWorkgroup);
-        results.push((operation(self, (global, StorageClass::CrossWorkgroup))?, self.code.label()));
+        let own = self.cast(place, StorageClass::Function);
+        results.push((operation(self, (own, StorageClass::Function))?, self.code.label()));
         self.code.branch(end);
         self.code.begin(end);
         Ok(self.one_of(&results, result))

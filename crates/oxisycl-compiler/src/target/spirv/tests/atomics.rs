@@ -262,7 +262,7 @@ chosen:
 
 #[test]
 fn work_items_meet_at_an_address_from_memory() {
-    const MANY: usize = 1 << 18;
+    const MANY: usize = 1 << 21;
     let context = context();
     let code = format!(
         "define void @k{BEGIN}
