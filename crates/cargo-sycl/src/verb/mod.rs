@@ -31,7 +31,7 @@ As in cargo, with device code for each kernel:
   --targets LIST    What to compile kernels for, separated by commas [default: sm_70]
                     sm_70, sm_80, sm_90, ...: NVIDIA GPUs of that compute capability and later
                     gfx90a, gfx942, gfx1100: AMD GPUs of that kind; to look at, since nothing launches them yet
-                    spirv: devices of OpenCL; to look at, since nothing launches them yet
+                    spirv: devices of OpenCL that take SPIR-V
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
                     fast: also reassociation, reciprocals, no NaN or infinity
   --dump DIR        Write what the device compiler does, stage by stage
