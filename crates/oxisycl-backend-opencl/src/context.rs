@@ -1,7 +1,7 @@
 //! The context of one device or sub-device: its objects, and the loss of the device.
 //!
 //! Invariants:
-//! - The driver's context is alive as long as this object, and everything made in it holds this object.
+//! - The driver's context is alive at least as long as this object, and everything made in it holds this object.
 //! - Once `lost` is set it stays set, and nothing of the context is used for work again.
 //!
 //! OpenCL does not say that a device is lost. It counts as lost when the driver says that it is not available, when it gives up the
@@ -14,6 +14,7 @@ use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
 
 use crate::ending;
 use crate::error::{ClError, Result, check};
+use crate::queue_pool::{self, QueuePool};
 use crate::sharing::Sharing;
 use crate::sys::{Functions, Object};
 
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     /// The memory that the device's allocations are in.
     pub(crate) memory: MemoryId,
     pub(crate) sharing: Sharing,
+    pub(crate) queues: QueuePool,
     /// A sub-device is released at the end.
     is_sub_device: bool,
     lost: OnceLock<String>,
@@ -50,6 +52,7 @@ impl Context {
     /// A context for the device. A sub-device belongs to it from then on.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         driver::watch();
+        queue_pool::release_rested(driver::generation());
         let Parts { functions, platform, device, name, memory, sharing, is_sub_device } = parts;
         let mut result = 0;
         // SAFETY: one live device, no properties, and no callback.
@@ -72,6 +75,7 @@ impl Context {
             name,
             memory,
             sharing,
+            queues: QueuePool::default(),
             is_sub_device,
             lost: OnceLock::new(),
             suspects: OnceLock::new(),
@@ -168,12 +172,9 @@ impl Drop for Context {
         if self.is_foreign() {
             return;
         }
-        // SAFETY: created by `new`, and released once; what was made in it holds `self`.
-        unsafe {
-            (self.functions.clReleaseContext)(self.raw.0);
-            if self.is_sub_device {
-                (self.functions.clReleaseDevice)(self.device.0);
-            }
-        }
+        // What was made in it holds `self`.
+        let sub_device = self.is_sub_device.then_some(self.device);
+        let queues = std::mem::take(&mut self.queues);
+        queue_pool::rest(&self.functions, queues, self.raw, sub_device, self.generation);
     }
 }

@@ -23,8 +23,8 @@
 //! - A command that the driver ends with an error costs the device: OpenCL leaves open what others do then.
 //! - Events of other devices are waited for on the host. Each device has a context of its own, and copies between two go through the host.
 //! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.
-//! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs. Intel's CPU
-//!   driver (seen with 2026.22) may stop to serve a device when contexts of its sub-devices are made and released while it works.
+//! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs.
+//! - The driver's queues are used again, and contexts are released some time after their end: see `queue_pool` for the driver that needs it.
 //! - At the end of the process commands are waited for, since a driver may abort the process if they run then (`ending`).
 //!
 //! [`sys`] is the API: types, numbers, and the table of functions of a loaded library. [`bare`] runs single kernels on one device and
@@ -51,6 +51,7 @@ mod native;
 mod print_pool;
 mod query;
 mod queue;
+mod queue_pool;
 mod record_pool;
 mod sharing;
 pub mod sys;

@@ -11,14 +11,11 @@ use parking_lot::Mutex;
 use crate::context::Context;
 use crate::error::{Result, check};
 use crate::sharing::ALIGNMENT;
-use crate::sys::Object;
 
 pub(crate) struct ClMemory {
     context: Arc<Context>,
     /// Whether the device's allocations are memory of the host.
     is_host_memory: bool,
-    /// A queue of the driver for what is waited for at once: zeroing. Made when it is first needed.
-    utility: Mutex<Option<Object>>,
     /// Where allocations begin that were made larger for the sake of their alignment.
     bases: Mutex<HashMap<usize, NonNullAddress>>,
 }
@@ -32,7 +29,7 @@ unsafe impl Send for NonNullAddress {}
 
 impl ClMemory {
     pub(crate) fn new(context: Arc<Context>, is_host_memory: bool) -> Self {
-        Self { context, is_host_memory, utility: Mutex::default(), bases: Mutex::default() }
+        Self { context, is_host_memory, bases: Mutex::default() }
     }
 
     fn zero(&self, kind: UsmKind, pointer: NonNull<u8>, size: usize) -> Result<()> {
@@ -42,31 +39,21 @@ impl ClMemory {
             return Ok(());
         }
         let (context, functions) = (&self.context, &self.context.functions);
-        let mut utility = self.utility.lock();
-        let queue = match *utility {
-            Some(queue) => queue,
-            None => {
-                let mut result = 0;
-                // SAFETY: a live context with its device, and no properties.
-                let queue = unsafe {
-                    let create = functions.clCreateCommandQueueWithProperties;
-                    create(context.raw.0, context.device.0, ptr::null(), &raw mut result)
-                };
-                check("clCreateCommandQueueWithProperties", result)?;
-                *utility.insert(Object(queue))
-            }
-        };
+        let properties = [0];
+        let queue = context.queues.take(context, &properties)?;
         let zero = 0u8;
         // SAFETY: fresh memory of at least that size; the pattern is copied by the call; the queue is live.
-        unsafe {
+        let result = unsafe {
             let (pattern, none) = ((&raw const zero).cast(), ptr::null_mut());
-            let set = context.sharing.fill;
-            check(
-                context.sharing.fill_name,
-                set(queue.0, pointer.as_ptr().cast(), pattern, 1, size, 0, ptr::null(), none),
-            )?;
-            check("clFinish", (functions.clFinish)(queue.0))
+            let (set, name) = (context.sharing.fill, context.sharing.fill_name);
+            check(name, set(queue.0, pointer.as_ptr().cast(), pattern, 1, size, 0, ptr::null(), none))
+                .and_then(|()| check("clFinish", (functions.clFinish)(queue.0)))
+        };
+        match result {
+            Ok(()) => context.queues.give_back(properties.to_vec(), queue),
+            Err(_) => context.queues.retire(queue),
         }
+        result
     }
 }
 
@@ -124,14 +111,5 @@ impl Memory for ClMemory {
 
     fn is_host_accessible(&self) -> bool {
         false
-    }
-}
-
-impl Drop for ClMemory {
-    fn drop(&mut self) {
-        if let (Some(queue), false) = (self.utility.get_mut().take(), self.context.is_foreign()) {
-            // SAFETY: created by `zero`, and released once.
-            unsafe { (self.context.functions.clReleaseCommandQueue)(queue.0) };
-        }
     }
 }

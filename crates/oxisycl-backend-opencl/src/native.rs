@@ -4,6 +4,7 @@
 //! object they were asked of lives; who keeps one longer retains it. The address of an allocation is the one that OpenCL knows it by.
 
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{Device, Event, Queue};
 
@@ -36,7 +37,9 @@ pub fn native_context(of: &dyn Device) -> Option<*mut c_void> {
 /// Commands that are put on it come after what the queue has put there before if it is in order, and after nothing otherwise. The queue
 /// knows nothing of them: who depends on them waits for them.
 pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
-    Some(queue.native()?.downcast_ref::<ClQueue>()?.shared.raw.0)
+    let queue = &ClQueue::of(queue)?.shared;
+    queue.is_known_outside.store(true, Ordering::Relaxed);
+    Some(queue.raw.0)
 }
 
 /// The `cl_event`s that are complete when a command is over; none as long as the driver does not have it, or if it had nothing to do. `None`

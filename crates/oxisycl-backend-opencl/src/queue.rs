@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use crate::advance;
 use crate::core::Core;
 use crate::emitter::Emitter;
-use crate::error::{ClError, check};
+use crate::error::check;
 use crate::execute;
 use crate::fill::Stage;
 use crate::launch_shape::LaunchShape;
@@ -40,6 +40,10 @@ pub(crate) struct QueueShared {
     pub(crate) core: Arc<Core>,
     pub(crate) options: QueueOptions,
     pub(crate) raw: Object,
+    /// What `raw` was made with.
+    properties: Vec<u64>,
+    /// Whether code outside of this crate may have `raw`.
+    pub(crate) is_known_outside: AtomicBool,
     /// Whether the driver runs commands one after the other: asked for, or all that the device has.
     driver_keeps_order: bool,
     /// In-order queues: the last command. Locked while a command is put behind it.
@@ -58,6 +62,11 @@ pub(crate) struct ClQueue {
 }
 
 impl ClQueue {
+    /// The queue, if it is one of this backend.
+    pub(crate) fn of(queue: &dyn Queue) -> Option<&Self> {
+        queue.native()?.downcast_ref()
+    }
+
     pub(crate) fn new(core: &Arc<Core>, device_type: DeviceType, options: QueueOptions) -> Result<Self, BackendError> {
         let context = &core.context;
         context.check_alive()?;
@@ -65,11 +74,14 @@ impl ClQueue {
         let has_out_of_order =
             device.number(code::DEVICE_QUEUE_PROPERTIES) & code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0;
         let driver_keeps_order = options.in_order || !has_out_of_order;
-        let raw = create(core, options, driver_keeps_order).map_err(|error| context.fail(error))?;
+        let properties = properties(device, options, driver_keeps_order);
+        let raw = context.queues.take(context, &properties).map_err(|error| context.fail(error))?;
         let shared = Arc::new(QueueShared {
             core: core.clone(),
             options,
             raw,
+            properties,
+            is_known_outside: AtomicBool::new(false),
             driver_keeps_order,
             tail: Mutex::new(Weak::new()),
             is_unflushed: AtomicBool::new(false),
@@ -87,9 +99,9 @@ impl ClQueue {
     }
 }
 
-fn create(core: &Core, options: QueueOptions, keeps_order: bool) -> Result<Object, ClError> {
-    let context = &core.context;
-    let extensions = Asked::device(&context.functions, context.device).text(code::DEVICE_EXTENSIONS);
+/// OpenCL's list of properties of a queue.
+fn properties(device: Asked<'_>, options: QueueOptions, keeps_order: bool) -> Vec<u64> {
+    let extensions = device.text(code::DEVICE_EXTENSIONS);
     let has_priorities = extensions.split_whitespace().any(|name| name == "cl_khr_priority_hints");
     let mut bits = 0;
     if !keeps_order {
@@ -105,14 +117,7 @@ fn create(core: &Core, options: QueueOptions, keeps_order: bool) -> Result<Objec
         _ => {}
     }
     properties.push(0);
-    let mut result = 0;
-    // SAFETY: a live context with its device, and a list of properties that ends with zero.
-    let raw = unsafe {
-        let create = context.functions.clCreateCommandQueueWithProperties;
-        create(context.raw.0, context.device.0, properties.as_ptr(), &raw mut result)
-    };
-    check("clCreateCommandQueueWithProperties", result)?;
-    Ok(Object(raw))
+    properties
 }
 
 impl QueueShared {
@@ -163,9 +168,15 @@ impl QueueShared {
 impl Drop for QueueShared {
     fn drop(&mut self) {
         let context = &self.core.context;
-        if !context.is_foreign() {
-            // SAFETY: created by `new`, and released once; tasks hold their queue.
-            unsafe { (context.functions.clReleaseCommandQueue)(self.raw.0) };
+        if context.is_foreign() {
+            return;
+        }
+        let queues = &context.queues;
+        // Tasks hold their queue until they have ended, but for those of a lost device.
+        if context.is_lost() || *self.is_known_outside.get_mut() {
+            queues.retire(self.raw);
+        } else {
+            queues.give_back(std::mem::take(&mut self.properties), self.raw);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod devices;
 mod losses;
+mod queues;
 
 use std::sync::{Arc, OnceLock};
 

@@ -10,4 +10,5 @@ mod launches;
 mod memory;
 mod modules;
 mod native;
+mod sub_devices;
 mod support;

@@ -1,9 +1,4 @@
-//! Sub-devices, in a process of their own: Intel's CPU driver (seen with 2026.22) stops serving other devices of the process when contexts of
-//! sub-devices come and go beside them. One test, since tests of one process run side by side.
-
-#[path = "../drivers/support.rs"]
-#[allow(dead_code, reason = "what the tests on root devices need as well")]
-mod support;
+//! Parts of a device, beside each other and beside their device.
 
 use std::sync::Arc;
 
@@ -11,7 +6,7 @@ use oxisycl_backend::contract::{Subject, run_all};
 use oxisycl_backend::{Device, Partition, PartitionProperty};
 use oxisycl_backend_opencl::SharingKind;
 
-use support::{devices, in_order, kernels, launch, succeed};
+use super::support::{devices, in_order, kernels, launch, succeed};
 
 fn subject(device: Arc<dyn Device>) -> Subject {
     let [affine, failing, gate] = kernels(&device, ["affine", "failing", "gate"]);

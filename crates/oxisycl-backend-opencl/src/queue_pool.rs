@@ -1,0 +1,115 @@
+//! Queues of the driver: used again while their context lives, and released only long after their last command.
+//!
+//! A queue must not be released soon after its last command has ended. Intel's CPU driver (seen with 2026.22) tells the end of a kernel
+//! before the thread that ran it has let go of the queue. If that thread turns out to hold it last, it waits for ever for the very command
+//! that it is cleaning up; and on a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
+//!
+//! Invariants:
+//! - A queue that is idle here has no command that has not ended, and nobody else has its handle.
+//! - What remains of a context is released when another one is made, and not before [`REST`] has passed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::{Result, check};
+use crate::sys::{Functions, Object};
+
+/// How long the driver's threads get to let go of what they worked on.
+const REST: Duration = Duration::from_secs(10);
+
+/// Contexts that are over and have not been released.
+static REMAINS: Mutex<Vec<Remains>> = Mutex::new(Vec::new());
+
+/// The queues of a context that nobody uses.
+#[derive(Default)]
+pub(crate) struct QueuePool {
+    /// With the properties that they were made with.
+    idle: Mutex<Vec<(Vec<u64>, Object)>>,
+    /// Will not be used again.
+    retired: Mutex<Vec<Object>>,
+}
+
+impl QueuePool {
+    /// A queue with these properties, a list that ends with zero as OpenCL has it.
+    pub(crate) fn take(&self, context: &Context, properties: &[u64]) -> Result<Object> {
+        let mut idle = self.idle.lock();
+        if let Some(index) = idle.iter().position(|(has, _)| has == properties) {
+            return Ok(idle.swap_remove(index).1);
+        }
+        drop(idle);
+        let mut result = 0;
+        // SAFETY: a live context with its device, and a list of properties that ends with zero.
+        let raw = unsafe {
+            let create = context.functions.clCreateCommandQueueWithProperties;
+            create(context.raw.0, context.device.0, properties.as_ptr(), &raw mut result)
+        };
+        check("clCreateCommandQueueWithProperties", result)?;
+        Ok(Object(raw))
+    }
+
+    /// Takes a queue back whose commands have all ended, and whose handle nobody else has.
+    pub(crate) fn give_back(&self, properties: Vec<u64>, queue: Object) {
+        self.idle.lock().push((properties, queue));
+    }
+
+    /// Takes a queue back that cannot be used again.
+    pub(crate) fn retire(&self, queue: Object) {
+        self.retired.lock().push(queue);
+    }
+
+    fn into_queues(self) -> Vec<Object> {
+        let mut queues = self.retired.into_inner();
+        queues.extend(self.idle.into_inner().into_iter().map(|(_, queue)| queue));
+        queues
+    }
+}
+
+/// What remains of a context.
+struct Remains {
+    functions: Arc<Functions>,
+    queues: Vec<Object>,
+    context: Object,
+    /// The device, if it is to be released.
+    sub_device: Option<Object>,
+    since: Instant,
+    generation: u32,
+}
+
+/// Keeps a context that nobody uses until it can be released.
+pub(crate) fn rest(
+    functions: &Arc<Functions>,
+    pool: QueuePool,
+    context: Object,
+    sub_device: Option<Object>,
+    generation: u32,
+) {
+    let (functions, queues, since) = (functions.clone(), pool.into_queues(), Instant::now());
+    REMAINS.lock().push(Remains { functions, queues, context, sub_device, since, generation });
+}
+
+/// Releases the contexts that have rested long enough.
+pub(crate) fn release_rested(generation: u32) {
+    let mut remains = REMAINS.lock();
+    let (rested, others) =
+        std::mem::take(&mut *remains).into_iter().partition::<Vec<_>, _>(|remains| remains.since.elapsed() >= REST);
+    *remains = others;
+    drop(remains);
+    // Those of the process that this one was forked from are not this one's.
+    for Remains { functions, queues, context, sub_device, .. } in
+        rested.into_iter().filter(|remains| remains.generation == generation)
+    {
+        // SAFETY: owned by `remains`, each released once, and the context after what was made in it.
+        unsafe {
+            for queue in queues {
+                (functions.clReleaseCommandQueue)(queue.0);
+            }
+            (functions.clReleaseContext)(context.0);
+            if let Some(device) = sub_device {
+                (functions.clReleaseDevice)(device.0);
+            }
+        }
+    }
+}

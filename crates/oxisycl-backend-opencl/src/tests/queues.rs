@@ -1,0 +1,69 @@
+//! Queues of the driver are made once and used again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oxisycl_backend::QueueOptions;
+
+use super::losses::fill;
+use super::{devices, real};
+use crate::native::native_queue;
+use crate::queue::ClQueue;
+use crate::sys::{Code, Handle};
+
+#[test]
+fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
+    static N_MADE: AtomicUsize = AtomicUsize::new(0);
+    static N_RELEASED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "system" fn make(
+        context: Handle,
+        device: Handle,
+        properties: *const u64,
+        result: *mut Code,
+    ) -> Handle {
+        N_MADE.fetch_add(1, Ordering::Relaxed);
+        let make = real().expect("the test has looked for it").clCreateCommandQueueWithProperties;
+        // SAFETY: the caller's arguments.
+        unsafe { make(context, device, properties, result) }
+    }
+    unsafe extern "system" fn release(queue: Handle) -> Code {
+        N_RELEASED.fetch_add(1, Ordering::Relaxed);
+        let release = real().expect("the test has looked for it").clReleaseCommandQueue;
+        // SAFETY: the caller's argument.
+        unsafe { release(queue) }
+    }
+    let replaced = devices(|functions| {
+        functions.clCreateCommandQueueWithProperties = make;
+        functions.clReleaseCommandQueue = release;
+    });
+    for device in replaced.iter().filter(|device| device.unusable().is_none()) {
+        let in_order = QueueOptions { in_order: true, ..QueueOptions::default() };
+        let before = N_MADE.load(Ordering::Relaxed);
+        for _ in 0..20 {
+            let queue = device.create_queue(&in_order).expect("a queue");
+            let outcome = fill(device, &queue).expect("the command is accepted");
+            outcome.result.expect("the command succeeds");
+            let shared = Arc::downgrade(&ClQueue::of(&*queue).expect("a queue of OpenCL").shared);
+            drop(queue);
+            // Whoever told the completion lets go of the task after that.
+            while shared.strong_count() > 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 1, "one queue serves one after the other");
+        let queues = [0, 1].map(|_| device.create_queue(&in_order).expect("a queue"));
+        assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 2, "queues of the same time are two");
+        let known = native_queue(&*queues[0]);
+        drop(queues);
+        let others = [0, 1].map(|_| device.create_queue(&in_order).expect("a queue"));
+        assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 3, "a queue that others know is not used again");
+        for other in &others {
+            assert_ne!(native_queue(&**other), known);
+        }
+        // Queues of other properties are others.
+        drop(device.create_queue(&QueueOptions { profiling: true, ..in_order }).expect("a queue"));
+        assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 4);
+    }
+    drop(replaced);
+    assert_eq!(N_RELEASED.load(Ordering::Relaxed), 0, "queues that have just worked are not released");
+}
