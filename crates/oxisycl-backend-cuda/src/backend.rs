@@ -13,12 +13,14 @@ use crate::error::version_text;
 use crate::fleet::Fleet;
 use crate::gpu::Gpu;
 use crate::info::{Facts, LEAST_SM, device_info};
+use crate::stack::call_stack_from_env;
 use crate::sys::{self, Driver, LoadFailure};
 
 /// NVIDIA GPUs as a backend: one platform with all devices that the driver shows, or none without a driver.
 #[derive(Default)]
 pub struct CudaBackend {
     library: Option<PathBuf>,
+    call_stack: Option<usize>,
     platform: OnceLock<Result<Option<Arc<dyn Platform>>, BackendError>>,
 }
 
@@ -33,10 +35,19 @@ impl CudaBackend {
     /// # Safety
     /// The library implements the CUDA driver API.
     pub unsafe fn with_library(path: impl AsRef<Path>) -> Self {
-        Self { library: Some(path.as_ref().to_owned()), platform: OnceLock::new() }
+        Self { library: Some(path.as_ref().to_owned()), ..Self::default() }
+    }
+
+    /// How many bytes of stack a work-item has for calls that are recursive or go through pointers, whatever `OXISYCL_CALL_STACK` says.
+    #[must_use]
+    pub fn call_stack(mut self, bytes: usize) -> Self {
+        self.call_stack = Some(bytes);
+        self
     }
 
     fn open(&self) -> Result<Option<Arc<dyn Platform>>, BackendError> {
+        // A wrong value is an error also where there is no driver.
+        let call_stack = self.call_stack.map_or_else(call_stack_from_env, Ok)?;
         let path = self.library.as_ref().map(|path| path.as_os_str());
         // SAFETY: the library is the one that the system calls the driver, or the caller of `with_library` has vouched for it.
         let driver = match unsafe { sys::load(path) } {
@@ -49,7 +60,7 @@ impl CudaBackend {
                 return Err(BackendError::Driver { call, code: i64::from(code), name: meaning });
             }
         };
-        let devices = open_devices(&driver)?;
+        let devices = open_devices(&driver, call_stack)?;
         if devices.is_empty() {
             tracing::debug!("no CUDA platform: the driver shows no device that can be used");
             return Ok(None);
@@ -92,7 +103,7 @@ impl Platform for CudaPlatform {
     }
 }
 
-fn open_devices(driver: &Arc<Driver>) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+fn open_devices(driver: &Arc<Driver>, call_stack: usize) -> Result<Vec<Arc<dyn Device>>, BackendError> {
     let mut count = 0;
     // SAFETY: writes a number.
     unsafe { driver.device_get_count(&raw mut count) }.map_err(|error| error.to_backend(driver))?;
@@ -102,7 +113,7 @@ fn open_devices(driver: &Arc<Driver>) -> Result<Vec<Arc<dyn Device>>, BackendErr
     let mut devices: Vec<Arc<dyn Device>> = Vec::new();
     for ordinal in 0..count {
         // A device that cannot be used does not take the others with it.
-        match open_device(driver, ordinal, &fleet, &first_loss) {
+        match open_device(driver, ordinal, &fleet, &first_loss, call_stack) {
             Ok((context, device)) => {
                 contexts.push(context);
                 devices.push(Arc::new(device));
@@ -119,6 +130,7 @@ fn open_device(
     ordinal: c_int,
     fleet: &Arc<Fleet>,
     first_loss: &FirstLoss,
+    call_stack: usize,
 ) -> Result<(Arc<Context>, CudaDevice), String> {
     let told = |error: crate::error::DriverError| error.to_backend(driver).to_string();
     let mut device = 0;
@@ -135,7 +147,8 @@ fn open_device(
         return Err(format!("\"{}\" has no unified addressing", facts.name));
     }
     let info = device_info(driver, device, &facts).map_err(told)?;
-    let context = Arc::new(Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone()).map_err(told)?);
+    let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
+    let context = Arc::new(context.map_err(told)?);
     let core = Gpu::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
     Ok((context, CudaDevice::new(core, info, &facts)))
 }

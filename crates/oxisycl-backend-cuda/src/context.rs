@@ -63,6 +63,7 @@ impl Context {
         device: RawDevice,
         name: String,
         first_loss: FirstLoss,
+        call_stack: usize,
     ) -> Result<Self, DriverError> {
         driver::watch();
         let mut raw = RawContext::NULL;
@@ -78,7 +79,7 @@ impl Context {
             first_loss,
             suspects: OnceLock::new(),
             generation: driver::generation(),
-            stack: StackLimit::default(),
+            stack: StackLimit::new(call_stack),
             plain_events: Mutex::default(),
             timed_events: Mutex::default(),
         })
@@ -162,6 +163,10 @@ impl Context {
             _ if error.code == code::DEINITIALIZED => "the process is ending".to_owned(),
             Some(suspects) => format!("{what} in {suspects}"),
             None => what.clone(),
+        };
+        let own = match self.stack.suspicion() {
+            Some(suspicion) if error.may_be_of_the_stack() => format!("{own}; {suspicion}"),
+            _ => own,
         };
         let (first, cause) = self.first_loss.get_or_init(|| (self.memory, own.clone()));
         let reason = if *first == self.memory || error.code == code::DEINITIALIZED {

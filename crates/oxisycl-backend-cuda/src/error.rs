@@ -25,6 +25,11 @@ impl DriverError {
         code::STICKY.contains(&self.code)
     }
 
+    /// Whether drivers say this when a work-item has needed more stack than there is.
+    pub(crate) fn may_be_of_the_stack(self) -> bool {
+        code::OF_THE_STACK.contains(&self.code)
+    }
+
     /// The driver's name for the code and what it means.
     pub(crate) fn meaning(self, driver: &Driver) -> String {
         let mut name: *const c_char = ptr::null();

@@ -15,7 +15,7 @@ use oxisycl_types::DeviceLaunch;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
-use crate::stack::NoStack;
+use crate::stack::Why;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
 /// Bytes of each of the driver's logs.
@@ -210,12 +210,17 @@ impl Module for ModuleHandle {
         if promise.has_unbounded_stack {
             // SAFETY: the function is of a loaded module, whose context is current.
             let provided = unsafe { context.stack.provide(&context.driver, function) };
-            provided.map_err(|NoStack { needed, error }| match fail(error) {
-                BackendError::Driver { call, code, name } => {
-                    let name = format!("{name}; each of its work-items needs a stack of {needed} bytes");
-                    BackendError::Driver { call, code, name }
+            provided.map_err(|refused| match refused.why {
+                Why::Refused(error) => match fail(error) {
+                    BackendError::Driver { call, code, name } => {
+                        BackendError::Driver { call, code, name: format!("{name}; {}", refused.text()) }
+                    }
+                    other => other,
+                },
+                Why::Provides(limit) => {
+                    let what = format!("kernel \"{symbol}\": {}; its driver provides {limit}", refused.text());
+                    BackendError::Unsupported { device: context.name.clone(), what }
                 }
-                other => other,
             })?;
         }
         let (mut max_threads, mut grid, mut block) = (0, 0, 0);

@@ -2,55 +2,162 @@
 //!
 //! The driver finds out for itself how much a kernel takes, and provides it, unless calls of the kernel are recursive or go through
 //! pointers. Then it provides what the context's limit says, 1 KiB at first, and a work-item that needs more takes the whole context down.
-//! Formatting on the device is made of such calls. So the limit is raised before such a kernel can be launched, and never lowered.
+//! Formatting on the device is made of such calls. So the limit is raised before such a kernel can be launched, and never lowered. How
+//! deep the calls of users go nobody knows but they, who say so by [`VARIABLE`].
 
+use std::env::VarError;
 use std::ffi::c_int;
 
+use oxisycl_backend::BackendError;
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
 use crate::error::DriverError;
 use crate::sys::{Driver, FUNCTION_LOCAL_SIZE, LIMIT_STACK_SIZE, RawFunction};
 
+/// Sets how many bytes of stack a work-item has for calls that nobody can follow.
+pub(crate) const VARIABLE: &str = "OXISYCL_CALL_STACK";
+/// No NVIDIA GPU gives a work-item more memory of its own than this.
+const MAX_CALL_STACK: usize = 512 << 10;
+
 /// The limit of a context, in bytes for each work-item that can be resident.
-#[derive(Default)]
 pub(crate) struct StackLimit {
-    /// What is known to be there already.
+    /// What calls have, beside the kernel's own variables.
+    call_stack: usize,
+    /// What is known to be there already; 0 before there was a kernel that needs it.
     known: Mutex<usize>,
 }
 
 /// Why a kernel cannot have its stack.
 pub(crate) struct NoStack {
-    /// Bytes for each work-item.
-    pub(crate) needed: usize,
-    pub(crate) error: DriverError,
+    /// Bytes for each work-item: the kernel's own, and those for calls.
+    own: usize,
+    call_stack: usize,
+    pub(crate) why: Why,
+}
+
+/// What the driver did.
+pub(crate) enum Why {
+    /// It refused.
+    Refused(DriverError),
+    /// It said that it did it, and provides less.
+    Provides(usize),
+}
+
+impl NoStack {
+    /// What was asked for, and what asked for it.
+    pub(crate) fn text(&self) -> String {
+        let Self { own, call_stack, .. } = self;
+        format!(
+            "each of its work-items needs a stack of {} bytes, {own} for its own variables and {call_stack} for calls that are recursive or \
+             go through pointers, as {VARIABLE} says",
+            needed(*own, *call_stack)
+        )
+    }
+}
+
+/// Limits are multiples of 1 KiB.
+fn needed(own: usize, call_stack: usize) -> usize {
+    (own + call_stack).next_multiple_of(1024)
 }
 
 impl StackLimit {
-    /// Provides a kernel whose calls nobody can follow with its own variables and [`DeviceLaunch::CALL_STACK`] bytes for what it calls. The driver may
-    /// wait for running kernels.
+    pub(crate) fn new(call_stack: usize) -> Self {
+        Self { call_stack, known: Mutex::default() }
+    }
+
+    /// Provides a kernel whose calls nobody can follow with its own variables and the bytes for what it calls. The driver may wait for
+    /// running kernels.
     ///
     /// # Safety
     /// The function is of a loaded module, whose context is current and is the one of this limit.
     pub(crate) unsafe fn provide(&self, driver: &Driver, function: RawFunction) -> Result<(), NoStack> {
-        let failed = |needed| move |error| NoStack { needed, error };
+        let call_stack = self.call_stack;
         let mut own: c_int = 0;
         // SAFETY: by the contract of this function.
-        unsafe { driver.func_get_attribute(&raw mut own, FUNCTION_LOCAL_SIZE, function) }
-            .map_err(failed(DeviceLaunch::CALL_STACK))?;
-        let needed = (usize::try_from(own).unwrap_or(0) + DeviceLaunch::CALL_STACK).next_multiple_of(1024);
+        unsafe { driver.func_get_attribute(&raw mut own, FUNCTION_LOCAL_SIZE, function) }.map_err(|error| NoStack {
+            own: 0,
+            call_stack,
+            why: Why::Refused(error),
+        })?;
+        let own = usize::try_from(own).unwrap_or(0);
+        let failed = |why| NoStack { own, call_stack, why };
+        let refused = |error| failed(Why::Refused(error));
+        let needed = needed(own, call_stack);
         let mut known = self.known.lock();
         if *known >= needed {
             return Ok(());
         }
         let mut limit = 0;
         // SAFETY: the context is current, and the number is written to.
-        unsafe { driver.ctx_get_limit(&raw mut limit, LIMIT_STACK_SIZE) }.map_err(failed(needed))?;
+        unsafe { driver.ctx_get_limit(&raw mut limit, LIMIT_STACK_SIZE) }.map_err(refused)?;
         if limit < needed {
             // SAFETY: the context is current.
-            unsafe { driver.ctx_set_limit(LIMIT_STACK_SIZE, needed) }.map_err(failed(needed))?;
+            unsafe { driver.ctx_set_limit(LIMIT_STACK_SIZE, needed) }.map_err(refused)?;
+            // SAFETY: as above. Drivers may set what is nearest to what they were asked for.
+            unsafe { driver.ctx_get_limit(&raw mut limit, LIMIT_STACK_SIZE) }.map_err(refused)?;
+            if limit < needed {
+                return Err(failed(Why::Provides(limit)));
+            }
         }
-        *known = needed.max(limit);
+        *known = limit;
         Ok(())
+    }
+
+    /// What may be behind a lost device: that calls took more than they have, if there are kernels whose calls nobody can follow.
+    pub(crate) fn suspicion(&self) -> Option<String> {
+        (*self.known.lock() > 0).then(|| {
+            format!(
+                "if calls are recursive or go through pointers, they may have needed more stack than the {} bytes that {VARIABLE} says",
+                self.call_stack
+            )
+        })
+    }
+}
+
+/// Bytes for calls, by the environment.
+///
+/// # Errors
+/// [`BackendError::Setting`] if the variable has a wrong value.
+pub(crate) fn call_stack_from_env() -> Result<usize, BackendError> {
+    call_stack(std::env::var(VARIABLE))
+}
+
+fn call_stack(setting: Result<String, VarError>) -> Result<usize, BackendError> {
+    let value = match setting {
+        Ok(text) => text,
+        Err(VarError::NotPresent) => return Ok(DeviceLaunch::CALL_STACK),
+        Err(VarError::NotUnicode(text)) => text.to_string_lossy().into_owned(),
+    };
+    // Formatting counts on what there is without a setting.
+    let allowed = DeviceLaunch::CALL_STACK..=MAX_CALL_STACK;
+    bytes(&value).filter(|size| allowed.contains(size)).ok_or_else(|| {
+        let expected = "bytes from 8k to 512k, or a number and k (1024 bytes)".to_owned();
+        BackendError::Setting { variable: VARIABLE, value, expected }
+    })
+}
+
+fn bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (number, unit) = text.strip_suffix('k').map_or((text, 1), |number| (number, 1 << 10));
+    number.trim_end().parse::<usize>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_is_a_size_or_an_error_that_quotes_it() {
+        let read = |text: &str| call_stack(Ok(text.to_owned()));
+        assert_eq!(call_stack(Err(VarError::NotPresent)), Ok(8192));
+        assert_eq!(["8192", " 64k ", "524288", "512k"].map(read), [8 << 10, 64 << 10, 512 << 10, 512 << 10].map(Ok));
+        for wrong in ["", "0", "8191", "-1", "7k", "513k", "1M", "deep", "18446744073709551615k"] {
+            let expected = format!(
+                "OXISYCL_CALL_STACK=\"{wrong}\": expected bytes from 8k to 512k, or a number and k (1024 bytes)"
+            );
+            assert_eq!(read(wrong).unwrap_err().to_string(), expected);
+        }
+        assert!(call_stack(Err(VarError::NotUnicode("x".into()))).is_err());
     }
 }

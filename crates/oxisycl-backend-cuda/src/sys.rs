@@ -84,6 +84,9 @@ pub(crate) mod code {
         721, // launch failed in tensor memory
         723, // contained
     ];
+
+    /// Those that come of work-items that leave their stack: the address may be another one's, or nobody's.
+    pub(crate) const OF_THE_STACK: &[Code] = &[700, 714, 717, 718, 719];
 }
 
 /// Numbers of `CUdevice_attribute`.

@@ -64,13 +64,21 @@ pub(crate) struct ClKernel {
 }
 
 impl Promises {
-    fn of(image: &DeviceImage) -> Self {
+    /// Refuses an image whose kernels would leave work-items out: a launch has one for each position of its grid.
+    fn of(context: &Context, image: &DeviceImage) -> Result<Self, BackendError> {
+        if let Some(kernel) = image.kernels.iter().find(|kernel| kernel.is_paired) {
+            let what = format!(
+                "kernel \"{}\", whose image runs two work-items at each position of the grid; devices of OpenCL run one",
+                kernel.symbol
+            );
+            return Err(BackendError::Unsupported { device: context.name.clone(), what });
+        }
         let promise = |kernel: &KernelEntry| {
             let &KernelEntry { parameters, may_panic, may_print, .. } = kernel;
             Promise { parameters, may_panic, may_print }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
-        Self { kernels, sites: image.sites.clone() }
+        Ok(Self { kernels, sites: image.sites.clone() })
     }
 }
 
@@ -162,6 +170,7 @@ impl ClModule {
         image: &DeviceImage,
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
+        let promises = Promises::of(context, image)?;
         let mut result = 0;
         // SAFETY: a live context, and as many bytes as are said, which the driver copies.
         let raw = unsafe {
@@ -179,7 +188,7 @@ impl ClModule {
         ending::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, promises: Promises::of(image) })
+        Ok(Self { context: context.clone(), raw, limits, promises })
     }
 
     /// The same from what [`binary`](Module::binary) gave.
@@ -193,6 +202,7 @@ impl ClModule {
         binary: &[u8],
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
+        let promises = Promises::of(context, image)?;
         let (size, bytes) = (binary.len(), binary.as_ptr());
         let (mut status, mut result) = (0, 0);
         // SAFETY: a live context with its device, and as many bytes as are said, which the driver copies.
@@ -205,7 +215,7 @@ impl ClModule {
         let program = Program { context, raw: Object(raw) };
         program.build("").map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, promises: Promises::of(image) })
+        Ok(Self { context: context.clone(), raw, limits, promises })
     }
 
     /// Where its kernels can panic or print.

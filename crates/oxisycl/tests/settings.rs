@@ -204,6 +204,15 @@ fn the_size_of_print_buffers_is_a_number_of_bytes() {
 }
 
 #[test]
+fn the_stack_for_calls_on_gpus_is_a_number_of_bytes_that_they_can_have() {
+    for value in ["", "deep", "4k", "1M", "-1"] {
+        let expected = format!("OXISYCL_CALL_STACK={value:?}: expected bytes from 8k to 512k");
+        refused(&[("OXISYCL_CALL_STACK", value)], &[&expected]);
+    }
+    assert_eq!(run("works", &[("OXISYCL_CALL_STACK", "64k")]).succeeded().value("sum"), "Ok(2001)");
+}
+
+#[test]
 fn any_number_of_host_threads_works() {
     for threads in ["1", "2", "3", "33"] {
         let ended = run("works", &[("OXISYCL_HOST_THREADS", threads)]).succeeded();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oxisycl_backend::{BackendError, Command, CommandFailure, Device, FailureKind, UsmKind};
 
 use crate::fake::Fake;
-use crate::support::{enqueue, in_order, kernel, launch, line, queue, refused};
+use crate::support::{enqueue, image, in_order, kernel, launch, line, queue, refused};
 
 fn lose(device: &Arc<dyn Device>) -> CommandFailure {
     let queue = in_order(device);
@@ -21,7 +21,7 @@ fn a_lost_device_names_its_kernel_from_then_on_and_other_devices_go_on() {
     let queue_before = queue(&devices[0]);
     let failure = lose(&devices[0]);
     let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
-    assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{reason}");
+    assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !reason.contains("stack"), "{reason}");
     assert!(
         reason.contains("in kernel \"crash\" (crates/oxisycl-backend-cuda/tests/fake_driver/losses.rs:"),
         "{reason}"
@@ -34,6 +34,21 @@ fn a_lost_device_names_its_kernel_from_then_on_and_other_devices_go_on() {
     unsafe { devices[0].memory().free(memory, UsmKind::Device, layout) };
     let other = in_order(&devices[1]);
     enqueue(&other, launch(&kernel(&devices[1], "empty"), "empty", &(), line(1)), &[]).probe.succeed();
+}
+
+#[test]
+fn a_device_lost_after_kernels_whose_calls_nobody_can_follow_names_the_setting_of_their_stack() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let mut image = image();
+    image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
+    // SAFETY: the fake driver runs its own kernels only.
+    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    let code = module.kernel("crash").expect("the kernel");
+    let failure = enqueue(&in_order(&device), launch(&code, "crash", &(), line(1)), &[]).probe.fail().to_string();
+    let expected = "; if calls are recursive or go through pointers, they may have needed more stack than the 8192 bytes that \
+                    OXISYCL_CALL_STACK says";
+    assert!(failure.contains("kernel \"crash\"") && failure.contains(expected), "{failure}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Loading images.
 
-use oxisycl_backend::BackendError;
+use oxisycl_backend::{Backend, BackendError};
 use oxisycl_image::ImageTarget;
 
 use crate::fake::Fake;
@@ -92,7 +92,8 @@ fn kernels_whose_calls_nobody_can_follow_are_given_a_stack_once() {
 
     fake.fail("cuCtxSetLimit", 0, OUT_OF_MEMORY);
     let text = module.kernel("crash").map(drop).unwrap_err().to_string();
-    let reason = "(kernel \"crash\"); each of its work-items needs a stack of 9216 bytes";
+    let reason = "(kernel \"crash\"); each of its work-items needs a stack of 9216 bytes, 700 for its own variables and 8192 for calls \
+                  that are recursive or go through pointers, as OXISYCL_CALL_STACK says";
     assert!(text.starts_with("cuCtxSetLimit failed with CUDA_ERROR_OUT_OF_MEMORY") && text.contains(reason), "{text}");
 
     // Its own 700 bytes, and 8 KiB for what it calls.
@@ -100,4 +101,24 @@ fn kernels_whose_calls_nobody_can_follow_are_given_a_stack_once() {
         module.kernel("crash").expect("the kernel");
         assert_eq!((fake.count("cuCtxSetLimit"), fake.stack()), (2, 9216));
     }
+}
+
+#[test]
+fn calls_have_as_much_stack_as_the_program_says_and_a_driver_that_provides_less_is_an_error() {
+    let deep = |fake: &Fake| {
+        let device =
+            fake.backend().call_stack(64 << 10).platforms().expect("the platform").remove(0).devices().remove(0);
+        let mut image = image();
+        image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
+        // SAFETY: the fake driver runs its own kernels only.
+        unsafe { device.load(&image) }.expect("the image is taken").kernel("crash").map(drop)
+    };
+    let fake = Fake::new();
+    assert_eq!((deep(&fake), fake.stack()), (Ok(()), 65 << 10), "its own 700 bytes and 64 KiB");
+
+    let text = deep(&Fake::with(&[("most_stack", 16 << 10)])).unwrap_err().to_string();
+    let expected = "device \"Fake GPU 0\" does not support kernel \"crash\": each of its work-items needs a stack of 66560 bytes, 700 for its \
+                    own variables and 65536 for calls that are recursive or go through pointers, as OXISYCL_CALL_STACK says; its driver \
+                    provides 16384";
+    assert_eq!(text, expected);
 }

@@ -79,6 +79,25 @@ fn an_image_that_promises_other_parameters_than_its_code_has_is_refused() {
 }
 
 #[test]
+fn an_image_with_two_work_items_at_each_position_is_refused_as_code_and_as_binary() {
+    for device in devices(SharingKind::Best) {
+        // SAFETY: the code of this test.
+        let binary = unsafe { device.load(&image()) }.expect("the driver takes the image").binary();
+        let mut image = image();
+        image.kernels.iter_mut().for_each(|kernel| kernel.is_paired = kernel.symbol == "affine");
+        // SAFETY: they are refused.
+        let refused = unsafe { [device.load(&image), device.load_binary(&image, &binary.unwrap_or_default())] };
+        for error in refused.map(|loaded| loaded.err().expect("half of the work-items would be left out")) {
+            let expected = "kernel \"affine\", whose image runs two work-items at each position of the grid";
+            assert!(
+                matches!(error, BackendError::Unsupported { .. }) && error.to_string().contains(expected),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_binary_makes_the_same_kernels_and_a_damaged_one_is_refused() {
     for device in devices(SharingKind::Best) {
         // SAFETY: the code of this test.

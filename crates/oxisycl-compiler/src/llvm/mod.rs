@@ -6,8 +6,11 @@
 //!
 //! LLVM ends the process on some broken input. Callers that must survive that run the compiler in a child process.
 
+mod attribute;
+mod builder;
 mod debug;
 mod inspect;
+mod instruction;
 mod layout;
 mod module;
 mod opcode;
@@ -22,12 +25,14 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+pub(crate) use attribute::Attribute;
+pub(crate) use builder::{Block, Builder};
 pub(crate) use debug::{Node, NodeKind, describe, tag};
 pub(crate) use layout::Layout;
 pub(crate) use module::{Codegen, Machine, Module, PassTuning};
 pub(crate) use opcode::Opcode;
 pub(crate) use types::{Type, TypeKind};
-pub(crate) use value::{Attribute, Block, Builder, Linkage, Value, ValueKind};
+pub(crate) use value::{Linkage, Value, ValueKind};
 
 use crate::CompileError;
 

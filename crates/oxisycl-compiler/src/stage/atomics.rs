@@ -60,3 +60,6 @@ pub(crate) fn legalize_for_nvptx(module: &Module<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,3 +86,6 @@ fn arm<'c>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

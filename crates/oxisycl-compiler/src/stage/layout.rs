@@ -50,3 +50,45 @@ pub(crate) fn endings<'c>(blocks: &[Block<'c>]) -> HashSet<Block<'c>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::tests::{context, module, ptx};
+
+    #[test]
+    fn what_ends_the_work_item_comes_after_what_goes_on() {
+        let context = context();
+        let text = "
+            declare void @record(i64)
+            define void @f(i64 %i, i64 %n, ptr %p) {
+            start:
+              %inside = icmp ult i64 %i, %n
+              br i1 %inside, label %read, label %outside
+            outside:
+              call void @record(i64 %i)
+              br label %end
+            end:
+              unreachable
+            read:
+              %place = getelementptr i64, ptr %p, i64 %i
+              %value = load i64, ptr %place
+              %more = icmp ult i64 %value, %n
+              br i1 %more, label %write, label %large
+            large:
+              call void @record(i64 %value)
+              unreachable
+            write:
+              store i64 0, ptr %place
+              ret void
+            }";
+        let module = module(&context, text);
+        move_endings_back(&module);
+        let code = ptx(&module);
+        let place = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what} in {code}"));
+        assert!(place("ret;") < place("call.uni"), "{code}");
+        // Each check jumps away where it fails, and goes on where it does not.
+        assert_eq!(code.matches(" bra ").count(), 2, "{code}");
+        assert_eq!(code.matches("bra.uni").count(), 0, "{code}");
+    }
+}

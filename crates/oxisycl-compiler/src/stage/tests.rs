@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::compile::FloatPolicy;
 use crate::llvm::{self, Codegen, Context, Module, PassTuning, Value};
-use crate::stage::{atomics, builtins, conditions, float, functions, layout, legality, panics, sanitize, x86};
+use crate::stage::{builtins, float, functions, legality, panics, sanitize, x86};
 use crate::target;
 use crate::toolchain::Toolchain;
 use oxisycl_image::{ImageTarget, MessagePiece};
@@ -20,7 +20,7 @@ pub(super) fn module<'c>(context: &'c Context, text: &str) -> Module<'c> {
     Module::from_text(context, text, "test").expect("a test is well-formed")
 }
 
-fn ptx(module: &Module<'_>) -> String {
+pub(super) fn ptx(module: &Module<'_>) -> String {
     ptx_for(module, 70)
 }
 
@@ -29,34 +29,6 @@ pub(super) fn ptx_for(module: &Module<'_>, sm: u32) -> String {
     module.set_target(target.machine().triple(), &target.machine().data_layout());
     module.verify("test").expect("a valid module");
     String::from_utf8(target.machine().emit(module, Codegen::Assembly).expect("code")).expect("text")
-}
-
-#[test]
-fn the_order_of_atomic_operations_is_kept_by_fences() {
-    let context = context();
-    for (order, expected) in [
-        ("monotonic", &["atom."][..]),
-        ("acquire", &["atom.", "fence."]),
-        ("release", &["fence.", "atom."]),
-        ("acq_rel", &["fence.", "atom.", "fence."]),
-        ("seq_cst", &["fence.sc", "atom.", "fence."]),
-    ] {
-        let text = format!(
-            "define i32 @f(ptr %p) {{\n %old = atomicrmw add ptr %p, i32 1 {order}\n fence syncscope(\"singlethread\") seq_cst\n ret i32 %old\n}}"
-        );
-        let module = module(&context, &text);
-        atomics::legalize_for_nvptx(&module);
-        let code = ptx(&module);
-        let found: Vec<_> = code
-            .lines()
-            .map(str::trim)
-            .filter(|line| line.starts_with("atom.") || line.starts_with("fence."))
-            .collect();
-        assert_eq!(found.len(), expected.len(), "{order}: {found:?}");
-        for (line, start) in found.iter().zip(expected) {
-            assert!(line.starts_with(start), "{order}: {found:?}");
-        }
-    }
 }
 
 #[test]
@@ -497,179 +469,3 @@ fn what_is_printed_is_a_record_and_the_work_item_goes_on() {
         assert!(findings.may_print && !findings.may_panic);
     }
 }
-
-/// A loop as rustc makes it of `for x in list`: `next` returns null at the end.
-const LOOP: &str = "
-    define float @f(ptr %list, i64 %n) {
-        entry: br label %head
-        head:
-        %i = phi i64 [ 0, %entry ], [ %i.after, %body ]
-        %sum = phi float [ 0.0, %entry ], [ %sum.after, %body ]
-        %is_end = icmp eq i64 %i, %n
-        br i1 %is_end, label %next, label %some
-        some:
-        %element = getelementptr inbounds nuw float, ptr %list, i64 %i
-        %not_null = icmp ne ptr %element, null
-        call void @llvm.assume(i1 %not_null)
-        %i.next = add nuw i64 %i, 1
-        br label %next
-        next:
-        %i.after = phi i64 [ %i, %head ], [ %i.next, %some ]
-        %option = phi ptr [ null, %head ], [ %element, %some ]
-        %is_none = icmp eq ptr %option, null
-        br i1 %is_none, label %end, label %body
-        body:
-        %x = load float, ptr %option
-        %sum.after = fadd float %sum, %x
-        br label %head
-        end: ret float %sum
-    }
-    declare void @llvm.assume(i1)";
-
-#[test]
-fn a_loop_tests_once_whether_there_is_another_element() {
-    let context = context();
-    let module = module(&context, LOOP);
-    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
-    module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let branches = |module: &Module<'_>| module.to_string().matches("br i1").count();
-    let simplify = |module: &Module<'_>| {
-        let passes = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
-        module.run(passes, Some(target.machine()), &PassTuning::DEVICE).expect("passes");
-    };
-    simplify(&module);
-    assert_eq!(branches(&module), 2, "LLVM alone does it now: the stage is not needed any more\n{module}");
-    assert!(conditions::follow_branches(&module));
-    module.verify("following").expect("a valid module");
-    simplify(&module);
-    assert_eq!(branches(&module), 1, "{module}");
-    assert!(!conditions::follow_branches(&module), "nothing is left to do");
-}
-
-#[test]
-fn comparisons_where_threads_of_several_ways_meet_stay() {
-    let context = context();
-    // Three ways lead to the end of `next`, and then an arm that others jump into.
-    let three = LOOP.replace(
-        "%i.next = add",
-        "%odd = trunc i64 %i to i1\n br i1 %odd, label %next, label %more\n more: %i.next = add",
-    );
-    let three = three
-        .replace("[ %i, %head ], [ %i.next, %some ]", "[ %i, %head ], [ %i, %some ], [ %i.next, %more ]")
-        .replace("[ null, %head ], [ %element, %some ]", "[ null, %head ], [ null, %some ], [ %element, %more ]");
-    let entered = LOOP
-        .replace("entry: br label %head", "entry: %skip = icmp ugt i64 %n, 9\n br i1 %skip, label %some, label %head")
-        .replace(
-            "some:\n",
-            "some: %j = phi i64 [ 1, %entry ], [ %i, %head ]\n %t = phi float [ 1.0, %entry ], [ %sum, %head ]\n",
-        )
-        .replace("ptr %list, i64 %i", "ptr %list, i64 %j")
-        .replace("add nuw i64 %i, 1", "add nuw i64 %j, 1")
-        .replace("body:\n", "body: %s = phi float [ %both, %next ]\n")
-        .replace("%option = phi", "%both = phi float [ %sum, %head ], [ %t, %some ]\n %option = phi")
-        .replace("fadd float %sum, %x", "fadd float %s, %x")
-        .replace("ret float %sum", "ret float %both");
-    for text in [three, entered] {
-        let module = module(&context, &text);
-        module.verify("test").expect("a valid module");
-        assert!(!conditions::follow_branches(&module), "{module}");
-    }
-}
-
-#[test]
-fn what_ends_the_work_item_comes_after_what_goes_on() {
-    let context = context();
-    let text = "
-        declare void @record(i64)
-        define void @f(i64 %i, i64 %n, ptr %p) {
-        start:
-          %inside = icmp ult i64 %i, %n
-          br i1 %inside, label %read, label %outside
-        outside:
-          call void @record(i64 %i)
-          br label %end
-        end:
-          unreachable
-        read:
-          %place = getelementptr i64, ptr %p, i64 %i
-          %value = load i64, ptr %place
-          %more = icmp ult i64 %value, %n
-          br i1 %more, label %write, label %large
-        large:
-          call void @record(i64 %value)
-          unreachable
-        write:
-          store i64 0, ptr %place
-          ret void
-        }";
-    let module = module(&context, text);
-    layout::move_endings_back(&module);
-    let code = ptx(&module);
-    let place = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what} in {code}"));
-    assert!(place("ret;") < place("call.uni"), "{code}");
-    // Each check jumps away where it fails, and goes on where it does not.
-    assert_eq!(code.matches(" bra ").count(), 2, "{code}");
-    assert_eq!(code.matches("bra.uni").count(), 0, "{code}");
-}
-
-/// The memory instructions of a function's PTX, without their operands.
-fn memory_instructions(text: &str) -> Vec<String> {
-    let context = context();
-    let module = module(&context, text);
-    atomics::legalize_for_nvptx(&module);
-    let code = ptx(&module);
-    let starts = ["atom.", "fence.", "ld.", "st."];
-    let lines = code.lines().map(str::trim).filter(|line| starts.iter().any(|start| line.starts_with(start)));
-    let names = lines.filter_map(|line| line.split([' ', '\t', ';']).next()).filter(|name| !name.contains(".param"));
-    names.map(str::to_owned).collect()
-}
-
-#[test]
-fn orders_and_scopes_of_loads_stores_exchanges_and_fences_are_kept() {
-    for (operation, expected) in GOLDEN_ATOMICS {
-        let text = format!("define i32 @f(ptr addrspace(1) %p, i32 %v) {{\n {operation}\n ret i32 %v\n}}");
-        assert_eq!(memory_instructions(&text).join(" "), *expected, "{operation}");
-    }
-}
-
-/// Operations, and the instructions that they become.
-const GOLDEN_ATOMICS: &[(&str, &str)] = &[
-    ("%r = load atomic i32, ptr addrspace(1) %p monotonic, align 4", "ld.relaxed.sys.global.b32"),
-    ("%r = load atomic i32, ptr addrspace(1) %p acquire, align 4", "ld.acquire.sys.global.b32"),
-    ("%r = load atomic i32, ptr addrspace(1) %p seq_cst, align 4", "fence.sc.sys ld.acquire.sys.global.b32"),
-    ("%r = load atomic i32, ptr addrspace(1) %p syncscope(\"device\") acquire, align 4", "ld.acquire.gpu.global.b32"),
-    ("%r = load atomic i32, ptr addrspace(1) %p syncscope(\"block\") acquire, align 4", "ld.acquire.cta.global.b32"),
-    ("store atomic i32 %v, ptr addrspace(1) %p monotonic, align 4", "st.relaxed.sys.global.b32"),
-    ("store atomic i32 %v, ptr addrspace(1) %p release, align 4", "st.release.sys.global.b32"),
-    ("store atomic i32 %v, ptr addrspace(1) %p seq_cst, align 4", "fence.sc.sys st.release.sys.global.b32"),
-    ("store atomic i32 %v, ptr addrspace(1) %p syncscope(\"device\") release, align 4", "st.release.gpu.global.b32"),
-    ("%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v monotonic monotonic, align 4", "atom.relaxed.sys.global.cas.b32"),
-    ("%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v acq_rel acquire, align 4", "atom.acq_rel.sys.global.cas.b32"),
-    (
-        "%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v seq_cst seq_cst, align 4",
-        "fence.sc.sys atom.acquire.sys.global.cas.b32",
-    ),
-    (
-        "%r = cmpxchg ptr addrspace(1) %p, i32 0, i32 %v syncscope(\"device\") release monotonic, align 4",
-        "atom.release.gpu.global.cas.b32",
-    ),
-    ("fence acquire", "fence.acq_rel.sys"),
-    ("fence release", "fence.acq_rel.sys"),
-    ("fence acq_rel", "fence.acq_rel.sys"),
-    ("fence seq_cst", "fence.sc.sys"),
-    ("fence syncscope(\"device\") acq_rel", "fence.acq_rel.gpu"),
-    ("fence syncscope(\"block\") seq_cst", "fence.sc.cta"),
-    ("fence syncscope(\"singlethread\") seq_cst", ""),
-    ("%r = atomicrmw xchg ptr addrspace(1) %p, i32 %v monotonic", "atom.global.exch.b32"),
-    ("%r = atomicrmw max ptr addrspace(1) %p, i32 %v acquire", "atom.global.max.s32 fence.acq_rel.gpu"),
-    ("%r = atomicrmw and ptr addrspace(1) %p, i32 %v release", "fence.acq_rel.gpu atom.global.and.b32"),
-    (
-        "%r = atomicrmw xor ptr addrspace(1) %p, i32 %v acq_rel",
-        "fence.acq_rel.gpu atom.global.xor.b32 fence.acq_rel.gpu",
-    ),
-    ("%r = atomicrmw sub ptr addrspace(1) %p, i32 %v seq_cst", "fence.sc.gpu atom.global.add.u32 fence.acq_rel.gpu"),
-    (
-        "%r = atomicrmw add ptr addrspace(1) %p, i32 %v syncscope(\"block\") acq_rel",
-        "fence.acq_rel.cta atom.global.add.u32 fence.acq_rel.cta",
-    ),
-];

@@ -226,7 +226,7 @@ pub unsafe extern "system" fn cuCtxGetLimit(value: *mut usize, limit: c_int) -> 
 pub extern "system" fn cuCtxSetLimit(limit: c_int, value: usize) -> Code {
     begin_in_context!(cuCtxSetLimit);
     assert_eq!(limit, 0);
-    *STACK.lock().unwrap() = value;
+    *STACK.lock().unwrap() = value.min(config(|config| config.most_stack));
     SUCCESS
 }
 

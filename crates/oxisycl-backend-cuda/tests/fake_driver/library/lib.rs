@@ -47,6 +47,8 @@ pub struct Config {
     pub depth: usize,
     /// Whether one context's error is that of all.
     pub lost_together: bool,
+    /// Most bytes of stack for a thread: what is asked for beyond that is cut off, and not refused.
+    pub most_stack: usize,
 }
 
 #[derive(Default)]
@@ -66,6 +68,7 @@ static CONFIG: Mutex<Config> = Mutex::new(Config {
     init: SUCCESS,
     depth: usize::MAX,
     lost_together: false,
+    most_stack: usize::MAX,
 });
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
 
@@ -138,6 +141,7 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
         "sm" => config.sm = value as i32,
         "peers" => config.peers = value != 0,
         "memory" => config.memory = value as usize,
+        "most_stack" => config.most_stack = value as usize,
         "max_threads" => config.max_threads = value as i32,
         "depth" => config.depth = value as usize,
         "lost_together" => config.lost_together = value != 0,

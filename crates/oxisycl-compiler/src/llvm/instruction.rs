@@ -1,0 +1,153 @@
+//! What the compiler asks instructions, and changes of them.
+
+use super::{Block, Opcode, Type, Value, ValueKind, ll};
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for all: LLVM is asked about a live value of the right kind"
+)]
+impl<'c> Value<'c> {
+    pub(crate) fn opcode(self) -> Option<Opcode> {
+        (self.kind() == ValueKind::Instruction).then(|| Opcode(unsafe { (ll().LLVMGetInstructionOpcode)(self.raw()) }))
+    }
+
+    pub(crate) fn is(self, opcode: Opcode) -> bool {
+        self.opcode() == Some(opcode)
+    }
+
+    /// What a call calls, if the value is a call or an invoke.
+    pub(crate) fn callee(self) -> Option<Self> {
+        let is_call = self.is(Opcode::CALL) || self.is(Opcode::INVOKE);
+        is_call.then(|| Self::new(unsafe { (ll().LLVMGetCalledValue)(self.raw()) }))
+    }
+
+    /// The type of what a call calls.
+    pub(crate) fn called_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetCalledFunctionType)(self.raw()) })
+    }
+
+    /// Makes a call one of another function of the same type.
+    pub(crate) fn set_callee(self, callee: Self) {
+        let last = unsafe { (ll().LLVMGetNumOperands)(self.raw()) } - 1;
+        unsafe { (ll().LLVMSetOperand)(self.raw(), last as u32, callee.raw()) }
+    }
+
+    /// The arguments of a call.
+    pub(crate) fn arguments(self) -> Vec<Self> {
+        let count = unsafe { (ll().LLVMGetNumArgOperands)(self.raw()) };
+        (0..count).map(|index| self.operand(index)).collect()
+    }
+
+    /// The function that an instruction is in.
+    pub(crate) fn function(self) -> Self {
+        Self::new(unsafe { (ll().LLVMGetBasicBlockParent)((ll().LLVMGetInstructionParent)(self.raw())) })
+    }
+
+    /// The instruction that follows; every instruction that does not end a block has one.
+    pub(crate) fn next(self) -> Self {
+        Self::new(unsafe { (ll().LLVMGetNextInstruction)(self.raw()) })
+    }
+
+    pub(crate) fn erase(self) {
+        unsafe { (ll().LLVMInstructionEraseFromParent)(self.raw()) }
+    }
+
+    /// Whether an instruction has metadata of that kind.
+    pub(crate) fn has_metadata(self, kind: &str) -> bool {
+        unsafe { !(ll().LLVMGetMetadata)(self.raw(), self.metadata_kind(kind)).is_null() }
+    }
+
+    /// Gives an instruction empty metadata of that kind.
+    pub(crate) fn mark(self, kind: &str) {
+        unsafe {
+            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.raw()));
+            let node = (ll().LLVMMDNodeInContext2)(context, std::ptr::null_mut(), 0);
+            (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind(kind), (ll().LLVMMetadataAsValue)(context, node));
+        }
+    }
+
+    fn metadata_kind(self, kind: &str) -> u32 {
+        unsafe {
+            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.raw()));
+            (ll().LLVMGetMDKindIDInContext)(context, kind.as_ptr().cast(), kind.len() as u32)
+        }
+    }
+
+    /// The block that an instruction is in.
+    pub(crate) fn block(self) -> Block<'c> {
+        Block::new(unsafe { (ll().LLVMGetInstructionParent)(self.raw()) })
+    }
+
+    /// The predicate of a comparison of integers or pointers; the numbers are those of `LLVMIntPredicate`.
+    pub(crate) fn predicate(self) -> i32 {
+        unsafe { (ll().LLVMGetICmpPredicate)(self.raw()) }
+    }
+
+    /// The values of a phi, with the blocks that they come from.
+    pub(crate) fn incoming(self) -> Vec<(Self, Block<'c>)> {
+        let count = unsafe { (ll().LLVMCountIncoming)(self.raw()) };
+        let value = |index| Self::new(unsafe { (ll().LLVMGetIncomingValue)(self.raw(), index) });
+        let block = |index| Block::new(unsafe { (ll().LLVMGetIncomingBlock)(self.raw(), index) });
+        (0..count).map(|index| (value(index), block(index))).collect()
+    }
+
+    /// The type that the indices of an address computation count.
+    pub(crate) fn gep_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetGEPSourceElementType)(self.raw()) })
+    }
+
+    /// Of an atomic instruction; the numbers are those of `LLVMAtomicOrdering`.
+    pub(crate) fn ordering(self) -> i32 {
+        unsafe { (ll().LLVMGetOrdering)(self.raw()) }
+    }
+
+    pub(crate) fn set_ordering(self, ordering: i32) {
+        unsafe { (ll().LLVMSetOrdering)(self.raw(), ordering) }
+    }
+
+    /// Whether it is an atomic operation or a fence.
+    pub(crate) fn is_atomic(self) -> bool {
+        self.kind() == ValueKind::Instruction && unsafe { (ll().LLVMIsAtomic)(self.raw()) != 0 }
+    }
+
+    pub(crate) fn set_sync_scope(self, scope: u32) {
+        unsafe { (ll().LLVMSetAtomicSyncScopeID)(self.raw(), scope) }
+    }
+
+    /// Of a variable.
+    pub(crate) fn allocated_type(self) -> Type<'c> {
+        Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.raw()) })
+    }
+
+    /// In bytes.
+    pub(crate) fn alignment(self) -> u32 {
+        unsafe { (ll().LLVMGetAlignment)(self.raw()) }
+    }
+
+    pub(crate) fn sync_scope(self) -> u32 {
+        unsafe { (ll().LLVMGetAtomicSyncScopeID)(self.raw()) }
+    }
+
+    /// File, line and column of an instruction, where known.
+    pub(crate) fn place(self) -> Option<(String, u32, u32)> {
+        unsafe {
+            let line = (ll().LLVMGetDebugLocLine)(self.raw());
+            let mut length = 0;
+            let file = (ll().LLVMGetDebugLocFilename)(self.raw(), &raw mut length);
+            if line == 0 || file.is_null() {
+                return None;
+            }
+            let file = std::slice::from_raw_parts(file.cast::<u8>(), length as usize);
+            Some((String::from_utf8_lossy(file).into_owned(), line, (ll().LLVMGetDebugLocColumn)(self.raw())))
+        }
+    }
+
+    /// Lets an arithmetic instruction be computed less strictly, by the bits of `LLVMFastMathFlags`.
+    pub(crate) fn add_fast_math(self, flags: u32) {
+        unsafe {
+            if (ll().LLVMCanValueUseFastMathFlags)(self.raw()) != 0 {
+                (ll().LLVMSetFastMathFlags)(self.raw(), flags);
+            }
+        }
+    }
+}
