@@ -2,8 +2,12 @@
 //! found and linked when the device image is made.
 //!
 //! The crate does not depend on OxiSYCL, so that it has no device code until a kernel asks for it.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+/// Random kernels, for the build script.
+#[cfg(test)]
+mod generator;
 
 /// The powers of ten that fit 32 bits.
 pub static POWERS_OF_TEN: [u32; 10] =

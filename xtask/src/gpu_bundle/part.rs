@@ -74,6 +74,17 @@ pub(crate) const PARTS: &[Part] = &[
         what: "kernels of ordinary Rust code and of published crates, compared with plain Rust",
     },
     Part {
+        name: "fuzz",
+        package: "oxisycl-kernel-suite",
+        kind: "test",
+        target: "fuzz",
+        has_images: true,
+        arguments: &["--device", "cuda"],
+        has_reference: false,
+        counting: Counting::Conformance,
+        what: "random kernels, compared bit for bit with plain Rust",
+    },
+    Part {
         name: "math",
         package: "oxisycl",
         kind: "test",

@@ -146,7 +146,7 @@ impl Env {
     }
 
     #[track_caller]
-    fn agree<T: Outcome>(&self, found: &[T], expected: &[T], tolerance: Tolerance) {
+    pub(crate) fn agree<T: Outcome>(&self, found: &[T], expected: &[T], tolerance: Tolerance) {
         let distance = tolerance.distance(self.is_strict);
         let differ = |index: &usize| !found[*index].agrees(&expected[*index], distance);
         let wrong: Vec<usize> = (0..expected.len()).filter(differ).collect();

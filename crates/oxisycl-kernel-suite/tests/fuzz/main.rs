@@ -1,0 +1,107 @@
+//! Random kernels, run on every device and compared bit for bit with the same code in a loop on the CPU.
+//!
+//! `fuzz [--device host|cuda|opencl|all] [FILTER]`
+//!
+//! `src/generator` says what they are made of. Each operation is rounded on its own (the strict policy), so there is one right result;
+//! NaNs are all the same. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
+//! `OXISYCL_FUZZ_SEEDS="1000..1200" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is added to the file.
+
+#[path = "../kernels/harness.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "what hand-written kernels need as well")]
+mod harness;
+#[path = "../kernels/outcome.rs"]
+#[allow(dead_code, reason = "what hand-written kernels need as well")]
+mod outcome;
+
+use std::process::ExitCode;
+
+use oxisycl::prelude::*;
+use oxisycl::{Aspect, float};
+
+use harness::{Env, N, scramble};
+use outcome::{Outcome, Tolerance};
+
+#[allow(
+    unused,
+    invalid_nan_comparisons,
+    unpredictable_function_pointer_comparisons,
+    clippy::all,
+    clippy::pedantic,
+    reason = "nobody wrote this code, and nobody reads it unless it finds a fault"
+)]
+mod generated {
+    use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+    use crate::harness::Test;
+
+    /// An atomic number in the shared memory.
+    macro_rules! update {
+        ($atomic:ty, $number:ty, $memory:expr, $offset:expr) => {
+            // SAFETY: the offset is inside the shared memory, which is aligned for all of its numbers, lives for the whole launch and is
+            // only accessed atomically while that runs.
+            unsafe { <$atomic>::from_ptr($memory.cast::<$number>().add($offset)) }
+        };
+    }
+
+    /// What a kernel computed, as two numbers that depend on every bit of it.
+    struct Sum([u64; 2]);
+
+    impl Sum {
+        fn new() -> Self {
+            Self([0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344])
+        }
+
+        fn add(&mut self, value: u64) {
+            let [a, b] = &mut self.0;
+            *a = (*a ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+            *b = b.wrapping_add(*a).rotate_left(17) ^ value;
+        }
+    }
+
+    fn bits_of_f32(value: f32) -> u64 {
+        u64::from(if value.is_nan() { 0x7FC0_0000 } else { value.to_bits() })
+    }
+
+    fn bits_of_f64(value: f64) -> u64 {
+        if value.is_nan() { 0x7FF8_0000_0000_0000 } else { value.to_bits() }
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/fuzz.rs"));
+}
+
+/// 64-bit words of shared memory.
+const SHARED: [u64; 5] = [5, u32::MAX as u64, 0xFFFF_FFFF_0000_0000, 1 << 40, 0];
+
+/// Runs a kernel on the device and in a loop, and compares what it gives and what it leaves in shared memory.
+#[track_caller]
+fn compare(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64; 2] + Copy + Send + Sync + 'static) {
+    for aspect in [Aspect::Fp64, Aspect::Atomic64] {
+        if !env.has(aspect) {
+            env.skip(format!("the device lacks {aspect}"));
+        }
+    }
+    let input: Vec<u32> = (0..2048).map(|index| scramble(index + 7) >> (index % 32)).collect();
+    let mut expected_shared = SHARED.to_vec();
+    let shared = expected_shared.as_mut_ptr();
+    let expected: Vec<[u64; 2]> = (0..N).map(|index| kernel(&input, shared, index)).collect();
+
+    let input = Buffer::from_vec(input, 2048).expect("a buffer");
+    let shared = Buffer::from_vec(SHARED.to_vec(), SHARED.len()).expect("a buffer");
+    let results = Buffer::from_vec(vec![Outcome::NOTHING; N], N).expect("a buffer");
+    let submitted = env.queue().submit(|cg| {
+        let (input, shared) = (cg.access(&input, Read), cg.access(&shared, ReadWrite));
+        let results = cg.access(&results, Write);
+        let kernel = move |item: Item<1>| {
+            let result = kernel(input.view(item).as_slice(), shared.as_ptr(), item.index());
+            results.set(item, result);
+        };
+        cg.parallel_for(N, float::strict(kernel))
+    });
+    env.finish(submitted);
+    env.agree(&results.to_vec().expect("the results"), &expected, Tolerance::Exact);
+    env.agree(&shared.to_vec().expect("the shared memory"), &expected_shared, Tolerance::Exact);
+}
+
+fn main() -> ExitCode {
+    harness::main(&[("fuzz", generated::TESTS)])
+}
