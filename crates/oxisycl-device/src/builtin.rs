@@ -27,6 +27,19 @@ pub fn float_contract() {}
 #[inline(always)]
 pub fn float_fast() {}
 
+/// Whether the device has a stack for calls, on which the addresses of variables show how deep calls are.
+#[inline(always)]
+pub fn has_call_stack() -> bool {
+    true
+}
+
+/// Whether values within values were too deep to be formatted since this was last asked. A device without a stack for calls has the
+/// compiler's word for it.
+#[inline(always)]
+pub fn formatting_was_cut_off() -> bool {
+    false
+}
+
 /// Stands for the end of the program in bodies that native code never reaches.
 #[cold]
 fn not_on_the_host() -> ! {

@@ -11,6 +11,8 @@ use core::fmt;
 
 use oxisycl_types::{DeviceLaunch, PanicArgument};
 
+use crate::builtin;
+
 /// The address of a value, and what type it has: the numbers of `oxisycl_image::ArgumentKind`.
 #[repr(C)]
 pub(crate) struct Recorded {
@@ -81,7 +83,7 @@ impl Text {
         self.stack = (&raw const here).addr();
         // An error is the value's own; what it has written stands.
         let _ = fmt::write(self, message);
-        if core::mem::take(&mut self.is_too_deep) {
+        if core::mem::take(&mut self.is_too_deep) | builtin::formatting_was_cut_off() {
             // SAFETY: a constant.
             unsafe { self.add(TOO_DEEP.as_ptr(), TOO_DEEP.len()) };
         }
@@ -92,7 +94,8 @@ impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let here = 0_u8;
         // Stacks grow in either direction. What calls this ends at an error, if it does as `Formatter` says.
-        self.is_too_deep |= self.stack.abs_diff((&raw const here).addr()) > DeviceLaunch::MAX_FORMATTING;
+        let taken = self.stack.abs_diff((&raw const here).addr());
+        self.is_too_deep |= builtin::has_call_stack() && taken > DeviceLaunch::MAX_FORMATTING;
         if self.is_too_deep {
             return Err(fmt::Error);
         }

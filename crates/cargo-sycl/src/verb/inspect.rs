@@ -21,6 +21,7 @@ Usage: cargo sycl inspect BINARY [OPTIONS]
 
   --emit KIND    Write the code instead: ptx for NVIDIA GPUs, where a comment before each kernel's code names kernel and target;
                  amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools
+  --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco or SYMBOL.spv; the folder is made
   --target NAME  Only images for this target, such as sm_70
   --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
@@ -31,6 +32,7 @@ What a kernel needs of a GPU (registers, memory) is told for PTX if a CUDA toolk
 struct Options {
     binary: PathBuf,
     emit: Option<String>,
+    out: Option<PathBuf>,
     target: Option<ImageTarget>,
     kernel: Option<String>,
 }
@@ -49,9 +51,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         println!("{}: no device code: its kernels run on the host device only", options.binary.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let text = match options.emit.as_deref() {
-        None => describe(&images, Ptxas::find().as_ref()).into_bytes(),
-        Some(kind) => emit(&images, kind)?,
+    let text = match (options.emit.as_deref(), options.out) {
+        (None, None) => describe(&images, Ptxas::find().as_ref()).into_bytes(),
+        (None, Some(_)) => {
+            return Err(Failure::new("--out: expected --emit KIND beside it, which says what is written"));
+        }
+        (Some(kind), None) => emit(&images, kind)?,
+        (Some(kind), Some(folder)) => return write_files(&images, kind, &folder),
     };
     match std::io::stdout().write_all(&text) {
         // The reader of a pipe may have seen enough.
@@ -63,10 +69,11 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
 /// `None` if help is wanted.
 fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut binary, mut emit, mut target, mut kernel) = (None, None, None, None);
+    let (mut binary, mut emit, mut out, mut target, mut kernel) = (None, None, None, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("emit") => emit = Some(parser.value()?.string()?),
+            Long("out") => out = Some(PathBuf::from(parser.value()?)),
             Long("target") => {
                 let text = parser.value()?.string()?;
                 target = Some(text.parse().map_err(|error| Failure::new(format!("--target: {error}")))?);
@@ -79,7 +86,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
     }
     let binary =
         binary.ok_or_else(|| Failure::new("inspect: expected the path of a program or library, found none"))?;
-    Ok(Some(Options { binary, emit, target, kernel }))
+    Ok(Some(Options { binary, emit, out, target, kernel }))
 }
 
 /// The images in a file; none if it has no section for them.
@@ -164,12 +171,12 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
     text
 }
 
-/// The code of the images: of all of them where that is text, and else of one.
-fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
-    let wanted: fn(&ImageTarget) -> bool = match kind {
-        "ptx" => |target| matches!(target, ImageTarget::Ptx { .. }),
-        "amdgcn" => |target| matches!(target, ImageTarget::AmdGcn { .. }),
-        "spirv" => |target| matches!(target, ImageTarget::SpirV { .. }),
+/// The images with code of a kind, and the usual end of the name of a file with such code.
+fn of_kind<'i>(images: &'i [DeviceImage], kind: &str) -> Result<(Vec<&'i DeviceImage>, &'static str)> {
+    let (extension, wanted): (_, fn(&ImageTarget) -> bool) = match kind {
+        "ptx" => ("ptx", |target| matches!(target, ImageTarget::Ptx { .. })),
+        "amdgcn" => ("hsaco", |target| matches!(target, ImageTarget::AmdGcn { .. })),
+        "spirv" => ("spv", |target| matches!(target, ImageTarget::SpirV { .. })),
         "llvm" => {
             return Err(Failure::new(
                 "--emit llvm: images hold no LLVM assembly; build with `--dump DIR` to have it written for each kernel and stage",
@@ -179,11 +186,39 @@ fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
     };
     let images: Vec<&DeviceImage> =
         images.iter().filter(|image| wanted(&image.target) && !image.kernels.is_empty()).collect();
+    if images.is_empty() {
+        return Err(Failure::new(format!("--emit: there is no image with code of kind {kind}")));
+    }
+    Ok((images, extension))
+}
+
+/// Writes the code of each image to a file of its own. Those of several targets of one kind have the target's name in theirs.
+fn write_files(images: &[DeviceImage], kind: &str, folder: &Path) -> Result<ExitCode> {
+    let (images, extension) = of_kind(images, kind)?;
+    fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    let is_one_target = images.iter().all(|image| image.target == images[0].target);
+    for image in &images {
+        let symbol = &image.kernels[0].symbol;
+        let name = match is_one_target {
+            true => format!("{symbol}.{extension}"),
+            false => format!("{symbol}.{}.{extension}", image.target),
+        };
+        let path = folder.join(name);
+        // What drivers read of PTX ends with a zero.
+        let code = if kind == "ptx" { image.code.strip_suffix(&[0]).unwrap_or(&image.code) } else { &image.code[..] };
+        fs::write(&path, code).map_err(|error| Failure::file(&path, error))?;
+    }
+    println!("{} in {}", count(images.len(), "file"), folder.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The code of the images: of all of them where that is text, and else of one.
+fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
+    let (images, _) = of_kind(images, kind)?;
     match images[..] {
-        [] => Err(Failure::new(format!("--emit: there is no image with code of kind {kind}"))),
         [image] if kind != "ptx" => Ok(image.code.clone()),
         [..] if kind != "ptx" => Err(Failure::new(format!(
-            "--emit {kind}: expected one image, found {}: each is a file of its own; choose one by --target and --kernel",
+            "--emit {kind}: expected one image, found {}: each is a file of its own; choose one by --target and --kernel, or a folder for all by --out",
             images.len()
         ))),
         [..] => {

@@ -49,6 +49,13 @@ fn a_program_runs_on_a_device_of_opencl() {
     let (_, messages) = succeed(&mut project.sycl(&build));
     assert!(!messages.contains("warning"), "{messages}");
     assert!(project.inspect("target/sycl/debug/app").starts_with("spirv1."), "an image for OpenCL");
+    let files = ["inspect", "target/sycl/debug/app", "--emit", "spirv", "--out", "target/modules"];
+    assert_eq!(succeed(&mut project.sycl(&files)).0, "2 files in target/modules\n");
+    for file in fs::read_dir(project.root.join("target/modules")).expect("the folder was made") {
+        let path = file.expect("it can be read").path();
+        let code = fs::read(&path).expect("a file");
+        assert!(path.extension().is_some_and(|end| end == "spv") && code.starts_with(&[3, 2, 0x23, 7]), "{path:?}");
+    }
     // The second run finds the driver's binaries in the cache.
     for run in ["first", "second"] {
         let mut command = Command::new(project.root.join("target/sycl/debug/app"));

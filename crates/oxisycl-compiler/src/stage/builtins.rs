@@ -9,6 +9,8 @@ use crate::symbols::plain_path;
 const PREFIX: &str = "oxisycl_device::builtin::";
 /// The beginning of the names of builtins whose own body is as good, but slower.
 const NATIVE: &str = "native_";
+/// Builtins whose own body holds for targets with a stack of calls.
+const ABOUT_CALLS: [&str; 2] = ["has_call_stack", "formatting_was_cut_off"];
 /// What is in the text of a target that can run two work-items at each position of the grid.
 const SECOND_POSITION: &str = "@oxisycl.second_position_x(";
 /// What is in its place until the launch's address is known: see [`lower_launch`].
@@ -71,7 +73,8 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                 function.delete_function();
             }
             // Those that a target need not have.
-            name if name.starts_with(NATIVE) && !text.contains(&format!("@oxisycl.{name}(")) => {}
+            name if (name.starts_with(NATIVE) || ABOUT_CALLS.contains(&name))
+                && !text.contains(&format!("@oxisycl.{name}(")) => {}
             _ if float::is_marker(name) => {
                 let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
                 float::describe_marker(context, marker);

@@ -12,6 +12,8 @@ mod harness;
 #[path = "../kernels/outcome.rs"]
 #[allow(dead_code, reason = "what hand-written kernels need as well")]
 mod outcome;
+#[path = "../kernels/refusals.rs"]
+mod refusals;
 
 use std::process::ExitCode;
 

@@ -19,6 +19,7 @@ kernels![
     num_complex_julia_sets,
     libm_single_precision,
     libm_double_precision,
+    libm_fractions_and_exponents,
     arrayvec_vectors_and_strings,
     bitflags_sets,
     num_traits_generic_arithmetic,
@@ -85,6 +86,25 @@ fn libm_double_precision(env: &Env) {
             libm::nextafter(x, 0.0),
             libm::lgamma(x + 11.0),
         ]
+    });
+}
+
+fn libm_fractions_and_exponents(env: &Env) {
+    env.compare(|i| {
+        let bits = u64::from(scramble(i)) << 32 | u64::from(scramble(i + 7));
+        // Numbers of all sizes, those below the normal ones, zeros, and infinities.
+        let of_kind = |keep: u64, set: u64| f64::from_bits(bits & keep | set);
+        let double = [
+            of_kind(0xBFFF_FFFF_FFFF_FFFF, 0),
+            of_kind(0x800F_FFFF_FFFF_FFFF, 0),
+            of_kind(1 << 63, 0),
+            of_kind(1 << 63, 0x7FF0_0000_0000_0000),
+        ][i % 4];
+        let bits = scramble(i + 20);
+        let of_kind = |keep: u32, set: u32| f32::from_bits(bits & keep | set);
+        let single =
+            [of_kind(0xBFFF_FFFF, 0), of_kind(0x807F_FFFF, 0), of_kind(1 << 31, 0), of_kind(1 << 31, 0x7F80_0000)];
+        (libm::frexp(double), libm::frexpf(single[i / 4 % 4]))
     });
 }
 

@@ -1,7 +1,7 @@
 //! Runs each kernel on each device, and the same closure in a loop; compares, counts, and says what did not run.
 //!
 //! Invariant: a device that is present and has an image in the program runs every kernel: one that the device refuses is a failure, not
-//! a kernel less. Without an image, which is so in a plain `cargo test`, only the host device runs them, and the suite says so.
+//! a kernel less, unless it is listed in `refusals` with the reason that must be given. Without an image, which is so in a plain `cargo test`, only the host device runs them, and the suite says so.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,6 +12,7 @@ use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Device, KernelId, float};
 
 use crate::outcome::{Outcome, Tolerance};
+use crate::refusals;
 
 /// One kernel, or one litmus test. Its name says what it is about.
 pub(crate) struct Test {
@@ -142,7 +143,7 @@ impl Env {
     #[track_caller]
     pub(crate) fn finish(&self, submitted: oxisycl::Result<Event>) {
         let waited = submitted.and_then(|event| event.wait());
-        waited.unwrap_or_else(|error| panic!("{error}"));
+        waited.unwrap_or_else(|error| panic!("{:?}: {error}", error.code()));
     }
 
     #[track_caller]
@@ -229,7 +230,7 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let panics = record_panics();
-    let (mut n_passed, mut n_failed, mut n_skipped) = (0, 0, 0);
+    let (mut n_passed, mut n_failed, mut n_skipped, mut n_refused) = (0, 0, 0, 0);
     for (device_name, device) in devices(&arguments.device) {
         let queue = Queue::new(&device).expect("a queue can be made");
         let env = Env { queue, is_strict: arguments.is_strict };
@@ -239,7 +240,21 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
             if !arguments.selects(&name) {
                 continue;
             }
-            match run(test, &env, &panics) {
+            let outcome = run(test, &env, &panics);
+            if let Some(reason) = refusals::expected(env.queue.device().backend(), &name) {
+                match refusals::check(reason, outcome) {
+                    Ok(()) => {
+                        println!("{device_name} {name} ... refused, as it must be ({reason})");
+                        n_refused += 1;
+                    }
+                    Err(message) => {
+                        println!("{device_name} {name} ... FAILED\n    {device_name} {name}: {message}");
+                        n_failed += 1;
+                    }
+                }
+                continue;
+            }
+            match outcome {
                 Ok(None) => {
                     println!("{device_name} {name} ... ok");
                     n_passed += 1;
@@ -258,6 +273,9 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
     }
     if n_skipped > 0 {
         println!("{n_skipped} skipped");
+    }
+    if n_refused > 0 {
+        println!("{n_refused} refused");
     }
     println!("{n_passed} passed, {n_failed} failed");
     if n_failed == 0 && n_passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

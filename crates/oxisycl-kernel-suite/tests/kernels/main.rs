@@ -17,6 +17,7 @@
 
 mod harness;
 mod outcome;
+mod refusals;
 
 mod algorithms;
 mod arrays;

@@ -292,7 +292,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         shape: &Shape,
     ) -> Result<Translated, Refused> {
         let float = |translator: &mut Self, op: Op| {
-            let id = translator.code.op(op, shape.scalars()[0], &[old.scalar(), value.scalar()]);
+            let Shape::Float(width) = shape else { return Err(Refused::new("an atomic operation on bf16")) };
+            let id = translator.code.op(op, Scalar::Float(*width), &[old.scalar(), value.scalar()]);
             Ok(Translated::Scalar(id))
         };
         match operation {

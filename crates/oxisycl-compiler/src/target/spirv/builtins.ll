@@ -4,6 +4,7 @@
 declare i64 @oxisycl.spirv.global_id(i32) nounwind willreturn memory(none)
 declare void @oxisycl.spirv.barrier() convergent nounwind
 declare i32 @oxisycl.spirv.shuffle(i32, i32) convergent nounwind
+declare i1 @oxisycl.spirv.was_cut_off() nounwind
 
 define i64 @oxisycl.grid_position_x() {
   %position = call i64 @oxisycl.spirv.global_id(i32 0)
@@ -28,6 +29,16 @@ define void @oxisycl.group_barrier() convergent {
 define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
   %result = call i32 @oxisycl.spirv.shuffle(i32 %value, i32 %lane)
   ret i32 %result
+}
+
+; The translator knows how deep formatting is.
+define i1 @oxisycl.has_call_stack() {
+  ret i1 false
+}
+
+define i1 @oxisycl.formatting_was_cut_off() {
+  %result = call i1 @oxisycl.spirv.was_cut_off()
+  ret i1 %result
 }
 
 @oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16

@@ -2,6 +2,7 @@
 
 use rspirv::spirv::{BuiltIn, Capability, Op, StorageClass, Word};
 
+use super::brain::is_brain;
 use super::code::Std;
 use super::function::{END_WORK_ITEM, FunctionTranslator, assemble, leaves};
 use super::value::{Shape, Translated};
@@ -45,7 +46,8 @@ fn intrinsic(name: &str) -> &str {
     let mut name = name.strip_prefix("llvm.").unwrap_or(name);
     while let Some((rest, last)) = name.rsplit_once('.') {
         let scalar = last.trim_start_matches('v').trim_start_matches(|digit: char| digit.is_ascii_digit());
-        let is_type = scalar.strip_prefix(['i', 'f', 'p']).is_some_and(|width| width.parse::<u32>().is_ok());
+        let width = scalar.strip_prefix("bf").or_else(|| scalar.strip_prefix(['i', 'f', 'p']));
+        let is_type = width.is_some_and(|width| width.parse::<u32>().is_ok());
         if !is_type {
             break;
         }
@@ -80,7 +82,9 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     fn function_call(&mut self, call: Value<'c>, callee: Value<'c>) -> Result<Option<Translated>, Refused> {
         let arguments = call.arguments();
         let known = arguments.iter().map(|&argument| self.known(argument)).collect();
-        let depth = self.globals.components.depth((self.function, self.depth), callee);
+        // A record within a record, which finds the launch's taken and returns nothing.
+        let Some(callee) = self.this().callee(callee) else { return Ok(None) };
+        let depth = self.globals.components.depth((self.this(), self.depth), callee);
         let function = self.globals.function(self.code.writer, callee, known, depth);
         self.code.needs.calls.insert(function);
         let hidden = self.globals.components.hidden(callee);
@@ -162,6 +166,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
                 let result = self.code.int(Op::GroupNonUniformShuffle, 32, &[sub_group, value, lane]);
                 Ok(Some(Translated::Scalar(result)))
             }
+            "was_cut_off" => Ok(Some(self.was_cut_off())),
             // The block ends after it.
             END_WORK_ITEM => Ok(None),
             other => Err(Refused::new(format!("a builtin that is not translated, `{other}`"))),
@@ -197,7 +202,11 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         if let Some(value) = self.integer_intrinsic(call, name, &values, &shape, &result)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.float_intrinsic(name, &values, &shape)? {
+        let float = match is_brain(of) {
+            true => self.brain_intrinsic(name, &values, &shape)?,
+            false => self.float_intrinsic(name, &values, &shape)?,
+        };
+        if let Some(value) = float {
             return Ok(Some(value));
         }
         if let Some(operation) = name.strip_prefix("vector.reduce.") {
@@ -209,7 +218,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             }
             "fptoui.sat" | "fptosi.sat" => {
                 let is_signed = name == "fptosi.sat";
-                Translated::zip(&[&values[0]], &result, &mut |values, shape| {
+                let value = if is_brain(of) { self.widened(&values[0], &shape)?.0 } else { values[0].clone() };
+                Translated::zip(&[&value], &result, &mut |values, shape| {
                     self.saturated_float_to_int(is_signed, values[0].scalar(), shape)
                 })?
             }
@@ -334,6 +344,7 @@ mod tests {
             ("llvm.memcpy.p0.p3.i64", "memcpy"),
             ("llvm.vector.reduce.add.v4i32", "vector.reduce.add"),
             ("llvm.fabs.v2f32", "fabs"),
+            ("llvm.sqrt.v2bf16", "sqrt"),
             ("llvm.assume", "assume"),
         ] {
             assert_eq!(intrinsic(name), base);

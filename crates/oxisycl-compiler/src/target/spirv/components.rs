@@ -9,43 +9,78 @@ use super::Refused;
 use super::hidden::Hidden;
 use super::indirect::chooses_formatter;
 use crate::llvm::{Value, ValueKind};
+use crate::stage::panics;
 
 /// How deep values within values are formatted.
 pub(super) const DEEPEST: u32 = 5;
 
+/// A function as it is called: whether that happens while a panic is recorded.
+///
+/// What formats a message can panic in its turn. The launch's record is taken by then, so that such a panic records nothing, and what would
+/// be a cycle of calls ends there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Callable<'c> {
+    pub(super) function: Value<'c>,
+    pub(super) is_recorded: bool,
+}
+
+impl<'c> Callable<'c> {
+    pub(super) fn kernel(function: Value<'c>) -> Self {
+        Self { function, is_recorded: false }
+    }
+
+    /// A function that this one calls; `None` if the call does nothing.
+    pub(super) fn callee(self, function: Value<'c>) -> Option<Self> {
+        let records = panics::is_record(function.name());
+        (!(records && self.is_recorded)).then_some(Self { function, is_recorded: self.is_recorded || records })
+    }
+
+    /// The functions with a body that are called.
+    fn callees(self) -> Vec<Self> {
+        let mut callees: Vec<Self> = Vec::new();
+        for callee in self.function.instructions().into_iter().filter_map(Value::callee) {
+            if callee.kind() == ValueKind::Function && !callee.is_declaration() {
+                callees.extend(self.callee(callee).filter(|callee| !callees.contains(callee)));
+            }
+        }
+        callees
+    }
+}
+
 /// The functions that a kernel reaches, who calls whom, and the cycles that they are in.
 #[derive(Default)]
 pub(super) struct Components<'c> {
-    callees: HashMap<Value<'c>, Vec<Value<'c>>>,
+    callees: HashMap<Callable<'c>, Vec<Callable<'c>>>,
     /// For functions in a cycle, a number of that cycle.
-    cycles: HashMap<Value<'c>, usize>,
-    hidden: HashMap<Value<'c>, Hidden>,
+    cycles: HashMap<Callable<'c>, usize>,
+    hidden: HashMap<Callable<'c>, Hidden>,
 }
 
 impl<'c> Components<'c> {
     /// Of everything that a kernel reaches. `own` tells what the code of a function itself needs.
     pub(super) fn of(kernel: Value<'c>, own: &dyn Fn(Value<'c>) -> Hidden) -> Result<Self, Refused> {
         let mut components = Self::default();
-        let mut reached = vec![kernel];
+        let mut reached = vec![Callable::kernel(kernel)];
         let mut at = 0;
-        while let Some(&function) = reached.get(at) {
+        while let Some(&called) = reached.get(at) {
             at += 1;
-            let callees = callees(function);
+            let callees = called.callees();
             reached.extend(callees.iter().filter(|callee| !reached.contains(callee)).copied().collect::<Vec<_>>());
-            components.callees.insert(function, callees);
+            components.callees.insert(called, callees);
         }
-        let needs: HashMap<_, _> = reached.iter().map(|&function| (function, own(function))).collect();
-        for &function in &reached {
-            let behind = components.behind(function, &|_| true);
-            let all = behind.iter().chain([&function]).fold(Hidden::default(), |all, other| all.with(needs[other]));
-            components.hidden.insert(function, all);
+        let needs: HashMap<_, _> = reached.iter().map(|&called| (called, own(called.function))).collect();
+        for &called in &reached {
+            let behind = components.behind(called, &|_| true);
+            let all = behind.iter().chain([&called]).fold(Hidden::default(), |all, other| all.with(needs[other]));
+            components.hidden.insert(called, all);
             // Without calls of formatting functions there has to be no way back.
-            if components.behind(function, &|callee| !chooses_formatter(callee)).contains(&function) {
-                return Err(Refused::new("recursion: devices of this kind have no stack of calls").within(function));
+            if components.behind(called, &|callee| !chooses_formatter(callee)).contains(&called) {
+                let refused = Refused::new("recursion: devices of this kind have no stack of calls");
+                return Err(refused.within(called.function));
             }
-            if behind.contains(&function) && !components.cycles.contains_key(&function) {
+            if behind.contains(&called) && !components.cycles.contains_key(&called) {
                 let number = components.cycles.len();
-                let cycle = behind.iter().filter(|&&other| components.behind(other, &|_| true).contains(&function));
+                let cycle = behind.iter().filter(|&&other| components.behind(other, &|_| true).contains(&called));
                 let cycle: Vec<_> = cycle.copied().collect();
                 components.cycles.extend(cycle.into_iter().map(|member| (member, number)));
             }
@@ -54,37 +89,26 @@ impl<'c> Components<'c> {
     }
 
     /// What a function needs, and what it calls.
-    pub(super) fn hidden(&self, function: Value<'c>) -> Hidden {
-        self.hidden.get(&function).copied().unwrap_or_default()
+    pub(super) fn hidden(&self, called: Callable<'c>) -> Hidden {
+        self.hidden.get(&called).copied().unwrap_or_default()
     }
 
     /// How deep a callee is in its cycle, when the caller is so deep in its own.
-    pub(super) fn depth(&self, (caller, depth): (Value<'c>, u32), callee: Value<'c>) -> u32 {
+    pub(super) fn depth(&self, (caller, depth): (Callable<'c>, u32), callee: Callable<'c>) -> u32 {
         match (self.cycles.get(&caller), self.cycles.get(&callee)) {
-            (Some(outer), Some(inner)) if outer == inner => depth + u32::from(chooses_formatter(callee)),
+            (Some(outer), Some(inner)) if outer == inner => depth + u32::from(chooses_formatter(callee.function)),
             _ => 0,
         }
     }
 
     /// What a function reaches by one or more calls of functions that `enters` allows.
-    fn behind(&self, function: Value<'c>, enters: &dyn Fn(Value<'c>) -> bool) -> HashSet<Value<'c>> {
+    fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Value<'c>) -> bool) -> HashSet<Callable<'c>> {
         let mut behind = HashSet::new();
-        let mut queue = vec![function];
+        let mut queue = vec![called];
         while let Some(next) = queue.pop() {
             let callees = &self.callees[&next];
-            queue.extend(callees.iter().filter(|&&callee| enters(callee) && behind.insert(callee)));
+            queue.extend(callees.iter().filter(|&&callee| enters(callee.function) && behind.insert(callee)));
         }
         behind
     }
-}
-
-/// The functions with a body that a function calls.
-fn callees(function: Value<'_>) -> Vec<Value<'_>> {
-    let mut callees: Vec<Value<'_>> = Vec::new();
-    for callee in function.instructions().into_iter().filter_map(Value::callee) {
-        if callee.kind() == ValueKind::Function && !callee.is_declaration() && !callees.contains(&callee) {
-            callees.push(callee);
-        }
-    }
-    callees
 }

@@ -4,6 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, Op, StorageClass, Word};
 
 use super::Refused;
+use super::brain::is_brain;
 use super::function::FunctionTranslator;
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
@@ -15,6 +16,10 @@ type Piece = (u32, Word);
 impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// `trunc` to `addrspacecast` of LLVM.
     pub(super) fn conversion(&mut self, instruction: Value<'c>, opcode: Opcode) -> Result<Translated, Refused> {
+        let types = [instruction.operand(0).value_type(), instruction.value_type()];
+        if opcode != Opcode::BITCAST && types.into_iter().any(is_brain) {
+            return self.brain_conversion(instruction, opcode);
+        }
         let value = self.operand(instruction, 0)?;
         let from = Shape::of(instruction.operand(0).value_type())?;
         let to = Shape::of(instruction.value_type())?;
@@ -39,7 +44,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     }
 
     /// One value. What becomes an address is known to be of `class`.
-    fn convert(
+    pub(super) fn convert(
         &mut self,
         opcode: Opcode,
         value: &Translated,

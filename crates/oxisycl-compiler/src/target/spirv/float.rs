@@ -8,6 +8,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, FPFastMathMode, Op, Word};
 
 use super::Refused;
+use super::brain::is_brain;
 use super::code::Std;
 use super::function::FunctionTranslator;
 use super::value::{Shape, Translated};
@@ -45,7 +46,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// Finds products that are used by one sum only, and with it may be rounded once.
     pub(super) fn find_fused(&mut self, instructions: &[Value<'c>]) {
         for &sum in instructions {
-            if (sum.is(Opcode::FADD) || sum.is(Opcode::FSUB)) && may_contract(sum) {
+            let is_sum = sum.is(Opcode::FADD) || sum.is(Opcode::FSUB);
+            if is_sum && may_contract(sum) && !is_brain(sum.value_type()) {
                 let product = sum
                     .operands()
                     .into_iter()
@@ -65,10 +67,17 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         {
             return self.fused_arithmetic(instruction, index, &shape);
         }
-        let operands: Vec<_> =
+        let mut operands: Vec<_> =
             instruction.operands().into_iter().map(|operand| self.value(operand)).collect::<Result<_, _>>()?;
+        let is_brain = is_brain(instruction.value_type());
+        let mut computed = shape.clone();
+        if is_brain {
+            for operand in &mut operands {
+                (*operand, computed) = self.widened(operand, &shape)?;
+            }
+        }
         let mode = fast_math(instruction);
-        Translated::zip(&operands.iter().collect::<Vec<_>>(), &shape, &mut |values, shape| {
+        let result = Translated::zip(&operands.iter().collect::<Vec<_>>(), &computed, &mut |values, shape| {
             let scalar = float(shape)?;
             let ids: Vec<_> = values.iter().map(|value| value.scalar()).collect();
             let op = match opcode {
@@ -84,7 +93,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
                 self.code.writer.decorate(result, Decoration::FPFastMathMode, [Operand::FPFastMathMode(mode)]);
             }
             Ok(Translated::Scalar(result))
-        })
+        })?;
+        if is_brain { self.narrowed(&result, &shape) } else { Ok(result) }
     }
 
     /// A sum or difference with a product as its operand `index`.
@@ -107,8 +117,12 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
 
     /// `fcmp` of LLVM.
     pub(super) fn compare_floats(&mut self, instruction: Value<'c>) -> Result<Translated, Refused> {
-        let (a, b) = (self.operand(instruction, 0)?, self.operand(instruction, 1)?);
-        let shape = Shape::of(instruction.operand(0).value_type())?;
+        let (mut a, mut b) = (self.operand(instruction, 0)?, self.operand(instruction, 1)?);
+        let of = instruction.operand(0).value_type();
+        let shape = Shape::of(of)?;
+        if is_brain(of) {
+            (a, b) = (self.widened(&a, &shape)?.0, self.widened(&b, &shape)?.0);
+        }
         // In the order of `LLVMRealPredicate`, from 1 to 14.
         const OPS: [Op; 14] = [
             Op::FOrdEqual,

@@ -8,7 +8,7 @@ use super::Refused;
 use super::call::ends_work_item;
 use super::classes::{Classes, Known};
 use super::code::Code;
-use super::components::DEEPEST;
+use super::components::{Callable, DEEPEST};
 use super::hidden::Given;
 use super::indirect::chooses_formatter;
 use super::module::{Called, Globals};
@@ -38,6 +38,8 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) given: Given,
     /// How deep it is in a cycle of formatting functions.
     pub(super) depth: u32,
+    /// Whether it is called while a panic is recorded.
+    is_recorded: bool,
 }
 
 impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
@@ -69,6 +71,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             fused: HashSet::new(),
             given: Given::default(),
             depth: called.map_or(0, |called| called.depth),
+            is_recorded: called.is_some_and(|called| called.of.is_recorded),
         };
         translator.declare(&parameters)?;
         if translator.depth > DEEPEST && chooses_formatter(function) {
@@ -89,6 +92,11 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         Ok(())
     }
 
+    /// The function as it is called.
+    pub(super) fn this(&self) -> Callable<'c> {
+        Callable { function: self.function, is_recorded: self.is_recorded }
+    }
+
     /// Parameters: a kernel's are bytes by value, and local memory; those of other functions are scalars.
     fn declare(&mut self, known: &[Option<Known>]) -> Result<(), Refused> {
         let parameters = self.function.parameters();
@@ -104,7 +112,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             types.push(self.code.writer.pointer_to(StorageClass::Function, blob));
             alignments.push(self.function.number_attribute(index, "align").unwrap_or(1) as u32);
         }
-        let uses_local_memory = self.globals.components.hidden(self.function).local_memory;
+        let uses_local_memory = self.globals.components.hidden(self.this()).local_memory;
         if uses_local_memory {
             types.push(self.code.writer.scalar(Scalar::Address(StorageClass::Workgroup)));
         }
@@ -126,7 +134,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             Some(known) => vec![Scalar::Address(known.class)],
             None => shape.scalars(),
         });
-        let hidden = self.globals.components.hidden(self.function);
+        let hidden = self.globals.components.hidden(self.this());
         let scalars = hidden.scalars().into_iter().chain(scalars);
         let types: Vec<_> = scalars.map(|scalar| self.code.writer.scalar(scalar)).collect();
         let result = self.result_type(self.function.held_type().result())?;

@@ -5,7 +5,7 @@
 //!
 //! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `writer` and `code` know SPIR-V only.
 //! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `wide`, `overflow`,
-//!   `bits`, `convert`, `float`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
+//!   `bits`, `convert`, `float`, `brain`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
 //! - `indirect` replaces function pointers by numbers before that. `hidden` and `components` are about functions that were not inlined: what
 //!   they need of the kernel, and which of them call each other in cycles.
 //! - `classes` finds out which memory an address is of; where it cannot, the address is generic.
@@ -18,6 +18,7 @@
 mod aggregate;
 mod atomics;
 mod bits;
+mod brain;
 mod branch;
 mod call;
 mod classes;

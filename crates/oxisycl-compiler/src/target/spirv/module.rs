@@ -8,7 +8,7 @@ use rspirv::spirv::{Capability, StorageClass, Word};
 use super::Refused;
 use super::classes::{Known, of_global};
 use super::code::Code;
-use super::components::Components;
+use super::components::{Callable, Components};
 use super::function::FunctionTranslator;
 use super::hidden::Hidden;
 use super::writer::Writer;
@@ -41,8 +41,8 @@ pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Resul
         while let Some(called) = globals.called.get(done).cloned() {
             done += 1;
             let code = Code::new(&mut writer, called.id);
-            FunctionTranslator::translate(code, &mut globals, place, called.function, Some(&called))
-                .map_err(|r| r.within(called.function))?;
+            FunctionTranslator::translate(code, &mut globals, place, called.of.function, Some(&called))
+                .map_err(|r| r.within(called.of.function))?;
         }
         writer.add_kernel(id, kernel.name());
     }
@@ -72,7 +72,7 @@ pub(super) enum Data<'c> {
 /// A function that was not inlined, for parameters about which so much is known.
 #[derive(Clone)]
 pub(super) struct Called<'c> {
-    function: Value<'c>,
+    pub(super) of: Callable<'c>,
     pub(super) parameters: Vec<Option<Known>>,
     /// How deep it is in a cycle of formatting functions.
     pub(super) depth: u32,
@@ -104,17 +104,16 @@ impl<'c> Globals<'c> {
     pub(super) fn function(
         &mut self,
         writer: &mut Writer,
-        function: Value<'c>,
+        of: Callable<'c>,
         parameters: Vec<Option<Known>>,
         depth: u32,
     ) -> Word {
-        let is_same =
-            |known: &&Called<'c>| known.function == function && known.parameters == parameters && known.depth == depth;
+        let is_same = |known: &&Called<'c>| known.of == of && known.parameters == parameters && known.depth == depth;
         if let Some(known) = self.called.iter().find(is_same) {
             return known.id;
         }
         let id = writer.id();
-        self.called.push(Called { function, parameters, depth, id });
+        self.called.push(Called { of, parameters, depth, id });
         id
     }
 

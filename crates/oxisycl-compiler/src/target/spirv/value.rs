@@ -29,6 +29,8 @@ impl Shape {
             TypeKind::Void => Self::Nothing,
             TypeKind::Half => Self::Float(16),
             TypeKind::Float => Self::Float(32),
+            // Its bits: see `brain`.
+            TypeKind::BFloat => Self::Int(16),
             TypeKind::Double => Self::Float(64),
             TypeKind::Integer(1) => Self::Bool,
             TypeKind::Integer(width @ ..=64) => Self::Int(width),
@@ -43,7 +45,6 @@ impl Shape {
                 Self::Parts(vec![Self::of(element)?; count as usize])
             }
             TypeKind::Integer(width) => return Err(Refused::new(format!("an integer of {width} bits"))),
-            TypeKind::BFloat => return Err(Refused::new("arithmetic in bf16")),
             TypeKind::WideFloat => return Err(Refused::new("a floating-point type of more than 64 bits")),
             TypeKind::Other => return Err(Refused::new("a type that SPIR-V has not")),
         })

@@ -9,13 +9,13 @@ type Class = fn(f32) -> bool;
 /// What is computed of two values, by their bits.
 type Reference = Box<dyn Fn(u64, u64) -> u64>;
 
-struct Case {
-    name: String,
+pub(super) struct Case {
+    pub(super) name: String,
     /// Types of the operands and of the result.
-    types: (&'static str, &'static str),
+    pub(super) types: (&'static str, &'static str),
     /// Computes `%r` of `%a` and `%b`.
-    body: String,
-    reference: Reference,
+    pub(super) body: String,
+    pub(super) reference: Reference,
 }
 
 const SINGLES: [f32; 22] = [
@@ -57,6 +57,7 @@ fn agrees(kind: &str, found: u64, expected: u64) -> bool {
         || match kind {
             "float" => single(found).is_nan() && single(expected).is_nan(),
             "double" => double(found).is_nan() && double(expected).is_nan(),
+            "bfloat" => single(found << 16).is_nan() && single(expected << 16).is_nan(),
             _ => false,
         }
 }
@@ -65,11 +66,12 @@ fn width(kind: &str) -> u32 {
     match kind {
         "float" => 32,
         "double" => 64,
+        "bfloat" => 16,
         integer => integer[1..].parse().expect("an integer type"),
     }
 }
 
-fn agree(cases: &[Case], declarations: &str) {
+pub(super) fn agree(cases: &[Case], declarations: &str) {
     let context = context();
     let mut text = declarations.to_owned();
     for Case { name, types: (operand, result), body, .. } in cases {
@@ -91,6 +93,7 @@ fn agree(cases: &[Case], declarations: &str) {
     let pairs: Vec<(f32, f32)> = SINGLES.iter().flat_map(|&a| SINGLES.map(|b| (a, b))).collect();
     let bits = |kind: &str, value: f32| match kind {
         "float" => u64::from(value.to_bits()),
+        "bfloat" => u64::from(value.to_bits() >> 16),
         // With digits that single precision has not.
         "double" => (f64::from(value) * (1.0 + 1e-12)).to_bits(),
         _ => f64::from(value).to_bits().rotate_left(13),

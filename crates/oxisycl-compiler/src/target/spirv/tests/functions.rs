@@ -1,5 +1,7 @@
 //! Functions that were not inlined: what they have of the kernel, and calls by address.
 
+use crate::target::spirv::components::DEEPEST;
+
 use super::support::{BEGIN, context, device, run, translated, validated};
 
 /// Runs `k` for eight work-items with a number each, and gives what they left.
@@ -67,23 +69,26 @@ define internal i64 @square(i64 %n) noinline {{ %r = mul i64 %n, %n ret i64 %r }
     assert_eq!(found, expected.collect::<Vec<u64>>());
 }
 
-/// The names are those of formatting functions: the depth of values within values is counted down, and each level adds its own.
-#[test]
-fn values_within_values_are_formatted_so_deep() {
-    let code = format!(
-        "define void @k{BEGIN}{PLACE}
+/// Code of functions with the names of formatting functions: `work` writes a number of levels to `%count`, each in one below it. `%before`
+/// and `%after` stand around the first call.
+fn nested(before: &str, after: &str) -> String {
+    format!(
+        "declare i1 @oxisycl.spirv.was_cut_off()
+define void @k{BEGIN}{PLACE}
   %count = alloca i64, align 8
   %deep = alloca i64, align 8
   store i64 0, ptr %count
   store i64 %i, ptr %deep
-  %failed = call i1 @__oxisycl_record_panic_formatted(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")
+  {before}
+  %failed = call i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")
+  {after}
   %n = load i64, ptr %count
   %f = zext i1 %failed to i64
   %shown = mul i64 %f, 1000
   %sum = add i64 %n, %shown
   store i64 %sum, ptr %place
   ret void\n}}
-define internal i1 @__oxisycl_record_panic_formatted(ptr %deep, ptr %count, ptr %f) noinline {{
+define internal i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr %f) noinline {{
   %r = call i1 %f(ptr %deep, ptr %count)
   ret i1 %r\n}}
 define internal i1 @\"<app::Inner as core::fmt::Display>::fmt\"(ptr %deep, ptr %count) noinline {{
@@ -98,13 +103,68 @@ done:
 on:
   %less = sub i64 %d, 1
   store i64 %less, ptr %deep
-  %r = call i1 @__oxisycl_record_panic_formatted(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")
+  %r = call i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")
   ret i1 %r\n}}
 "
+    )
+}
+
+#[test]
+fn values_within_values_are_formatted_so_deep() {
+    let Some(found) = numbers(&nested("", "")) else { return };
+    // As many levels as are allowed, and the next one fails.
+    let deepest = u64::from(DEEPEST);
+    assert_eq!(found, (0..8).map(|i| if i < deepest { i + 1 } else { 1000 + deepest }).collect::<Vec<u64>>());
+}
+
+#[test]
+fn what_formats_knows_whether_it_was_cut_off_until_it_has_asked() {
+    let again = "%cut = call i1 @oxisycl.spirv.was_cut_off()
+  %again = call i1 @oxisycl.spirv.was_cut_off()
+  %c = zext i1 %cut to i64
+  %a = zext i1 %again to i64
+  %ten = mul i64 %a, 10
+  %answers = add i64 %c, %ten
+  store i64 %answers, ptr %count";
+    let Some(found) = numbers(&nested("", again)) else { return };
+    assert_eq!(found, (0..8).map(|i| if i < u64::from(DEEPEST) { 0 } else { 1001 }).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_panic_while_a_panic_is_recorded_records_nothing_and_ends_the_work_item() {
+    let code = format!(
+        "declare void @oxisycl.end_work_item() noreturn
+define void @k{BEGIN}{PLACE}
+  store i64 0, ptr %place
+  call void @work(i64 %i, ptr %place)
+  %n = load i64, ptr %place
+  %m = add i64 %n, 100
+  store i64 %m, ptr %place
+  ret void\n}}
+define internal void @work(i64 %n, ptr %place) noinline {{
+  %v = load i64, ptr %place
+  %more = add i64 %v, 1
+  store i64 %more, ptr %place
+  %bad = icmp ugt i64 %n, 3
+  br i1 %bad, label %panics, label %fine
+panics:
+  call void @__oxisycl_record_panic_formatted(i64 %n, ptr %place)
+  call void @oxisycl.end_work_item()
+  unreachable
+fine:
+  ret void\n}}
+define internal void @__oxisycl_record_panic_formatted(i64 %n, ptr %place) noinline {{
+  %v = load i64, ptr %place
+  %more = add i64 %v, 10
+  store i64 %more, ptr %place
+  call void @work(i64 %n, ptr %place)
+  %w = load i64, ptr %place
+  %never = add i64 %w, 5000
+  store i64 %never, ptr %place
+  ret void\n}}\n"
     );
     let Some(found) = numbers(&code) else { return };
-    // Five levels, and the sixth fails.
-    assert_eq!(found, [1, 2, 3, 4, 5, 1005, 1005, 1005]);
+    assert_eq!(found, [101, 101, 101, 101, 12, 12, 12, 12]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Each group of instructions as LLVM's assembly: translated, validated, and executed against values that Rust computes.
 
 mod atomics;
+mod brain;
 mod control;
 mod floats;
 mod functions;
