@@ -158,7 +158,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
 fn command(code: &Arc<dyn LoadedKernel>) -> Command {
     let descriptor = oxisycl_backend::contract::native()[1];
     let (code, arguments, range) = (Some(code.clone()), ArgumentBlock::new(&()), LaunchRange::SINGLE);
-    Command::Kernel(KernelCommand { descriptor, code, arguments, range })
+    Command::from(KernelCommand { descriptor, code, arguments, range })
 }
 
 /// Seconds of the fastest of some rounds of both, taken in turn.

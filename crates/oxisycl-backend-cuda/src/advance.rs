@@ -17,7 +17,7 @@ use crate::module::CudaKernel;
 use crate::record_pool::Slot;
 use crate::stream::Stream;
 use crate::task::{CudaTask, Dependencies, Follower, Followers};
-use crate::task_pool::Bin;
+use crate::task_pool::TASKS;
 
 /// Something to do.
 enum Step {
@@ -29,20 +29,32 @@ enum Step {
     EndDead(Arc<CudaTask>),
 }
 
-/// What is left to do, and what is left of tasks that have ended.
+/// What is left to do, and tasks that have ended.
 #[derive(Default)]
 struct Steps {
     list: VecDeque<Step>,
-    bin: Bin,
+    /// Dropped several at a time: what they refer to is counted, and the counters are also changed by threads that submit.
+    ended: SmallVec<[Arc<CudaTask>; 32]>,
 }
 
 impl Steps {
     fn new(steps: impl IntoIterator<Item = Step>) -> Self {
-        Self { list: steps.into_iter().collect(), bin: Bin::default() }
+        Self { list: steps.into_iter().collect(), ended: SmallVec::new() }
     }
 
     fn push_back(&mut self, step: Step) {
         self.list.push_back(step);
+    }
+
+    fn let_go(&mut self, task: Arc<CudaTask>) {
+        if self.ended.len() == self.ended.inline_size() {
+            self.drop_ended();
+        }
+        self.ended.push(task);
+    }
+
+    fn drop_ended(&mut self) {
+        self.ended.drain(..).for_each(|task| TASKS.end(task));
     }
 }
 
@@ -90,6 +102,7 @@ fn run(mut steps: Steps, thorough: bool) -> bool {
             }
         }
     }
+    steps.drop_ended();
     progress
 }
 
@@ -223,9 +236,9 @@ fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
     tell(task.finish_end(), steps);
     task.queue.let_go(&task);
     for dependency in ending.dependencies {
-        steps.bin.add(dependency.task);
+        steps.let_go(dependency.task);
     }
-    steps.bin.add(task);
+    steps.let_go(task);
 }
 
 fn tell(followers: Followers, steps: &mut Steps) {

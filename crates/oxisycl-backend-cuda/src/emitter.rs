@@ -24,6 +24,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Makes a call that puts something on the stream.
+    #[inline]
     pub(crate) fn call(
         &mut self,
         call: impl FnOnce(&Driver, RawStream) -> Result<(), DriverError>,

@@ -3,18 +3,27 @@
 use std::ffi::{c_int, c_void};
 
 use oxisycl_backend::{Advice, Command, KernelCommand};
-use oxisycl_types::DeviceLaunch;
 use smallvec::{SmallVec, smallvec};
 
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill;
-use crate::module::CudaKernel;
+use crate::launch_shape::LaunchShape;
 use crate::print_pool::PrintBuffer;
 use crate::record_pool::Slot;
-use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, advice};
+use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, RawFunction, advice};
 use crate::task::CudaTask;
 use crate::transfer;
+
+/// What is known of a launch when its command is accepted.
+pub(crate) struct Launch {
+    pub(crate) function: RawFunction,
+    pub(crate) shape: LaunchShape,
+    /// Whether it needs a panic record.
+    pub(crate) may_panic: bool,
+    /// Whether it needs a print buffer.
+    pub(crate) may_print: bool,
+}
 
 /// Makes the calls. The context is current. On an error those that succeeded have left their work on the stream.
 pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
@@ -29,9 +38,8 @@ pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), Dri
 }
 
 fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
-    // Both were made sure of when the command was accepted.
-    let Some(kernel) = command.code.as_deref().and_then(CudaKernel::of) else { return Ok(()) };
-    let Some(shape) = &task.shape else { return Ok(()) };
+    // Was made when the command was accepted.
+    let Some(Launch { function, shape, .. }) = &task.launch else { return Ok(()) };
     let record = task.record().map_or(0, Slot::address);
     let print = task.print.map_or(0, PrintBuffer::address);
     if let Some(buffer) = task.print {
@@ -39,9 +47,10 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
     let [block_x, block_y, block_z] = shape.block;
-    shape.for_each_grid(|grid| {
-        let launch = DeviceLaunch { record, print, ..grid.launch };
-        let mut parameters = [(&raw const launch).cast_mut().cast::<c_void>(), arguments];
+    shape.for_each_grid(|mut grid| {
+        let launch = &mut grid.launch;
+        (launch.record, launch.print) = (record, print);
+        let mut parameters = [(&raw mut *launch).cast::<c_void>(), arguments];
         let [grid_x, grid_y, grid_z] = grid.blocks;
         emitter.call(|driver, stream| {
             // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image
@@ -49,7 +58,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
             // enqueuer's promise.
             unsafe {
                 driver.launch_kernel(
-                    kernel.function,
+                    *function,
                     grid_x,
                     grid_y,
                     grid_z,

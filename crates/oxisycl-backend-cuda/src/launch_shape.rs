@@ -46,11 +46,12 @@ impl LaunchShape {
         let extent = reversed(range.extent);
         let offset = reversed(range.offset);
         let [x, y, z] = extent;
-        let n_items = if is_paired { 2 } else { 1 };
-        let block = block([x.div_ceil(n_items), y, z], u64::from(threads.max(1)));
+        // A division by a variable costs as much as all the rest, here and below.
+        let (n_items, n_threads) = if is_paired { (2, x.div_ceil(2)) } else { (1, x) };
+        let block = block([n_threads, y, z], u64::from(threads.max(1)));
         let group = [block[0] * n_items, block[1], block[2]];
         let step: [u64; 3] = std::array::from_fn(|d| match MAX_GRID[d] {
-            // Nearly all launches: one grid, whatever a group is. A division costs as much as all the rest.
+            // Nearly all launches: one grid, whatever a group is.
             most if extent[d] <= most => most,
             most => most.min((MAX_POSITIONS - 1) / group[d]) * group[d],
         });
@@ -65,10 +66,16 @@ impl LaunchShape {
     }
 
     /// Calls `launch` for each grid, until it fails.
-    pub(crate) fn for_each_grid<E>(&self, mut launch: impl FnMut(&Grid) -> Result<(), E>) -> Result<(), E> {
+    #[inline]
+    pub(crate) fn for_each_grid<E>(&self, mut launch: impl FnMut(Grid) -> Result<(), E>) -> Result<(), E> {
+        // Nearly all launches.
+        let ([x, y, z], [step_x, step_y, step_z]) = (self.extent, self.step);
+        if x <= step_x && y <= step_y && z <= step_z {
+            return launch(self.grid([0; 3]));
+        }
         let [mut x, mut y, mut z] = [0; 3];
         loop {
-            launch(&self.grid([x, y, z]))?;
+            launch(self.grid([x, y, z]))?;
             x += self.step[0];
             if x >= self.extent[0] {
                 (x, y) = (0, y + self.step[1]);
@@ -82,12 +89,12 @@ impl LaunchShape {
         }
     }
 
+    #[inline(always)]
     fn grid(&self, first: [u64; 3]) -> Grid {
         let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
         let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
         let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
         Grid {
-            // A division costs as much as all the rest.
             blocks: std::array::from_fn(|d| match (items[d], self.group[d]) {
                 (items, group) if items <= group => 1,
                 (items, group) => items.div_ceil(group) as u32,

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use crate::advance;
 use crate::copier;
 use crate::error::DriverError;
+use crate::execute::Launch;
 use crate::fill;
 use crate::gpu::Gpu;
 use crate::launch_shape::LaunchShape;
@@ -28,7 +29,7 @@ use crate::print_pool::{PrintPool, Reservation};
 use crate::stream::Stream;
 use crate::sys::RawEvent;
 use crate::task::{CudaTask, Dependencies, TaskDependency};
-use crate::task_pool;
+use crate::task_pool::TASKS;
 use crate::transfer;
 
 /// Streams of a queue whose commands may overlap.
@@ -36,6 +37,9 @@ const STREAMS: usize = 4;
 
 /// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the completer.
 const MANY_IDLE_HELPS: usize = 20;
+
+/// Events that a stream waits for.
+type Waits = SmallVec<[RawEvent; 4]>;
 
 /// The part of a queue that its tasks need.
 pub(crate) struct QueueShared {
@@ -50,14 +54,6 @@ pub(crate) struct QueueShared {
     /// Whether there is one, to be read without the lock.
     is_holding_back: AtomicBool,
     prints: PrintPool,
-}
-
-/// Where a task goes.
-struct Plan {
-    /// Which stream.
-    index: usize,
-    /// Events of other streams that it waits for.
-    waits: SmallVec<[RawEvent; 4]>,
 }
 
 pub(crate) struct CudaQueue {
@@ -95,18 +91,19 @@ impl QueueShared {
     pub(crate) fn issue(&self, task: &Arc<CudaTask>, dependencies: &Dependencies) -> Result<(), BackendError> {
         let context = &self.core.context;
         let _entered = context.enter()?;
-        let plan = self.plan(dependencies);
-        plan.and_then(|plan| self.put(task, &plan)).map_err(|error| context.fail(error))
+        let place = self.place(dependencies);
+        let issued = place.and_then(|(index, waits)| self.streams[index].issue(task, index, &waits));
+        issued.map_err(|error| context.fail(error))
     }
 
-    /// Decides where a task goes. The context is current.
-    fn plan(&self, dependencies: &Dependencies) -> Result<Plan, DriverError> {
+    /// The stream of a task, and events of other streams that it waits for. The context is current.
+    #[inline]
+    fn place(&self, dependencies: &Dependencies) -> Result<(usize, Waits), DriverError> {
+        if dependencies.is_empty() && self.streams.len() == 1 {
+            return Ok((0, Waits::new()));
+        }
         let index = self.choose(dependencies);
-        Ok(Plan { index, waits: fences(&self.streams[index], dependencies)? })
-    }
-
-    fn put(&self, task: &Arc<CudaTask>, plan: &Plan) -> Result<(), DriverError> {
-        self.streams[plan.index].issue(task, plan.index, &plan.waits)
+        Ok((index, fences(&self.streams[index], dependencies)?))
     }
 
     /// Where a dependency is last, else where nothing is, else the next in turn.
@@ -174,8 +171,8 @@ impl Order<'_> {
 }
 
 /// Events of other streams that the dependencies are waited for by.
-fn fences(stream: &Arc<Stream>, dependencies: &Dependencies) -> Result<SmallVec<[RawEvent; 4]>, DriverError> {
-    let mut waits = SmallVec::new();
+fn fences(stream: &Arc<Stream>, dependencies: &Dependencies) -> Result<Waits, DriverError> {
+    let mut waits = Waits::new();
     for dependency in dependencies {
         if let Some(place) = dependency.task.place()
             && !Arc::ptr_eq(place.stream, stream)
@@ -198,17 +195,21 @@ impl Queue for CudaQueue {
         let queue = &self.shared;
         let core = &queue.core;
         core.context.check_alive()?;
-        let shape = shape_of(core, &command)?;
+        let launch = launch_of(core, &command)?;
         let is_host_work = transfer::needs_host(&core.context, &command)?;
         if let (Command::Fill(command), false) = (&command, is_host_work) {
             fill::prepare(core, command)?;
         }
-        let mut sorted = sort(core, dependencies)?;
-        let mut print = if may_print(&command) { Some(queue.prints.reserve()?) } else { None };
+        let mut sorted = Sorted { open: Dependencies::new(), cause: None };
+        sort(core, dependencies, &mut sorted)?;
+        let may_print = launch.as_ref().is_some_and(|launch| launch.may_print);
+        let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
         let last_print = print.as_ref().and_then(Reservation::open_user);
         let waits_for_buffer = last_print.is_some();
-        sorted.open.extend(last_print.map(|task| TaskDependency { task, kind: DependencyKind::Order }));
-        let number = core.expect_task()?;
+        if let Some(task) = last_print {
+            sorted.open.push(TaskDependency { task, kind: DependencyKind::Order });
+        }
+        let expected = Expected::new(core)?;
         let until_end = is_host_work || waits_for_buffer || sorted.cause.is_some();
         let are_issued = |open: &Dependencies| open.iter().all(|dependency| dependency.task.is_issued());
         let is_held_back = until_end || !are_issued(&sorted.open);
@@ -216,39 +217,28 @@ impl Queue for CudaQueue {
         // What is held back once stays so: nothing asks again whether it was ordered.
         let can_issue = !is_held_back && (order.is_none() || are_issued(&sorted.open));
         let buffer = print.as_ref().map(Reservation::buffer);
-        let make = |dependencies| {
-            task_pool::make(|| {
-                let queue = queue.clone();
-                CudaTask::new(queue, number, command, shape, buffer, is_host_work, can_issue, dependencies, completion)
-            })
-        };
+        let number = expected.number;
         if can_issue {
             // The driver's calls may take their time. What was held back is on the stream.
             drop(order);
-            let issue = || {
-                let _entered = core.context.enter()?;
-                let issued = queue.plan(&sorted.open).and_then(|plan| {
-                    let task = make(sorted.open);
-                    queue.put(&task, &plan)?;
-                    Ok(task)
-                });
-                issued.map_err(|error| core.context.fail(error))
-            };
-            return match issue() {
-                Ok(task) => {
-                    if let Some(print) = &mut print {
-                        print.set_user(&task);
-                    }
-                    Ok(task)
-                }
-                Err(error) => {
-                    core.forget_task();
-                    Err(error)
-                }
-            };
+            let _entered = core.context.enter()?;
+            let (index, waits) = queue.place(&sorted.open).map_err(|error| core.context.fail(error))?;
+            let (open, queue) = (sorted.open, queue.clone());
+            let task = TASKS
+                .make(|| CudaTask::new(queue, number, command, launch, buffer, is_host_work, true, open, completion));
+            let stream = &task.queue.streams[index];
+            stream.issue(&task, index, &waits).map_err(|error| core.context.fail(error))?;
+            expected.accept();
+            if let Some(print) = &mut print {
+                print.set_user(&task);
+            }
+            return Ok(task);
         }
-        let open = sorted.open.clone();
-        let task = make(sorted.open);
+        let (open, queue) = (sorted.open.clone(), queue.clone());
+        let task = TASKS.make(|| {
+            CudaTask::new(queue, number, command, launch, buffer, is_host_work, false, sorted.open, completion)
+        });
+        expected.accept();
         if let Some(print) = &mut print {
             print.set_user(&task);
         }
@@ -308,9 +298,26 @@ impl Queue for CudaQueue {
     }
 }
 
-fn may_print(command: &Command) -> bool {
-    let Command::Kernel(command) = command else { return false };
-    command.code.as_deref().and_then(CudaKernel::of).is_some_and(|kernel| kernel.may_print)
+/// A task that is about to be accepted, and is forgotten if it is not.
+struct Expected<'q> {
+    core: &'q Gpu,
+    number: u64,
+}
+
+impl<'q> Expected<'q> {
+    fn new(core: &'q Arc<Gpu>) -> Result<Self, BackendError> {
+        Ok(Self { core, number: core.expect_task()? })
+    }
+
+    fn accept(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.core.forget_task();
+    }
 }
 
 struct Sorted {
@@ -320,8 +327,7 @@ struct Sorted {
     cause: Option<CommandFailure>,
 }
 
-fn sort(core: &Gpu, dependencies: &[Dependency]) -> Result<Sorted, BackendError> {
-    let mut sorted = Sorted { open: Dependencies::new(), cause: None };
+fn sort(core: &Gpu, dependencies: &[Dependency], sorted: &mut Sorted) -> Result<(), BackendError> {
     for dependency in dependencies {
         let kind = dependency.kind;
         let Some(task) = CudaTask::look_at(dependency) else {
@@ -336,26 +342,29 @@ fn sort(core: &Gpu, dependencies: &[Dependency]) -> Result<Sorted, BackendError>
             sorted.open.push(TaskDependency { task, kind });
         }
     }
-    Ok(sorted)
+    Ok(())
 }
 
 /// How a kernel is launched, after a check of what the driver would not check.
-fn shape_of(core: &Gpu, command: &Command) -> Result<Option<LaunchShape>, BackendError> {
+fn launch_of(core: &Gpu, command: &Command) -> Result<Option<Launch>, BackendError> {
     let Command::Kernel(command) = command else { return Ok(None) };
     let unsupported = |what: String| BackendError::Unsupported { device: core.context.name.clone(), what };
     let refuse = |what: String| Err(unsupported(what));
-    let name = command.descriptor.display_name();
+    let name = || command.descriptor.display_name();
     let Some(kernel) = command.code.as_deref().and_then(CudaKernel::of) else {
-        return refuse(format!("kernel \"{name}\" without an image that was loaded on a CUDA device"));
+        return refuse(format!("kernel \"{}\" without an image that was loaded on a CUDA device", name()));
     };
     if !Arc::ptr_eq(&kernel.module.context, &core.context) {
         let other = &kernel.module.context.name;
-        return refuse(format!("kernel \"{name}\", whose image was loaded on another device (\"{other}\")"));
+        return refuse(format!("kernel \"{}\", whose image was loaded on another device (\"{other}\")", name()));
     }
     check_arguments(command, kernel).map_err(unsupported)?;
     match LaunchShape::new(&command.range, kernel.block_threads, kernel.is_paired) {
-        Some(shape) => Ok(Some(shape)),
-        None => refuse(format!("a launch of kernel \"{name}\" over {:?} work-items", command.range.extent)),
+        Some(shape) => {
+            let &CudaKernel { function, may_panic, may_print, .. } = kernel;
+            Ok(Some(Launch { function, shape, may_panic, may_print }))
+        }
+        None => refuse(format!("a launch of kernel \"{}\" over {:?} work-items", name(), command.range.extent)),
     }
 }
 

@@ -34,13 +34,20 @@ pub(crate) struct Stream {
     pub(crate) core: Arc<Gpu>,
     pub(crate) raw: RawStream,
     state: Mutex<State>,
+    /// The position of the last task.
+    issued: AtomicU64,
+    drained: Drained,
+}
+
+/// What the one who drains writes for each task, on cache lines that those who submit do not need.
+#[derive(Default)]
+#[repr(align(128))]
+struct Drained {
     /// Tasks that the device has done with. Touched by the one who drains, and where a device is lost.
     over: Mutex<VecDeque<Arc<CudaTask>>>,
     draining: AtomicU8,
     /// The task that is being ended: it is in no list any more, and others must still come after it.
     ending: Mutex<Option<Weak<CudaTask>>>,
-    /// The position of the last task.
-    issued: AtomicU64,
     /// `State::finished` when it was last looked at.
     finished: AtomicU64,
     /// The position of the last task that has ended.
@@ -83,12 +90,8 @@ impl Stream {
             core: core.clone(),
             raw,
             state: Mutex::default(),
-            over: Mutex::default(),
-            draining: AtomicU8::new(IDLE),
-            ending: Mutex::default(),
             issued: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
+            drained: Drained::default(),
         });
         core.add_stream(&stream);
         Ok(stream)
@@ -96,12 +99,12 @@ impl Stream {
 
     /// Whether no task is on it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.ended.load(Ordering::Acquire) == self.issued.load(Ordering::Acquire)
+        self.drained.ended.load(Ordering::Acquire) == self.issued.load(Ordering::Acquire)
     }
 
     /// Whether the task at that position is the first that has not ended.
     pub(crate) fn is_first(&self, position: u64) -> bool {
-        self.ended.load(Ordering::Relaxed) + 1 == position
+        self.drained.ended.load(Ordering::Relaxed) + 1 == position
     }
 
     /// Whether the task at that position is the last.
@@ -113,15 +116,15 @@ impl Stream {
     pub(crate) fn last(&self) -> Option<Arc<CudaTask>> {
         let pending = self.state.lock().pending.back().cloned();
         // In this order: a task goes on to the next place before it leaves the one before.
-        let over = || self.over.lock().back().cloned();
-        let ending = || self.ending.lock().as_ref().and_then(Weak::upgrade).filter(|task| !task.has_ended());
+        let over = || self.drained.over.lock().back().cloned();
+        let ending = || self.drained.ending.lock().as_ref().and_then(Weak::upgrade).filter(|task| !task.has_ended());
         pending.or_else(over).or_else(ending)
     }
 
     /// The kernels on it that are not known to have finished, oldest first.
     pub(crate) fn suspects(&self) -> Vec<Arc<CudaTask>> {
         let state = self.state.lock();
-        state.pending.iter().filter(|task| task.shape.is_some()).cloned().collect()
+        state.pending.iter().filter(|task| task.launch.is_some()).cloned().collect()
     }
 
     /// Puts a task behind all others, and has it wait for `waits`. `index` is the stream's in the task's queue. The context is current. On an error nothing was put on the stream
@@ -134,7 +137,7 @@ impl Stream {
             unsafe { driver.stream_wait_event(self.raw, event, 0) }?;
         }
         let profile = self.begin_profile(task)?;
-        if task.may_panic {
+        if task.launch.as_ref().is_some_and(|launch| launch.may_panic) {
             if state.slots.is_empty() {
                 self.core.records.take(&mut state.slots)?;
             }
@@ -213,7 +216,7 @@ impl Stream {
     /// were lost. Called by the one who drains.
     pub(crate) fn poll(&self, thorough: bool) -> Result<u64, DriverError> {
         let context = &self.core.context;
-        let Some(mut state) = self.lock_politely() else { return Ok(self.finished.load(Ordering::Acquire)) };
+        let Some(mut state) = self.lock_politely() else { return Ok(self.drained.finished.load(Ordering::Acquire)) };
         let is_lost = context.is_lost();
         if !is_lost && state.finished < state.issued {
             let _entered = context.enter_anyway()?;
@@ -222,8 +225,8 @@ impl Stream {
         let end = if is_lost { state.issued } else { state.finished };
         let first = state.issued - state.pending.len() as u64;
         let n_over = end.saturating_sub(first) as usize;
-        self.finished.store(state.finished, Ordering::Release);
-        self.over.lock().extend(state.pending.drain(..n_over));
+        self.drained.finished.store(state.finished, Ordering::Release);
+        self.drained.over.lock().extend(state.pending.drain(..n_over));
         Ok(state.finished)
     }
 
@@ -275,30 +278,34 @@ impl Stream {
 
     /// The first task that is over.
     pub(crate) fn first_over(&self) -> Option<Arc<CudaTask>> {
-        self.over.lock().front().cloned()
+        self.drained.over.lock().front().cloned()
     }
 
     /// Takes the first task out that is over, which is `task` and about to be ended. Called by the one who drains.
     pub(crate) fn remove_first_over(&self, task: &Arc<CudaTask>) {
-        *self.ending.lock() = Some(Arc::downgrade(task));
-        if self.over.lock().pop_front().is_some() {
-            self.ended.fetch_add(1, Ordering::Release);
+        *self.drained.ending.lock() = Some(Arc::downgrade(task));
+        if self.drained.over.lock().pop_front().is_some() {
+            self.drained.ended.fetch_add(1, Ordering::Release);
         }
     }
 
     /// The task that was taken out has ended.
     pub(crate) fn forget_ending(&self) {
-        *self.ending.lock() = None;
+        *self.drained.ending.lock() = None;
     }
 
     /// Begins to drain, unless somebody else does: that one will look again.
     pub(crate) fn begin_drain(&self) -> bool {
         loop {
-            match self.draining.compare_exchange(IDLE, DRAINING, Ordering::AcqRel, Ordering::Acquire) {
+            match self.drained.draining.compare_exchange(IDLE, DRAINING, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(DRAINING) => {
-                    let asked =
-                        self.draining.compare_exchange(DRAINING, DRAINING_AGAIN, Ordering::AcqRel, Ordering::Acquire);
+                    let asked = self.drained.draining.compare_exchange(
+                        DRAINING,
+                        DRAINING_AGAIN,
+                        Ordering::AcqRel,
+                        Ordering::Acquire,
+                    );
                     if asked.is_ok() {
                         return false;
                     }
@@ -310,10 +317,10 @@ impl Stream {
 
     /// Ends draining. False if it has to be done again.
     pub(crate) fn end_drain(&self) -> bool {
-        if self.draining.compare_exchange(DRAINING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        if self.drained.draining.compare_exchange(DRAINING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return true;
         }
-        self.draining.store(DRAINING, Ordering::Release);
+        self.drained.draining.store(DRAINING, Ordering::Release);
         false
     }
 }

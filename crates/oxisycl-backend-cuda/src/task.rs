@@ -18,8 +18,7 @@ use smallvec::SmallVec;
 
 use crate::clock::Base;
 use crate::error::DriverError;
-use crate::launch_shape::LaunchShape;
-use crate::module::CudaKernel;
+use crate::execute::Launch;
 use crate::print_pool::PrintBuffer;
 use crate::queue::QueueShared;
 use crate::record_pool::Slot;
@@ -72,9 +71,7 @@ pub(crate) struct CudaTask {
     /// Its place in the order in which the device's tasks were accepted.
     pub(crate) number: u64,
     /// How a kernel is launched.
-    pub(crate) shape: Option<LaunchShape>,
-    /// Whether a launch needs a panic record.
-    pub(crate) may_panic: bool,
+    pub(crate) launch: Option<Launch>,
     /// Where the launch prints.
     pub(crate) print: Option<PrintBuffer>,
     /// Executed by a thread of the host, which waits for the device.
@@ -119,24 +116,19 @@ impl CudaTask {
         queue: Arc<QueueShared>,
         number: u64,
         command: Command,
-        shape: Option<LaunchShape>,
+        launch: Option<Launch>,
         print: Option<PrintBuffer>,
         is_host_work: bool,
         is_issued: bool,
         dependencies: Dependencies,
         completion: Arc<dyn Completion>,
     ) -> Self {
-        let may_panic = match &command {
-            Command::Kernel(kernel) => kernel.code.as_deref().and_then(CudaKernel::of).is_some_and(|k| k.may_panic),
-            _ => false,
-        };
         Self {
-            may_panic,
             number,
             submitted: if queue.options.profiling { crate::clock::now() } else { 0 },
             queue,
             command,
-            shape,
+            launch,
             print,
             is_host_work,
             issue_error: OnceLock::new(),

@@ -6,9 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxisycl_backend::{
-    ArgumentBlock, Backend, BackendError, Command, Completion, KernelCommand, Outcome, Queue, QueueOptions,
-};
+use oxisycl_backend::{ArgumentBlock, Backend, BackendError, Completion, KernelCommand, Outcome, Queue, QueueOptions};
 use oxisycl_backend_host::{HostBackend, SimulatedBackend, SimulatedConfig};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_types::{HostChunk, LaunchRange};
@@ -37,7 +35,7 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         KernelCommand { descriptor, code: None, arguments: ArgumentBlock::new(&()), range: LaunchRange::SINGLE };
     let done = Arc::<Done>::default();
     // SAFETY: the command uses no memory.
-    unsafe { queue.enqueue(Command::Kernel(command), &[], done.clone()) }?;
+    unsafe { queue.enqueue(command.into(), &[], done.clone()) }?;
     Ok(done)
 }
 

@@ -4,6 +4,7 @@
 //! soundness rules). The kernel type is `Copy`, so nothing is ever dropped.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -13,15 +14,28 @@ const INLINE_ALIGN: usize = 16;
 #[repr(align(16))]
 struct Inline([MaybeUninit<u8>; INLINE_SIZE]);
 
-enum Storage {
-    Inline(Inline),
-    Heap(NonNull<u8>),
+/// A value of a kernel type that is about to be copied, type-erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Captures<'k> {
+    source: *const u8,
+    layout: Layout,
+    kernel: PhantomData<&'k ()>,
+}
+
+impl<'k> Captures<'k> {
+    /// Those of `kernel`.
+    #[inline]
+    pub fn of<K: Copy + Send + Sync>(kernel: &'k K) -> Self {
+        Self { source: (&raw const *kernel).cast(), layout: Layout::new::<K>(), kernel: PhantomData }
+    }
 }
 
 /// An owned copy of one value of a kernel type, type-erased.
 pub struct ArgumentBlock {
-    storage: Storage,
+    /// Where the value is if it is not `inline`.
+    heap: Option<NonNull<u8>>,
     layout: Layout,
+    inline: Inline,
 }
 
 // SAFETY: the constructor takes only values that are `Send + Sync`, and the block never hands out more than their address.
@@ -33,30 +47,43 @@ impl ArgumentBlock {
     /// Copies the bytes of `kernel`.
     #[inline]
     pub fn new<K: Copy + Send + Sync>(kernel: &K) -> Self {
-        let layout = Layout::new::<K>();
-        let source = (&raw const *kernel).cast::<u8>();
-        let mut block = if layout.size() <= INLINE_SIZE && layout.align() <= INLINE_ALIGN {
-            Self { storage: Storage::Inline(Inline([MaybeUninit::uninit(); INLINE_SIZE])), layout }
-        } else {
-            // SAFETY: the layout is larger than INLINE_SIZE, or has an alignment above 16 and thus a size above zero: a
-            // zero-sized over-aligned type is handled by the maximum below.
-            let heap = Layout::from_size_align(layout.size().max(1), layout.align()).expect("layout of a real type");
-            // SAFETY: `heap` has a size of at least one.
-            let pointer = unsafe { alloc(heap) };
-            let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(heap) };
-            Self { storage: Storage::Heap(pointer), layout: heap }
-        };
-        // SAFETY: the destination was made above for at least `size_of::<K>()` bytes; source and destination are distinct.
-        unsafe { source.copy_to_nonoverlapping(block.as_mut_ptr(), size_of::<K>()) };
-        block
+        let mut block = MaybeUninit::uninit();
+        // SAFETY: valid for writes.
+        unsafe { Self::write(block.as_mut_ptr(), Captures::of(kernel)) };
+        // SAFETY: written just now.
+        unsafe { block.assume_init() }
+    }
+
+    /// Writes a block with a copy of the captures: of a small value no more bytes than it has.
+    ///
+    /// # Safety
+    /// `block` is valid for writes and aligned.
+    #[inline]
+    pub(crate) unsafe fn write(block: *mut Self, captures: Captures<'_>) {
+        let Captures { source, layout, .. } = captures;
+        // SAFETY: by the contract of this function; `inline` needs no value. What the bytes are copied to was made for at least
+        // `layout.size()` bytes, and is no part of the value that `source` borrows.
+        unsafe {
+            let target = if layout.size() <= INLINE_SIZE && layout.align() <= INLINE_ALIGN {
+                (&raw mut (*block).heap).write(None);
+                (&raw mut (*block).layout).write(layout);
+                (&raw mut (*block).inline).cast::<u8>()
+            } else {
+                let (heap, pointer) = allocate(layout);
+                (&raw mut (*block).heap).write(Some(pointer));
+                (&raw mut (*block).layout).write(heap);
+                pointer.as_ptr()
+            };
+            source.copy_to_nonoverlapping(target, layout.size());
+        }
     }
 
     /// The address of the value, aligned for its type, valid until the block moves or is dropped.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
-        match &self.storage {
-            Storage::Inline(inline) => inline.0.as_ptr().cast(),
-            Storage::Heap(pointer) => pointer.as_ptr(),
+        match self.heap {
+            None => self.inline.0.as_ptr().cast(),
+            Some(pointer) => pointer.as_ptr(),
         }
     }
 
@@ -64,19 +91,23 @@ impl ArgumentBlock {
     pub fn size(&self) -> usize {
         self.layout.size()
     }
+}
 
-    fn as_mut_ptr(&mut self) -> *mut u8 {
-        match &mut self.storage {
-            Storage::Inline(inline) => inline.0.as_mut_ptr().cast(),
-            Storage::Heap(pointer) => pointer.as_ptr(),
-        }
-    }
+/// Memory for a value that is large or has a large alignment.
+#[cold]
+fn allocate(layout: Layout) -> (Layout, NonNull<u8>) {
+    // A type of size zero may have a large alignment.
+    let heap = Layout::from_size_align(layout.size().max(1), layout.align()).expect("layout of a real type");
+    // SAFETY: `heap` has a size of at least one.
+    let pointer = unsafe { alloc(heap) };
+    let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(heap) };
+    (heap, pointer)
 }
 
 impl Drop for ArgumentBlock {
     fn drop(&mut self) {
-        if let Storage::Heap(pointer) = self.storage {
-            // SAFETY: allocated in `new` with this very layout.
+        if let Some(pointer) = self.heap {
+            // SAFETY: allocated by `allocate` with this very layout.
             unsafe { dealloc(pointer.as_ptr(), self.layout) }
         }
     }

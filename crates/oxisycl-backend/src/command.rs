@@ -6,17 +6,16 @@ use std::sync::Arc;
 use oxisycl_image::KernelDescriptor;
 use oxisycl_types::LaunchRange;
 
-use crate::{ArgumentBlock, FillPattern, LoadedKernel, MemoryId};
+use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 
 /// One unit of work of a queue.
 ///
 /// Whoever enqueues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
 #[derive(Debug)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "it is moved a few times; a box would cost every launch an allocation")]
 pub enum Command {
     /// Run a kernel.
-    Kernel(KernelCommand),
+    Kernel(KernelBox),
     /// Copy bytes.
     Copy(CopyCommand),
     /// Fill memory with a repeated pattern.

@@ -26,12 +26,14 @@ pub mod driver;
 mod error;
 mod fill_pattern;
 mod info;
+mod kernel_box;
 mod memory;
 mod module;
+pub mod pool;
 mod queue;
 pub mod recording;
 
-pub use arguments::ArgumentBlock;
+pub use arguments::{ArgumentBlock, Captures};
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};
 pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
@@ -39,6 +41,7 @@ pub use fill_pattern::FillPattern;
 pub use info::{
     CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty, VectorWidths,
 };
+pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};
 pub use module::{LoadedKernel, Module};
 pub use queue::{

@@ -94,7 +94,7 @@ pub(crate) fn launch<K: Copy + Send + Sync + 'static>(
         host_entry: not_native,
     };
     let arguments = ArgumentBlock::new(arguments);
-    Command::Kernel(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
 }
 
 pub(crate) fn line(n: usize) -> LaunchRange {

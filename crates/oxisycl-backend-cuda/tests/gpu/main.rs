@@ -104,7 +104,7 @@ fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
     descriptor.name = Some(symbol);
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = oxisycl_backend::ArgumentBlock::new(&());
-    Command::Kernel(KernelCommand { descriptor, code: Some(code), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code), arguments, range })
 }
 
 fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {

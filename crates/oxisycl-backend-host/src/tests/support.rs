@@ -85,7 +85,7 @@ pub(crate) fn range(n: usize) -> LaunchRange {
 /// A launch of a hand-written entry.
 #[track_caller]
 pub(crate) fn kernel<K: Copy + Send + Sync>(arguments: &K, host_entry: HostEntry, range: LaunchRange) -> Command {
-    Command::Kernel(KernelCommand {
+    Command::from(KernelCommand {
         descriptor: KernelDescriptor {
             id: KernelId { type_id: TypeId::of::<()>(), form: Form::Range(range.dimensions) },
             type_name: "tests::kernel",

@@ -184,7 +184,7 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
     descriptor.parameters = ParameterLayout { size: size_of::<K>(), align: align_of::<K>() };
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = ArgumentBlock::new(arguments);
-    Command::Kernel(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {

@@ -111,7 +111,7 @@ impl Subject {
 
 fn kernel<K: Copy + Send + Sync>((descriptor, code): &TestKernel, arguments: &K, range: LaunchRange) -> Command {
     let (descriptor, code, arguments) = (*descriptor, code.clone(), ArgumentBlock::new(arguments));
-    Command::Kernel(KernelCommand { descriptor, code, arguments, range })
+    Command::from(KernelCommand { descriptor, code, arguments, range })
 }
 
 /// A one-dimensional range.

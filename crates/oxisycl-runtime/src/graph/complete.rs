@@ -15,7 +15,7 @@ use oxisycl_backend::{Completion, FailureKind, KernelOutput, Outcome};
 use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
-use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, NODES, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::start::resume;
 use super::wait::CallbackScope;
 use crate::observe::{self, Span, counters, trace};
@@ -30,6 +30,8 @@ impl Completion for Node {
 
     fn complete(self: Arc<Self>, outcome: Outcome) {
         finish(&self, outcome);
+        // In the nodes of most commands nobody is interested any more.
+        NODES.end(self);
     }
 }
 

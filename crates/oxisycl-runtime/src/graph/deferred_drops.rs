@@ -1,12 +1,16 @@
 //! Dropping what belongs to the user: never under a lock of the runtime, and never with a panic that reaches the runtime.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 
 thread_local! {
+    /// Whether this thread keeps user values.
+    static IS_KEEPING: Cell<bool> = const { Cell::new(false) };
+    /// Whether there are any.
+    static HAS_KEPT: Cell<bool> = const { Cell::new(false) };
     /// User values whose drop waits until this thread has released its locks.
-    static DEFERRED: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
+    static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While this exists, completing a node on this thread keeps user values for later: their `drop` is user code, which may call
@@ -17,24 +21,20 @@ pub struct DeferredDrops {
 
 impl DeferredDrops {
     /// Starts keeping user values.
+    #[inline]
     pub fn enter() -> Self {
-        let is_outermost = DEFERRED.try_with(|list| {
-            let mut list = list.borrow_mut();
-            let is_outermost = list.is_none();
-            list.get_or_insert_default();
-            is_outermost
-        });
-        Self { is_outermost: is_outermost.unwrap_or(false) }
+        Self { is_outermost: !IS_KEEPING.replace(true) }
     }
 
     pub(crate) fn drop_or_keep(value: impl Any) {
         let mut value = Some(value);
-        // Without the list (none is being kept, or the thread is ending) the value is dropped below, outside the borrow.
-        let _ = DEFERRED.try_with(|list| {
-            if let Some(list) = &mut *list.borrow_mut() {
-                list.extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
-            }
-        });
+        // Where nothing is being kept, or the thread is ending, the value is dropped below, outside the borrow.
+        if IS_KEEPING.get() {
+            let _ = KEPT.try_with(|list| {
+                list.borrow_mut().extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
+                HAS_KEPT.set(true);
+            });
+        }
         drop_user_value(value);
     }
 }
@@ -60,10 +60,20 @@ pub(super) fn discard(payload: Box<dyn Any + Send>) {
 }
 
 impl Drop for DeferredDrops {
+    #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
-            let kept = DEFERRED.try_with(RefCell::take).ok().flatten();
-            kept.into_iter().flatten().for_each(drop_user_value);
+            IS_KEEPING.set(false);
+            if HAS_KEPT.replace(false) {
+                drop_kept();
+            }
         }
     }
+}
+
+#[cold]
+fn drop_kept() {
+    // Taken out first: a destructor may submit, and so keep and drop values itself.
+    let kept = KEPT.try_with(RefCell::take).unwrap_or_default();
+    kept.into_iter().for_each(drop_user_value);
 }

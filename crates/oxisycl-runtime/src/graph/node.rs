@@ -1,6 +1,8 @@
 //! One node of the graph: a command and everything that waits for it.
 
 use std::any::Any;
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::Weak;
@@ -8,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::task::Waker;
 use std::thread::Thread;
 
+use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
     CommandFailure, DependencyKind, Device, Event, EventStatus, ExecutionTimes, Operation, Queue, QueueOptions,
 };
@@ -132,6 +135,13 @@ pub(super) const FAILED: u8 = 3;
 /// Failed because a dependency did: the command did not run.
 pub(super) const DID_NOT_RUN: u8 = 4;
 
+thread_local! {
+    static NEAR: Near<Arc<MaybeUninit<Node>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Nodes are made by threads that submit, and mostly end on another thread.
+pub(super) static NODES: Pool<Arc<MaybeUninit<Node>>> = Pool::new(&NEAR);
+
 /// A command from its submission until nothing needs it any more.
 pub struct Node {
     /// Position in the order of submission, over the whole process.
@@ -191,11 +201,10 @@ impl Node {
         epoch: Option<Arc<Epoch>>,
         holds: SmallVec<[Hold; 3]>,
     ) -> Arc<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        crate::observe::counters().nodes.add(1);
+        let id = crate::observe::counters().nodes.next() + 1;
         let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
-        Arc::new(Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+        NODES.make(|| Self {
+            id,
             kind,
             title: title.into(),
             owner: (kind == NodeKind::HostAccess).then(|| std::thread::current().id()),

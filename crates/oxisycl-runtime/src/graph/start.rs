@@ -23,7 +23,6 @@ use super::panic_place;
 use crate::observe::counters;
 
 /// What a node is to do once its dependencies allow it.
-#[expect(clippy::large_enum_variant, reason = "it is moved once; a box would cost every launch an allocation")]
 pub enum Work {
     /// A command of the node's backend.
     Command(Command),
@@ -113,8 +112,9 @@ fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -
     let event = unsafe { node.shared.queue.enqueue(command, events, completion) }?;
     let waiting = {
         let mut inner = node.inner.lock();
-        // The command may have completed already; then the event is of no use.
-        if node.state.compare_exchange(PENDING, HANDED_OVER, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // The command may have completed already; then the event is of no use. The state of a command changes under this lock only.
+        if node.state.load(Ordering::Acquire) == PENDING {
+            node.state.store(HANDED_OVER, Ordering::Release);
             inner.event = Some(event);
         }
         take_handover_waiters(&mut inner.waiters)

@@ -14,6 +14,12 @@ impl Counter {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
+    /// Counts one more. Returns the value before it, which no other call returns.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -112,7 +112,12 @@ impl Queue {
         // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
         let previous = state.last.take().filter(|last| !last.is_complete());
         let result = self.schedule(group, epoch, previous.as_ref().filter(|last| !self.is_before_all(last)));
-        state.last = result.as_ref().ok().cloned().or(previous);
+        state.last = match &result {
+            // Nobody would be told of it: the next command need not look at what another processor works with.
+            Ok(node) if self.is_before_all(node) => None,
+            Ok(node) => Some(node.clone()),
+            Err(_) => previous,
+        };
         result
     }
 

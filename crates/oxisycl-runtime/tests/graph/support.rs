@@ -453,7 +453,7 @@ unsafe fn touch_entry(arguments: *const u8, _launch: &LaunchRange, _chunk: &Host
 }
 
 fn kernel(name: &'static str, arguments: &[Touch; 3]) -> Command {
-    Command::Kernel(KernelCommand {
+    Command::from(KernelCommand {
         descriptor: KernelDescriptor {
             id: KernelId { type_id: TypeId::of::<()>(), form: Form::Single },
             type_name: "tests::touch",

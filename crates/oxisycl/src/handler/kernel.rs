@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use oxisycl_backend::{ArgumentBlock, Command, KernelCommand};
+use oxisycl_backend::{Captures, Command, KernelBox};
 use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_runtime::graph::Hold;
@@ -43,7 +43,7 @@ impl<'cg> Handler<'cg> {
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
         let form = RangeForm::<K, D>(PhantomData);
         let descriptor = describe(&form, Form::Range(D as u8), self.name, Location::caller());
-        self.kernel(descriptor, ArgumentBlock::new(&kernel), launch)
+        self.kernel(&descriptor, Captures::of(&kernel), &launch)
     }
 
     /// Runs a kernel that is a named type once for each id of `range`.
@@ -68,7 +68,7 @@ impl<'cg> Handler<'cg> {
     {
         let form = SingleForm::<K>(PhantomData);
         let descriptor = describe(&form, Form::Single, self.name, Location::caller());
-        self.kernel(descriptor, ArgumentBlock::new(&kernel), LaunchRange::SINGLE)
+        self.kernel(&descriptor, Captures::of(&kernel), &LaunchRange::SINGLE)
     }
 
     /// Runs a single task that is a named type.
@@ -84,7 +84,7 @@ impl<'cg> Handler<'cg> {
     }
 
     /// The non-generic rest of a launch.
-    fn kernel(&mut self, descriptor: KernelDescriptor, arguments: ArgumentBlock, range: LaunchRange) -> Result {
+    fn kernel(&mut self, descriptor: &KernelDescriptor, captures: Captures<'_>, range: &LaunchRange) -> Result {
         self.command("a kernel", |handler| {
             let device = handler.queue.device();
             let fits = Range(range.extent).checked_size().is_some_and(|size| isize::try_from(size).is_ok())
@@ -120,12 +120,12 @@ impl<'cg> Handler<'cg> {
                 }
                 None
             } else {
-                Some(programs().kernel(backend_device, &descriptor)?)
+                Some(programs().kernel(backend_device, descriptor)?)
             };
             let command = if range.extent.contains(&0) {
                 Command::Marker
             } else {
-                Command::Kernel(KernelCommand { descriptor, code, arguments, range })
+                Command::Kernel(KernelBox::of(descriptor, code, captures, range))
             };
             handler.group.commands.push(command);
             Ok(())

@@ -26,7 +26,7 @@ pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
 /// Only [`Queue::submit`](crate::Queue::submit) makes handlers. The lifetime `'cg` belongs to one command group and has no upper
 /// bound: kernels outlive `submit`, so they capture accessors of this group and values, but nothing that is borrowed.
 pub struct Handler<'cg> {
-    queue: Queue,
+    queue: &'cg Queue,
     group: CommandGroup,
     failed: Option<Error>,
     /// Positions of the requirements that placeholders made.
@@ -54,9 +54,9 @@ impl<'cg> Handler<'cg> {
     ///
     /// Before the user's closure runs: inside a kernel it would have the token of a work-item at hand, which is taken as proof
     /// that the accessor's command has started.
-    pub(crate) fn new(queue: &Queue) -> Self {
+    pub(crate) fn new(queue: &'cg Queue) -> Self {
         let group = CommandGroup::default();
-        let (queue, brand, not_send) = (queue.clone(), PhantomData, PhantomData);
+        let (brand, not_send) = (PhantomData, PhantomData);
         Self { queue, group, failed: None, required: Vec::new(), has_command: false, name: None, brand, not_send }
     }
 
@@ -70,7 +70,7 @@ impl<'cg> Handler<'cg> {
 
     /// The queue that the group is submitted to.
     pub fn queue(&self) -> &Queue {
-        &self.queue
+        self.queue
     }
 
     /// Gives the kernel or host task of this group a name for messages and traces. A kernel without one has its type's.
@@ -101,8 +101,8 @@ impl<'cg> Handler<'cg> {
         offset: impl Into<Id<D>>,
     ) -> Accessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
-        let device = self.queue.device().backend_device().clone();
-        let pointer = self.require_on::<T, D, M>(buffer, range, offset, &device, true);
+        let device = self.queue.device().backend_device();
+        let pointer = self.require_on::<T, D, M>(buffer, range, offset, device, true);
         // SAFETY: the requirement orders the command with all other use of the memory, and keeps it alive; the range was checked
         // to lie inside the buffer. After a failure nothing is enqueued, so that the accessor is never used.
         unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
@@ -123,8 +123,8 @@ impl<'cg> Handler<'cg> {
         offset: impl Into<Id<D>>,
     ) -> Accessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
-        let device = self.queue.device().backend_device().clone();
-        let pointer = self.require_on::<T, D, M>(buffer, range, offset, &device, false);
+        let device = self.queue.device().backend_device();
+        let pointer = self.require_on::<T, D, M>(buffer, range, offset, device, false);
         // SAFETY: as in `access_range`; the caller promises that aliasing does no harm.
         unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
     }

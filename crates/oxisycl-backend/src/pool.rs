@@ -1,0 +1,212 @@
+//! Memory for values that one thread makes and another one ends, used again and again.
+//!
+//! Each command is a few such values, which the submitting thread makes and the thread that tells completions drops. An allocator serves
+//! that badly: both threads want the same lock, once for each value. Here each thread keeps some memory for itself, and what it has too
+//! much or too little of travels in batches. Invariants: memory in a pool holds no value; no thread waits for another one, so that a
+//! forked child, in which a lock may be held for ever, only allocates more.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::thread::LocalKey;
+
+use parking_lot::Mutex;
+
+/// What a thread keeps for itself.
+pub type Near<M> = RefCell<Vec<M>>;
+
+/// How many travel at once. A thread keeps at most twice as many.
+const BATCH: usize = 64;
+/// How many are kept for all threads together.
+const MOST: usize = 2048;
+
+/// See the module documentation. `M` owns memory without a value: `Arc<MaybeUninit<T>>` or `Box<MaybeUninit<T>>`.
+#[derive(Debug)]
+pub struct Pool<M: 'static> {
+    near: &'static LocalKey<Near<M>>,
+    shared: Mutex<Vec<M>>,
+}
+
+impl<M> Pool<M> {
+    /// An empty pool, whose parts for each thread are in `near`, which no other pool uses.
+    pub const fn new(near: &'static LocalKey<Near<M>>) -> Self {
+        Self { near, shared: Mutex::new(Vec::new()) }
+    }
+
+    /// Memory, if there is some.
+    #[inline]
+    fn take(&self) -> Option<M> {
+        // An error means that the thread is ending.
+        let taken = self.near.try_with(|near| {
+            let mut near = near.borrow_mut();
+            near.pop().or_else(|| self.take_batch(&mut near))
+        });
+        taken.ok().flatten()
+    }
+
+    #[cold]
+    fn take_batch(&self, near: &mut Vec<M>) -> Option<M> {
+        let mut shared = self.shared.try_lock()?;
+        let first = shared.len().saturating_sub(BATCH);
+        near.extend(shared.drain(first..));
+        near.pop()
+    }
+
+    /// Keeps memory, or frees it if there is plenty.
+    #[inline]
+    fn put(&self, memory: M) {
+        // If the thread is ending, the memory is dropped with the closure.
+        let _ = self.near.try_with(move |near| {
+            let mut near = near.borrow_mut();
+            near.push(memory);
+            if near.len() >= 2 * BATCH {
+                self.put_batch(&mut near);
+            }
+        });
+    }
+
+    #[cold]
+    fn put_batch(&self, near: &mut Vec<M>) {
+        // The oldest: the newest are in the processor's cache.
+        let surplus: Vec<M> = near.drain(..BATCH).collect();
+        if let Some(mut shared) = self.shared.try_lock() {
+            let room = MOST.saturating_sub(shared.len());
+            shared.extend(surplus.into_iter().take(room));
+        }
+    }
+}
+
+impl<T> Pool<Arc<MaybeUninit<T>>> {
+    /// A value in memory of the pool, or in new memory.
+    #[inline(always)]
+    pub fn make(&self, value: impl FnOnce() -> T) -> Arc<T> {
+        let spare = self.take().unwrap_or_else(Arc::new_uninit);
+        // SAFETY: nobody else has the memory, which `end` has made sure of or which is new. It is written here, and so has a value.
+        unsafe {
+            Arc::as_ptr(&spare).cast_mut().cast::<T>().write(value());
+            spare.assume_init()
+        }
+    }
+
+    /// Drops a value, and keeps its memory if nobody else has the value.
+    #[inline]
+    pub fn end(&self, mut value: Arc<T>) {
+        if Arc::get_mut(&mut value).is_none() {
+            return;
+        }
+        let value = Arc::into_raw(value);
+        // SAFETY: nobody else has the value (just asked), so it may be dropped in place; afterwards its memory is used as `MaybeUninit`
+        // of the same type, which has the same layout and needs no value. If dropping it panics, the memory is lost and not used again.
+        let memory = unsafe {
+            ptr::drop_in_place(value.cast_mut());
+            Arc::from_raw(value.cast::<MaybeUninit<T>>())
+        };
+        self.put(memory);
+    }
+}
+
+impl<T> Pool<Box<MaybeUninit<T>>> {
+    /// A value in memory of the pool, or in new memory.
+    #[inline(always)]
+    pub fn make(&self, value: impl FnOnce() -> T) -> Box<T> {
+        let mut spare = self.memory();
+        spare.write(value());
+        // SAFETY: written just now.
+        unsafe { spare.assume_init() }
+    }
+
+    /// Memory of the pool, or new memory, for a value to be made in it.
+    #[inline]
+    pub fn memory(&self) -> Box<MaybeUninit<T>> {
+        self.take().unwrap_or_else(Box::new_uninit)
+    }
+
+    /// Drops a value, and keeps its memory.
+    #[inline]
+    pub fn end(&self, value: Box<T>) {
+        let value = Box::into_raw(value);
+        // SAFETY: the box owned the value, which is dropped once; afterwards the memory is used as `MaybeUninit` of the same type, which
+        // has the same layout and needs no value. If dropping it panics, the memory is lost and not used again.
+        let memory = unsafe {
+            ptr::drop_in_place(value);
+            Box::from_raw(value.cast::<MaybeUninit<T>>())
+        };
+        self.put(memory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pool of its own for each test.
+    macro_rules! pool {
+        ($memory:ty) => {{
+            thread_local! {
+                static NEAR: Near<$memory> = const { RefCell::new(Vec::new()) };
+            }
+            static POOL: Pool<$memory> = Pool::new(&NEAR);
+            &POOL
+        }};
+    }
+
+    #[test]
+    fn memory_of_a_value_that_has_ended_is_used_again() {
+        let pool = pool!(Arc<MaybeUninit<String>>);
+        let first = pool.make(|| "first".to_owned());
+        let address = Arc::as_ptr(&first);
+        pool.end(first);
+        let second = pool.make(|| "second".to_owned());
+        assert_eq!((Arc::as_ptr(&second), second.as_str()), (address, "second"));
+    }
+
+    #[test]
+    fn a_value_that_somebody_else_has_stays() {
+        let pool = pool!(Arc<MaybeUninit<String>>);
+        let mine = pool.make(|| "shared".to_owned());
+        pool.end(mine.clone());
+        let weak = Arc::downgrade(&mine);
+        pool.end(mine);
+        assert!(weak.upgrade().is_none(), "the last reference drops the value");
+        assert!(pool.take().is_none(), "memory that somebody may look at is not given out");
+    }
+
+    #[test]
+    fn each_value_is_dropped_once() {
+        let pool = pool!(Box<MaybeUninit<Arc<()>>>);
+        let counted = Arc::new(());
+        let values: Vec<_> = (0..10).map(|_| pool.make(|| counted.clone())).collect();
+        assert_eq!(Arc::strong_count(&counted), 11);
+        values.into_iter().for_each(|value| pool.end(value));
+        assert_eq!(Arc::strong_count(&counted), 1);
+    }
+
+    #[test]
+    fn memory_travels_from_the_thread_that_ends_values_to_the_one_that_makes_them() {
+        let pool = pool!(Box<MaybeUninit<u64>>);
+        let made: Vec<_> = (0..2 * BATCH as u64).map(|n| pool.make(|| n)).collect();
+        let addresses: Vec<usize> = made.iter().map(|value| (&raw const **value).addr()).collect();
+        std::thread::spawn(move || made.into_iter().for_each(|value| pool.end(value))).join().unwrap();
+        let again: Vec<_> = (0..BATCH as u64).map(|n| pool.make(|| n)).collect();
+        assert!(again.iter().all(|value| addresses.contains(&(&raw const **value).addr())));
+    }
+
+    #[test]
+    fn a_pool_keeps_no_more_than_its_limit() {
+        let pool = pool!(Box<MaybeUninit<u8>>);
+        let many: Vec<_> = (0..2 * MOST).map(|_| pool.make(|| 1)).collect();
+        many.into_iter().for_each(|value| pool.end(value));
+        assert_eq!(pool.shared.lock().len(), MOST);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_pool_that_is_locked() {
+        let pool = pool!(Box<MaybeUninit<u32>>);
+        let locked = pool.shared.lock();
+        let values: Vec<_> = (0..4 * BATCH as u32).map(|n| pool.make(|| n)).collect();
+        values.into_iter().for_each(|value| pool.end(value));
+        drop(locked);
+        assert!(pool.shared.lock().is_empty());
+    }
+}
