@@ -152,6 +152,9 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
             );
             text += &format!("    registers {usage}\n");
         }
+        if kernel.is_paired {
+            text += "    two work-items in each thread\n";
+        }
         if kernel.has_unbounded_stack {
             text += "    stack unknown: its calls are recursive, or go through pointers\n";
         }
@@ -275,7 +278,7 @@ mod tests {
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 may_panic: false,
                 may_print: false,
-                is_paired: false,
+                is_paired: true,
                 has_unbounded_stack: true,
             }],
             build_options: "rustc=1.95.0 float=strict".to_owned(),
@@ -296,7 +299,7 @@ mod tests {
             describe(&[image(b"12345")], None),
             "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
              src/main.rs:3\n    \
-             registers unknown: ptxas not found\n    stack unknown: its calls are recursive, or go through pointers\n    \
+             registers unknown: ptxas not found\n    two work-items in each thread\n    stack unknown: its calls are recursive, or go through pointers\n    \
              linked with core::num::dec2flt, sinf\n    \
              built with rustc=1.95.0 float=strict\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );

@@ -5,6 +5,8 @@ mod convergence;
 mod floats;
 mod library;
 mod lines;
+mod pairs;
 mod panics;
 mod program;
+mod ptx_thread;
 mod refusals;

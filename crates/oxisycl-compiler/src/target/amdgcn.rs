@@ -23,8 +23,14 @@ const KERNEL_CONVENTION: u32 = 91;
 /// Address space of memory that a launch does not change, which holds the arguments.
 const CONSTANT: u32 = 4;
 const LOCAL: u32 = 3;
-const PASSING: Passing =
-    Passing { convention: KERNEL_CONVENTION, address_space: CONSTANT, attribute: "byref", marks: &[] };
+// The address space says already that the memory does not change.
+const PASSING: Passing = Passing {
+    convention: KERNEL_CONVENTION,
+    address_space: CONSTANT,
+    attribute: "byref",
+    marks: &[],
+    is_constant: false,
+};
 /// Most bytes of arguments that drivers are known to take.
 const MAX_PARAMETERS: usize = 4096;
 

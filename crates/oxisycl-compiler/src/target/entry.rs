@@ -18,6 +18,9 @@ pub(super) struct Passing {
     pub(super) attribute: &'static str,
     /// Further attributes of every parameter, with empty values.
     pub(super) marks: &'static [&'static str],
+    /// Whether LLVM is told that the memory of parameters does not change while the kernel runs. The entry copies its captures, so that they
+    /// are variables of its own on the host; where LLVM knows this, they are read from the parameter instead.
+    pub(super) is_constant: bool,
 }
 
 /// Adds the function for a kernel.
@@ -37,6 +40,11 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
         function.add_attribute(index, Attribute::plain(context, "align", align as u64));
         for mark in passing.marks {
             function.add_attribute(index, Attribute::text(context, mark, ""));
+        }
+        if passing.is_constant {
+            // Nobody writes there, so that it does not matter who else has the address.
+            function.add_attribute(index, Attribute::plain(context, "readonly", 0));
+            function.add_attribute(index, Attribute::plain(context, "noalias", 0));
         }
         function.add_attribute(index, Attribute::plain(context, "noundef", 0));
     }

@@ -16,8 +16,13 @@ const OLDEST: u32 = 70;
 const KERNEL_CONVENTION: u32 = 71;
 const SHARED: u32 = 3;
 /// Without the mark a parameter whose address escapes is copied to local memory.
-const PASSING: Passing =
-    Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &["nvvm.grid_constant"] };
+const PASSING: Passing = Passing {
+    convention: KERNEL_CONVENTION,
+    address_space: 0,
+    attribute: "byval",
+    marks: &["nvvm.grid_constant"],
+    is_constant: true,
+};
 
 /// Most bytes of a kernel's parameters, and the most that versions of PTX before [`LARGE_PARAMETERS`] have room for.
 const MAX_PARAMETERS: usize = 32_764;

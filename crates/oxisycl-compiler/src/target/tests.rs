@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_image::{Form, ImageTarget, ParameterLayout};
 
 use super::*;
 use crate::Toolchain;
+use crate::compile::{Options, generate};
+use crate::library::Library;
 use crate::llvm::{self, Context};
+use crate::program::Program;
+use crate::stage::resolve::Scope;
 
 const ARGUMENTS: ParameterLayout = ParameterLayout { size: 16, align: 8 };
 
@@ -84,6 +88,60 @@ fn a_kernel_with_large_captures_names_the_version_that_it_needs() {
     let target = of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
     let launch = size_of::<oxisycl_types::DeviceLaunch>();
     assert_eq!((target.max_arguments(8), target.max_arguments(65_536)), (32_764 - launch.next_multiple_of(8), 0));
+}
+
+/// A kernel whose entry copies its captures, an array and an address, as `oxisycl_device::kernel::range_entry` does, and reads the element
+/// that each work-item chooses.
+const TABLE: &str = "
+    define i64 @_ZN14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE() { unreachable }
+    define internal i32 @run(ptr %kernel, i64 %i) {
+        %target = getelementptr i8, ptr %kernel, i64 64
+        %p = load ptr, ptr %target, align 8
+        %place = and i64 %i, 15
+        %element = getelementptr inbounds [16 x i32], ptr %kernel, i64 0, i64 %place
+        %v = load i32, ptr %element, align 4
+        %q = getelementptr inbounds i32, ptr %p, i64 %i
+        store i32 %v, ptr %q, align 4
+        ret i32 %v
+    }
+    define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {
+        %kernel = alloca [72 x i8], align 8
+        call void @llvm.memcpy.p0.p0.i64(ptr align 8 %kernel, ptr align 8 %captures, i64 72, i1 false)
+        %i = call i64 @_ZN14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE()
+        %v = call i32 @run(ptr %kernel, i64 %i)
+        ret void
+    }";
+
+#[test]
+fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
+    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let image_target = ImageTarget::Ptx { sm: 70 };
+    let (target, options, context) = (of(&image_target).expect("a target"), Options::default(), Context::new());
+    let module = Module::from_text(&context, TABLE, "test").expect("a test is well-formed");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    let kernel = Kernel {
+        symbol: "k".to_owned(),
+        entry: "oxisycl_entry.k".to_owned(),
+        type_id: [7; 16],
+        form: Form::Range(1),
+        parameters: ParameterLayout { size: 72, align: 8 },
+        type_name: "app::k".to_owned(),
+        refused_capture: None,
+        launch: None,
+        place: None,
+    };
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
+    program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
+    program.add_kernel().expect("a kernel");
+    let image = generate(&mut program, &mut Library::default(), &toolchain).expect("an image");
+    let code = String::from_utf8(image.code).expect("text");
+    assert!(code.contains("st.global.b32"), "{code}");
+    for word in ["local", "ld.b32", "ld.b8"] {
+        assert!(!code.contains(word), "{word}: captures are copied, or read without knowing where they are\n{code}");
+    }
+    // The address, and the chosen element.
+    assert_eq!(code.matches("ld.param").count(), 2, "{code}");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::{CompileError, Toolchain};
 
 const LOCAL: u32 = 3;
-const PASSING: Passing = Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &[] };
+const PASSING: Passing =
+    Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &[], is_constant: false };
 
 /// Devices of OpenCL.
 pub(crate) struct SpirV {
