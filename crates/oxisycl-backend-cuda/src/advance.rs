@@ -4,10 +4,9 @@
 //! told.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use oxisycl_backend::driver::panic_failure;
+use oxisycl_backend::driver::{DriverTask, panic_failure, tell};
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 use smallvec::SmallVec;
 
@@ -175,13 +174,7 @@ fn tell_output(task: &CudaTask) {
     };
     let kernel = command.code.as_deref().and_then(CudaKernel::of);
     if let (Some(kernel), Some(completion)) = (kernel, task.completion()) {
-        // As for completions.
-        let told = catch_unwind(AssertUnwindSafe(|| {
-            buffer.read(kernel.module.sites(), &mut |output| completion.output(output));
-        }));
-        if let Err(payload) = told {
-            std::mem::forget(payload);
-        }
+        tell(|| buffer.read(kernel.module.sites(), &mut |output| completion.output(output)));
     }
 }
 
@@ -193,9 +186,8 @@ fn failure_of_finished(task: &CudaTask, is_finished: bool) -> Option<CommandFail
         return Some(task.failure_of(FailureKind::Device(context.lost_error())));
     }
     if let Some(cause) = task.cause() {
-        // It was on the device before the failure was known; only a marker has done nothing.
-        let has_run = !matches!(task.command, Command::Marker);
-        return Some(if has_run { task.spoiled_failure(&cause) } else { task.dependency_failure(&cause) });
+        // It was with the driver before the failure was known.
+        return Some(task.spoiled_failure(&cause));
     }
     if let Some(error) = task.issue_error.get() {
         return Some(task.failure_of(FailureKind::Device(context.fail(*error))));
@@ -228,12 +220,9 @@ fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
     let ending = task.begin_end(outcome.result.as_ref().err().cloned());
     task.queue.core.forget_task();
     if let Some(completion) = ending.completion {
-        // A completion must not panic. If one does, the hook has printed it; other work goes on.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| completion.complete(outcome))) {
-            std::mem::forget(payload);
-        }
+        tell(|| completion.complete(outcome));
     }
-    tell(task.finish_end(), steps);
+    tell_followers(task.finish_end(), steps);
     task.queue.let_go(&task);
     for dependency in ending.dependencies {
         steps.let_go(dependency.task);
@@ -241,7 +230,7 @@ fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
     steps.let_go(task);
 }
 
-fn tell(followers: Followers, steps: &mut Steps) {
+fn tell_followers(followers: Followers, steps: &mut Steps) {
     for follower in followers {
         match follower {
             Follower::Drain(stream) => steps.push_back(Step::Drain(stream)),
@@ -279,7 +268,7 @@ fn release(task: Arc<CudaTask>, steps: &mut Steps) {
         match task.queue.issue(&task, &dependencies) {
             Ok(()) => {
                 let followers = task.set_issued();
-                return tell(followers, steps);
+                return tell_followers(followers, steps);
             }
             Err(error) => task.doom(task.failure_of(FailureKind::Device(error))),
         }

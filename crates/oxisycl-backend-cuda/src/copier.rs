@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::Thread;
 
-use oxisycl_backend::driver::spawn;
+use oxisycl_backend::driver::{DriverTask, spawn};
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind};
 
 use crate::advance;

@@ -47,11 +47,11 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
     let [block_x, block_y, block_z] = shape.block;
-    shape.for_each_grid(|mut grid| {
+    shape.grids.for_each(|mut grid| {
+        let [grid_x, grid_y, grid_z] = shape.blocks(&grid);
         let launch = &mut grid.launch;
         (launch.record, launch.print) = (record, print);
         let mut parameters = [(&raw mut *launch).cast::<c_void>(), arguments];
-        let [grid_x, grid_y, grid_z] = grid.blocks;
         emitter.call(|driver, stream| {
             // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image
             // promises (checked at loading and at acceptance), which the driver copies; what the arguments point to is valid by the

@@ -1,9 +1,9 @@
 //! How an index space becomes grids of blocks.
 //!
-//! The grid's `x` is the innermost dimension. A launch that is larger than a grid can be is cut into several, which the kernels see
-//! by `begin` and `end` only. Pure arithmetic; calls nobody.
+//! The grid's `x` is the innermost dimension. Pure arithmetic; calls nobody.
 
-use oxisycl_types::{DeviceLaunch, LaunchRange};
+use oxisycl_backend::driver::{Grid, Grids};
+use oxisycl_types::LaunchRange;
 
 /// Most blocks of a grid in `x`, `y` and `z`.
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
@@ -13,8 +13,6 @@ const MAX_BLOCK_Z: u64 = 64;
 const MAX_POSITIONS: u64 = 1 << 32;
 /// Threads of a block in `x` before other dimensions get any: a warp, so that rows are read as a whole.
 const ROW: u64 = 32;
-/// More grids than this are refused: no device would see the end of such a launch.
-const MAX_GRIDS: u64 = 1 << 16;
 
 /// How a launch is cut up. Dimensions are in the order `x`, `y`, `z`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,28 +21,14 @@ pub(crate) struct LaunchShape {
     pub(crate) block: [u32; 3],
     /// Work-items of a block.
     group: [u64; 3],
-    /// Work-items of the launch.
-    extent: [u64; 3],
-    /// Work-items of the largest grid.
-    step: [u64; 3],
-    offset: [u64; 3],
-}
-
-/// One grid of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Grid {
-    /// Blocks in `x`, `y` and `z`.
-    pub(crate) blocks: [u32; 3],
-    /// What the kernel is given, without the record.
-    pub(crate) launch: DeviceLaunch,
+    pub(crate) grids: Grids,
 }
 
 impl LaunchShape {
     /// The shape for blocks of at most `threads`, or `None` if the launch is beyond every limit. In paired kernels each thread runs two
     /// work-items of a row.
     pub(crate) fn new(range: &LaunchRange, threads: u32, is_paired: bool) -> Option<Self> {
-        let extent = reversed(range.extent);
-        let offset = reversed(range.offset);
+        let extent = Grids::extent(range);
         let [x, y, z] = extent;
         // A division by a variable costs as much as all the rest, here and below.
         let (n_items, n_threads) = if is_paired { (2, x.div_ceil(2)) } else { (1, x) };
@@ -55,69 +39,17 @@ impl LaunchShape {
             most if extent[d] <= most => most,
             most => most.min((MAX_POSITIONS - 1) / group[d]) * group[d],
         });
-        let mut n_grids = 1u64;
-        for dimension in 0..3 {
-            offset[dimension].checked_add(extent[dimension])?;
-            if extent[dimension] > step[dimension] {
-                n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
-            }
-        }
-        (n_grids <= MAX_GRIDS).then(|| Self { block: block.map(|n| n as u32), group, extent, step, offset })
+        Some(Self { block: block.map(|n| n as u32), group, grids: Grids::new(range, step)? })
     }
 
-    /// Calls `launch` for each grid, until it fails.
+    /// Blocks of a grid of this launch.
     #[inline]
-    pub(crate) fn for_each_grid<E>(&self, mut launch: impl FnMut(Grid) -> Result<(), E>) -> Result<(), E> {
-        // Nearly all launches.
-        let ([x, y, z], [step_x, step_y, step_z]) = (self.extent, self.step);
-        if x <= step_x && y <= step_y && z <= step_z {
-            return launch(self.grid([0; 3]));
-        }
-        let [mut x, mut y, mut z] = [0; 3];
-        loop {
-            launch(self.grid([x, y, z]))?;
-            x += self.step[0];
-            if x >= self.extent[0] {
-                (x, y) = (0, y + self.step[1]);
-            }
-            if y >= self.extent[1] {
-                (y, z) = (0, z + self.step[2]);
-            }
-            if z >= self.extent[2] {
-                return Ok(());
-            }
-        }
+    pub(crate) fn blocks(&self, grid: &Grid) -> [u32; 3] {
+        std::array::from_fn(|d| match (grid.items[d], self.group[d]) {
+            (items, group) if items <= group => 1,
+            (items, group) => items.div_ceil(group) as u32,
+        })
     }
-
-    #[inline(always)]
-    fn grid(&self, first: [u64; 3]) -> Grid {
-        let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
-        let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
-        let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
-        Grid {
-            blocks: std::array::from_fn(|d| match (items[d], self.group[d]) {
-                (items, group) if items <= group => 1,
-                (items, group) => items.div_ceil(group) as u32,
-            }),
-            launch: DeviceLaunch {
-                begin: outermost_first(begin),
-                offset: outermost_first(self.offset),
-                end: outermost_first(end),
-                record: 0,
-                print: 0,
-                count: outermost_first(items.map(|n| n as u32)),
-            },
-        }
-    }
-}
-
-/// Innermost first.
-fn reversed([a, b, c]: [usize; 3]) -> [u64; 3] {
-    [c as u64, b as u64, a as u64]
-}
-
-fn outermost_first<T>([x, y, z]: [T; 3]) -> [T; 3] {
-    [z, y, x]
 }
 
 /// A block for the extent: whole warps along `x` first, then `y` and `z`, then what is left to `x` again.
@@ -171,12 +103,13 @@ mod tests {
     /// Adds up the items of all grids, after checking that each is within the limits.
     fn count(shape: &LaunchShape) -> (u32, u128) {
         let (mut n_grids, mut n_items) = (0, 0u128);
-        let counted: Result<(), ()> = shape.for_each_grid(|grid| {
+        let counted: Result<(), ()> = shape.grids.for_each(|grid| {
+            let blocks = shape.blocks(&grid);
             for (d, most) in MAX_GRID.into_iter().enumerate() {
-                assert!(u64::from(grid.blocks[d]) <= most && grid.blocks[d] > 0);
+                assert!(u64::from(blocks[d]) <= most && blocks[d] > 0);
                 let items = u64::from(grid.launch.count[2 - d]);
-                assert_eq!(u64::from(grid.blocks[d]), items.div_ceil(u64::from(shape.block[d])));
-                assert!(u64::from(grid.blocks[d]) * u64::from(shape.block[d]) < MAX_POSITIONS);
+                assert_eq!(u64::from(blocks[d]), items.div_ceil(u64::from(shape.block[d])));
+                assert!(u64::from(blocks[d]) * u64::from(shape.block[d]) < MAX_POSITIONS);
             }
             let items = grid.launch.count.into_iter().map(u128::from).product::<u128>();
             (n_grids, n_items) = (n_grids + 1, n_items + items);
@@ -205,30 +138,20 @@ mod tests {
         {
             let shape = LaunchShape::new(&range([1, 1, n], [0; 3]), 256, true).expect("within the limits");
             assert_eq!(shape.block, [block, 1, 1], "{n}");
-            let launched: Result<(), ()> = shape.for_each_grid(|grid| {
-                assert_eq!((grid.blocks, grid.launch.count), ([blocks, 1, 1], [1, 1, n as u32]));
+            let launched: Result<(), ()> = shape.grids.for_each(|grid| {
+                assert_eq!((shape.blocks(&grid), grid.launch.count), ([blocks, 1, 1], [1, 1, n as u32]));
                 Ok(())
             });
             assert_eq!(launched, Ok(()));
         }
         let shape = LaunchShape::new(&range([1, 1, 1 << 32], [0; 3]), 256, true).expect("within the limits");
         let mut grids = Vec::new();
-        let _: Result<(), ()> = shape.for_each_grid(|grid| {
-            assert!(u64::from(grid.blocks[0]) * 512 < MAX_POSITIONS);
+        let _: Result<(), ()> = shape.grids.for_each(|grid| {
+            assert!(u64::from(shape.blocks(&grid)[0]) * 512 < MAX_POSITIONS);
             grids.push((grid.launch.begin[2], u64::from(grid.launch.count[2])));
             Ok(())
         });
         assert_eq!(grids, [(0, (1 << 32) - 512), ((1 << 32) - 512, 512)]);
-    }
-
-    #[test]
-    fn the_offset_is_in_begin_and_end() {
-        let shape = LaunchShape::new(&range([5, 3, 11], [2, 1, 4]), 64, false).expect("within the limits");
-        let _: Result<(), ()> = shape.for_each_grid(|grid| {
-            assert_eq!((grid.launch.begin, grid.launch.count), ([2, 1, 4], [5, 3, 11]));
-            assert_eq!((grid.launch.offset, grid.launch.end), ([2, 1, 4], [7, 4, 15]));
-            Ok(())
-        });
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! The print buffers of a queue's launches: memory of the device that kernels write, and pinned memory that it is copied to when the
 //! launch has ended.
 //!
-//! Invariants: a buffer belongs to one launch at a time. A launch that finds none free is held back on the host behind the last user of the
-//! one that comes next in turn; as users are all older than it, that one ends without it. Nothing is allocated before the first launch
-//! that may print. The content of a buffer is never trusted.
+//! Which launch gets which buffer is decided by [`driver::PrintPool`].
 
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, KernelOutput, UsmKind};
-use oxisycl_image::{PanicSite, Printed, read_print_buffer};
+use oxisycl_backend::{BackendError, KernelOutput, UsmKind, driver};
+use oxisycl_image::PanicSite;
 use oxisycl_types::PrintHeader;
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::emitter::Emitter;
 use crate::error::DriverError;
@@ -20,9 +17,6 @@ use crate::memory;
 use crate::retired::Block;
 use crate::sys::DevicePointer;
 use crate::task::CudaTask;
-
-/// Most launches of a queue that print at the same time.
-const MOST_BUFFERS: usize = 16;
 
 /// A print buffer of one launch.
 #[derive(Clone, Copy, Debug)]
@@ -68,68 +62,32 @@ impl PrintBuffer {
     pub(crate) fn read(self, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
         // SAFETY: pinned memory of the pool of that size, written by the copy, which has ended.
         let bytes = unsafe { std::slice::from_raw_parts(self.host.as_ptr(), self.size()) };
-        let Printed { n_lost, n_unreadable } =
-            read_print_buffer(bytes, sites, &mut |text| tell(KernelOutput::Text(text)));
-        if n_unreadable > 0 {
-            tell(KernelOutput::Unreadable { bytes: n_unreadable });
-        }
-        if n_lost > 0 {
-            tell(KernelOutput::Lost { count: n_lost, capacity: self.capacity });
-        }
+        driver::tell_printed(bytes, self.capacity, sites, tell);
     }
 }
 
+/// The buffers of one queue.
 pub(crate) struct PrintPool {
     core: Arc<Gpu>,
-    capacity: u32,
-    state: Mutex<State>,
+    buffers: driver::PrintPool<PrintBuffer, CudaTask>,
 }
 
-#[derive(Default)]
-struct State {
-    slots: Vec<Slot>,
-    /// The slot that was used last.
-    last: usize,
-}
-
-struct Slot {
-    buffer: PrintBuffer,
-    /// The last launch that got it.
-    user: Weak<CudaTask>,
-}
-
-/// A buffer for a launch that is being enqueued. No other launch of the queue gets one as long as this exists.
-pub(crate) struct Reservation<'p> {
-    state: MutexGuard<'p, State>,
-    index: usize,
-}
+pub(crate) type Reservation<'p> = driver::Reservation<'p, PrintBuffer, CudaTask>;
 
 impl PrintPool {
     /// An empty pool of buffers with so many bytes for records.
     pub(crate) fn new(core: Arc<Gpu>, capacity: u32) -> Self {
-        Self { core, capacity: capacity.min(PrintHeader::MAX_CAPACITY), state: Mutex::default() }
+        Self { core, buffers: driver::PrintPool::new(capacity) }
     }
 
-    /// A buffer that is free, else a new one, else the one whose turn it is.
     pub(crate) fn reserve(&self) -> Result<Reservation<'_>, BackendError> {
-        let mut state = self.state.lock();
-        let free = state.slots.iter().position(|slot| slot.open_user().is_none());
-        let index = match free {
-            Some(index) => index,
-            None if state.slots.len() < MOST_BUFFERS => {
-                let buffer = self.allocate()?;
-                state.slots.push(Slot { buffer, user: Weak::new() });
-                state.slots.len() - 1
-            }
-            None => (state.last + 1) % MOST_BUFFERS,
-        };
-        Ok(Reservation { state, index })
+        self.buffers.reserve(|capacity| self.allocate(capacity))
     }
 
-    fn allocate(&self) -> Result<PrintBuffer, BackendError> {
+    fn allocate(&self, capacity: u32) -> Result<PrintBuffer, BackendError> {
         let core = &self.core;
         let _entered = core.context.enter()?;
-        let size = size_of::<PrintHeader>() + self.capacity as usize;
+        let size = size_of::<PrintHeader>() + capacity as usize;
         let make = |kind| memory::take_or_make(core, kind, size).map_err(|error| core.context.fail(error));
         let device = make(UsmKind::Device)?;
         // The device's part is of no use alone.
@@ -140,7 +98,7 @@ impl PrintPool {
                 // The pages are the driver's, with whatever was in them.
                 // SAFETY: memory of that size, which nobody else has.
                 unsafe { host.write_bytes(0, size) };
-                Ok(PrintBuffer { device, host, capacity: self.capacity })
+                Ok(PrintBuffer { device, host, capacity })
             }
             None => {
                 let what = "pinned memory at address zero".to_owned();
@@ -150,39 +108,14 @@ impl PrintPool {
     }
 }
 
-impl Slot {
-    /// The launch that uses it, if it has not ended.
-    fn open_user(&self) -> Option<Arc<CudaTask>> {
-        self.user.upgrade().filter(|task| !task.has_ended())
-    }
-}
-
-impl Reservation<'_> {
-    pub(crate) fn buffer(&self) -> PrintBuffer {
-        self.state.slots[self.index].buffer
-    }
-
-    /// The launch that still uses the buffer.
-    pub(crate) fn open_user(&self) -> Option<Arc<CudaTask>> {
-        self.state.slots[self.index].open_user()
-    }
-
-    /// Gives the buffer to a launch that was accepted.
-    pub(crate) fn set_user(&mut self, task: &Arc<CudaTask>) {
-        let index = self.index;
-        self.state.slots[index].user = Arc::downgrade(task);
-        self.state.last = index;
-    }
-}
-
 impl Drop for PrintPool {
     fn drop(&mut self) {
-        let slots = std::mem::take(&mut self.state.get_mut().slots);
+        let buffers = self.buffers.take_all();
         if self.core.context.is_foreign() {
             return;
         }
         // Allocated by `allocate`; launches hold their queue, and with it the pool, until they have ended.
-        for Slot { buffer, .. } in slots {
+        for buffer in buffers {
             let (size, host) = (buffer.size(), buffer.host.as_ptr() as DevicePointer);
             self.core.retire(Block { kind: UsmKind::Device, base: buffer.device, size });
             self.core.retire(Block { kind: UsmKind::Host, base: host, size });

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use oxisycl_backend::driver::{DriverTask, Sorted};
 use oxisycl_backend::{
-    BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue,
-    QueueOptions,
+    BackendError, Command, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue, QueueOptions,
 };
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -200,8 +200,8 @@ impl Queue for CudaQueue {
         if let (Command::Fill(command), false) = (&command, is_host_work) {
             fill::prepare(core, command)?;
         }
-        let mut sorted = Sorted { open: Dependencies::new(), cause: None };
-        sort(core, dependencies, &mut sorted)?;
+        let mut sorted = Sorted::new();
+        sorted.add(dependencies, &core.context.name)?;
         let may_print = launch.as_ref().is_some_and(|launch| launch.may_print);
         let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
         let last_print = print.as_ref().and_then(Reservation::open_user);
@@ -318,31 +318,6 @@ impl Drop for Expected<'_> {
     fn drop(&mut self) {
         self.core.forget_task();
     }
-}
-
-struct Sorted {
-    /// Dependencies that have not ended.
-    open: Dependencies,
-    /// The failure of one that must not fail.
-    cause: Option<CommandFailure>,
-}
-
-fn sort(core: &Gpu, dependencies: &[Dependency], sorted: &mut Sorted) -> Result<(), BackendError> {
-    for dependency in dependencies {
-        let kind = dependency.kind;
-        let Some(task) = CudaTask::look_at(dependency) else {
-            let what = "waiting for an event of another backend".to_owned();
-            return Err(BackendError::Unsupported { device: core.context.name.clone(), what });
-        };
-        let has_ended = task.has_ended();
-        if kind == DependencyKind::Data && sorted.cause.is_none() {
-            sorted.cause = if has_ended { task.failure() } else { task.known_failure() };
-        }
-        if let (false, Some(task)) = (has_ended, CudaTask::of(dependency)) {
-            sorted.open.push(TaskDependency { task, kind });
-        }
-    }
-    Ok(())
 }
 
 /// How a kernel is launched, after a check of what the driver would not check.

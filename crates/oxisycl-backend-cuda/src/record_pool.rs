@@ -1,12 +1,12 @@
 //! The panic records of launches: pinned memory that kernels write and the host reads.
 //!
-//! Invariants: a slot belongs to one launch at a time; a slot in the pool has the state `FREE`. A record's content is never trusted:
-//! it is copied out as plain numbers, and whoever reads it checks them.
+//! Invariants: a slot belongs to one launch at a time; a slot in the pool has the state `FREE`. A record's content is never trusted.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+use oxisycl_backend::driver;
 use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 
@@ -44,21 +44,8 @@ impl Slot {
 
     /// What a work-item left, if one panicked. The launch has ended.
     pub(crate) fn take_report(self) -> Option<PanicRecord> {
-        let state = self.state();
-        // SAFETY: the slot is a live record (invariant of the pool). Volatile, since the device wrote it.
-        if unsafe { state.read_volatile() } == PanicRecord::FREE {
-            return None;
-        }
-        // SAFETY: as above; any bytes are a valid record.
-        let record = unsafe { self.0.as_ptr().read_volatile() };
-        // SAFETY: as above.
-        unsafe { state.write_volatile(PanicRecord::FREE) };
-        Some(record)
-    }
-
-    fn state(self) -> *mut u32 {
-        // SAFETY: the field of a live record.
-        unsafe { &raw mut (*self.0.as_ptr()).state }
+        // SAFETY: the slot is a live record of this launch (invariant of the pool).
+        unsafe { driver::take_report(self.0) }
     }
 }
 

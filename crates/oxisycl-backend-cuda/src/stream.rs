@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::Priority;
+use oxisycl_backend::driver::DriverTask;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::emitter::Emitter;

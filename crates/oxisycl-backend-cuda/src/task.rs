@@ -6,13 +6,11 @@
 //!   `Complete` from just before that, so that a completion sees its own command and all earlier ones as complete.
 //! - A follower is on a task's list, or was told that what it waits for has happened, never both. The lock decides which.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::{
-    Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, FailureKind,
-};
+use oxisycl_backend::driver::{self, DriverTask, cause_among};
+use oxisycl_backend::{Command, CommandFailure, Completion, Event, EventStatus};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -31,14 +29,8 @@ const TELLING: u8 = 2;
 const SUCCEEDED: u8 = 3;
 const FAILED: u8 = 4;
 
-/// A dependency that had not ended when it was last looked at.
-#[derive(Clone)]
-pub(crate) struct TaskDependency {
-    pub(crate) task: Arc<CudaTask>,
-    pub(crate) kind: DependencyKind,
-}
-
-pub(crate) type Dependencies = SmallVec<[TaskDependency; 2]>;
+pub(crate) type Dependencies = driver::Dependencies<CudaTask>;
+pub(crate) type TaskDependency = driver::TaskDependency<CudaTask>;
 pub(crate) type Followers = SmallVec<[Follower; 1]>;
 
 /// Who waits for a task, and for what.
@@ -147,33 +139,6 @@ impl CudaTask {
         }
     }
 
-    /// The task behind a dependency, or `None` if that is another backend's.
-    pub(crate) fn look_at(dependency: &Dependency) -> Option<&Self> {
-        let any: &dyn Any = &*dependency.event;
-        any.downcast_ref()
-    }
-
-    /// The same, to be kept.
-    pub(crate) fn of(dependency: &Dependency) -> Option<Arc<Self>> {
-        let any: Arc<dyn Any + Send + Sync> = dependency.event.clone();
-        any.downcast().ok()
-    }
-
-    /// The failure of this command for a reason of its own.
-    pub(crate) fn failure_of(&self, kind: FailureKind) -> CommandFailure {
-        CommandFailure::new(&self.command, self.queue.core.context.name.as_str(), kind)
-    }
-
-    /// The failure of this command, which did not run because `cause` happened.
-    pub(crate) fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::dependency(&self.command, self.queue.core.context.name.as_str(), cause)
-    }
-
-    /// The failure of this command, which had run when `cause` became known.
-    pub(crate) fn spoiled_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::spoiled(&self.command, self.queue.core.context.name.as_str(), cause)
-    }
-
     pub(crate) fn place(&self) -> Option<Place<'_>> {
         // Acquire pairs with `set_place`: the index is that of the position.
         let position = self.position.load(Ordering::Acquire);
@@ -200,30 +165,14 @@ impl CudaTask {
         self.status.load(Ordering::Acquire) >= ISSUED
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.status.load(Ordering::Acquire) >= SUCCEEDED
-    }
-
-    /// Why the task failed, if it has ended with a failure.
-    pub(crate) fn failure(&self) -> Option<CommandFailure> {
-        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
-    }
-
     /// Says that the task will not run. The first reason counts.
     pub(crate) fn doom(&self, failure: CommandFailure) {
         self.state.lock().failure.get_or_insert(failure);
     }
 
-    /// Why the task will not run, or has failed.
-    pub(crate) fn known_failure(&self) -> Option<CommandFailure> {
-        // On a stream nothing is known before the end.
-        if self.status.load(Ordering::Acquire) == ISSUED { None } else { self.state.lock().failure.clone() }
-    }
-
     /// The first failure among the dependencies that must not fail.
     pub(crate) fn cause(&self) -> Option<CommandFailure> {
-        let dependencies = self.dependencies();
-        dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| d.task.failure())
+        cause_among(&self.dependencies())
     }
 
     pub(crate) fn dependencies(&self) -> Dependencies {
@@ -310,6 +259,29 @@ impl CudaTask {
         let status = if state.failure.is_some() { FAILED } else { SUCCEEDED };
         self.status.store(status, Ordering::Release);
         std::mem::take(&mut state.followers)
+    }
+}
+
+impl DriverTask for CudaTask {
+    fn command(&self) -> &Command {
+        &self.command
+    }
+
+    fn device_name(&self) -> &str {
+        &self.queue.core.context.name
+    }
+
+    fn has_ended(&self) -> bool {
+        self.status.load(Ordering::Acquire) >= SUCCEEDED
+    }
+
+    fn failure(&self) -> Option<CommandFailure> {
+        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
+    }
+
+    fn known_failure(&self) -> Option<CommandFailure> {
+        // On a stream nothing is known before the end.
+        if self.status.load(Ordering::Acquire) == ISSUED { None } else { self.state.lock().failure.clone() }
     }
 }
 

@@ -4,10 +4,9 @@
 //! told.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use oxisycl_backend::driver::panic_failure;
+use oxisycl_backend::driver::{DriverTask, panic_failure, tell};
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 
 use crate::core::Core;
@@ -157,13 +156,7 @@ fn tell_output(task: &Task) {
     }
     let kernel = command.code.as_deref().and_then(ClKernel::of);
     if let (Some(kernel), Some(completion)) = (kernel, task.completion()) {
-        // As for completions.
-        let told = catch_unwind(AssertUnwindSafe(|| {
-            buffer.read(kernel.module.sites(), &mut |output| completion.output(output));
-        }));
-        if let Err(payload) = told {
-            std::mem::forget(payload);
-        }
+        tell(|| buffer.read(kernel.module.sites(), &mut |output| completion.output(output)));
     }
 }
 
@@ -172,9 +165,8 @@ fn failure_of_finished(task: &Task) -> Option<CommandFailure> {
     // Taken in any case: the record is used again.
     let report = task.record.and_then(|slot| slot.take_report());
     if let Some(cause) = task.cause() {
-        // It was with the driver before the failure was known; only a marker has done nothing.
-        let has_run = !matches!(task.command, Command::Marker);
-        return Some(if has_run { task.spoiled_failure(&cause) } else { task.dependency_failure(&cause) });
+        // It was with the driver before the failure was known.
+        return Some(task.spoiled_failure(&cause));
     }
     if let Some(error) = task.issued().and_then(|issued| issued.error) {
         return Some(task.failure_of(FailureKind::Device(task.queue.core.context.fail(error))));
@@ -195,10 +187,7 @@ fn end(task: Arc<Task>, outcome: Outcome, steps: &mut Steps) {
     let ending = task.begin_end(outcome.result.as_ref().err().cloned());
     task.queue.core.forget_task();
     if let Some(completion) = ending.completion {
-        // A completion must not panic. If one does, the hook has printed it; other work goes on.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| completion.complete(outcome))) {
-            std::mem::forget(payload);
-        }
+        tell(|| completion.complete(outcome));
     }
     for follower in task.finish_end() {
         if follower.arrive() {

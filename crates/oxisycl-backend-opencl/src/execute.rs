@@ -54,11 +54,11 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Re
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
-    shape.for_each_grid(|grid| {
-        let launch = DeviceLaunch { record, print, ..grid.launch };
+    shape.grids.for_each(|grid| {
+        let (launch, positions) = (DeviceLaunch { record, print, ..grid.launch }, shape.global(&grid));
         set_argument(emitter, kernel.raw, 0, size_of::<DeviceLaunch>(), (&raw const launch).cast())?;
         emitter.call("clEnqueueNDRangeKernel", |functions, queue, n, list, event| {
-            let (global, local, no_offset) = (grid.global.as_ptr(), shape.local.as_ptr(), std::ptr::null());
+            let (global, local, no_offset) = (positions.as_ptr(), shape.local.as_ptr(), std::ptr::null());
             // SAFETY: queue and kernel are live (the command keeps its kernel), the arrays have as many dimensions as are said, and the
             // events are live. All arguments are set (their number and sizes were checked); what they point to is valid by the
             // enqueuer's promise.

@@ -1,14 +1,13 @@
 //! How an index space becomes OpenCL's: a number of work-items per dimension, and of those in a group.
 //!
 //! OpenCL's first dimension is the innermost. Groups divide the number of work-items, so that it is rounded up; kernels do nothing beyond
-//! the end of the launch. A launch that is larger than a grid can be is cut into several. Pure arithmetic; calls nobody.
+//! the end of the launch. Pure arithmetic; calls nobody.
 
-use oxisycl_types::{DeviceLaunch, LaunchRange};
+use oxisycl_backend::driver::{Grid, Grids};
+use oxisycl_types::LaunchRange;
 
 /// Most positions of a grid per dimension, by the calling convention of kernels.
 const MOST_POSITIONS: u64 = u32::MAX as u64;
-/// More grids than this are refused: no device would see the end of such a launch.
-const MAX_GRIDS: u64 = 1 << 16;
 /// Groups are not made smaller than this to have more of them.
 const LEAST_GROUP: usize = 32;
 /// How many groups there should be for each compute unit, so that all of them have work until the end.
@@ -33,20 +32,7 @@ pub(crate) struct LaunchShape {
     pub(crate) dimensions: u32,
     /// Work-items of a group.
     pub(crate) local: [usize; 3],
-    /// Work-items of the launch.
-    extent: [u64; 3],
-    /// Work-items of the largest grid.
-    step: [u64; 3],
-    offset: [u64; 3],
-}
-
-/// One grid of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Grid {
-    /// Positions in `x`, `y` and `z`, in whole groups.
-    pub(crate) global: [usize; 3],
-    /// What the kernel is given, without the record.
-    pub(crate) launch: DeviceLaunch,
+    pub(crate) grids: Grids,
 }
 
 impl LaunchShape {
@@ -55,66 +41,19 @@ impl LaunchShape {
         let [z, y, x] = range.extent;
         let total = x.checked_mul(y)?.checked_mul(z)?;
         let local = local([x, y, z], total, limits);
-        let (extent, offset) = ([x, y, z].map(|n| n as u64), reversed(range.offset));
-        let step: [u64; 3] = std::array::from_fn(|d| MOST_POSITIONS / local[d] as u64 * local[d] as u64);
-        let mut n_grids = 1u64;
-        for dimension in 0..3 {
-            offset[dimension].checked_add(extent[dimension])?;
-            if extent[dimension] > step[dimension] {
-                n_grids = n_grids.checked_mul(extent[dimension].div_ceil(step[dimension]))?;
-            }
-        }
+        let step = local.map(|n| MOST_POSITIONS / n as u64 * n as u64);
         let dimensions = match (z, y) {
             (2.., _) => 3,
             (_, 2..) => 2,
             _ => 1,
         };
-        (n_grids <= MAX_GRIDS).then_some(Self { dimensions, local, extent, step, offset })
+        Some(Self { dimensions, local, grids: Grids::new(range, step)? })
     }
 
-    /// Calls `launch` for each grid, until it fails.
-    pub(crate) fn for_each_grid<E>(&self, mut launch: impl FnMut(&Grid) -> Result<(), E>) -> Result<(), E> {
-        let [mut x, mut y, mut z] = [0; 3];
-        loop {
-            launch(&self.grid([x, y, z]))?;
-            x += self.step[0];
-            if x >= self.extent[0] {
-                (x, y) = (0, y + self.step[1]);
-            }
-            if y >= self.extent[1] {
-                (y, z) = (0, z + self.step[2]);
-            }
-            if z >= self.extent[2] {
-                return Ok(());
-            }
-        }
+    /// Positions of a grid of this launch in `x`, `y` and `z`, in whole groups.
+    pub(crate) fn global(&self, grid: &Grid) -> [usize; 3] {
+        std::array::from_fn(|d| (grid.items[d] as usize).next_multiple_of(self.local[d]))
     }
-
-    fn grid(&self, first: [u64; 3]) -> Grid {
-        let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
-        let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
-        let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
-        Grid {
-            global: std::array::from_fn(|d| (items[d] as usize).next_multiple_of(self.local[d])),
-            launch: DeviceLaunch {
-                begin: outermost_first(begin),
-                offset: outermost_first(self.offset),
-                end: outermost_first(end),
-                record: 0,
-                print: 0,
-                count: outermost_first(items).map(|n| n as u32),
-            },
-        }
-    }
-}
-
-/// Innermost first.
-fn reversed([a, b, c]: [usize; 3]) -> [u64; 3] {
-    [c as u64, b as u64, a as u64]
-}
-
-fn outermost_first([x, y, z]: [u64; 3]) -> [u64; 3] {
-    [z, y, x]
 }
 
 /// A group for the extent: along `x` first, of sizes that leave few work-items without a task.
@@ -139,14 +78,15 @@ mod tests {
 
     const LIMITS: GroupLimits = GroupLimits { items: 256, sizes: [1024, 1024, 64], multiple: 16, units: 2 };
 
-    fn only_grid(shape: &LaunchShape) -> Grid {
+    /// The positions of a launch that is one grid.
+    fn global(shape: &LaunchShape) -> [usize; 3] {
         let mut grids = Vec::new();
-        let _: Result<(), ()> = shape.for_each_grid(|grid| {
-            grids.push(*grid);
+        let _: Result<(), ()> = shape.grids.for_each(|grid| {
+            grids.push(grid);
             Ok(())
         });
         let [grid] = grids[..] else { panic!("{} grids", grids.len()) };
-        grid
+        shape.global(&grid)
     }
 
     fn shape(extent: [usize; 3], limits: &GroupLimits) -> LaunchShape {
@@ -158,7 +98,7 @@ mod tests {
         assert_eq!(shape([1, 1, 1 << 20], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([1, 1, 70_001], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([1, 1, 1], &LIMITS).local, [16, 1, 1]);
-        assert_eq!(only_grid(&shape([1, 1, 5000], &LIMITS)).global, [5120, 1, 1]);
+        assert_eq!(global(&shape([1, 1, 5000], &LIMITS)), [5120, 1, 1]);
         assert_eq!(shape([1, 100, 65], &LIMITS).local, [80, 3, 1]);
         assert_eq!(shape([1, 1000, 1000], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([200, 2, 2], &LIMITS).local, [16, 2, 3]);
@@ -180,8 +120,8 @@ mod tests {
                     let shape = shape(extent, &limits);
                     assert!(shape.local.iter().product::<usize>() <= items, "{shape:?}");
                     assert!((0..3).all(|d| shape.local[d] <= sizes[d]), "{shape:?}");
-                    assert!((0..3).all(|d| only_grid(&shape).global[d] >= extent[2 - d]), "{shape:?}");
-                    assert!((0..3).all(|d| only_grid(&shape).global[d].is_multiple_of(shape.local[d])), "{shape:?}");
+                    assert!((0..3).all(|d| global(&shape)[d] >= extent[2 - d]), "{shape:?}");
+                    assert!((0..3).all(|d| global(&shape)[d].is_multiple_of(shape.local[d])), "{shape:?}");
                 }
             }
         }
@@ -194,19 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_is_in_begin_and_end() {
-        let range = LaunchRange { dimensions: 3, extent: [5, 3, 11], offset: [2, 1, 4] };
-        let launch = only_grid(&LaunchShape::new(&range, &LIMITS).expect("within the limits")).launch;
-        assert_eq!((launch.begin, launch.end), ([2, 1, 4], [7, 4, 15]));
-        assert_eq!((launch.offset, launch.count), ([2, 1, 4], [5, 3, 11]));
-    }
-
-    #[test]
     fn large_launches_become_several_grids_that_cover_them() {
-        let extent = [1, 2, (1usize << 33) + 5];
+        let shape = shape([1, 2, (1usize << 33) + 5], &LIMITS);
         let (mut n_grids, mut n_items) = (0, 0u64);
-        let counted: Result<(), ()> = shape(extent, &LIMITS).for_each_grid(|grid| {
-            assert!(grid.global.iter().all(|n| u64::try_from(*n).is_ok_and(|n| n <= MOST_POSITIONS)), "{grid:?}");
+        let counted: Result<(), ()> = shape.grids.for_each(|grid| {
+            assert!(
+                shape.global(&grid).iter().all(|n| u64::try_from(*n).is_ok_and(|n| n <= MOST_POSITIONS)),
+                "{grid:?}"
+            );
             assert_eq!(grid.launch.end, [1, 2, (1 << 33) + 5]);
             n_items += grid.launch.count.iter().map(|n| u64::from(*n)).product::<u64>();
             n_grids += 1;

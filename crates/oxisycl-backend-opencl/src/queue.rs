@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use oxisycl_backend::driver::{DriverTask, Sorted};
 use oxisycl_backend::{
-    BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, KernelCommand, Priority,
-    Queue, QueueOptions,
+    BackendError, Command, Completion, Dependency, DependencyKind, Event, KernelCommand, Priority, Queue, QueueOptions,
 };
 use oxisycl_types::{DeviceLaunch, DeviceType};
 use parking_lot::Mutex;
@@ -192,7 +192,8 @@ impl Queue for ClQueue {
         let core = &queue.core;
         core.context.check_alive()?;
         let shape = shape_of(core, &command)?;
-        let mut sorted = sort(core, dependencies)?;
+        let mut sorted = Sorted::new();
+        sorted.add(dependencies, &core.context.name)?;
         let mut tail = queue.options.in_order.then(|| queue.tail.lock());
         if let Some(last) = tail.as_ref().and_then(|tail| tail.upgrade()).filter(|task| !task.has_ended()) {
             sorted.open.push(TaskDependency { task: last, kind: DependencyKind::Order });
@@ -275,32 +276,6 @@ impl Queue for ClQueue {
 fn kernel_of(command: &Command) -> Option<&ClKernel> {
     let Command::Kernel(command) = command else { return None };
     command.code.as_deref().and_then(ClKernel::of)
-}
-
-struct Sorted {
-    /// Dependencies that have not ended.
-    open: Dependencies,
-    /// The failure of one that must not fail.
-    cause: Option<CommandFailure>,
-}
-
-fn sort(core: &Core, dependencies: &[Dependency]) -> Result<Sorted, BackendError> {
-    let mut sorted = Sorted { open: Dependencies::new(), cause: None };
-    for dependency in dependencies {
-        let kind = dependency.kind;
-        let Some(task) = Task::look_at(dependency) else {
-            let what = "waiting for an event of another backend".to_owned();
-            return Err(BackendError::Unsupported { device: core.context.name.clone(), what });
-        };
-        let has_ended = task.has_ended();
-        if kind == DependencyKind::Data && sorted.cause.is_none() {
-            sorted.cause = if has_ended { task.failure() } else { task.known_failure() };
-        }
-        if let (false, Some(task)) = (has_ended, Task::of(dependency)) {
-            sorted.open.push(TaskDependency { task, kind });
-        }
-    }
-    Ok(sorted)
 }
 
 /// How a kernel is launched, after a check of what the driver would not check, or not with names.

@@ -9,7 +9,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use oxisycl_backend::UsmKind;
+use oxisycl_backend::{UsmKind, driver};
 use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 
@@ -71,17 +71,8 @@ impl Slot {
 
     /// What a work-item left, if one panicked. The launch has ended.
     pub(crate) fn take_report(self) -> Option<PanicRecord> {
-        // SAFETY: the slot is a live record (invariant of the pool).
-        let state = unsafe { &raw mut (*self.host.as_ptr()).state };
-        // SAFETY: as above. Volatile, since a device wrote it.
-        if unsafe { state.read_volatile() } == PanicRecord::FREE {
-            return None;
-        }
-        // SAFETY: as above; any bytes are a valid record.
-        let record = unsafe { self.host.as_ptr().read_volatile() };
-        // SAFETY: as above.
-        unsafe { state.write_volatile(PanicRecord::FREE) };
-        Some(record)
+        // SAFETY: the slot is a live record of this launch (invariant of the pool).
+        unsafe { driver::take_report(self.host) }
     }
 }
 

@@ -7,14 +7,12 @@
 //! - A follower is on a task's list, or was told that the task has ended, never both. The lock decides which.
 //! - A task that has not ended is held by what it waits for, or by a list of its device.
 
-use std::any::Any;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::{
-    Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, FailureKind,
-};
+use oxisycl_backend::driver::{self, DriverTask, cause_among};
+use oxisycl_backend::{Command, CommandFailure, Completion, Event, EventStatus};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -32,14 +30,8 @@ const TELLING: u8 = 1;
 const SUCCEEDED: u8 = 2;
 const FAILED: u8 = 3;
 
-/// A dependency that had not ended when it was last looked at.
-#[derive(Clone)]
-pub(crate) struct TaskDependency {
-    pub(crate) task: Arc<Task>,
-    pub(crate) kind: DependencyKind,
-}
-
-pub(crate) type Dependencies = SmallVec<[TaskDependency; 2]>;
+pub(crate) type Dependencies = driver::Dependencies<Task>;
+pub(crate) type TaskDependency = driver::TaskDependency<Task>;
 pub(crate) type Followers = SmallVec<[Arc<Task>; 1]>;
 
 /// What the driver has of a task.
@@ -139,37 +131,6 @@ impl Task {
         })
     }
 
-    /// The task behind a dependency, or `None` if that is another backend's.
-    pub(crate) fn look_at(dependency: &Dependency) -> Option<&Self> {
-        let any: &dyn Any = &*dependency.event;
-        any.downcast_ref()
-    }
-
-    /// The same, to be kept.
-    pub(crate) fn of(dependency: &Dependency) -> Option<Arc<Self>> {
-        let any: Arc<dyn Any + Send + Sync> = dependency.event.clone();
-        any.downcast().ok()
-    }
-
-    fn device(&self) -> &str {
-        &self.queue.core.context.name
-    }
-
-    /// The failure of this command for a reason of its own.
-    pub(crate) fn failure_of(&self, kind: FailureKind) -> CommandFailure {
-        CommandFailure::new(&self.command, self.device(), kind)
-    }
-
-    /// The failure of this command, which did not run because `cause` happened.
-    pub(crate) fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::dependency(&self.command, self.device(), cause)
-    }
-
-    /// The failure of this command, which had run when `cause` became known.
-    pub(crate) fn spoiled_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::spoiled(&self.command, self.device(), cause)
-    }
-
     /// The driver has the task. Called once.
     pub(crate) fn set_issued(&self, issued: Issued) {
         // A second call would be a mistake of this crate; its events would be released with it.
@@ -222,31 +183,14 @@ impl Task {
         slowest
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.status.load(Ordering::Acquire) >= SUCCEEDED
-    }
-
-    /// Why the task failed, if it has ended with a failure.
-    pub(crate) fn failure(&self) -> Option<CommandFailure> {
-        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
-    }
-
     /// Says that the task will not run. The first reason counts.
     pub(crate) fn doom(&self, failure: CommandFailure) {
         self.state.lock().failure.get_or_insert(failure);
     }
 
-    /// Why the task will not run, or has failed.
-    pub(crate) fn known_failure(&self) -> Option<CommandFailure> {
-        // With the driver nothing is known before the end, of which the completion is told first.
-        let is_open = self.status.load(Ordering::Acquire) == OPEN;
-        if is_open && self.is_issued() { None } else { self.state.lock().failure.clone() }
-    }
-
     /// The first failure among the dependencies that must not fail.
     pub(crate) fn cause(&self) -> Option<CommandFailure> {
-        let state = self.state.lock();
-        state.dependencies.iter().filter(|d| d.kind == DependencyKind::Data).find_map(|d| d.task.failure())
+        cause_among(&self.state.lock().dependencies)
     }
 
     /// Who is told of the end, as long as it has not come.
@@ -283,6 +227,30 @@ impl Task {
         let status = if state.failure.is_some() { FAILED } else { SUCCEEDED };
         self.status.store(status, Ordering::Release);
         std::mem::take(&mut state.followers)
+    }
+}
+
+impl DriverTask for Task {
+    fn command(&self) -> &Command {
+        &self.command
+    }
+
+    fn device_name(&self) -> &str {
+        &self.queue.core.context.name
+    }
+
+    fn has_ended(&self) -> bool {
+        self.status.load(Ordering::Acquire) >= SUCCEEDED
+    }
+
+    fn failure(&self) -> Option<CommandFailure> {
+        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
+    }
+
+    fn known_failure(&self) -> Option<CommandFailure> {
+        // With the driver nothing is known before the end, of which the completion is told first.
+        let is_open = self.status.load(Ordering::Acquire) == OPEN;
+        if is_open && self.is_issued() { None } else { self.state.lock().failure.clone() }
     }
 }
 

@@ -1,11 +1,14 @@
 //! What backends share whose devices are reached through a driver of their own.
 //!
-//! Pitched boxes in the form that needs the fewest calls, panic records as text, threads that sleep while there is nothing to do, and
+//! Pitched boxes in the form that needs the fewest calls, launches cut into grids, panic records as text, print buffers, what commands wait for and fail with, threads that sleep while there is nothing to do, and
 //! how a forked process is told from its parent. None of it calls a driver.
 
 mod box_shape;
 mod fork;
+mod grids;
 mod panic_report;
+mod print_pool;
+mod task;
 mod worker;
 
 use std::sync::LazyLock;
@@ -13,7 +16,10 @@ use std::time::Instant;
 
 pub use box_shape::{BoxShape, Pitches};
 pub use fork::{generation, watch};
-pub use panic_report::failure as panic_failure;
+pub use grids::{Grid, Grids};
+pub use panic_report::{failure as panic_failure, take as take_report};
+pub use print_pool::{PrintPool, Reservation, tell_printed};
+pub use task::{Dependencies, DriverTask, Sorted, TaskDependency, cause_among, tell};
 pub use worker::{Worker, spawn};
 
 /// Nanoseconds since some moment of this process.

@@ -12,7 +12,7 @@ use oxisycl_backend::{
 };
 
 use super::{devices, real};
-use crate::sys::{Code, Handle, code};
+use crate::sys::{Code, Functions, Handle, code};
 
 #[derive(Default)]
 struct Probe {
@@ -56,68 +56,73 @@ fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
     device.create_queue(&QueueOptions::default()).expect("a queue")
 }
 
+/// What a test says of the state of every command.
+trait Status {
+    /// It, or `None` for what the driver says.
+    fn status() -> Option<Code>;
+}
+
+/// The driver's function, whose answer is replaced by that of `S`.
+unsafe extern "system" fn event_info<S: Status>(
+    event: Handle,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Code {
+    let get = real().expect("the test has looked for it").clGetEventInfo;
+    // SAFETY: the caller's arguments.
+    let result = unsafe { get(event, what, size, value, needed) };
+    if let Some(status) = S::status() {
+        // SAFETY: the caller asks for a status, which is a number of this size.
+        unsafe { value.cast::<Code>().write(status) };
+    }
+    result
+}
+
+/// The devices that can run commands.
+fn usable_devices(replace: impl FnOnce(&mut Functions)) -> impl Iterator<Item = Arc<dyn Device>> {
+    devices(replace).into_iter().filter(|device| device.unusable().is_none())
+}
+
 #[test]
 fn a_command_that_the_driver_ends_with_an_error_costs_the_device_and_names_it() {
     static FAILS: AtomicBool = AtomicBool::new(false);
-    unsafe extern "system" fn ends(
-        event: Handle,
-        what: u32,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> Code {
-        let get = real().expect("the test has looked for it").clGetEventInfo;
-        // SAFETY: the caller's arguments.
-        let result = unsafe { get(event, what, size, value, needed) };
-        if FAILS.load(Ordering::Relaxed) {
-            // SAFETY: the caller asks for a status, which is a number of this size.
-            unsafe { value.cast::<Code>().write(code::OUT_OF_RESOURCES) };
+    struct Fails;
+    impl Status for Fails {
+        fn status() -> Option<Code> {
+            FAILS.load(Ordering::Relaxed).then_some(code::OUT_OF_RESOURCES)
         }
-        result
     }
-    let others = devices(|_| {});
-    for (position, device) in devices(|functions| functions.clGetEventInfo = ends).iter().enumerate() {
-        if device.unusable().is_some() {
-            continue;
-        }
-        let (queue_of_lost, other_queue) = (queue(device), queue(device));
-        assert!(fill(device, &queue_of_lost).expect("accepted").result.is_ok());
+    let devices = usable_devices(|functions| functions.clGetEventInfo = event_info::<Fails>);
+    for (device, other) in devices.zip(usable_devices(|_| {})) {
+        let (queue_of_lost, other_queue) = (queue(&device), queue(&device));
+        assert!(fill(&device, &queue_of_lost).expect("accepted").result.is_ok());
         FAILS.store(true, Ordering::Relaxed);
-        let failure = fill(device, &queue_of_lost).expect("accepted").result.expect_err("the driver has ended it");
+        let failure = fill(&device, &queue_of_lost).expect("accepted").result.expect_err("the driver has ended it");
         FAILS.store(false, Ordering::Relaxed);
         let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
         assert!(reason.contains("CL_OUT_OF_RESOURCES") && reason.contains("(-5, found by the command)"), "{reason}");
         // Everything else of the device says so, too.
-        let refused = fill(device, &other_queue).expect_err("the device is lost");
+        let refused = fill(&device, &other_queue).expect_err("the device is lost");
         assert!(matches!(refused, BackendError::DeviceLost { .. }), "{refused}");
         assert!(matches!(other_queue.flush(), Err(BackendError::DeviceLost { .. })));
         assert!(device.create_queue(&QueueOptions::default()).is_err());
         // Others go on.
-        assert!(fill(&others[position], &queue(&others[position])).expect("accepted").result.is_ok());
+        assert!(fill(&other, &queue(&other)).expect("accepted").result.is_ok());
     }
 }
 
 #[test]
 fn what_waits_for_a_lost_device_ends() {
     static FAILS: AtomicBool = AtomicBool::new(false);
-    unsafe extern "system" fn stalls(
-        event: Handle,
-        what: u32,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> Code {
-        let get = real().expect("the test has looked for it").clGetEventInfo;
-        // SAFETY: the caller's arguments.
-        let result = unsafe { get(event, what, size, value, needed) };
-        // SAFETY: the caller asks for a status, which is a number of this size.
-        unsafe { value.cast::<Code>().write(if FAILS.load(Ordering::Relaxed) { -9999 } else { code::RUNNING }) };
-        result
-    }
-    for device in devices(|functions| functions.clGetEventInfo = stalls) {
-        if device.unusable().is_some() {
-            continue;
+    struct RunsOrFails;
+    impl Status for RunsOrFails {
+        fn status() -> Option<Code> {
+            Some(if FAILS.load(Ordering::Relaxed) { -9999 } else { code::RUNNING })
         }
+    }
+    for device in usable_devices(|functions| functions.clGetEventInfo = event_info::<RunsOrFails>) {
         let queue = queue(&device);
         let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false).expect("there is memory");
         let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
@@ -148,30 +153,17 @@ fn what_waits_for_a_lost_device_ends() {
 
 #[test]
 fn commands_of_a_lost_device_whose_end_is_never_told_are_given_up() {
-    static STALLS: AtomicBool = AtomicBool::new(true);
-    unsafe extern "system" fn stalls(
-        event: Handle,
-        what: u32,
-        size: usize,
-        value: *mut c_void,
-        needed: *mut usize,
-    ) -> Code {
-        let get = real().expect("the test has looked for it").clGetEventInfo;
-        // SAFETY: the caller's arguments.
-        let result = unsafe { get(event, what, size, value, needed) };
-        if STALLS.load(Ordering::Relaxed) {
-            // SAFETY: the caller asks for a status, which is a number of this size.
-            unsafe { value.cast::<Code>().write(code::RUNNING) };
+    struct Runs;
+    impl Status for Runs {
+        fn status() -> Option<Code> {
+            Some(code::RUNNING)
         }
-        result
     }
     unsafe extern "system" fn gone(_queue: Handle) -> Code {
         code::INVALID_COMMAND_QUEUE
     }
-    for device in devices(|functions| (functions.clGetEventInfo, functions.clFlush) = (stalls, gone)) {
-        if device.unusable().is_some() {
-            continue;
-        }
+    for device in usable_devices(|functions| (functions.clGetEventInfo, functions.clFlush) = (event_info::<Runs>, gone))
+    {
         let error = fill(&device, &queue(&device)).expect("accepted").result.expect_err("the queue is gone");
         assert!(error.to_string().contains("CL_INVALID_COMMAND_QUEUE"), "{error}");
     }

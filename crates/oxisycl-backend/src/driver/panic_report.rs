@@ -1,11 +1,32 @@
 //! What a panic record says, as text.
 //!
-//! A record comes from a device and may hold anything, so every number in it is checked before it is used.
+//! A record comes from a device and may hold anything: it is copied out as plain numbers, and every number in it is checked before it is used.
+
+use std::ptr::NonNull;
 
 use oxisycl_image::PanicSite;
 use oxisycl_types::{LaunchRange, PanicRecord};
 
 use crate::FailureKind;
+
+/// What a work-item left in the record of a launch that has ended, if one panicked. The record is free again.
+///
+/// # Safety
+/// The record is valid for reads and writes, and belongs to the caller.
+#[inline]
+pub unsafe fn take(record: NonNull<PanicRecord>) -> Option<PanicRecord> {
+    let record = record.as_ptr();
+    // SAFETY: by the contract of this function. Volatile, since a device wrote it.
+    let state = unsafe { (&raw const (*record).state).read_volatile() };
+    if state == PanicRecord::FREE {
+        return None;
+    }
+    // SAFETY: as above; any bytes are a valid record.
+    let report = unsafe { record.read_volatile() };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*record).state).write_volatile(PanicRecord::FREE) };
+    Some(report)
+}
 
 /// The failure that a record tells of, in the words of the image's panic sites.
 pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {

@@ -105,6 +105,15 @@ impl Env {
         self.device().backend() == BackendKind::Host
     }
 
+    /// Two devices that copy from and to each other's memory: the one under test and one beside it, if there is such a one, else two of the
+    /// simulator's. The test ends without a result if there are none.
+    pub(crate) fn neighbours(&self) -> [&Device; 2] {
+        let is_platform_of = |one: &Device, other: &Device| one.platform() == other.platform();
+        let pairs = [[0, 1], [0, 2], [1, 2]].map(|pair| pair.map(|index| &self.devices[index]));
+        let found = pairs.into_iter().find(|[one, other]| is_platform_of(one, other));
+        found.unwrap_or_else(|| self.skip("no two devices are of one platform"))
+    }
+
     /// The transfers that bring data from one device to another: one, or two by way of the host where neither device can
     /// copy from or to the other's memory, as is the case with a GPU and a simulated device.
     pub(crate) fn hops(&self, from: &Device, to: &Device) -> u64 {

@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 use oxisycl::usm::UsmSlice;
 use oxisycl::{Advice, UsmKind};
 
-use crate::harness::{Env, tests};
+use crate::harness::{Env, queue_on, tests};
 use crate::support::{Gate, assert_held_back, code, counted, iota};
 
 tests![
@@ -74,14 +74,11 @@ fn memcpy_works_on_parts(env: &Env) {
 }
 
 fn memcpy_works_between_two_devices(env: &Env) {
-    if env.hops(env.other_device(), env.third_device()) > 1 {
-        env.skip("the two devices do not copy from each other's memory");
-    }
-    let (queue, other) = (env.other_queue(), env.third_queue());
-    let mut source = queue.malloc_device::<i32>(10).unwrap();
-    source.copy_from_slice(&queue, &iota(10)).unwrap();
-    let target = other.malloc_device::<i32>(10).unwrap();
-    for via in [&queue, &other] {
+    let [one, other] = env.neighbours().map(queue_on);
+    let mut source = one.malloc_device::<i32>(10).unwrap();
+    source.copy_from_slice(&one, &iota(10)).unwrap();
+    for via in [&one, &other] {
+        let target = other.malloc_device::<i32>(10).unwrap();
         // SAFETY: both places are valid for the bytes; the command is waited for.
         let copy = unsafe { via.memcpy(target.as_ptr().cast(), source.as_ptr().cast_const().cast(), 40) };
         copy.unwrap().wait().unwrap();
