@@ -7,6 +7,7 @@
 mod gemm;
 mod memory;
 mod peers;
+#[path = "../protocol.rs"]
 mod protocol;
 mod state;
 mod stream;
@@ -75,7 +76,8 @@ fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
     if results.is_empty() {
         return Err(format!("no case matches --filter {}", options.filter));
     }
-    protocol::print_table(&results);
+    protocol::print_table(&results, "AdaptiveCpp");
+    println!("AdaptiveCpp: figures of another hour, same machine type");
     match json {
         Some(file) => std::fs::write(&file, protocol::json(&results))
             .map_err(|error| format!("cannot write \"{}\": {error}", file.display())),

@@ -208,7 +208,7 @@ fn report(options: &Options, results: &mut Vec<Measured>, step: Step, samples: &
     let unit = "MB/s";
     if options.wants(NAMES[index]) {
         let measured = rounds(&samples.ours).measured(NAMES[index], unit, STREAM_PEERS[best].0);
-        let measured = measured.bar(Bar::RatioAtLeast(0.95)).adaptive_cpp(adaptive_cpp::STREAM[index]);
+        let measured = measured.bar(Bar::RatioAtLeast(0.95)).beside(adaptive_cpp::STREAM[index]);
         measured.print();
         results.push(measured);
         for (peer, (name, _)) in STREAM_PEERS.iter().enumerate() {

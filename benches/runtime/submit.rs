@@ -48,7 +48,7 @@ fn measure(
         return;
     }
     let rounds = Rounds::run(options.rounds, Some(yardstick), || least(&mut *ours), || least(&mut *peer));
-    let measured = rounds.measured(case.name, "us", case.peer).bar(case.bar).adaptive_cpp(case.adaptive_cpp);
+    let measured = rounds.measured(case.name, "us", case.peer).bar(case.bar).beside(case.adaptive_cpp);
     let measured = measured.drift(rounds.drift(yardstick));
     measured.print();
     results.push(measured);

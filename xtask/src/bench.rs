@@ -11,8 +11,8 @@ use crate::workspace::{Workspace, read};
 /// What every result states.
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
-/// The benchmark whose kernels are compiled for devices.
-const GPU: &str = "gpu";
+/// The benchmarks whose kernels are compiled for devices, with arguments of `cargo sycl`.
+const DEVICES: &[(&str, &[&str])] = &[("gpu", &[]), ("opencl", &["--targets", "spirv"])];
 
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
@@ -21,10 +21,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     };
     let (file, rest) = json_file(rest)?;
     let mut command = cargo(workspace);
-    if name == GPU {
+    let of_devices = DEVICES.iter().find(|(device, _)| device == name);
+    if of_devices.is_some() {
         command.arg("sycl");
     }
-    command.args(["bench", "-p", "oxisycl", "--bench", name, "--"]);
+    command.args(["bench", "-p", "oxisycl", "--bench", name]);
+    command.args(of_devices.map_or(&[][..], |(_, arguments)| arguments)).arg("--");
     if let Some(file) = &file {
         command.arg("--json").arg(file);
     }

@@ -208,6 +208,7 @@ functions! {
     clReleaseCommandQueue(Handle) -> Code;
     clFlush(Handle) -> Code;
     clFinish(Handle) -> Code;
+    clCreateProgramWithSource(Handle, u32, *const *const c_char, *const usize, *mut Code) -> Handle;
     clCreateProgramWithIL(Handle, *const c_void, usize, *mut Code) -> Handle;
     clCreateProgramWithBinary(Handle, u32, *const Handle, *const usize, *const *const u8, *mut Code, *mut Code) -> Handle;
     clBuildProgram(Handle, u32, *const Handle, *const c_char, *const c_void, *mut c_void) -> Code;
@@ -218,6 +219,7 @@ functions! {
     clGetKernelInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetKernelWorkGroupInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clSetKernelArg(Handle, u32, usize, *const c_void) -> Code;
+    clSetKernelArgSVMPointer(Handle, u32, *const c_void) -> Code;
     clSetKernelExecInfo(Handle, u32, usize, *const c_void) -> Code;
     clReleaseKernel(Handle) -> Code;
     clEnqueueNDRangeKernel(Handle, Handle, u32, *const usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> Code;

@@ -22,7 +22,6 @@ use crate::{CompileError, Toolchain};
 /// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
 const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
 const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
-const OPTIMISE: &str = "default<O3>,globaldce";
 /// After panics were lowered: what only their messages needed is dead.
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 /// How often conditions are followed; more depth only costs speed.
@@ -245,7 +244,7 @@ impl<'c, 'a> Program<'c, 'a> {
             // Those of the library, which were kept apart.
             sanitize::inline_everything(&self.module, self.function.as_slice());
         }
-        self.module.run(OPTIMISE, machine, &TUNING)?;
+        self.module.run(&format!("{},globaldce", self.target.optimisation()), machine, &TUNING)?;
         panics::check_recorders(&self.module)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }

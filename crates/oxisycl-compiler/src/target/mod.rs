@@ -46,6 +46,11 @@ pub(crate) trait Target {
         false
     }
 
+    /// LLVM's passes for the whole program, which was simplified before.
+    fn optimisation(&self) -> &'static str {
+        "default<O3>"
+    }
+
     /// After optimisation, and before kernels are examined: what has to be expressed by other instructions.
     fn expand(&self, _module: &Module<'_>) -> Result<(), CompileError> {
         Ok(())

@@ -21,6 +21,7 @@ pub(super) struct Code<'w> {
     pub(super) writer: &'w mut Writer,
     pub(super) needs: Needs,
     id: Word,
+    control: FunctionControl,
     signature: Word,
     result: Word,
     parameters: Vec<Instruction>,
@@ -38,6 +39,7 @@ impl<'w> Code<'w> {
             writer,
             needs: Needs::default(),
             id,
+            control: FunctionControl::NONE,
             signature: 0,
             result: 0,
             parameters: Vec::new(),
@@ -47,6 +49,11 @@ impl<'w> Code<'w> {
             is_at_start: false,
             phis: HashMap::new(),
         }
+    }
+
+    /// Asks drivers to keep the function apart from those that call it.
+    pub(super) fn keep_apart(&mut self) {
+        self.control = FunctionControl::DONT_INLINE;
     }
 
     /// Sets the type of the function, and returns its parameters.
@@ -64,7 +71,7 @@ impl<'w> Code<'w> {
 
     /// Gives the finished function to the module.
     pub(super) fn finish(mut self) {
-        let control = vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(self.signature)];
+        let control = vec![Operand::FunctionControl(self.control), Operand::IdRef(self.signature)];
         let first = &mut self.blocks[0].instructions;
         first.splice(0..0, self.variables.into_iter().chain(self.prelude));
         let function = Function {

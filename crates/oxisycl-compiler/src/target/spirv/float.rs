@@ -4,6 +4,8 @@
 //! once or twice as the device does faster. Functions of mathematics are those of the device library, as on every target; here are the
 //! operations that OpenCL defines exactly.
 
+use std::collections::HashSet;
+
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, FPFastMathMode, Op, Word};
 
@@ -43,16 +45,21 @@ fn fast_math(value: Value<'_>) -> FPFastMathMode {
 }
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
-    /// Finds products that are used by one sum only, and with it may be rounded once.
+    /// Finds products that only sums use, all of which may be rounded once with them. A product of two sums is computed in both: that is no
+    /// more than the sums alone.
     pub(super) fn find_fused(&mut self, instructions: &[Value<'c>]) {
-        for &sum in instructions {
-            let is_sum = sum.is(Opcode::FADD) || sum.is(Opcode::FSUB);
-            if is_sum && may_contract(sum) && !is_brain(sum.value_type()) {
-                let product = sum
-                    .operands()
-                    .into_iter()
-                    .find(|&operand| operand.is(Opcode::FMUL) && may_contract(operand) && operand.users().len() == 1);
-                self.fused.extend(product);
+        let mut sums: HashSet<Value<'c>> = HashSet::new();
+        for &product in instructions {
+            if !product.is(Opcode::FMUL) || !may_contract(product) || is_brain(product.value_type()) {
+                continue;
+            }
+            let users = product.users();
+            let is_sum = |&user: &Value<'c>| (user.is(Opcode::FADD) || user.is(Opcode::FSUB)) && may_contract(user);
+            let has_place =
+                |user: &Value<'c>| !sums.contains(user) && !(0..2).all(|index| user.operand(index) == product);
+            if !users.is_empty() && users.iter().all(|user| is_sum(user) && has_place(user)) {
+                sums.extend(users);
+                self.fused.insert(product);
             }
         }
     }

@@ -14,7 +14,7 @@ use super::indirect::chooses_formatter;
 use super::module::{Called, Globals};
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
-use crate::llvm::{Block, Context, Layout, Opcode, Type, Value};
+use crate::llvm::{Attribute, Block, Context, Layout, Opcode, Type, Value};
 
 /// The function that ends the work-item.
 pub(super) const END_WORK_ITEM: &str = "oxisycl.end_work_item";
@@ -32,7 +32,7 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) constants: HashMap<Value<'c>, Translated>,
     /// The first label of each block, and the label of the block that it ends in.
     pub(super) labels: HashMap<Block<'c>, (Word, Word)>,
-    /// Products that became part of a sum.
+    /// Products that became part of sums.
     pub(super) fused: HashSet<Value<'c>>,
     /// What it has of the kernel.
     pub(super) given: Given,
@@ -73,6 +73,10 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             depth: called.map_or(0, |called| called.depth),
             is_recorded: called.is_some_and(|called| called.of.is_recorded),
         };
+        // Such as the record of a panic. Inlined, its loops would keep drivers for CPUs from executing several work-items as one vector.
+        if !is_kernel && function.has_attribute(Attribute::FUNCTION, "noinline") {
+            translator.code.keep_apart();
+        }
         translator.declare(&parameters)?;
         if translator.depth > DEEPEST && chooses_formatter(function) {
             translator.fail_to_format()?;

@@ -70,6 +70,12 @@ impl Target for SpirV {
         builder.call(end, &[]);
     }
 
+    fn optimisation(&self) -> &'static str {
+        // Loops are unrolled only if nothing is left of them. Drivers know best how far to unroll others, and for CPUs first make one vector of
+        // several work-items, which each exit of a loop makes dearer.
+        "thinlto-pre-link<O3>,function(float2int,lower-constant-intrinsics,instsimplify,div-rem-pairs,simplifycfg)"
+    }
+
     fn expand(&self, module: &Module<'_>) -> Result<(), CompileError> {
         expand(module)
     }

@@ -376,3 +376,21 @@ fn products_and_sums_become_one_operation_only_if_allowed() {
         assert!(kernel(flag).contains("ContractionOff"), "the driver decides nothing itself");
     }
 }
+
+#[test]
+fn a_product_of_two_sums_is_rounded_with_both() {
+    let context = context();
+    // Of the two products that both sums use, one stays.
+    let text = format!(
+        "define void @k{BEGIN}\n%a = load float, ptr %in\n%pb = getelementptr float, ptr %in, i64 1\n%b = load float, ptr %pb\n\
+         %x = fmul contract float %a, %a\n%y = fmul contract float %b, %b\n%s = fadd contract float %x, %y\n\
+         %d = fsub contract float %x, %y\nstore float %s, ptr %out\n%po = getelementptr float, ptr %out, i64 1\n\
+         store float %d, ptr %po\nret void\n}}\n"
+    );
+    let translation = translated(&context, &text);
+    let assembly = super::golden::text(&translation.module);
+    assert_eq!((assembly.matches(" mad ").count(), assembly.matches("OpFMul").count()), (2, 1), "{assembly}");
+    let input = [3.0f32, 5.0].map(f32::to_le_bytes).concat();
+    let Some(outputs) = run(&validated(&translation.module), &[("k", &input, 8)], 1) else { return };
+    assert_eq!(outputs[0], [34.0f32, -16.0].map(f32::to_le_bytes).concat());
+}

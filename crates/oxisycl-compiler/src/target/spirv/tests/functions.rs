@@ -1,5 +1,8 @@
 //! Functions that were not inlined: what they have of the kernel, and calls by address.
 
+use crate::llvm::{Module, Opcode, PassTuning};
+use crate::target::Target;
+use crate::target::spirv::SpirV;
 use crate::target::spirv::components::DEEPEST;
 
 use super::support::{BEGIN, context, device, run, translated, validated};
@@ -243,4 +246,37 @@ define internal i128 @wide(i64 %n) noinline {{
     );
     let Some(found) = numbers(&code) else { return };
     assert_eq!(found, (0..8).map(|i| 1000 + i / 2 + 100 * (i % 2) + (i << 13)).collect::<Vec<u64>>());
+}
+
+#[test]
+fn drivers_are_asked_to_keep_apart_what_llvm_did_not_inline() {
+    let context = context();
+    let code = |attribute: &str| {
+        format!(
+            "define void @k{BEGIN}{PLACE}\n%x = call i64 @f(i64 %i)\nstore i64 %x, ptr %place\nret void\n}}\n\
+             define internal i64 @f(i64 %n) {attribute} {{\n%r = add i64 %n, 1\nret i64 %r\n}}\n"
+        )
+    };
+    let is_kept_apart =
+        |attribute| super::golden::text(&translated(&context, &code(attribute)).module).contains("DontInline");
+    assert!(is_kept_apart("noinline") && !is_kept_apart(""));
+}
+
+#[test]
+fn loops_are_unrolled_only_if_nothing_is_left_of_them() {
+    let context = context();
+    let n_loads = |end: u32| {
+        let code = format!(
+            "define void @k(ptr %p) {{\n  br label %head\nhead:\n  %n = phi i32 [ 0, %0 ], [ %next, %head ]\n  \
+             %place = getelementptr i64, ptr %p, i32 %n\n  %v = load volatile i64, ptr %place\n  \
+             %next = add i32 %n, 1\n  %done = icmp eq i32 %next, {end}\n  br i1 %done, label %end, label %head\n\
+             end:\n  ret void\n}}\n"
+        );
+        let module = Module::from_text(&context, &code, "test").expect("a test is well-formed");
+        let target = SpirV::new(1, 2).expect("the target");
+        module.set_target(target.machine().triple(), &target.machine().data_layout());
+        module.run(target.optimisation(), Some(target.machine()), &PassTuning::DEVICE).expect("passes");
+        module.functions()[0].instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD)).count()
+    };
+    assert_eq!((n_loads(4), n_loads(1000)), (4, 1));
 }

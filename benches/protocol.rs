@@ -55,6 +55,12 @@ impl Summary {
     }
 }
 
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}..{})", short(self.median), short(self.min), short(self.max))
+    }
+}
+
 /// Seconds that `f` takes.
 pub(crate) fn seconds(f: impl FnOnce()) -> f64 {
     let start = Instant::now();
@@ -101,8 +107,8 @@ pub(crate) struct Measured {
     pub(crate) bar: Bar,
     /// How much slower the machine is than the one on which the bars were set.
     pub(crate) drift: Option<f64>,
-    /// AdaptiveCpp's figure for the same, of another hour, in the same unit.
-    pub(crate) adaptive_cpp: Option<&'static str>,
+    /// What another implementation needs for the same, in the same unit, for people to compare.
+    pub(crate) beside: Option<String>,
 }
 
 /// What the peer reached in the same rounds.
@@ -166,7 +172,7 @@ impl Rounds {
             }),
             bar: Bar::Information,
             drift: None,
-            adaptive_cpp: None,
+            beside: None,
         }
     }
 
@@ -200,7 +206,7 @@ impl Measured {
     /// A value that has no peer.
     pub(crate) fn alone(name: &str, unit: &'static str, values: &[f64], bar: Bar) -> Self {
         let value = Summary::of(values);
-        Self { name: name.to_owned(), unit, value, peer: None, bar, drift: None, adaptive_cpp: None }
+        Self { name: name.to_owned(), unit, value, peer: None, bar, drift: None, beside: None }
     }
 
     /// With a bar.
@@ -208,9 +214,9 @@ impl Measured {
         Self { bar, ..self }
     }
 
-    /// With AdaptiveCpp's figure.
-    pub(crate) fn adaptive_cpp(self, figure: &'static str) -> Self {
-        Self { adaptive_cpp: Some(figure), ..self }
+    /// With the figure of another implementation.
+    pub(crate) fn beside(self, figure: impl Into<String>) -> Self {
+        Self { beside: Some(figure.into()), ..self }
     }
 
     /// With the drift of the yardstick.
@@ -257,8 +263,7 @@ impl Measured {
     }
 
     fn row(&self) -> [String; 8] {
-        let range =
-            |summary: &Summary| format!("{} ({}..{})", short(summary.median), short(summary.min), short(summary.max));
+        let range = Summary::to_string;
         let bar = match (self.bar, self.limit()) {
             (Bar::ScaledAtMost(bar), Some(limit)) if limit > bar => format!("<= {} (x{:.2})", short(bar), limit / bar),
             (Bar::ScaledAtMost(bar) | Bar::AtMost(bar), _) => format!("<= {} {}", short(bar), self.unit),
@@ -273,7 +278,7 @@ impl Measured {
             peer(&|peer| format!("{} {}", short(peer.value.median), peer.name)),
             peer(&|peer| range(&peer.ratio)),
             peer(&|peer| range(&peer.noise)),
-            self.adaptive_cpp.unwrap_or("-").to_owned(),
+            self.beside.clone().unwrap_or_else(|| "-".to_owned()),
             bar,
             self.verdict().to_string(),
         ]
@@ -312,11 +317,11 @@ pub(crate) fn json(results: &[Measured]) -> String {
     format!("[\n{}\n]\n", lines.join(",\n"))
 }
 
-/// Prints the results as a table.
-pub(crate) fn print_table(results: &[Measured]) {
-    const HEAD: [&str; 8] = ["case", "ours (min..max)", "peer", "ours / peer", "A/A", "AdaptiveCpp", "bar", "verdict"];
+/// Prints the results as a table; `beside` is the head of the column with figures of another implementation. Whether all bars hold.
+pub(crate) fn print_table(results: &[Measured], beside: &str) -> bool {
+    let head = ["case", "ours (min..max)", "peer", "ours / peer", "A/A", beside, "bar", "verdict"];
     let rows: Vec<[String; 8]> =
-        std::iter::once(HEAD.map(str::to_owned)).chain(results.iter().map(Measured::row)).collect();
+        std::iter::once(head.map(str::to_owned)).chain(results.iter().map(Measured::row)).collect();
     let widths: [usize; 8] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
     println!();
@@ -326,5 +331,6 @@ pub(crate) fn print_table(results: &[Measured]) {
     }
     let missed = results.iter().filter(|result| result.verdict() == Verdict::Missed).count();
     let barred = results.iter().filter(|result| result.verdict() != Verdict::Information).count();
-    println!("\n{} of {barred} bars hold (AdaptiveCpp: figures of another hour, same machine type)", barred - missed);
+    println!("\n{} of {barred} bars hold", barred - missed);
+    missed == 0
 }

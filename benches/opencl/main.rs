@@ -1,0 +1,104 @@
+//! What a device of OpenCL does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
+//! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N]`.
+//!
+//! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute` and `launches` hold a kind of work each, `reference` and
+//! `reference.cl` the peer; `protocol.rs` says how everything is measured. Results are checked as they are made. Made for drivers whose
+//! device is the CPU, where the host device is a fair comparison; other devices are measured with `--any`.
+
+mod compute;
+mod launches;
+#[path = "../protocol.rs"]
+#[expect(dead_code, reason = "some kinds of bars are for the benchmark of the runtime")]
+mod protocol;
+mod reference;
+mod stream;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use oxisycl::BackendKind;
+use oxisycl::prelude::*;
+
+use protocol::Options;
+use reference::Reference;
+
+const USAGE: &str = "arguments: [--json FILE] [--filter SUBSTR] [--rounds N] [--any]";
+/// The least that the protocol allows.
+const ROUNDS: usize = 15;
+
+/// What the cases run on.
+struct Setting {
+    options: Options,
+    opencl: Device,
+    host: Device,
+    reference: Reference,
+}
+
+fn main() -> ExitCode {
+    let mut options = Options { rounds: ROUNDS, filter: String::new() };
+    let mut json: Option<PathBuf> = None;
+    let mut takes_any = false;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let parsed = match argument.as_str() {
+            // Cargo says so to every benchmark.
+            "--bench" => Ok(()),
+            "--any" => {
+                takes_any = true;
+                Ok(())
+            }
+            "--json" => value().map(|file| json = Some(file.into())),
+            "--filter" => value().map(|filter| options.filter = filter),
+            "--rounds" => value().and_then(|rounds| match rounds.parse() {
+                Ok(rounds @ 1..) => {
+                    options.rounds = rounds;
+                    Ok(())
+                }
+                _ => Err(format!("--rounds {rounds}: expected a number above zero")),
+            }),
+            _ => Err(format!("unexpected argument {argument}; {USAGE}")),
+        };
+        if let Err(message) = parsed {
+            eprintln!("opencl: {message}");
+            return ExitCode::from(2);
+        }
+    }
+    match run(options, json, takes_any) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("opencl: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every bar holds.
+fn run(options: Options, json: Option<PathBuf>, takes_any: bool) -> Result<bool, Box<dyn Error>> {
+    let devices = Device::all()?;
+    let is_wanted = |device: &&Device| {
+        device.backend() == BackendKind::OpenCl && (takes_any || device.is_cpu()) && device.unusable().is_none()
+    };
+    let opencl = devices.iter().find(is_wanted).ok_or(
+        "no OpenCL device that is a CPU; `cargo xtask test` installs one, and `cargo xtask bench opencl` uses it",
+    )?;
+    let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
+    let reference = Reference::open(opencl.name())?;
+    println!("{}, driver {}", opencl.name(), reference.driver);
+    let setting = Setting { options, opencl: opencl.clone(), host: host.clone(), reference };
+    let mut results = Vec::new();
+    for run in [stream::run, compute::run, launches::run] {
+        run(&setting, &mut results)?;
+    }
+    if results.is_empty() {
+        return Err(format!("no case matches --filter {}", setting.options.filter).into());
+    }
+    let all_hold = protocol::print_table(&results, "beside");
+    if let Some(file) = json {
+        std::fs::write(&file, protocol::json(&results))
+            .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
+    }
+    Ok(all_hold)
+}

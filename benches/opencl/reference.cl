@@ -1,0 +1,58 @@
+// The same work as in this folder's Rust files, as it is written in OpenCL C.
+
+typedef struct __attribute__((aligned(16))) {
+    float x, y, z, w;
+} Body;
+
+kernel void copy(global const double *restrict a, global const double *restrict unused, global double *restrict to) {
+    size_t i = get_global_id(0);
+    to[i] = a[i];
+}
+
+kernel void mul(global const double *restrict a, global const double *restrict unused, global double *restrict to) {
+    size_t i = get_global_id(0);
+    to[i] = 0.4 * a[i];
+}
+
+kernel void add(global const double *restrict a, global const double *restrict b, global double *restrict to) {
+    size_t i = get_global_id(0);
+    to[i] = a[i] + b[i];
+}
+
+kernel void triad(global const double *restrict a, global const double *restrict b, global double *restrict to) {
+    size_t i = get_global_id(0);
+    to[i] = a[i] + 0.4 * b[i];
+}
+
+kernel void nbody(global const Body *restrict bodies, global Body *restrict forces, uint n) {
+    size_t i = get_global_id(0);
+    Body own = bodies[i];
+    float x = 0, y = 0, z = 0;
+    for (uint j = 0; j < n; j++) {
+        Body other = bodies[j];
+        float dx = other.x - own.x, dy = other.y - own.y, dz = other.z - own.z;
+        float r = 1.0f / sqrt(dx * dx + dy * dy + dz * dz + 1e-6f);
+        float f = other.w * r * r * r;
+        x += f * dx;
+        y += f * dy;
+        z += f * dz;
+    }
+    Body force = {x, y, z, 0};
+    forces[i] = force;
+}
+
+kernel void mandelbrot(global uint *restrict image, uint limit, float step) {
+    size_t column = get_global_id(0), row = get_global_id(1);
+    float cx = -2.0f + step * (float)column, cy = -1.25f + step * (float)row;
+    float x = 0, y = 0;
+    uint n = 0;
+    while (n < limit && x * x + y * y <= 4.0f) {
+        float next = x * x - y * y + cx;
+        y = 2.0f * x * y + cy;
+        x = next;
+        n++;
+    }
+    image[row * get_global_size(0) + column] = n;
+}
+
+kernel void nothing() {}
