@@ -23,6 +23,8 @@ mod opencl;
 mod outcome;
 mod package;
 mod process;
+mod ptx;
+mod ptxas;
 mod requirements;
 mod suites;
 mod test;

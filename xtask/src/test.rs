@@ -1,10 +1,17 @@
 //! `cargo xtask test`: installs what stages need below the target directory, then validates.
 
-use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::tools::TOOLS;
 use crate::validate::{Options, run_stages};
 use crate::workspace::Workspace;
+use crate::{opencl, ptxas};
+
+/// A name for messages, the stages that want it, and what makes sure that it is there.
+type Installed = (&'static str, &'static [&'static str], fn(&Workspace) -> Result<()>);
+
+/// What comes from Python's package index.
+const FROM_PYTHON: [Installed; 2] =
+    [(opencl::NAME, opencl::STAGES, opencl::install), (ptxas::NAME, ptxas::STAGES, ptxas::install)];
 
 /// `cargo xtask test [--install] [--only A,B] [--skip A,B]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
@@ -22,11 +29,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
             missing.push((tool.name, tool.stages));
         }
     }
-    if opencl::STAGES.iter().any(|stage| options.selects(stage))
-        && let Err(failure) = opencl::install(workspace)
-    {
-        println!("  {failure}");
-        missing.push((opencl::NAME, opencl::STAGES));
+    for (name, stages, install) in FROM_PYTHON {
+        if stages.iter().any(|stage| options.selects(stage))
+            && let Err(failure) = install(workspace)
+        {
+            println!("  {failure}");
+            missing.push((name, stages));
+        }
     }
     println!();
     let outcome = run_stages(workspace, &options);

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::Workspace;
-use crate::{book, conformance, deny, docs, examples, install, lints, loom, msrv, package, requirements, suites, tidy};
+use crate::{
+    book, conformance, deny, docs, examples, install, lints, loom, msrv, package, ptx, requirements, suites, tidy,
+};
 
 /// One step of the validation.
 struct Stage {
@@ -29,6 +31,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "conformance-simulated", run: conformance::simulated },
     Stage { name: "conformance-apart", run: conformance::apart },
     Stage { name: "examples", run: examples::run },
+    Stage { name: "ptx", run: ptx::run },
     Stage { name: "docs", run: docs::run },
     Stage { name: "book", run: book::run },
     Stage { name: "package", run: package::verified },
