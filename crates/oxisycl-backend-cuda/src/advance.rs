@@ -125,7 +125,9 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
         stream.core.context.give_up(error);
         stream.poll(thorough)
     });
-    let Ok(finished) = polled else { return false };
+    if polled.is_err() {
+        return false;
+    }
     let mut slots = SmallVec::<[Slot; 32]>::new();
     while let Some(task) = stream.first_over() {
         while let Some(earlier) = task.open_dependency() {
@@ -138,7 +140,7 @@ fn drain_once(stream: &Arc<Stream>, thorough: bool, steps: &mut Steps) -> bool {
                 return progress;
             }
         }
-        let is_finished = task.place().is_some_and(|place| place.position <= finished);
+        let is_finished = task.place().is_some_and(|place| stream.has_finished(place.position));
         stream.remove_first_over(&task);
         // Where the device is lost, a kernel may write still: its record is not used again.
         slots.extend(task.record().filter(|_| is_finished));

@@ -2,8 +2,9 @@
 //!
 //! It looks at all streams in turn, and naps between two looks for a time that grows with how long nothing has happened: a command
 //! is told at most a sixty-fourth of its own duration late, or half a millisecond. While work is being submitted it looks less often, since
-//! that costs those who submit; a thread that has to wait for longer than a few microseconds ends such a nap. The completer never waits
-//! for one stream alone.
+//! that costs those who submit, and a thread that submits without pause looks itself (`Stream::poll`), so that a command may be told a
+//! millisecond late; a thread that has to wait for longer than a few microseconds ends such a nap. The completer never waits for one
+//! stream alone.
 
 use std::io;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //!
 //! Launching must cost no more than the driver's own call, so nothing is recorded per task. A *fence* is an event that was recorded
 //! behind some task: when another stream has to wait for that task, or when somebody wants to know how far a stream has come to which
-//! work is added all the time. Otherwise the driver is asked whether the stream is empty.
+//! work is added all the time. Otherwise the driver is asked whether the stream is empty. A thread that submits without pause looks itself,
+//! once for many tasks: threads that call the driver at the same time wait for each other, and one that sleeps over it comes back late.
 //!
 //! Invariants:
 //! - `over` and then `pending` hold the tasks with the positions after `ended` up to `issued`, in order.
@@ -26,6 +27,11 @@ use crate::record_pool::Slot;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 use crate::task::{CudaTask, Profile};
 
+/// After so many tasks the thread that submits looks how far the stream has come.
+const LOOK_EVERY: u64 = 64;
+/// So often in a row the completer relies on such a look.
+const MOST_OMISSIONS: u8 = 4;
+
 const IDLE: u8 = 0;
 const DRAINING: u8 = 1;
 /// Draining, and something has happened meanwhile that may let more tasks end.
@@ -37,6 +43,8 @@ pub(crate) struct Stream {
     state: Mutex<State>,
     /// The position of the last task.
     issued: AtomicU64,
+    /// How often a thread that submits has looked how far the stream has come. Changed with the lock held.
+    n_looks: AtomicU64,
     drained: Drained,
 }
 
@@ -53,6 +61,10 @@ struct Drained {
     finished: AtomicU64,
     /// The position of the last task that has ended.
     ended: AtomicU64,
+    /// `Stream::n_looks` and `Stream::issued` when the completer last looked.
+    seen_by_completer: [AtomicU64; 2],
+    /// How often it may still rely on others.
+    omissions: AtomicU8,
 }
 
 #[derive(Default)]
@@ -70,6 +82,8 @@ struct State {
     slots: Vec<Slot>,
     /// `issued` when the driver was last asked whether the stream is empty.
     asked_at: u64,
+    /// `issued` when a thread that submits last looked.
+    looked_at: u64,
 }
 
 impl Stream {
@@ -92,6 +106,7 @@ impl Stream {
             raw,
             state: Mutex::default(),
             issued: AtomicU64::new(0),
+            n_looks: AtomicU64::new(0),
             drained: Drained::default(),
         });
         core.add_stream(&stream);
@@ -170,7 +185,36 @@ impl Stream {
         task.set_place(index, state.issued);
         state.pending.push_back(task.clone());
         self.issued.store(state.issued, Ordering::Release);
+        if state.issued - state.looked_at >= LOOK_EVERY {
+            self.look(&mut state);
+        }
         Ok(())
+    }
+
+    /// Sets tasks apart that are over, and leaves a fence for the next time. The context is current. A failure is left for others to find,
+    /// who are not told then that somebody has looked.
+    #[cold]
+    fn look(&self, state: &mut State) {
+        state.looked_at = state.issued;
+        if self.record(state).is_ok() && self.ask_fences(state).is_ok() {
+            // Another time, if the one who drains is just taking a task out.
+            if let Some(over) = self.drained.over.try_lock() {
+                self.set_apart(state, state.finished, over);
+            }
+            self.n_looks.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Whether a thread that submits looks often enough. Called by the completer, once for each of its own looks.
+    fn is_looked_at(&self) -> bool {
+        let drained = &self.drained;
+        let now = [&self.n_looks, &self.issued].map(|number| number.load(Ordering::Acquire));
+        let is_new =
+            [0, 1].map(|index| drained.seen_by_completer[index].swap(now[index], Ordering::Relaxed) != now[index]);
+        let [has_looked, is_fed] = is_new;
+        let left = if has_looked { MOST_OMISSIONS } else { drained.omissions.load(Ordering::Relaxed) };
+        drained.omissions.store(left.saturating_sub(1), Ordering::Relaxed);
+        is_fed && left > 0
     }
 
     fn begin_profile(&self, task: &CudaTask) -> Result<Option<Profile>, DriverError> {
@@ -213,25 +257,38 @@ impl Stream {
     }
 
     /// Asks the driver how far the stream has come, and sets the tasks apart that are over. With `thorough`, also leaves a fence for the
-    /// next time if work is being added. Returns the position up to which the device has finished: tasks after it that are over
-    /// were lost. Called by the one who drains.
-    pub(crate) fn poll(&self, thorough: bool) -> Result<u64, DriverError> {
+    /// next time if work is being added, and does nothing if a thread that submits looks itself. Called by the one who drains.
+    pub(crate) fn poll(&self, thorough: bool) -> Result<(), DriverError> {
         let context = &self.core.context;
-        let Some(mut state) = self.lock_politely() else { return Ok(self.drained.finished.load(Ordering::Acquire)) };
         let is_lost = context.is_lost();
+        if thorough && self.is_looked_at() && !is_lost {
+            return Ok(());
+        }
+        let Some(mut state) = self.lock_politely() else { return Ok(()) };
         if !is_lost && state.finished < state.issued {
             let _entered = context.enter_anyway()?;
             self.ask(&mut state, thorough)?;
         }
         let end = if is_lost { state.issued } else { state.finished };
-        let first = state.issued - state.pending.len() as u64;
-        let n_over = end.saturating_sub(first) as usize;
-        self.drained.finished.store(state.finished, Ordering::Release);
-        self.drained.over.lock().extend(state.pending.drain(..n_over));
-        Ok(state.finished)
+        self.set_apart(&mut state, end, self.drained.over.lock());
+        Ok(())
     }
 
-    fn ask(&self, state: &mut State, thorough: bool) -> Result<(), DriverError> {
+    /// Sets the tasks apart up to the position `end`.
+    fn set_apart(&self, state: &mut State, end: u64, mut over: MutexGuard<'_, VecDeque<Arc<CudaTask>>>) {
+        let first = state.issued - state.pending.len() as u64;
+        let n_over = end.saturating_sub(first) as usize;
+        // Before the tasks: who takes one out asks whether it has finished.
+        self.drained.finished.store(state.finished, Ordering::Release);
+        over.extend(state.pending.drain(..n_over));
+    }
+
+    /// Whether the device has finished the task at that position, which is over. If not, it was lost.
+    pub(crate) fn has_finished(&self, position: u64) -> bool {
+        position <= self.drained.finished.load(Ordering::Acquire)
+    }
+
+    fn ask_fences(&self, state: &mut State) -> Result<(), DriverError> {
         let context = &self.core.context;
         while let Some(&(position, event)) = state.fences.front() {
             // SAFETY: the event was recorded by `record`.
@@ -245,6 +302,12 @@ impl Stream {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
+    }
+
+    fn ask(&self, state: &mut State, thorough: bool) -> Result<(), DriverError> {
+        let context = &self.core.context;
+        self.ask_fences(state)?;
         if state.device_issued > state.finished && state.fences.is_empty() {
             // SAFETY: the stream lives as long as `self`.
             match unsafe { context.driver.stream_query(self.raw) } {

@@ -100,6 +100,30 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
 }
 
 #[test]
+fn a_thread_that_submits_without_pause_leaves_fences_by_which_its_commands_end() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let layout = std::alloc::Layout::new::<u8>();
+    let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let (queue, code) = (in_order(&device), kernel(&device, "empty"));
+    enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+    // One of the fences cannot be recorded: the next one does.
+    fake.fail("cuEventRecord", 1, 2);
+    let recorded = fake.count("cuEventRecord");
+    let launched: Vec<_> = (0..1000).map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
+    let recorded = fake.count("cuEventRecord") - recorded;
+    assert!((15..100).contains(&recorded), "{recorded} fences");
+    assert!(launched.iter().all(|command| !command.probe.is_complete()));
+    // SAFETY: the byte is alive, and the kernel reads it as an atomic.
+    unsafe {
+        (*gate.as_ptr().cast::<std::sync::atomic::AtomicBool>()).store(true, std::sync::atomic::Ordering::Release);
+    }
+    launched.iter().for_each(|command| command.probe.succeed());
+    // SAFETY: allocated above; the kernel has ended.
+    unsafe { device.memory().free(gate, UsmKind::Host, layout) };
+}
+
+#[test]
 fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
     let fake = Fake::new();
     let device = fake.device();

@@ -78,7 +78,7 @@ fn all_commands_of_a_lost_device_end() {
     let crashed = enqueue(&queue, launch(&crash, "crash", &(), line(1)), &[blocker.data()]);
     let mut others = Vec::new();
     let mut bytes = vec![0u8; 16];
-    for index in 0..50 {
+    for index in 0..200 {
         let command = match index % 3 {
             0 => launch(&empty, "empty", &(), line(1)),
             1 => Command::Marker,
