@@ -8,6 +8,7 @@ use oxisycl::prelude::*;
 
 use crate::Setting;
 use crate::protocol::{Bar, Measured, Rounds, Summary, least, seconds};
+use crate::reference::Memory;
 
 /// Elements of an array: four times what the largest caches of such machines hold, with the other arrays more.
 const N: usize = 1 << 24;
@@ -124,8 +125,10 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
         }
         ours.check_equal(&host)?;
         drop((ours, host));
+        let memory = || setting.reference.memory::<f64>(N);
+        let memories = [memory()?, memory()?, memory()?];
         for &step in &steps {
-            let rate = opencl_c_rate(setting, step)?;
+            let rate = opencl_c_rate(setting, step, &memories)?;
             if round > 0 {
                 opencl_c[step].push(rate);
             }
@@ -141,10 +144,8 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
 }
 
 /// The same in OpenCL C, with groups of 1024 work-items.
-fn opencl_c_rate(setting: &Setting, step: usize) -> Result<f64, String> {
-    let reference = &setting.reference;
-    let kernel = reference.kernel(STEPS[step].0)?;
-    let memories = [reference.memory::<f64>(N)?, reference.memory(N)?, reference.memory(N)?];
+fn opencl_c_rate(setting: &Setting, step: usize, memories: &[Memory<'_, f64>]) -> Result<f64, String> {
+    let kernel = setting.reference.kernel(STEPS[step].0)?;
     for (index, memory) in memories.iter().enumerate() {
         kernel.set_memory(index as u32, memory)?;
     }

@@ -14,6 +14,7 @@ use oxisycl_backend::driver::spawn;
 
 use crate::advance;
 use crate::core::Core;
+use crate::lender;
 
 /// Shortest and longest time between two looks.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
@@ -39,6 +40,9 @@ pub(crate) fn start(core: &Arc<Core>) -> io::Result<Thread> {
             let is_fed = n_accepted != core.n_accepted();
             n_accepted = core.n_accepted();
             let has_tasks = core.has_tasks();
+            if has_tasks && !progress {
+                lender::call(&core);
+            }
             drop(core);
             if progress {
                 last_progress = Instant::now();

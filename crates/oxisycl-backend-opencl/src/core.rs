@@ -44,10 +44,13 @@ pub(crate) struct Core {
     /// When the device was first seen to be lost.
     lost_since: OnceLock<Instant>,
     completer: Arc<Worker>,
+    /// Whether the driver executes commands on threads that wait for them; see `lender`.
+    pub(crate) is_lent_to: bool,
+    pub(crate) lender: Arc<Worker>,
 }
 
 impl Core {
-    pub(crate) fn new(context: Arc<Context>, limits: GroupLimits, max_arguments: usize) -> Arc<Self> {
+    pub(crate) fn new(context: Arc<Context>, limits: GroupLimits, max_arguments: usize, is_lent_to: bool) -> Arc<Self> {
         let core = Arc::new(Self {
             records: RecordPool::new(context.clone()),
             clock: Clock::of(&context),
@@ -62,6 +65,8 @@ impl Core {
             n_ended: AtomicU64::new(0),
             lost_since: OnceLock::new(),
             completer: Arc::default(),
+            is_lent_to,
+            lender: Arc::default(),
         });
         let weak = Arc::downgrade(&core);
         crate::ending::add(&core);
@@ -135,6 +140,11 @@ impl Core {
         ready.drain(..n).collect()
     }
 
+    /// The task that was accepted first of those that the driver has and can execute. None while another thread looks at them.
+    pub(crate) fn oldest_ready(&self) -> Option<Arc<Task>> {
+        self.ready.lock().iter().min_by_key(|task| task.number).cloned()
+    }
+
     /// Keeps a task that will not run, and whose dependencies have ended, for whoever looks next.
     pub(crate) fn push_dead(&self, task: Arc<Task>) {
         self.dead.lock().push(task);
@@ -174,6 +184,7 @@ impl Drop for Core {
         // In a forked child there are no threads, and their locks may be held for ever.
         if !self.context.is_foreign() {
             self.completer.close();
+            self.lender.close();
         }
     }
 }

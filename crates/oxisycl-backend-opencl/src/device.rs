@@ -8,7 +8,7 @@ use oxisycl_backend::{
     BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, PartitionProperty, Queue, QueueOptions,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
-use oxisycl_types::BackendKind;
+use oxisycl_types::{BackendKind, DeviceType};
 
 use crate::context::{Context, Parts};
 use crate::core::Core;
@@ -25,6 +25,8 @@ use crate::sys::{Functions, Object, code};
 
 /// Most work-items of a group, unless the kernel takes fewer.
 const GROUP: usize = 256;
+/// The same where groups are executed by processors.
+const CPU_GROUP: usize = 1024;
 /// Groups are a multiple of this in their innermost dimension: what the widest vector units and most GPUs run at once.
 const MULTIPLE: usize = 32;
 
@@ -90,7 +92,9 @@ impl ClDevice {
             None => Arc::new(ClMemory::new(context.clone(), is_host_memory)),
         };
         let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
-        let core = Core::new(context, limits, max_arguments);
+        // A sub-device's drivers have threads that are bound to its processors; this program's are not.
+        let is_lent_to = info.device_type == DeviceType::Cpu && parent.is_none();
+        let core = Core::new(context, limits, max_arguments, is_lent_to);
         Ok(Self { core, info, memory, targets, sharing: found.sharing, is_host_memory })
     }
 
@@ -117,11 +121,14 @@ impl ClDevice {
 
 fn group_limits(info: &DeviceInfo) -> GroupLimits {
     let [z, y, x] = info.max_work_item_sizes;
+    // On a processor a group is a loop: it begins rarely if it is long, and others may take the processor away.
+    let (group, groups_per_unit) = if info.device_type == DeviceType::Cpu { (CPU_GROUP, 16) } else { (GROUP, 4) };
     GroupLimits {
-        items: info.max_work_group_size.min(GROUP),
+        items: info.max_work_group_size.min(group),
         sizes: [x, y, z],
         multiple: MULTIPLE,
         units: info.max_compute_units as usize,
+        groups_per_unit,
     }
 }
 

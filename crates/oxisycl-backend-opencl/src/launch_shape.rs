@@ -10,8 +10,6 @@ use oxisycl_types::LaunchRange;
 const MOST_POSITIONS: u64 = u32::MAX as u64;
 /// Groups are not made smaller than this to have more of them.
 const LEAST_GROUP: usize = 32;
-/// How many groups there should be for each compute unit, so that all of them have work until the end.
-const GROUPS_PER_UNIT: usize = 4;
 
 /// What groups a device and a kernel take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +22,8 @@ pub(crate) struct GroupLimits {
     pub(crate) multiple: usize,
     /// Compute units of the device.
     pub(crate) units: usize,
+    /// How many groups there should be for each compute unit, so that all of them have work until the end.
+    pub(crate) groups_per_unit: usize,
 }
 
 /// How a launch is put to OpenCL. Dimensions are in the order `x`, `y`, `z`.
@@ -58,7 +58,7 @@ impl LaunchShape {
 
 /// A group for the extent: along `x` first, of sizes that leave few work-items without a task.
 fn local(extent: [usize; 3], total: usize, limits: &GroupLimits) -> [usize; 3] {
-    let wanted = (total / (limits.units.max(1) * GROUPS_PER_UNIT)).max(LEAST_GROUP);
+    let wanted = (total / (limits.units.max(1) * limits.groups_per_unit.max(1))).max(LEAST_GROUP);
     let mut room = limits.items.min(wanted).max(1);
     let mut local = [1; 3];
     for dimension in 0..3 {
@@ -76,7 +76,8 @@ fn local(extent: [usize; 3], total: usize, limits: &GroupLimits) -> [usize; 3] {
 mod tests {
     use super::*;
 
-    const LIMITS: GroupLimits = GroupLimits { items: 256, sizes: [1024, 1024, 64], multiple: 16, units: 2 };
+    const LIMITS: GroupLimits =
+        GroupLimits { items: 256, sizes: [1024, 1024, 64], multiple: 16, units: 2, groups_per_unit: 4 };
 
     /// The positions of a launch that is one grid.
     fn global(shape: &LaunchShape) -> [usize; 3] {
@@ -116,7 +117,7 @@ mod tests {
         for items in [1, 2, 31, 100, 8192] {
             for sizes in [[8192; 3], [64, 1, 1], [1, 7, 3]] {
                 for extent in [[1, 1, 5000], [1, 70, 90], [7, 9, 11], [1, 1, 1], [3, 1, 1]] {
-                    let limits = GroupLimits { items, sizes, multiple: 16, units: 4 };
+                    let limits = GroupLimits { items, sizes, multiple: 16, units: 4, groups_per_unit: 4 };
                     let shape = shape(extent, &limits);
                     assert!(shape.local.iter().product::<usize>() <= items, "{shape:?}");
                     assert!((0..3).all(|d| shape.local[d] <= sizes[d]), "{shape:?}");

@@ -11,7 +11,8 @@
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, but the one that the end of the process waits for.
-//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used.
+//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used, but by the `lender`,
+//!   whom nobody waits for.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
 //!
@@ -45,6 +46,7 @@ mod execute;
 mod fill;
 mod info;
 mod launch_shape;
+mod lender;
 mod memory;
 mod module;
 mod native;

@@ -85,6 +85,9 @@ impl Memory for ClMemory {
             // SAFETY: less than the alignment, by which the allocation is larger.
             offset => unsafe { base.add(offset) },
         };
+        if self.is_host_memory && kind == UsmKind::Device {
+            advise_huge_pages(pointer, layout.size());
+        }
         if zeroed && let Err(error) = self.zero(kind, pointer, layout.size()) {
             // SAFETY: allocated above, and known to nobody; the driver has refused to zero it.
             unsafe { context.free(base) };
@@ -113,3 +116,20 @@ impl Memory for ClMemory {
         false
     }
 }
+
+/// Asks the system for large pages, as for memory of the host device: kernels read and write all of a buffer as a rule.
+#[cfg(target_os = "linux")]
+fn advise_huge_pages(pointer: NonNull<u8>, size: usize) {
+    const HUGE_PAGE: usize = 2 << 20;
+    let head = pointer.as_ptr().align_offset(HUGE_PAGE);
+    let Some(length) = size.checked_sub(head).map(|rest| rest / HUGE_PAGE * HUGE_PAGE).filter(|length| *length > 0)
+    else {
+        return;
+    };
+    // SAFETY: whole pages within an allocation that is the caller's, none of which changes: without the hint the memory works as well.
+    unsafe { libc::madvise(pointer.as_ptr().add(head).cast(), length, libc::MADV_HUGEPAGE) };
+}
+
+/// Elsewhere pages are the system's to choose.
+#[cfg(not(target_os = "linux"))]
+fn advise_huge_pages(_pointer: NonNull<u8>, _size: usize) {}

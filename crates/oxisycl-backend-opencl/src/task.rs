@@ -183,6 +183,15 @@ impl Task {
         slowest
     }
 
+    /// Has the driver wait for an issued task. What came of it is asked afterwards.
+    pub(crate) fn wait_in_driver(&self) {
+        let functions = &self.queue.core.context.functions;
+        for event in self.events() {
+            // SAFETY: the event lives as long as the task.
+            unsafe { (functions.clWaitForEvents)(1, &raw const event.0) };
+        }
+    }
+
     /// Says that the task will not run. The first reason counts.
     pub(crate) fn doom(&self, failure: CommandFailure) {
         self.state.lock().failure.get_or_insert(failure);

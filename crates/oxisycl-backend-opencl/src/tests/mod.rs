@@ -3,6 +3,7 @@
 //! Needs a driver; says so and passes where there is none. A replacement is a plain function, so each test has statics of its own.
 
 mod devices;
+mod lender;
 mod losses;
 mod queues;
 

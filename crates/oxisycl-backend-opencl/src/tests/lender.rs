@@ -1,0 +1,59 @@
+//! The thread that waits in the driver, on devices that are the processors of this machine.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oxisycl_backend::QueueOptions;
+use oxisycl_types::DeviceType;
+
+use super::losses::fill;
+use super::{devices, real};
+use crate::sys::{Code, Handle, code};
+
+/// Whether anybody has waited in the driver.
+static HAS_WAITED: AtomicBool = AtomicBool::new(false);
+
+/// The driver's function, which ends the wait of what [`is_running_until_waited_for`] keeps running.
+unsafe extern "system" fn wait(count: u32, events: *const Handle) -> Code {
+    let wait = real().expect("the test has looked for it").clWaitForEvents;
+    // SAFETY: the caller's arguments.
+    let result = unsafe { wait(count, events) };
+    HAS_WAITED.store(true, Ordering::SeqCst);
+    result
+}
+
+/// The driver's function, which says of every command that it runs until somebody has waited for one.
+unsafe extern "system" fn is_running_until_waited_for(
+    event: Handle,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Code {
+    let get = real().expect("the test has looked for it").clGetEventInfo;
+    // SAFETY: the caller's arguments.
+    let result = unsafe { get(event, what, size, value, needed) };
+    if !HAS_WAITED.load(Ordering::SeqCst) {
+        // SAFETY: the caller asks for a status, which is a number of this size.
+        unsafe { value.cast::<Code>().write(code::RUNNING) };
+    }
+    result
+}
+
+#[test]
+fn a_command_that_runs_on_is_waited_for_in_the_driver_if_that_lends_it_a_processor() {
+    let devices = devices(|functions| {
+        functions.clWaitForEvents = wait;
+        functions.clGetEventInfo = is_running_until_waited_for;
+    });
+    for device in devices.iter().filter(|device| device.unusable().is_none()) {
+        if device.info().device_type != DeviceType::Cpu {
+            println!("not tested on {}, which is no CPU", device.info().name);
+            continue;
+        }
+        HAS_WAITED.store(false, Ordering::SeqCst);
+        let queue = device.create_queue(&QueueOptions::default()).expect("a queue");
+        fill(device, &queue).expect("the command is accepted").result.expect("the command succeeds");
+        assert!(HAS_WAITED.load(Ordering::SeqCst));
+    }
+}
