@@ -179,11 +179,12 @@ mod tests {
         let (pool, mut n_made) = (PrintPool::new(100), 0);
         let launches: Vec<_> = (0..MOST_BUFFERS).map(|_| reserve(&pool, &mut n_made)).collect();
         assert_eq!(n_made, MOST_BUFFERS);
+        // Buffers stay in use, by those that wait.
+        let mut waiting = Vec::new();
         for (expected, _, user) in &launches {
             let (buffer, before, later) = reserve(&pool, &mut n_made);
             assert!(buffer == *expected && before.is_some_and(|before| Arc::ptr_eq(&before, user)));
-            // It stays in use, by the one that waits.
-            std::mem::forget(later);
+            waiting.push(later);
         }
         assert_eq!(n_made, MOST_BUFFERS);
     }
