@@ -69,6 +69,15 @@ fn is_panic(path: &str) -> bool {
         || FUNCTIONS.contains(&path)
 }
 
+/// What the standard library calls where a string is cut at a place that is none. It cuts the string itself, to show it, where it has looked
+/// before: nobody ever sees it call itself.
+const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
+
+/// Whether the call is one that [`SLICE_ERROR`] makes of itself.
+fn fails_again(call: Value<'_>) -> bool {
+    call.callee() == Some(call.function()) && plain_path(call.function().name()) == SLICE_ERROR
+}
+
 /// The attributes of what begins a panic.
 const ENDING: [&str; 4] = ["noreturn", "cold", "nounwind", "convergent"];
 
@@ -174,7 +183,10 @@ pub(crate) fn lower<'c>(
     for function in module.functions() {
         for instruction in function.instructions() {
             let callee = instruction.callee().filter(|callee| callee.kind() == ValueKind::Function);
-            if let Some(path) = callee.and_then(|callee| callee.name().strip_prefix(PREFIX)) {
+            if fails_again(instruction) {
+                // Not all devices can call a function within itself.
+                ordered.push((SLICE_ERROR, instruction));
+            } else if let Some(path) = callee.and_then(|callee| callee.name().strip_prefix(PREFIX)) {
                 ordered.push((path, instruction));
             }
         }
@@ -277,6 +289,7 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         "core::panicking::panic_null_pointer_dereference" => text("null pointer dereference occurred"),
         "core::panicking::panic_misaligned_pointer_dereference" => text("misaligned pointer dereference"),
         trap::PATH | "std::process::abort" => text(trap::MESSAGE),
+        SLICE_ERROR => text("failed to slice string"),
         "alloc::alloc::handle_alloc_error" => text("memory allocation failed"),
         _ => text(&constant_panic(path)),
     }
@@ -362,5 +375,31 @@ mod tests {
         );
         assert!(is_panic("core::panicking::panic_const::panic_const_div_by_zero"));
         assert!(!is_panic("core::slice::index::slice_index_fail"), "it says more than we would");
+    }
+
+    #[test]
+    fn what_cuts_a_string_to_show_where_it_cannot_be_cut_does_not_call_itself() {
+        let context = crate::stage::tests::context();
+        let text = "
+            declare void @end()
+            define void @f(ptr %s, i64 %n) { call void @\"core::str::slice_error_fail_rt\"(ptr %s, i64 %n, ptr null) ret void }
+            define internal void @\"core::str::slice_error_fail_rt\"(ptr %s, i64 %n, ptr %place) noinline {
+              %c = icmp eq i64 %n, 0
+              br i1 %c, label %again, label %other
+            again:
+              call void @\"core::str::slice_error_fail_rt\"(ptr %s, i64 %n, ptr null)
+              unreachable
+            other:
+              ret void
+            }";
+        let module = crate::stage::tests::module(&context, text);
+        let mut sites = Sites::default();
+        let end = module.function("end").expect("it is declared");
+        lower(&module, &mut sites, &|_| Type::pointer(&context, 0).null(), &|builder| _ = builder.call(end, &[]));
+        module.verify("lowering").expect("a valid module");
+        assert_eq!(sites.list[0].message, [MessagePiece::Literal("failed to slice string".to_owned())]);
+        let function = module.function(SLICE_ERROR).expect("it is there");
+        let callers: Vec<_> = function.users().into_iter().map(|call| call.function().name()).collect();
+        assert_eq!(callers, ["f"]);
     }
 }

@@ -1,13 +1,13 @@
 //! Which functions call each other in cycles.
 //!
-//! SPIR-V has no recursion. Calls of formatting functions by their addresses are the exception: a message shows values within values, but
-//! only so deep, so that there is a copy of the code for each depth, and the deepest ends with an error of formatting.
+//! SPIR-V has no recursion. Calls of formatting functions are the exception, by their addresses or not: a message shows values within
+//! values, but only so deep, so that there is a copy of the code for each depth, and the deepest ends with an error of formatting.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Refused;
 use super::hidden::Hidden;
-use super::indirect::chooses_formatter;
+use super::indirect::{chooses_formatter, shows_value};
 use crate::llvm::{Value, ValueKind};
 use crate::stage::panics;
 
@@ -47,6 +47,11 @@ impl<'c> Callable<'c> {
     }
 }
 
+/// Whether calls of the function count as a value within a value.
+pub(super) fn has_depth(function: Value<'_>) -> bool {
+    chooses_formatter(function) || shows_value(function)
+}
+
 /// The functions that a kernel reaches, who calls whom, and the cycles that they are in.
 #[derive(Default)]
 pub(super) struct Components<'c> {
@@ -74,7 +79,7 @@ impl<'c> Components<'c> {
             let all = behind.iter().chain([&called]).fold(Hidden::default(), |all, other| all.with(needs[other]));
             components.hidden.insert(called, all);
             // Without calls of formatting functions there has to be no way back.
-            if components.behind(called, &|callee| !chooses_formatter(callee)).contains(&called) {
+            if components.behind(called, &|callee| !has_depth(callee)).contains(&called) {
                 let refused = Refused::new("recursion: devices of this kind have no stack of calls");
                 return Err(refused.within(called.function));
             }
@@ -96,7 +101,9 @@ impl<'c> Components<'c> {
     /// How deep a callee is in its cycle, when the caller is so deep in its own.
     pub(super) fn depth(&self, (caller, depth): (Callable<'c>, u32), callee: Callable<'c>) -> u32 {
         match (self.cycles.get(&caller), self.cycles.get(&callee)) {
-            (Some(outer), Some(inner)) if outer == inner => depth + u32::from(chooses_formatter(callee.function)),
+            // What is called by its address was counted when that was looked at.
+            (Some(outer), Some(inner)) if outer == inner && chooses_formatter(caller.function) => depth,
+            (Some(outer), Some(inner)) if outer == inner => depth + u32::from(has_depth(callee.function)),
             _ => 0,
         }
     }

@@ -8,9 +8,8 @@ use super::Refused;
 use super::call::ends_work_item;
 use super::classes::{Classes, Known};
 use super::code::Code;
-use super::components::{Callable, DEEPEST};
+use super::components::{Callable, DEEPEST, has_depth};
 use super::hidden::Given;
-use super::indirect::chooses_formatter;
 use super::module::{Called, Globals};
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
@@ -78,7 +77,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             translator.code.keep_apart();
         }
         translator.declare(&parameters)?;
-        if translator.depth > DEEPEST && chooses_formatter(function) {
+        if translator.depth > DEEPEST && has_depth(function) {
             translator.fail_to_format()?;
             translator.code.finish();
             return Ok(());

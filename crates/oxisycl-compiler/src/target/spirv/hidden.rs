@@ -9,8 +9,8 @@ use rspirv::spirv::{Op, StorageClass, Word};
 use super::Refused;
 use super::call::{ends_work_item, is_launch};
 use super::code::Access;
+use super::components::has_depth;
 use super::function::FunctionTranslator;
-use super::indirect::chooses_formatter;
 use super::module::uses_local_memory;
 use super::value::{Shape, Translated};
 use super::writer::Scalar;
@@ -41,7 +41,7 @@ pub(super) struct Hidden {
 impl Hidden {
     /// What the code of a function needs, without what it calls.
     pub(super) fn of(function: Value<'_>) -> Self {
-        let mut hidden = Self { cuts_off: chooses_formatter(function), ..Self::default() };
+        let mut hidden = Self { cuts_off: has_depth(function), ..Self::default() };
         for instruction in function.instructions() {
             hidden.launch |= is_launch(instruction);
             hidden.ends |= ends_work_item(instruction);

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, TypeKind, Value, ValueKind};
 use crate::stage::{panics, sanitize};
+use crate::symbols::plain_path;
 
 /// The functions that choose among others.
 const CHOICE: &str = "oxisycl.choice.";
@@ -21,6 +22,14 @@ const EQUAL: i32 = 32;
 /// Whether the function is one that calls formatting functions by their addresses.
 pub(super) fn chooses_formatter(function: Value<'_>) -> bool {
     function.name().starts_with(CHOICE_OF_FORMATTERS)
+}
+
+/// Whether the function is a method of one of the formatting traits, which says whether it failed.
+pub(super) fn shows_value(function: Value<'_>) -> bool {
+    function.held_type().result().kind() == TypeKind::Integer(1) && {
+        let path = plain_path(function.name());
+        path.contains(" as core::fmt::") && path.ends_with(">::fmt")
+    }
 }
 
 /// Gives numbers to functions whose addresses are taken, and calls them by these.
@@ -81,7 +90,7 @@ fn choose<'c>(
     let context = module.context();
     let choice = module.declare(name, Type::function(result, parameters));
     choice.set_linkage(Linkage::INTERNAL);
-    for attribute in ["nounwind", "convergent"] {
+    for attribute in ["nounwind", "convergent", "noinline"] {
         choice.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
     }
     let mut builder = Builder::at_end(context, Block::append(context, choice));

@@ -121,6 +121,17 @@ fn values_within_values_are_formatted_so_deep() {
 }
 
 #[test]
+fn a_value_that_shows_itself_within_itself_is_cut_off_as_well() {
+    let by_address = nested("", "");
+    let call = "call i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")";
+    let (first, second) = by_address.rsplit_once(call).expect("the inner call");
+    let code = format!("{first}call i1 @\"<app::Inner as core::fmt::Display>::fmt\"(ptr %deep, ptr %count){second}");
+    let Some(found) = numbers(&code) else { return };
+    let deepest = u64::from(DEEPEST);
+    assert_eq!(found, (0..8).map(|i| if i <= deepest { i + 1 } else { 1001 + deepest }).collect::<Vec<u64>>());
+}
+
+#[test]
 fn what_formats_knows_whether_it_was_cut_off_until_it_has_asked() {
     let again = "%cut = call i1 @oxisycl.spirv.was_cut_off()
   %again = call i1 @oxisycl.spirv.was_cut_off()

@@ -62,3 +62,48 @@ end:
     );
     check("loop", &code);
 }
+
+#[test]
+fn functions_that_end_the_work_item_and_cut_off_what_they_format() {
+    let code = format!(
+        "declare void @oxisycl.end_work_item() noreturn
+declare i1 @oxisycl.spirv.was_cut_off()
+define void @k{BEGIN}  %bad = icmp ugt i64 %i, 3
+  br i1 %bad, label %panics, label %fine
+panics:
+  call void @__oxisycl_record_panic_formatted(ptr %out)
+  call void @oxisycl.end_work_item()
+  unreachable
+fine:
+  ret void\n}}
+define internal void @__oxisycl_record_panic_formatted(ptr %out) noinline {{
+  %failed = call i1 @\"<app::Inner as core::fmt::Debug>::fmt\"(ptr %out)
+  %cut = call i1 @oxisycl.spirv.was_cut_off()
+  %text = select i1 %cut, i8 1, i8 2
+  store i8 %text, ptr %out
+  ret void\n}}
+define internal i1 @\"<app::Inner as core::fmt::Debug>::fmt\"(ptr %out) noinline {{
+  %n = load volatile i8, ptr %out
+  %again = icmp eq i8 %n, 0
+  br i1 %again, label %inner, label %panics
+inner:
+  %r = call i1 @\"<app::Inner as core::fmt::Debug>::fmt\"(ptr %out)
+  ret i1 %r
+panics:
+  call void @__oxisycl_record_panic_formatted(ptr %out)
+  call void @oxisycl.end_work_item()
+  unreachable\n}}\n"
+    );
+    check("formatting", &code);
+}
+
+#[test]
+fn bf16_is_kept_as_bits() {
+    let code = format!(
+        "define void @k{BEGIN}  %a = load bfloat, ptr %in, align 2
+  %s = fadd bfloat %a, %a
+  store bfloat %s, ptr %out, align 2
+  ret void\n}}\n"
+    );
+    check("brain", &code);
+}
