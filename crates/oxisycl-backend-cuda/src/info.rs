@@ -67,6 +67,7 @@ fn aspects(driver: &Driver, device: RawDevice, facts: &Facts) -> Vec<Aspect> {
         Aspect::Fp16,
         Aspect::Fp64,
         Aspect::Atomic64,
+        Aspect::ExtOxisyclFloatAtomics,
         Aspect::QueueProfiling,
         Aspect::UsmDeviceAllocations,
         Aspect::UsmHostAllocations,

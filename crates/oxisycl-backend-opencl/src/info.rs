@@ -88,6 +88,14 @@ pub(crate) fn is_host_memory(device: Asked<'_>) -> bool {
         && device.number(code::DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL) & code::USM_ACCESS != 0
 }
 
+/// Whether the device adds atomically to all floats that it has, in global and local memory.
+fn has_float_sums(device: Asked<'_>) -> bool {
+    let adds = |what| device.number(what) & code::FP_ATOMIC_ADD == code::FP_ATOMIC_ADD;
+    let has_doubles = device.number(code::DEVICE_DOUBLE_FP_CONFIG) != 0;
+    adds(code::DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES)
+        && (!has_doubles || adds(code::DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES))
+}
+
 fn aspects(device: Asked<'_>, sharing: &Sharing) -> Vec<Aspect> {
     let extensions = device.text(code::DEVICE_EXTENSIONS);
     let has = |name: &str| extensions.split_whitespace().any(|extension| extension == name);
@@ -103,6 +111,7 @@ fn aspects(device: Asked<'_>, sharing: &Sharing) -> Vec<Aspect> {
         (Aspect::Fp16, has("cl_khr_fp16")),
         (Aspect::Fp64, device.number(code::DEVICE_DOUBLE_FP_CONFIG) != 0),
         (Aspect::Atomic64, has("cl_khr_int64_base_atomics") && has("cl_khr_int64_extended_atomics")),
+        (Aspect::ExtOxisyclFloatAtomics, has("cl_ext_float_atomics") && has_float_sums(device)),
         (Aspect::QueueProfiling, true),
         (Aspect::UsmDeviceAllocations, true),
         (Aspect::UsmHostAllocations, sharing.has(UsmKind::Host)),

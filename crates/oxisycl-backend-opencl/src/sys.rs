@@ -88,6 +88,10 @@ pub mod code {
     pub const DRIVER_VERSION: u32 = 0x102D;
     pub const DEVICE_VERSION: u32 = 0x102F;
     pub const DEVICE_EXTENSIONS: u32 = 0x1030;
+    pub const DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4231;
+    pub const DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4232;
+    /// In global and in local memory.
+    pub const FP_ATOMIC_ADD: u64 = 1 << 1 | 1 << 17;
     pub const DEVICE_DOUBLE_FP_CONFIG: u32 = 0x1032;
     pub const DEVICE_HALF_FP_CONFIG: u32 = 0x1033;
     pub const DEVICE_PARTITION_MAX_SUB_DEVICES: u32 = 0x1043;

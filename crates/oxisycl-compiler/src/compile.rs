@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem;
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode, encode};
+use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode_bundle, encode_bundle};
 
 use crate::gather::gather;
 use crate::isolation::{InThisProcess, Isolation};
@@ -64,8 +64,8 @@ pub struct Request {
 /// What came out.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The images: one for each kernel with code, in the order of their symbols, and one without code that tells of the others. None if
-    /// the program launches no kernels.
+    /// The images: one for each kernel with code, in the order of their symbols, and one without code that tells of the others. A kernel
+    /// that is faster on devices with a certain aspect has another image before its own. None if the program launches no kernels.
     pub images: Vec<DeviceImage>,
     /// What the user should know, one text each.
     pub warnings: Vec<String>,
@@ -114,20 +114,26 @@ pub fn compile_with<'p>(
         let mut program = Program::of_kernel(&context, described, request, &*target)?;
         program.link(&mut library, Scope::WithoutFormatting)?;
         program.add_kernel()?;
-        let image = generate(&mut program, &mut library, toolchain)?;
+        let images = generate(&mut program, &mut library, toolchain)?;
         if is_separate {
             // The process ends with the job.
             mem::forget(program);
             mem::forget(context);
         }
-        encode(&image).map_err(|error| CompileError::Kernel(error.to_string()))
+        encode_bundle(&images).map_err(|error| CompileError::Kernel(error.to_string()))
     })?;
     let mut images = Vec::new();
     for (described, result) in wanted.iter().zip(results) {
         let kernel = &described.kernel;
-        match result.map(|bytes| decode(&bytes)) {
-            Ok(Ok(mut image)) if image.kernels.is_empty() => rejected.append(&mut image.unsupported),
-            Ok(Ok(image)) => images.push(image),
+        match result.map(|bytes| decode_bundle(&bytes)) {
+            Ok(Ok(of_kernel)) => {
+                for mut image in of_kernel {
+                    rejected.append(&mut image.unsupported);
+                    if !image.kernels.is_empty() {
+                        images.push(image);
+                    }
+                }
+            }
             Ok(Err(error)) => return Err(CompileError::Kernel(format!("{}: {error}", kernel.type_name))),
             Err(death) => rejected.push(kernel.unsupported(kernel.with_place(&death))),
         }
@@ -150,15 +156,25 @@ fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
     kernel.refused_capture().or_else(|| (size > limit).then(too_large))
 }
 
-/// From un-optimised code to the image of the kernel.
+/// From un-optimised code to the images of the kernel, those that are preferred first.
 pub(crate) fn generate(
     program: &mut Program<'_, '_>,
     library: &mut Library<'_>,
     toolchain: &Toolchain,
-) -> Result<DeviceImage, CompileError> {
+) -> Result<Vec<DeviceImage>, CompileError> {
     let decision = lower(program, library)?;
-    let code = if decision.is_refusal() { Vec::new() } else { program.emit(toolchain)? };
-    Ok(program.image(decision, code, toolchain))
+    if decision.is_refusal() {
+        return Ok(vec![program.image(decision, Vec::new(), toolchain)]);
+    }
+    let code = program.emit(toolchain)?;
+    let better = program.emit_for_aspect(toolchain)?;
+    let image = program.image(decision, code, toolchain);
+    let better = better.map(|(aspect, code)| {
+        let mut better = DeviceImage { code, ..image.clone() };
+        better.kernels.iter_mut().for_each(|kernel| kernel.requirements.push(aspect.name().to_owned()));
+        better
+    });
+    Ok(better.into_iter().chain([image]).collect())
 }
 
 /// From un-optimised code to code that the code generator takes.

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
+use oxisycl_types::Aspect;
 
 use crate::compile::{FloatPolicy, Options, Request, build_options};
 use crate::library::Library;
@@ -13,8 +14,8 @@ use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::kernels::{Described, Kernel};
 use crate::stage::resolve::{Scope, Searches};
 use crate::stage::{
-    approximate, builtins, checks, conditions, dependencies, features, float, functions, layout, legality, native,
-    pairs, panics, resolve, sanitize, wide_integers, x86,
+    approximate, builtins, checks, conditions, dependencies, features, float, float_atomics, functions, layout,
+    legality, native, pairs, panics, resolve, sanitize, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -237,6 +238,7 @@ impl<'c, 'a> Program<'c, 'a> {
             if self.float == FloatPolicy::Fast {
                 approximate::call_imprecise_functions(&self.module, self.target.builtins())?;
             }
+            float_atomics::define(&self.module, self.float)?;
         }
         self.dependencies.settle(&self.module);
         float::unite_with_library(&self.module);
@@ -305,6 +307,11 @@ impl<'c, 'a> Program<'c, 'a> {
         }
         self.module.strip_debug_info();
         self.target.emit(&self.module, arguments, toolchain)
+    }
+
+    /// Other code of the same kernel, for devices with an aspect that it gains by. To be called after [`emit`](Self::emit).
+    pub(crate) fn emit_for_aspect(&self, toolchain: &Toolchain) -> Result<Option<(Aspect, Vec<u8>)>, CompileError> {
+        self.target.emit_for_aspect(&self.module, toolchain)
     }
 
     /// The image of the kernel. `toolchain` is what it was compiled by.

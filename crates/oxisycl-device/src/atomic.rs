@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64};
 
 use oxisycl_types::Id;
 
+use crate::builtin::{self, is_device_code};
 use crate::{Accessor, Atomic, DeviceCopyable, InItem};
 
 /// A number that atomic operations exist for: `u32 i32 u64 i64 f32 f64`, the 64-bit ones where the processor has them.
@@ -105,8 +106,8 @@ integers! { u32, AtomicU32; i32, AtomicI32; }
 integers! { u64, AtomicU64; i64, AtomicI64; }
 
 macro_rules! floats {
-    ($($t:ty, $bits:ty;)*) => { $(
-        // SAFETY: every operation is one operation on the bits of the same width, or a loop of compare-exchanges on them.
+    ($($t:ty, $bits:ty, $add:path;)*) => { $(
+        // SAFETY: every operation is one operation on the float or on the bits of the same width, or a loop of compare-exchanges on them.
         unsafe impl AtomicElement for $t {
             #[inline(always)]
             unsafe fn load(pointer: *mut Self) -> Self {
@@ -132,11 +133,19 @@ macro_rules! floats {
             }
             #[inline(always)]
             unsafe fn fetch_add(pointer: *mut Self, value: Self) -> Self {
+                if is_device_code() {
+                    // SAFETY: the caller's contract, and this is no native code.
+                    return unsafe { $add(pointer, value) };
+                }
                 // SAFETY: as in `load`.
                 unsafe { Self::fetch_update(pointer, |old| old + value) }
             }
             #[inline(always)]
             unsafe fn fetch_sub(pointer: *mut Self, value: Self) -> Self {
+                if is_device_code() {
+                    // SAFETY: as in `fetch_add`. A difference is a sum, to the bit.
+                    return unsafe { $add(pointer, -value) };
+                }
                 // SAFETY: as in `load`.
                 unsafe { Self::fetch_update(pointer, |old| old - value) }
             }
@@ -144,9 +153,9 @@ macro_rules! floats {
     )* };
 }
 
-floats! { f32, u32; }
+floats! { f32, u32, builtin::atomic_add_f32; }
 #[cfg(all(target_has_atomic = "64", not(target_arch = "x86")))]
-floats! { f64, u64; }
+floats! { f64, u64, builtin::atomic_add_f64; }
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) -> $result:ty;)*) => {

@@ -117,6 +117,24 @@ pub unsafe fn shuffle_u32(_value: u32, _lane: u32) -> u32 {
     not_on_the_host()
 }
 
+/// Adds to a float atomically, without an order, and returns the old value.
+///
+/// # Safety
+/// The pointer is valid, aligned, and only accessed atomically meanwhile. Native code may not call it.
+#[inline(never)]
+pub unsafe fn atomic_add_f32(_pointer: *mut f32, _value: f32) -> f32 {
+    not_on_the_host()
+}
+
+/// Adds to a float atomically, without an order, and returns the old value.
+///
+/// # Safety
+/// The pointer is valid, aligned, and only accessed atomically meanwhile. Native code may not call it.
+#[inline(never)]
+pub unsafe fn atomic_add_f64(_pointer: *mut f64, _value: f64) -> f64 {
+    not_on_the_host()
+}
+
 /// The first byte of the group's dynamic local memory, aligned to 16 bytes.
 ///
 /// # Safety

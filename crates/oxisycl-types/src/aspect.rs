@@ -58,6 +58,9 @@ aspects! {
     UsmAtomicSharedAllocations = "usm_atomic_shared_allocations",
     /// Any memory of the process can be used in kernels.
     UsmSystemAllocations = "usm_system_allocations",
+    /// The device itself adds to floats in memory atomically, `f64` included if it has [`Fp64`](Self::Fp64). Kernels do it in a loop on
+    /// devices that lack this. An extension.
+    ExtOxisyclFloatAtomics = "ext_oxisycl_float_atomics",
 }
 
 impl fmt::Display for Aspect {

@@ -3,7 +3,7 @@
 use crate::CompileError;
 use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
 use crate::stage::sanitize::replace_body;
-use crate::stage::{float, pairs};
+use crate::stage::{float, float_atomics, pairs};
 use crate::symbols::plain_path;
 
 const PREFIX: &str = "oxisycl_device::builtin::";
@@ -70,6 +70,15 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                 launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "nounwind", 0));
                 launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "willreturn", 0));
                 function.replace_all_uses_with(launch);
+                function.delete_function();
+            }
+            // Once the kernel's policy is known.
+            _ if float_atomics::is_one(name) => {
+                let body = module.declare(&format!("oxisycl.{name}"), function.held_type());
+                for attribute in ["nounwind", "willreturn"] {
+                    body.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+                }
+                function.replace_all_uses_with(body);
                 function.delete_function();
             }
             // Those that a target need not have.

@@ -11,6 +11,7 @@ pub(crate) mod dependencies;
 pub(crate) mod early_return;
 pub(crate) mod features;
 pub(crate) mod float;
+pub(crate) mod float_atomics;
 pub(crate) mod functions;
 #[cfg(test)]
 mod host_tests;

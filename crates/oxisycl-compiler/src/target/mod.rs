@@ -6,6 +6,7 @@ mod nvptx;
 mod spirv;
 
 use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_types::Aspect;
 
 use crate::llvm::{Machine, Module, Value};
 use crate::stage::kernels::Kernel;
@@ -75,6 +76,15 @@ pub(crate) trait Target {
         arguments: ParameterLayout,
         toolchain: &Toolchain,
     ) -> Result<Vec<u8>, CompileError>;
+
+    /// Other code of the same kernel, for devices that have an aspect by which it is faster. None if it would be the same code.
+    fn emit_for_aspect(
+        &self,
+        _module: &Module<'_>,
+        _toolchain: &Toolchain,
+    ) -> Result<Option<(Aspect, Vec<u8>)>, CompileError> {
+        Ok(None)
+    }
 
     /// What the code is for, if not exactly for what was asked.
     fn image_target(&self, requested: &ImageTarget, _code: &[u8]) -> ImageTarget {

@@ -21,6 +21,12 @@ const RELEASE: i32 = 5;
 const ACQUIRE_RELEASE: i32 = 6;
 const SEQUENTIALLY_CONSISTENT: i32 = 7;
 
+/// The number of `LLVMAtomicRMWBinOpFAdd`.
+pub(super) const FLOAT_ADD: i32 = 11;
+/// What is added atomically by one instruction, and what allows it.
+pub(super) const FLOAT_SUMS: [(Shape, Capability); 2] =
+    [(Shape::Float(32), Capability::AtomicFloat32AddEXT), (Shape::Float(64), Capability::AtomicFloat64AddEXT)];
+
 /// Whether a load or store is atomic.
 pub(super) fn is_atomic(instruction: Value<'_>) -> bool {
     instruction.ordering() != 0
@@ -269,6 +275,17 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             10 => Some(Op::AtomicUMin),
             _ => None,
         };
+        if operation == FLOAT_ADD
+            && self.code.writer.extensions().float_atomics
+            && let Some((_, capability)) = FLOAT_SUMS.iter().find(|(of, _)| of == shape)
+        {
+            self.code.writer.require(*capability);
+            self.code.writer.extend("SPV_EXT_shader_atomic_float_add");
+            let float = Scalar::Float(cell.word);
+            let pointer = self.code.pointer(cell.place.0, cell.place.1, float);
+            let operands = [pointer, cell.scope, cell.semantics.0, value.scalar()];
+            return Ok(Translated::Scalar(self.code.op(Op::AtomicFAddEXT, float, &operands)));
+        }
         let is_word = cell.shift.is_none() && (operation == 0 || *shape == Shape::Int(cell.word));
         let old = if let Some(op) = native.filter(|_| is_word) {
             let (pointer, field) = (self.pointer(cell), self.field_of(value, shape));
@@ -312,7 +329,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             8 => self.extremum("smin", old, value, shape),
             9 => self.extremum("umax", old, value, shape),
             10 => self.extremum("umin", old, value, shape),
-            11 => float(self, Op::FAdd),
+            FLOAT_ADD => float(self, Op::FAdd),
             12 => float(self, Op::FSub),
             13 | 14 | 19 | 20 => {
                 let name = match operation {

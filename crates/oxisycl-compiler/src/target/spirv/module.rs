@@ -6,6 +6,7 @@ use rspirv::dr::Module as Assembled;
 use rspirv::spirv::{Capability, StorageClass, Word};
 
 use super::Refused;
+use super::atomics::FLOAT_SUMS;
 use super::classes::{Known, of_global};
 use super::code::Code;
 use super::components::{Callable, Components};
@@ -24,11 +25,24 @@ pub(super) struct Translation {
     pub(super) module: Assembled,
     /// Aspects, by their names, sorted.
     pub(super) requirements: Vec<&'static str>,
+    /// Whether it has atomic sums of floats.
+    pub(super) uses_float_atomics: bool,
+}
+
+/// What a module may use beyond what it needs.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extensions {
+    /// Atomic sums of floats (`SPV_EXT_shader_atomic_float_add`).
+    pub(super) float_atomics: bool,
 }
 
 /// Translates kernels, and what they call.
-pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Result<Translation, Refused> {
-    let mut writer = Writer::new();
+pub(super) fn translate<'c>(
+    module: &Module<'c>,
+    kernels: &[Value<'c>],
+    extensions: Extensions,
+) -> Result<Translation, Refused> {
+    let mut writer = Writer::new(extensions);
     let mut globals = Globals::default();
     let place = (module.context(), Layout::of(module));
     let mut done = 0;
@@ -51,7 +65,8 @@ pub(super) fn translate<'c>(module: &Module<'c>, kernels: &[Value<'c>]) -> Resul
     let requirements =
         aspects.into_iter().filter(|(capability, _)| writer.capabilities().contains(capability)).map(|(_, name)| name);
     let requirements = requirements.collect();
-    Ok(Translation { requirements, module: writer.finish() })
+    let uses_float_atomics = FLOAT_SUMS.iter().any(|(_, capability)| writer.capabilities().contains(capability));
+    Ok(Translation { requirements, uses_float_atomics, module: writer.finish() })
 }
 
 /// What a global became.

@@ -1,10 +1,12 @@
 //! SPIR-V as a target of the compiler.
 
 use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_types::Aspect;
 
-use super::module::{LOCAL_MEMORY, translate};
+use super::atomics::FLOAT_ADD;
+use super::module::{Extensions, LOCAL_MEMORY, Translation, translate};
 use super::{KERNEL_CONVENTION, Refused, expand, function::END_WORK_ITEM, writer};
-use crate::llvm::{Attribute, Builder, Machine, Module, Type, Value};
+use crate::llvm::{Attribute, Builder, Machine, Module, Opcode, Type, Value};
 use crate::stage::kernels::Kernel;
 use crate::target::Target;
 use crate::target::entry::{self, LAUNCH_SIZE, Passing};
@@ -29,6 +31,14 @@ impl SpirV {
         }
         Ok(Self { machine: Machine::new("nvptx64-nvidia-cuda", "sm_70", "+ptx77")? })
     }
+}
+
+fn translate_kernels(module: &Module<'_>, extensions: Extensions) -> Result<Translation, CompileError> {
+    let kernels: Vec<_> =
+        module.functions().into_iter().filter(|function| function.call_convention() == KERNEL_CONVENTION).collect();
+    translate(module, &kernels, extensions).map_err(|refused| {
+        CompileError::Kernel(format!("{} (in {})", refused.reason, refused.function.unwrap_or_default()))
+    })
 }
 
 impl Target for SpirV {
@@ -82,7 +92,7 @@ impl Target for SpirV {
 
     fn examine(&self, module: &Module<'_>, kernel: &str) -> Result<Vec<&'static str>, Refused> {
         let kernel = module.function(kernel).expect("the kernel is in the module");
-        Ok(translate(module, &[kernel])?.requirements)
+        Ok(translate(module, &[kernel], Extensions::default())?.requirements)
     }
 
     fn legalize(&self, _module: &Module<'_>) {}
@@ -97,12 +107,22 @@ impl Target for SpirV {
         _arguments: ParameterLayout,
         _toolchain: &Toolchain,
     ) -> Result<Vec<u8>, CompileError> {
-        let kernels: Vec<_> =
-            module.functions().into_iter().filter(|function| function.call_convention() == KERNEL_CONVENTION).collect();
-        let translation = translate(module, &kernels).map_err(|refused| {
-            CompileError::Kernel(format!("{} (in {})", refused.reason, refused.function.unwrap_or_default()))
-        })?;
-        Ok(writer::to_bytes(&translation.module))
+        Ok(writer::to_bytes(&translate_kernels(module, Extensions::default())?.module))
+    }
+
+    fn emit_for_aspect(
+        &self,
+        module: &Module<'_>,
+        _toolchain: &Toolchain,
+    ) -> Result<Option<(Aspect, Vec<u8>)>, CompileError> {
+        let is_sum =
+            |instruction: &Value<'_>| instruction.is(Opcode::ATOMIC_RMW) && instruction.atomic_operation() == FLOAT_ADD;
+        if !module.functions().into_iter().flat_map(Value::instructions).any(|instruction| is_sum(&instruction)) {
+            return Ok(None);
+        }
+        let translation = translate_kernels(module, Extensions { float_atomics: true })?;
+        let gains = translation.uses_float_atomics;
+        Ok(gains.then(|| (Aspect::ExtOxisyclFloatAtomics, writer::to_bytes(&translation.module))))
     }
 
     fn image_target(&self, _requested: &ImageTarget, code: &[u8]) -> ImageTarget {

@@ -13,6 +13,8 @@ use rspirv::spirv::{
     MemoryModel, Op, StorageClass, Word,
 };
 
+use super::module::Extensions;
+
 /// A type that a value in a register can have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Scalar {
@@ -58,13 +60,15 @@ pub(super) struct Writer {
     inputs: BTreeMap<u32, Word>,
     extended: Word,
     capabilities: BTreeSet<Capability>,
+    extensions: Extensions,
+    used_extensions: BTreeSet<&'static str>,
     needs: BTreeMap<Word, Needs>,
     /// Whether something of SPIR-V 1.3 is used.
     needs_1_3: bool,
 }
 
 impl Writer {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(extensions: Extensions) -> Self {
         let mut writer = Self {
             module: Module::new(),
             last_id: 0,
@@ -77,6 +81,8 @@ impl Writer {
             inputs: BTreeMap::new(),
             extended: 0,
             capabilities: BTreeSet::new(),
+            extensions,
+            used_extensions: BTreeSet::new(),
             needs: BTreeMap::new(),
             needs_1_3: false,
         };
@@ -103,6 +109,16 @@ impl Writer {
 
     pub(super) fn require(&mut self, capability: Capability) {
         self.capabilities.insert(capability);
+    }
+
+    /// What the module may use.
+    pub(super) fn extensions(&self) -> Extensions {
+        self.extensions
+    }
+
+    /// Says that the module uses an extension of SPIR-V.
+    pub(super) fn extend(&mut self, name: &'static str) {
+        self.used_extensions.insert(name);
     }
 
     /// Says that the module uses something of SPIR-V 1.3.
@@ -354,6 +370,8 @@ impl Writer {
         let capability =
             |&capability| Instruction::new(Op::Capability, None, None, vec![Operand::Capability(capability)]);
         self.module.capabilities = self.capabilities.iter().map(capability).collect();
+        let extension = |&name: &&str| Instruction::new(Op::Extension, None, None, vec![Operand::from(name)]);
+        self.module.extensions = self.used_extensions.iter().map(extension).collect();
         let model =
             vec![Operand::AddressingModel(AddressingModel::Physical64), Operand::MemoryModel(MemoryModel::OpenCL)];
         self.module.memory_model = Some(Instruction::new(Op::MemoryModel, None, None, model));

@@ -1,7 +1,8 @@
 //! Atomic operations of all widths, with many work-items at one place.
 
+use super::super::module::Extensions;
 use super::golden::text;
-use super::support::{BEGIN, context, run, translated, validated};
+use super::support::{BEGIN, context, run, translate_with, translated, validated};
 
 const ITEMS: usize = 1000;
 
@@ -324,4 +325,35 @@ define internal void @record(ptr %launch) noinline {{
     unsafe { program.run("k", &[&arguments], 0, ([1, 1, 1], [1, 1, 1])) }.expect("the kernel runs");
     assert_eq!(input.bytes(), 9u32.to_le_bytes());
     assert_eq!(output.bytes(), [1u32.to_le_bytes(), 7u32.to_le_bytes()].concat());
+}
+
+#[test]
+fn sums_of_floats_are_one_instruction_where_the_module_may_use_it() {
+    let code = format!(
+        "define void @k_single{BEGIN}%v = uitofp i64 %i to float\n%old = atomicrmw fadd ptr %out, float %v monotonic\nret void\n}}\n\
+         define void @k_double{BEGIN}%v = uitofp i64 %i to double\n%old = atomicrmw fadd ptr %out, double %v monotonic\nret void\n}}\n"
+    );
+    let context = context();
+    assert!(!translated(&context, &code).uses_float_atomics);
+    let translation = translate_with(&context, &code, Extensions { float_atomics: true }).expect("a translation");
+    assert!(translation.uses_float_atomics);
+    let bytes = validated(&translation.module);
+    let sums = text(&translation.module);
+    assert_eq!(
+        (sums.matches("OpAtomicFAddEXT").count(), sums.matches("OpAtomicCompareExchange").count()),
+        (2, 0),
+        "{sums}"
+    );
+    let Some(device) = super::support::device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let sum_of = |kernel: &str| {
+        let mut memory = device.allocate(16).expect("memory");
+        let arguments = [memory.address().to_le_bytes(); 2].concat();
+        // SAFETY: the kernels add to the first bytes of the memory.
+        unsafe { program.run(kernel, &[&arguments], 0, ([ITEMS, 1, 1], [1; 3])) }.expect("the kernel runs");
+        memory.bytes()[..8].try_into().map(u64::from_le_bytes).expect("8 bytes")
+    };
+    let expected = ITEMS * (ITEMS - 1) / 2;
+    assert_eq!(f32::from_bits(sum_of("k_single") as u32), expected as f32);
+    assert_eq!(f64::from_bits(sum_of("k_double")), expected as f64);
 }

@@ -11,7 +11,8 @@ use oxisycl_backend_opencl::bare::Device;
 use rspirv::dr::Module as Assembled;
 
 use crate::llvm::{self, Context, Machine, Module};
-use crate::target::spirv::{Refused, expand, module::Translation, module::translate, writer};
+use crate::target::spirv::module::{Extensions, Translation, translate};
+use crate::target::spirv::{Refused, expand, writer};
 use crate::toolchain::Toolchain;
 
 /// What kernels of tests begin with: `%in` and `%out` are addresses, `%i` is the number of the work-item.
@@ -31,6 +32,11 @@ pub(super) fn context() -> Context {
 
 /// Translates the functions whose names begin with `k`.
 pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation, Refused> {
+    translate_with(context, text, Extensions::default())
+}
+
+/// The same with extensions.
+pub(super) fn translate_with(context: &Context, text: &str, extensions: Extensions) -> Result<Translation, Refused> {
     let text = format!("{text}\ndeclare i64 @oxisycl.spirv.global_id(i32)\n");
     let module = Module::from_text(context, &text, "test").expect("a test is well-formed");
     let machine = Machine::new("nvptx64-nvidia-cuda", "sm_70", "+ptx77").expect("the target's machine");
@@ -43,7 +49,7 @@ pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation
         .into_iter()
         .filter(|function| is_kernel(function.name()) && !function.is_declaration())
         .collect();
-    translate(&module, &kernels)
+    translate(&module, &kernels, extensions)
 }
 
 /// The same of code that has a translation.
