@@ -20,6 +20,7 @@ mod loom;
 mod miri;
 mod msrv;
 mod opencl;
+mod opencl_suites;
 mod outcome;
 mod package;
 mod process;

@@ -20,7 +20,7 @@ const PACKAGES: [&str; 3] = ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2
 /// Its name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
-pub(crate) const STAGES: &[&str] = &["tests"];
+pub(crate) const STAGES: &[&str] = &["tests", "opencl"];
 
 /// Set where tests of OpenCL have no excuse: then those of the backend fail where they would be skipped.
 const MUST_RUN: &str = "OPENCL_TESTS_MUST_RUN";

@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::Workspace;
 use crate::{
-    book, conformance, deny, docs, examples, install, lints, loom, msrv, package, ptx, requirements, suites, tidy,
+    book, conformance, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx, requirements,
+    suites, tidy,
 };
 
 /// One step of the validation.
@@ -30,6 +31,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "conformance-host", run: conformance::host },
     Stage { name: "conformance-simulated", run: conformance::simulated },
     Stage { name: "conformance-apart", run: conformance::apart },
+    Stage { name: "opencl", run: opencl_suites::run },
     Stage { name: "examples", run: examples::run },
     Stage { name: "ptx", run: ptx::run },
     Stage { name: "docs", run: docs::run },

@@ -1,7 +1,7 @@
 //! Atomic accessors: any element from any work-item.
 
-use oxisycl::AtomicElement;
 use oxisycl::prelude::*;
+use oxisycl::{AtomicElement, float};
 
 use crate::harness::{Env, tests};
 use crate::support::{Gate, assert_held_back, code, iota, read_on, update};
@@ -9,6 +9,7 @@ use crate::support::{Gate, assert_held_back, code, iota, read_on, update};
 tests![
     fetch_add_loses_no_update,
     fetch_add_loses_no_update_of_floats,
+    strict_sums_keep_subnormal_numbers,
     fetch_sub_loses_no_update,
     integers_wrap,
     fetch_min_and_max_find_the_extremes_of_integers,
@@ -66,6 +67,22 @@ fn fetch_add_loses_no_update_of_floats(env: &Env) {
         data.fetch_add(item, 0, item.index() as f64);
     });
     assert_eq!(sums, [1.0 + (N * (N - 1) / 2) as f64]);
+}
+
+fn strict_sums_keep_subnormal_numbers(env: &Env) {
+    let least = f32::from_bits(1);
+    let buffer = Buffer::from_vec(vec![0.0f32; 2], 2).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let sums = cg.access(&buffer, Atomic);
+        let kernel = move |item: Item<1>| {
+            sums.fetch_add(item, 0, least);
+            sums.fetch_sub(item, 1, least);
+        };
+        cg.parallel_for(N, float::strict(kernel))
+    });
+    kernel.unwrap().wait().unwrap();
+    let sum = f32::from_bits(N as u32);
+    assert_eq!(buffer.to_vec().unwrap(), [sum, -sum]);
 }
 
 fn fetch_sub_loses_no_update(env: &Env) {
