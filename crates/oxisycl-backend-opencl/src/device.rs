@@ -1,7 +1,7 @@
 //! One device or sub-device that kernels can be given to.
 
 use std::any::Any;
-use std::ffi::c_void;
+use std::ffi::{OsString, c_void};
 use std::sync::Arc;
 
 use oxisycl_backend::{
@@ -119,6 +119,20 @@ impl ClDevice {
     }
 }
 
+/// Variables of the environment by which drivers may compile otherwise: Intel's and PoCL's.
+fn driver_settings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
+    let is_setting = |name: &OsString| {
+        let name = name.to_string_lossy();
+        ["CL_CONFIG_", "POCL_"].iter().any(|prefix| name.starts_with(prefix))
+    };
+    let mut settings: Vec<String> = variables
+        .filter(|(name, _)| is_setting(name))
+        .map(|(name, value)| format!("; {}={}", name.to_string_lossy(), value.to_string_lossy()))
+        .collect();
+    settings.sort();
+    settings.concat()
+}
+
 fn group_limits(info: &DeviceInfo) -> GroupLimits {
     let [z, y, x] = info.max_work_item_sizes;
     // On a processor a group is a loop: it begins rarely if it is long, and others may take the processor away.
@@ -225,9 +239,9 @@ impl Device for ClDevice {
         let info = &self.info;
         let functions = &self.context().functions;
         let platform = Asked::platform(functions, self.context().platform);
-        // Vector widths tell processors of one name apart, for which a CPU's driver makes different code.
+        // Vector widths tell processors of one name apart, for which a CPU's driver makes different code. So do a driver's settings.
         Some(format!(
-            "opencl; {}; {}; {}; {}; {}; {}; {:?}",
+            "opencl; {}; {}; {}; {}; {}; {}; {:?}{}",
             platform.text(code::PLATFORM_NAME),
             platform.text(code::PLATFORM_VERSION),
             info.name,
@@ -235,6 +249,7 @@ impl Device for ClDevice {
             info.driver_version,
             info.vendor_id,
             info.native_vector_width,
+            driver_settings(std::env::vars_os()),
         ))
     }
 
@@ -255,5 +270,18 @@ impl Device for ClDevice {
 
     fn native(&self) -> Option<&dyn Any> {
         Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_drivers_are_told_in_an_order_of_their_own() {
+        let variables = [("POCL_B", "2"), ("HOME", "x"), ("CL_CONFIG_CPU_VECTORIZER_MODE", "1")];
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(driver_settings(variables.into_iter()), "; CL_CONFIG_CPU_VECTORIZER_MODE=1; POCL_B=2");
+        assert_eq!(driver_settings(std::iter::empty()), "");
     }
 }

@@ -195,18 +195,28 @@ fn of_kind<'i>(images: &'i [DeviceImage], kind: &str) -> Result<(Vec<&'i DeviceI
     Ok((images, extension))
 }
 
-/// Writes the code of each image to a file of its own. Those of several targets of one kind have the target's name in theirs.
+/// Writes the code of each image to a file of its own. Those of several targets of one kind have the target's name in theirs, and those for
+/// devices with an aspect, beside one for all devices, the aspect's.
 fn write_files(images: &[DeviceImage], kind: &str, folder: &Path) -> Result<ExitCode> {
     let (images, extension) = of_kind(images, kind)?;
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     let is_one_target = images.iter().all(|image| image.target == images[0].target);
     for image in &images {
-        let symbol = &image.kernels[0].symbol;
-        let name = match is_one_target {
-            true => format!("{symbol}.{extension}"),
-            false => format!("{symbol}.{}.{extension}", image.target),
+        let kernel = &image.kernels[0];
+        let mut name = kernel.symbol.clone();
+        if !is_one_target {
+            name += &format!(".{}", image.target);
+        }
+        let is_sibling = |other: &&&DeviceImage| {
+            other.target == image.target
+                && other.kernels[0].symbol == kernel.symbol
+                && other.kernels[0].requirements.len() < kernel.requirements.len()
         };
-        let path = folder.join(name);
+        if let Some(sibling) = images.iter().find(is_sibling) {
+            let aspects = kernel.requirements.iter().filter(|aspect| !sibling.kernels[0].requirements.contains(aspect));
+            aspects.for_each(|aspect| name += &format!(".{aspect}"));
+        }
+        let path = folder.join(name + "." + extension);
         // What drivers read of PTX ends with a zero.
         let code = if kind == "ptx" { image.code.strip_suffix(&[0]).unwrap_or(&image.code) } else { &image.code[..] };
         fs::write(&path, code).map_err(|error| Failure::file(&path, error))?;
@@ -329,6 +339,19 @@ mod tests {
         };
         assert_eq!((selected("main"), selected("k_1"), selected("Reader")), (Ok(1), Ok(1), Ok(1)));
         assert!(selected("other").unwrap_err().to_string().starts_with("--kernel: "));
+    }
+
+    #[test]
+    fn files_of_a_kernel_with_an_image_for_an_aspect_have_two_names() {
+        let folder = std::env::temp_dir().join(format!("oxisycl-inspect-{}", std::process::id()));
+        let mut better = image(b"2");
+        better.kernels[0].requirements.push("ext_oxisycl_float_atomics".to_owned());
+        write_files(&[better, image(b"1")], "ptx", &folder).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names, ["k_1.ext_oxisycl_float_atomics.ptx", "k_1.ptx"]);
     }
 
     #[test]

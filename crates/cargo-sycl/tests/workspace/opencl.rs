@@ -50,7 +50,7 @@ fn a_program_runs_on_a_device_of_opencl() {
     assert!(!messages.contains("warning"), "{messages}");
     assert!(project.inspect("target/sycl/debug/app").starts_with("spirv1."), "an image for OpenCL");
     let files = ["inspect", "target/sycl/debug/app", "--emit", "spirv", "--out", "target/modules"];
-    assert_eq!(succeed(&mut project.sycl(&files)).0, "2 files in target/modules\n");
+    assert_eq!(succeed(&mut project.sycl(&files)).0, "4 files in target/modules\n");
     for file in fs::read_dir(project.root.join("target/modules")).expect("the folder was made") {
         let path = file.expect("it can be read").path();
         let code = fs::read(&path).expect("a file");
