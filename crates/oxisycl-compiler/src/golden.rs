@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use oxisycl_image::{Form, ImageTarget, ParameterLayout};
+use oxisycl_image::{Form, ImageTarget};
 
 use crate::Toolchain;
 use crate::compile::{Options, generate, lower};
@@ -126,17 +126,7 @@ fn golden_targets() {
         let program = || {
             let module = Module::from_text(&context, &input("kernel.ll"), "kernel").expect("a test is well-formed");
             module.set_target(target.machine().triple(), &target.machine().data_layout());
-            let kernel = Kernel {
-                symbol: "k".to_owned(),
-                entry: "oxisycl_entry.k".to_owned(),
-                type_id: [7; 16],
-                form: Form::Range(1),
-                parameters: ParameterLayout { size: 16, align: 8 },
-                type_name: "app::k".to_owned(),
-                refused_capture: None,
-                launch: None,
-                place: None,
-            };
+            let kernel = Kernel::of_test(Form::Range(1), 16);
             let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
             program.link(&mut Library::default(), crate::stage::resolve::Scope::WithoutFormatting).expect("it links");
             program.add_kernel().expect("a kernel");

@@ -8,7 +8,7 @@ macro_rules! aspects {
         pub enum Aspect { $($(#[$doc])* $variant,)* }
 
         impl Aspect {
-            /// Every aspect, in the order of the specification.
+            /// Every aspect, in the order of the specification; extensions come last.
             pub const ALL: &'static [Aspect] = &[$(Aspect::$variant,)*];
 
             /// The specification's name.

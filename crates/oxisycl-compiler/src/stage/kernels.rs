@@ -39,6 +39,22 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel `k` of a module that a test has written, with captures of that many bytes.
+    #[cfg(test)]
+    pub(crate) fn of_test(form: Form, size: usize) -> Self {
+        Self {
+            symbol: "k".to_owned(),
+            entry: "oxisycl_entry.k".to_owned(),
+            type_id: [7; 16],
+            form,
+            parameters: ParameterLayout { size, align: 8 },
+            type_name: "app::k".to_owned(),
+            launch: None,
+            refused_capture: None,
+            place: None,
+        }
+    }
+
     /// The kernel as one that the target cannot run.
     pub(crate) fn unsupported(&self, reason: String) -> UnsupportedKernel {
         UnsupportedKernel { type_id: self.type_id, form: self.form, type_name: self.type_name.clone(), reason }

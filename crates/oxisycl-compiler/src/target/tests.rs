@@ -120,17 +120,7 @@ fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
     let (target, options, context) = (of(&image_target).expect("a target"), Options::default(), Context::new());
     let module = Module::from_text(&context, TABLE, "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let kernel = Kernel {
-        symbol: "k".to_owned(),
-        entry: "oxisycl_entry.k".to_owned(),
-        type_id: [7; 16],
-        form: Form::Range(1),
-        parameters: ParameterLayout { size: 72, align: 8 },
-        type_name: "app::k".to_owned(),
-        refused_capture: None,
-        launch: None,
-        place: None,
-    };
+    let kernel = Kernel::of_test(Form::Range(1), 72);
     let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");

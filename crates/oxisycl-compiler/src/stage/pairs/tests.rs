@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oxisycl_image::{DeviceImage, Form, ImageTarget, ParameterLayout};
+use oxisycl_image::{DeviceImage, Form, ImageTarget};
 
 use super::*;
 use crate::Toolchain;
@@ -106,17 +106,7 @@ fn image(target: &str, form: Form, item: &str) -> DeviceImage {
     let (options, context) = (Options::default(), Context::new());
     let module = Module::from_text(&context, &format!("{ENTRY}{item}"), "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let kernel = Kernel {
-        symbol: "k".to_owned(),
-        entry: "oxisycl_entry.k".to_owned(),
-        type_id: [7; 16],
-        form,
-        parameters: ParameterLayout { size: 32, align: 8 },
-        type_name: "app::k".to_owned(),
-        refused_capture: None,
-        launch: None,
-        place: None,
-    };
+    let kernel = Kernel::of_test(form, 32);
     let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
