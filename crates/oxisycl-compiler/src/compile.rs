@@ -113,8 +113,13 @@ pub fn compile_with<'p>(
         let context = Context::new();
         let mut program = Program::of_kernel(&context, described, request, &*target)?;
         program.link(&mut library, Scope::WithoutFormatting)?;
-        program.add_kernel()?;
-        let images = generate(&mut program, &mut library, toolchain)?;
+        let images = match program.early_refusal() {
+            Some(refused) => vec![program.image(refused, Vec::new(), toolchain)],
+            None => {
+                program.add_kernel()?;
+                generate(&mut program, &mut library, toolchain)?
+            }
+        };
         if is_separate {
             // The process ends with the job.
             mem::forget(program);

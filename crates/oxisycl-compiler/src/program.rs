@@ -13,9 +13,10 @@ use crate::library::Library;
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::kernels::{Described, Kernel};
 use crate::stage::resolve::{Scope, Searches};
+use crate::stage::trial::Extent;
 use crate::stage::{
     approximate, builtins, checks, conditions, dependencies, features, float, float_atomics, functions, layout,
-    legality, native, pairs, panics, resolve, sanitize, wide_integers, x86,
+    legality, native, pairs, panics, resolve, sanitize, trial, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -52,6 +53,8 @@ pub(crate) struct Program<'c, 'a> {
     is_paired: bool,
     /// How often code was linked to what was there.
     round: u32,
+    /// Why the target cannot run it, if that was seen before anything was optimised.
+    early_refusal: Option<String>,
 }
 
 /// What was decided about a kernel.
@@ -112,6 +115,7 @@ impl<'c, 'a> Program<'c, 'a> {
             searches: Searches::default(),
             is_paired: false,
             round: 0,
+            early_refusal: None,
         }
     }
 
@@ -128,6 +132,8 @@ impl<'c, 'a> Program<'c, 'a> {
             return Ok(false);
         }
         let machine = Some(self.target.machine());
+        let is_first = self.round == 0;
+        let mut was_excessive = false;
         loop {
             let module = &self.module;
             builtins::replace(module, self.target.builtins())?;
@@ -150,9 +156,19 @@ impl<'c, 'a> Program<'c, 'a> {
                 // So that it is linked once, and not with each kernel.
                 panics::declare_record(module);
             }
+            if is_first && !was_excessive && trial::is_excessive(&self.module) {
+                was_excessive = true;
+                self.look_ahead(Extent::Part)?;
+                if self.early_refusal.is_some() {
+                    return Ok(true);
+                }
+            }
             if !self.link_missing(library, scope)? {
                 break;
             }
+        }
+        if is_first {
+            self.look_ahead(Extent::Linked)?;
         }
         self.round += 1;
         self.module.verify("linking")?;
@@ -179,6 +195,23 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(())
     }
 
+    /// The refusal of a kernel that reaches so much that all of it was not linked, or is not worth to be optimised.
+    pub(crate) fn early_refusal(&mut self) -> Option<Decision<'c>> {
+        let reason = self.early_refusal.take()?;
+        Some(Decision::IsRefused(self.kernel.unsupported(reason)))
+    }
+
+    /// Looks for an early refusal if the kernel reaches very much.
+    fn look_ahead(&mut self, extent: Extent) -> Result<(), CompileError> {
+        if trial::is_excessive(&self.module) {
+            self.calls.add(&self.module);
+            let is_own = |name: &str| self.target.is_own_global(name);
+            let Self { module, kernel, calls, target, .. } = self;
+            self.early_refusal = trial::refusal(module, &kernel.entry, extent, target.machine(), calls, &is_own)?;
+        }
+        Ok(())
+    }
+
     /// The program in the form in which each position of the grid runs two work-items, if it may be the better one.
     pub(crate) fn paired(&self) -> Option<Self> {
         let is_line = matches!(self.kernel.form, Form::Range(1));
@@ -198,6 +231,7 @@ impl<'c, 'a> Program<'c, 'a> {
             dependencies: dependencies::Dependencies::default(),
             sites: panics::Sites::default(),
             searches: Searches::default(),
+            early_refusal: None,
             ..*self
         }
     }

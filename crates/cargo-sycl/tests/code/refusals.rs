@@ -1,5 +1,6 @@
 //! What the build says of kernels that a target cannot run: `kernels/refused.stderr`, which `BLESS=1` writes anew.
 
+use std::path::Path;
 use std::{env, fs};
 
 use crate::program::{build, sources};
@@ -15,6 +16,27 @@ fn each_construct_that_no_gpu_runs_is_named_with_its_line_and_the_way_to_it() {
     let expected = fs::read_to_string(&file).unwrap();
     assert!(found == expected, "found:\n{found}\nexpected:\n{expected}");
     assert_eq!(found.matches("cannot run on sm_70").count(), 9, "the tenth kernel runs everywhere: {found}");
+}
+
+#[test]
+fn a_kernel_that_calls_the_hosts_runtime_is_refused_before_all_of_that_is_optimised() {
+    let dump = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-dump");
+    let _ = fs::remove_dir_all(&dump);
+    let built = build("runtime", &["--dump", dump.to_str().unwrap()]);
+    assert_eq!(built.messages.matches("cannot run on sm_70").count(), 1, "{}", built.messages);
+    let warning = built.messages.lines().find(|line| line.contains("cannot run on sm_70")).unwrap();
+    assert!(warning.contains("runtime::waited") && warning.contains(" at src/bin/runtime.rs:15:"), "{warning}");
+    assert!(built.kernels.starts_with("sm_70: 1 kernel,"), "{}", built.kernels);
+    // Each kernel has a folder, with what it was after each step.
+    let steps: Vec<(bool, bool)> = fs::read_dir(&dump)
+        .unwrap()
+        .map(|kernel| {
+            ["0-linked.ll", "2-optimised-1.ll"].map(|step| kernel.as_ref().unwrap().path().join(step).exists())
+        })
+        .map(|[linked, optimised]| (linked, optimised))
+        .collect();
+    assert!(steps.iter().all(|(linked, _)| *linked), "{steps:?}");
+    assert_eq!((steps.len(), steps.iter().filter(|(_, optimised)| *optimised).count()), (2, 1), "{steps:?}");
 }
 
 /// The warnings, sorted: kernels of one name are in the order of their identities, which depends on where the package is.

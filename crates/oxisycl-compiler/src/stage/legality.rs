@@ -83,7 +83,7 @@ impl Calls {
         let mut n_theirs = 0;
         while let Some(&(caller, call)) = came_from.get(at) {
             if place.is_none() {
-                place = call.filter(|call| is_users(call));
+                place = call.filter(|call| is_users(call) && !is_ours(&plain_path(caller)));
                 n_theirs += usize::from(place.is_none());
             }
             steps.push(at);
@@ -121,6 +121,12 @@ fn is_glue(path: &str) -> bool {
         .iter()
         .any(|part| path.starts_with(part))
         || !path.contains("::")
+}
+
+/// Whether a function is of our own crates, whose files may have the names of a user's.
+fn is_ours(path: &str) -> bool {
+    let path = path.trim_start_matches('<');
+    path.starts_with("oxisycl::") || path.starts_with("oxisycl_")
 }
 
 /// Whether a place is in code that the user may have written.
@@ -171,6 +177,12 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
     findings
 }
 
+/// Whether a function allocates memory of the heap, or frees it.
+pub(crate) fn is_allocation(symbol: &str) -> bool {
+    let path = plain_path(symbol);
+    path.starts_with("__rustc::__rust") || path.starts_with("__rust_")
+}
+
 /// Why no device can run code that refers to this.
 fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
     let name = value.name();
@@ -181,15 +193,11 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
         ValueKind::Function if name.starts_with("llvm.x86.") || name.starts_with("llvm.aarch64.") => {
             Some(format!("an instruction of the host's processor, `{name}`"))
         }
-        ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => {
-            let path = plain_path(name);
-            let is_allocation = path.starts_with("__rustc::__rust") || path.starts_with("__rust_");
-            Some(if is_allocation {
-                "it allocates or frees memory on the heap".to_owned()
-            } else {
-                format!("it calls `{path}`, which exists on the host only")
-            })
-        }
+        ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => Some(if is_allocation(name) {
+            "it allocates or frees memory on the heap".to_owned()
+        } else {
+            format!("it calls `{}`, which exists on the host only", plain_path(name))
+        }),
         ValueKind::GlobalVariable if value.is_thread_local() => {
             Some(format!("a thread-local variable, `{}`", plain_path(name)))
         }

@@ -28,5 +28,6 @@ pub(crate) mod sanitize;
 pub(crate) mod stack;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trial;
 pub(crate) mod wide_integers;
 pub(crate) mod x86;

@@ -78,7 +78,7 @@ pub(crate) fn link_missing(
 
 /// Whether the function formats a value. Those of references only pass on to another one, and tell by that what is printed; those that
 /// put messages together tell what is in them.
-fn formats(symbol: &str) -> bool {
+pub(crate) fn formats(symbol: &str) -> bool {
     let path = path(symbol);
     path.contains("core::fmt::") && !path.starts_with("<&") && !sanitize::makes_messages(&path)
 }
