@@ -42,7 +42,7 @@ const SUITES: &[Suite] = &[
         package: "oxisycl-kernel-suite",
         test: "kernels",
         arguments: DEVICE,
-        scalar: &["crates::heapless_maps_and_queues", "iterators::nested_and_flattened"],
+        scalar: &[],
         fewest: 170,
         fewest_modules: 170,
     },

@@ -3,9 +3,9 @@
 //! Its programs are the files of `kernels`. It stays where it is from run to run, so that only what has changed is built again.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 const MANIFEST: &str = r#"
@@ -42,6 +42,8 @@ pub(crate) struct Built {
     /// What the build said.
     pub(crate) messages: String,
     pub(crate) binary: PathBuf,
+    /// Held until the test has done with the binary.
+    _folder: File,
 }
 
 /// Where the sources of the kernels are.
@@ -49,12 +51,14 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/code/kernels")
 }
 
-/// Builds a program with these further arguments of `cargo sycl build`, and gives its PTX.
+/// Builds a program with these further arguments of `cargo sycl build`, and gives its PTX. Waits until no other test has a build.
 pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
-    // One build at a time: they share a target folder.
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let root = package();
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
+    fs::create_dir_all(&root).unwrap();
+    // One build at a time: they share the sources and a target folder. A lock of a file, because each test may be a process of its own.
+    let folder = File::create(root.join("in_use")).unwrap();
+    folder.lock().unwrap();
+    package(&root);
     let mut command = sycl(&root);
     // From the start, so that warnings are given again.
     let source = root.join(format!("src/bin/{program}.rs"));
@@ -65,12 +69,11 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let binary = root.join("target/sycl").join(profile).join(program);
     let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(&binary));
     let (kernels, _) = succeed(sycl(&root).arg("inspect").arg(&binary));
-    Built { code, kernels, messages, binary }
+    Built { code, kernels, messages, binary, _folder: folder }
 }
 
 /// Writes the package.
-fn package() -> PathBuf {
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
+fn package(root: &Path) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let write = |path: &str, text: &str| {
         let path = root.join(path);
@@ -96,7 +99,6 @@ fn package() -> PathBuf {
     if !root.join("Cargo.lock").exists() {
         fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
     }
-    root
 }
 
 fn sycl(root: &Path) -> Command {

@@ -13,6 +13,10 @@ impl<'c> Block<'c> {
         Self(raw, PhantomData)
     }
 
+    pub(super) fn raw(self) -> *mut sys::BasicBlock {
+        self.0
+    }
+
     /// Adds an empty block to a function.
     pub(crate) fn append(context: &'c Context, function: Value<'c>) -> Self {
         // SAFETY: a live function.
@@ -153,14 +157,10 @@ impl<'c> Builder<'c> {
 
     /// Chooses a value by the block that control comes from.
     pub(crate) fn phi(&self, value_type: Type<'c>, incoming: &[(Value<'c>, Block<'c>)]) -> Value<'c> {
-        let mut values: Vec<_> = incoming.iter().map(|(value, _)| value.raw()).collect();
-        let mut blocks: Vec<_> = incoming.iter().map(|(_, block)| block.0).collect();
-        // SAFETY: as above; two lists of the same length.
-        unsafe {
-            let phi = (ll().LLVMBuildPhi)(self.0, value_type.raw(), c"".as_ptr());
-            (ll().LLVMAddIncoming)(phi, values.as_mut_ptr(), blocks.as_mut_ptr(), incoming.len() as u32);
-            Value::new(phi)
-        }
+        // SAFETY: as above.
+        let phi = Value::new(unsafe { (ll().LLVMBuildPhi)(self.0, value_type.raw(), c"".as_ptr()) });
+        phi.add_incoming(incoming);
+        phi
     }
 
     pub(crate) fn load(&self, value_type: Type<'c>, pointer: Value<'c>) -> Value<'c> {
@@ -176,6 +176,12 @@ impl<'c> Builder<'c> {
     pub(crate) fn alloca(&self, value_type: Type<'c>, count: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildArrayAlloca)(self.0, value_type.raw(), count.raw(), c"".as_ptr()) })
+    }
+
+    /// The number of an address.
+    pub(crate) fn address_to_int(&self, pointer: Value<'c>, integer: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildPtrToInt)(self.0, pointer.raw(), integer.raw(), c"".as_ptr()) })
     }
 
     /// The same address in another address space.

@@ -91,6 +91,14 @@ impl<'c> Value<'c> {
         (0..count).map(|index| (value(index), block(index))).collect()
     }
 
+    /// Adds to the values of a phi.
+    pub(crate) fn add_incoming(self, incoming: &[(Self, Block<'c>)]) {
+        let mut values: Vec<_> = incoming.iter().map(|(value, _)| value.raw()).collect();
+        let mut blocks: Vec<_> = incoming.iter().map(|(_, block)| block.raw()).collect();
+        let count = incoming.len() as u32;
+        unsafe { (ll().LLVMAddIncoming)(self.raw(), values.as_mut_ptr(), blocks.as_mut_ptr(), count) };
+    }
+
     /// The type that the indices of an address computation count.
     pub(crate) fn gep_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetGEPSourceElementType)(self.raw()) })

@@ -230,7 +230,7 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let panics = record_panics();
-    let (mut n_passed, mut n_failed, mut n_skipped, mut n_refused, mut n_left_out) = (0, 0, 0, 0, 0);
+    let (mut n_passed, mut n_failed, mut n_skipped, mut n_refused) = (0, 0, 0, 0);
     for (device_name, device) in devices(&arguments.device) {
         let queue = Queue::new(&device).expect("a queue can be made");
         let env = Env { queue, is_strict: arguments.is_strict };
@@ -238,11 +238,6 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
         for (theme, test) in tests {
             let name = format!("{theme}::{}", test.name);
             if !arguments.selects(&name) {
-                continue;
-            }
-            if let Some(reason) = refusals::left_out(env.queue.device(), &name) {
-                println!("{device_name} {name} ... left out ({reason})");
-                n_left_out += 1;
                 continue;
             }
             let outcome = run(test, &env, &panics);
@@ -278,9 +273,6 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
     }
     if n_skipped > 0 {
         println!("{n_skipped} skipped");
-    }
-    if n_left_out > 0 {
-        println!("{n_left_out} left out");
     }
     if n_refused > 0 {
         println!("{n_refused} refused");

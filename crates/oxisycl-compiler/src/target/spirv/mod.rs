@@ -6,7 +6,7 @@
 //! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `writer` and `code` know SPIR-V only.
 //! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `wide`, `overflow`,
 //!   `bits`, `convert`, `float`, `brain`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
-//! - `indirect` replaces function pointers by numbers before that. `hidden` and `components` are about functions that were not inlined: what
+//! - `addresses` makes integers that are addresses into addresses again, and `indirect` replaces function pointers by numbers before that. `hidden` and `components` are about functions that were not inlined: what
 //!   they need of the kernel, and which of them call each other in cycles.
 //! - `classes` finds out which memory an address is of; where it cannot, the address is generic.
 //!
@@ -15,6 +15,7 @@
 //! What SPIR-V cannot express (recursion, arrays of unknown size) is refused with a reason, which makes the kernel unsupported. Does not
 //! optimise, and does not know which driver will take the module.
 
+mod addresses;
 mod aggregate;
 mod atomics;
 mod bits;
@@ -66,6 +67,7 @@ fn expand(module: &Module<'_>) -> Result<(), CompileError> {
     // What has to be expanded is the machine's to say. AMD's does so for all that is wanted here, NVIDIA's for divisions only.
     let machine = Machine::new("amdgcn-amd-amdhsa", "gfx90a", "")?;
     module.run(SCALARISE, Some(&machine), &PassTuning::DEVICE)?;
+    addresses::restore(module);
     indirect::number_functions(module);
     hide_remainders(module);
     hide_launches(module);

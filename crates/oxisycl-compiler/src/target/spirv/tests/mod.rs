@@ -1,5 +1,6 @@
 //! Each group of instructions as LLVM's assembly: translated, validated, and executed against values that Rust computes.
 
+mod addresses;
 mod atomics;
 mod brain;
 mod control;

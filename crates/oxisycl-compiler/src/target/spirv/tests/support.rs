@@ -103,6 +103,16 @@ pub(super) fn device() -> Option<Device> {
 
 /// Runs each kernel for as many work-items as are said, on a copy of `input`, and gives what it left in the output.
 pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) -> Option<Vec<Vec<u8>>> {
+    run_in_groups(bytes, kernels, items, 1)
+}
+
+/// The same in groups of so many work-items, of which a driver for CPUs makes vectors.
+pub(super) fn run_in_groups(
+    bytes: &[u8],
+    kernels: &[(&str, &[u8], usize)],
+    items: usize,
+    group: usize,
+) -> Option<Vec<Vec<u8>>> {
     let device = device()?;
     let program = device.build(bytes).unwrap_or_else(|error| panic!("{error}"));
     let run_one = |&(kernel, input, output): &(&str, &[u8], usize)| {
@@ -112,7 +122,7 @@ pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) 
         to.bytes().fill(UNTOUCHED);
         let arguments = [from.address().to_le_bytes(), to.address().to_le_bytes()].concat();
         // SAFETY: the kernels of tests stay within their arrays.
-        unsafe { program.run(kernel, &[&arguments], 0, ([items, 1, 1], [1; 3])) }.expect("the kernel runs");
+        unsafe { program.run(kernel, &[&arguments], 0, ([items, 1, 1], [group, 1, 1])) }.expect("the kernel runs");
         to.bytes().to_vec()
     };
     Some(kernels.iter().map(run_one).collect())
