@@ -3,6 +3,7 @@
 //! Compiled kernels call one of the functions where native code would begin to unwind, and then end the work-item. Native code
 //! never calls them.
 
+use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl_types::{DeviceLaunch, PanicRecord};
@@ -55,11 +56,11 @@ unsafe extern "C" fn __oxisycl_record_panic_numbers(
     third: u64,
 ) {
     // The lowest bytes of a number come first, on the host as on all devices.
-    let numbers = [first, second, third];
-    let address = |index: usize| (&raw const numbers[index]).cast();
-    let kind = |index: usize| kinds >> (8 * index) & 0xFF;
-    let values = [0, 1, 2].map(|index| Recorded { address: address(index), kind: kind(index) });
-    let count = u32::from(kind(0) != 0) + u32::from(kind(1) != 0) + u32::from(kind(2) != 0);
+    let kinds = [kinds & 0xFF, kinds >> 8 & 0xFF, kinds >> 16 & 0xFF];
+    // Without an index, whose check could panic: a function in which a work-item may end costs its callers a variable.
+    let recorded = |number: &u64, kind: u64| Recorded { address: ptr::from_ref(number).cast(), kind };
+    let values = [recorded(&first, kinds[0]), recorded(&second, kinds[1]), recorded(&third, kinds[2])];
+    let count = u32::from(kinds[0] != 0) + u32::from(kinds[1] != 0) + u32::from(kinds[2] != 0);
     // SAFETY: the launch is the kernel's by contract; the values are here, and at least as large as their kinds say.
     unsafe { fill_in::<false>(launch, site, values.as_ptr(), count) }
 }

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, comparisons and intrinsics.
 //!
 //! Kernels are compiled with contraction off; where a product and a sum may become one operation, they become `mad`, which rounds
-//! once or twice as the device does faster. Functions of mathematics are those of the device library, as on every target; here are the
+//! once or twice as the device does faster, unless it would cost more than it saves (`uneven`). Functions of mathematics are those of the device library, as on every target; here are the
 //! operations that OpenCL defines exactly.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use super::code::Std;
 use super::function::FunctionTranslator;
 use super::value::{Shape, Translated};
 use super::writer::Scalar;
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Block, Opcode, Value};
 
 // The bits of `LLVMFastMathFlags`.
 const NO_NANS: u32 = 1 << 1;
@@ -46,8 +46,8 @@ fn fast_math(value: Value<'_>) -> FPFastMathMode {
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// Finds products that only sums use, all of which may be rounded once with them. A product of two sums is computed in both: that is no
-    /// more than the sums alone.
-    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>]) {
+    /// more than the sums alone. Sums in the blocks of `uneven` loops stay sums.
+    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>], uneven: &HashSet<Block<'c>>) {
         let mut sums: HashSet<Value<'c>> = HashSet::new();
         for &product in instructions {
             if !product.is(Opcode::FMUL) || !may_contract(product) || is_brain(product.value_type()) {
@@ -55,8 +55,9 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             }
             let users = product.users();
             let is_sum = |&user: &Value<'c>| (user.is(Opcode::FADD) || user.is(Opcode::FSUB)) && may_contract(user);
+            let is_double = |user: &Value<'c>| (0..2).all(|index| user.operand(index) == product);
             let has_place =
-                |user: &Value<'c>| !sums.contains(user) && !(0..2).all(|index| user.operand(index) == product);
+                |user: &Value<'c>| !sums.contains(user) && !is_double(user) && !uneven.contains(&user.block());
             if !users.is_empty() && users.iter().all(|user| is_sum(user) && has_place(user)) {
                 sums.extend(users);
                 self.fused.insert(product);

@@ -11,6 +11,7 @@ use super::code::Code;
 use super::components::{Callable, DEEPEST, has_depth};
 use super::hidden::Given;
 use super::module::{Called, Globals};
+use super::uneven::blocks_of_uneven_loops;
 use super::value::{Shape, Translated, container};
 use super::writer::Scalar;
 use crate::llvm::{Attribute, Block, Context, Layout, Opcode, Type, Value};
@@ -82,7 +83,8 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             translator.code.finish();
             return Ok(());
         }
-        translator.find_fused(&instructions);
+        let uneven = if is_kernel { blocks_of_uneven_loops(&blocks) } else { HashSet::new() };
+        translator.find_fused(&instructions, &uneven);
         for &block in &blocks {
             let label = translator.code.id();
             translator.labels.insert(block, (label, label));

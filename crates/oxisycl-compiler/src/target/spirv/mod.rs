@@ -6,8 +6,11 @@
 //! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `writer` and `code` know SPIR-V only.
 //! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `wide`, `overflow`,
 //!   `bits`, `convert`, `float`, `brain`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
-//! - `addresses` makes integers that are addresses into addresses again, and `indirect` replaces function pointers by numbers before that. `hidden` and `components` are about functions that were not inlined: what
-//!   they need of the kernel, and which of them call each other in cycles.
+//! - `uneven` and `recorders` are for drivers that execute several work-items as one vector: the one finds the loops in which calls are dear,
+//!   the other keeps calls that record panics from being so.
+//! - `addresses` makes integers that are addresses into addresses again, and `indirect` replaces function pointers by numbers before that.
+//!   `hidden` and `components` are about functions that were not inlined: what they need of the kernel, and which of them call each other in
+//!   cycles.
 //! - `classes` finds out which memory an address is of; where it cannot, the address is generic.
 //!
 //! Invariants: bits above an integer's width are zero. The bytes of the module depend on the code alone.
@@ -37,9 +40,11 @@ mod memories;
 mod memory;
 mod module;
 mod overflow;
+mod recorders;
 mod target;
 #[cfg(test)]
 mod tests;
+mod uneven;
 mod value;
 mod wide;
 mod writer;

@@ -5,7 +5,7 @@ use oxisycl_types::Aspect;
 
 use super::atomics::FLOAT_ADD;
 use super::module::{Extensions, LOCAL_MEMORY, Translation, translate};
-use super::{KERNEL_CONVENTION, Refused, expand, function::END_WORK_ITEM, writer};
+use super::{KERNEL_CONVENTION, Refused, expand, function::END_WORK_ITEM, recorders, writer};
 use crate::llvm::{Attribute, Builder, Machine, Module, Opcode, Type, Value};
 use crate::stage::kernels::Kernel;
 use crate::target::Target;
@@ -95,7 +95,9 @@ impl Target for SpirV {
         Ok(translate(module, &[kernel], Extensions::default())?.requirements)
     }
 
-    fn legalize(&self, _module: &Module<'_>) {}
+    fn legalize(&self, module: &Module<'_>) {
+        recorders::call_through_others(module);
+    }
 
     fn names_lines(&self) -> bool {
         false

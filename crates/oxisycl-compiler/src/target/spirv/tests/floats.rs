@@ -394,3 +394,38 @@ fn a_product_of_two_sums_is_rounded_with_both() {
     let Some(outputs) = run(&validated(&translation.module), &[("k", &input, 8)], 1) else { return };
     assert_eq!(outputs[0], [34.0f32, -16.0].map(f32::to_le_bytes).concat());
 }
+
+#[test]
+fn products_and_sums_stay_apart_in_loops_that_work_items_leave_at_different_times() {
+    let context = context();
+    // `%end` is the loop's last pass.
+    let kernel = |end: &str| {
+        let text = format!(
+            "define void @k{BEGIN}\n%count = load i64, ptr %in\n%place = getelementptr i64, ptr %in, i64 %i\nbr label %head\n\
+             head:\n%n = phi i64 [ 0, %0 ], [ %m, %head ]\n%x = phi float [ 1.0, %0 ], [ %s, %head ]\n%p = fmul contract float %x, 2.0\n\
+             %s = fadd contract float %p, 3.0\n%m = add i64 %n, 1\n{end}\nbr i1 %last, label %done, label %head\n\
+             done:\n%q = fmul contract float %s, 0.5\n%r = fadd contract float %q, 1.0\n%o = getelementptr float, ptr %out, i64 %i\n\
+             store float %r, ptr %o\nret void\n}}\n"
+        );
+        translated(&context, &text)
+    };
+    let fused = |end: &str| super::golden::text(&kernel(end).module).matches(" mad ").count();
+    // All work-items know the same: a number, the kernel's arguments, and what they lead to.
+    assert_eq!(fused("%last = icmp uge i64 %m, 7"), 2);
+    assert_eq!(fused("%limit = load i64, ptr %in\n%last = icmp uge i64 %m, %limit"), 2);
+    assert_eq!(fused("%last = fcmp ogt float %s, 100.0"), 2);
+    // Each knows its own. What comes after the loop is executed by all again.
+    for end in [
+        "%last = icmp ugt i64 %m, %i",
+        "%mine = load i64, ptr %place\n%last = icmp ugt i64 %m, %mine",
+        "%old = atomicrmw add ptr %out, i32 0 monotonic\n%last = icmp ne i32 %old, 1",
+    ] {
+        assert_eq!(fused(end), 1, "{end}");
+    }
+    let Some(outputs) = run(&validated(&kernel("%last = icmp ugt i64 %m, %i").module), &[("k", &[0; 64], 32)], 8)
+    else {
+        return;
+    };
+    let expected = (0..8).map(|i| (0..=i).fold(1.0f32, |x, _| x * 2.0 + 3.0) * 0.5 + 1.0);
+    assert_eq!(outputs[0], expected.flat_map(f32::to_le_bytes).collect::<Vec<_>>());
+}

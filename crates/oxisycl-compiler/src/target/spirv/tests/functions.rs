@@ -1,9 +1,9 @@
 //! Functions that were not inlined: what they have of the kernel, and calls by address.
 
-use crate::llvm::{Module, Opcode, PassTuning};
+use crate::llvm::{Attribute, Module, Opcode, PassTuning};
 use crate::target::Target;
-use crate::target::spirv::SpirV;
 use crate::target::spirv::components::DEEPEST;
+use crate::target::spirv::{SpirV, recorders};
 
 use super::support::{BEGIN, context, device, run, translated, validated};
 
@@ -290,4 +290,32 @@ fn loops_are_unrolled_only_if_nothing_is_left_of_them() {
         module.functions()[0].instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD)).count()
     };
     assert_eq!((n_loads(4), n_loads(1000)), (4, 1));
+}
+
+#[test]
+fn a_function_that_passes_its_parameters_on_stands_before_a_recorder_and_before_nothing_else() {
+    let context = context();
+    let text = "define internal void @__oxisycl_record_panic_numbers(ptr %launch, i32 %site) noinline { ret void }
+        define internal void @helper(ptr %launch, i32 %site) noinline { ret void }
+        define void @k(ptr %launch) {
+            call void @__oxisycl_record_panic_numbers(ptr %launch, i32 1)
+            call void @helper(ptr %launch, i32 2)
+            call void @__oxisycl_record_panic_numbers(ptr %launch, i32 3)
+            ret void
+        }";
+    let module = Module::from_text(&context, text, "test").expect("a test is well-formed");
+    recorders::call_through_others(&module);
+    module.verify("the test").expect("a valid module");
+    let calls = |name: &str| {
+        let function = module.function(name).expect("it is there");
+        let calls = function.instructions().into_iter().filter_map(|instruction| instruction.callee());
+        calls.map(|callee| callee.name().to_owned()).collect::<Vec<_>>()
+    };
+    let (recorder, other) = ("__oxisycl_record_panic_numbers", "__oxisycl_record_panic_numbers.passes_on");
+    assert_eq!(calls("k"), [other, "helper", other]);
+    assert_eq!(calls(other), [recorder]);
+    let other = module.function(other).expect("it is there");
+    assert!(other.has_attribute(Attribute::FUNCTION, "noinline"));
+    let passed = other.instructions()[0].arguments();
+    assert!(passed == other.parameters());
 }
