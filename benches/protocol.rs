@@ -3,6 +3,8 @@
 //! Every round measures ours once and the peer twice, in alternating order; each time the best of a few repetitions counts,
 //! which keeps short disturbances out. Reported are medians over the rounds with minimum and maximum: of our value, of the
 //! peer's, of the ratio of ours to the peer per round, and of the peer against itself (A/A), which is the noise of the machine.
+//! A bar is held against medians, and so is the noise that may excuse a miss: the factor by which the median of A/A is off 1. Its extremes
+//! are single rounds, which on a busy machine would excuse anything.
 //! Bars in microseconds scale with a yardstick that is measured in every round, too. Its best value tells how fast the machine
 //! is, whatever else it does; a machine that is slower than the one on which the bar was set gets the bar scaled. A bar is never
 //! tightened.
@@ -224,9 +226,9 @@ impl Measured {
         Self { drift: Some(drift), ..self }
     }
 
-    /// The factor by which the peer differs from itself, at least 1.
-    fn spread(&self) -> f64 {
-        self.peer.as_ref().map_or(1.0, |peer| peer.noise.max.max(1.0 / peer.noise.min).max(1.0))
+    /// The factor by which the peer's median differs from its own, at least 1.
+    fn noise(&self) -> f64 {
+        self.peer.as_ref().map_or(1.0, |peer| peer.noise.median.max(1.0 / peer.noise.median))
     }
 
     /// The bar as it counts in this run.
@@ -250,7 +252,7 @@ impl Measured {
         };
         if excess <= 1.0 {
             Verdict::Holds
-        } else if excess <= self.spread() {
+        } else if excess <= self.noise() {
             Verdict::WithinNoise
         } else {
             Verdict::Missed

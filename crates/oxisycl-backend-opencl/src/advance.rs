@@ -14,6 +14,7 @@ use crate::ending;
 use crate::error::ClError;
 use crate::module::ClKernel;
 use crate::task::{Dependencies, Progress, Task};
+use crate::task_pool::TASKS;
 
 /// Something to do.
 enum Step {
@@ -194,5 +195,6 @@ fn end(task: Arc<Task>, outcome: Outcome, steps: &mut Steps) {
             steps.push_back(Step::GoOn(follower));
         }
     }
-    drop(ending.dependencies);
+    ending.dependencies.into_iter().for_each(|dependency| TASKS.end(dependency.task));
+    TASKS.end(task);
 }

@@ -27,6 +27,10 @@ const BATCH: usize = 256;
 /// For how long commands of a lost device are waited for whose end the driver has not told.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// A value on a cache line of its own: those who submit and those who complete write different ones.
+#[repr(align(128))]
+struct Padded<T>(T);
+
 pub(crate) struct Core {
     pub(crate) context: Arc<Context>,
     pub(crate) records: RecordPool,
@@ -39,8 +43,8 @@ pub(crate) struct Core {
     ready: Mutex<VecDeque<Arc<Task>>>,
     dead: Mutex<Vec<Arc<Task>>>,
     n_dead: AtomicUsize,
-    n_accepted: AtomicU64,
-    n_ended: AtomicU64,
+    n_accepted: Padded<AtomicU64>,
+    n_ended: Padded<AtomicU64>,
     /// When the device was first seen to be lost.
     lost_since: OnceLock<Instant>,
     completer: Arc<Worker>,
@@ -61,8 +65,8 @@ impl Core {
             ready: Mutex::default(),
             dead: Mutex::default(),
             n_dead: AtomicUsize::new(0),
-            n_accepted: AtomicU64::new(0),
-            n_ended: AtomicU64::new(0),
+            n_accepted: Padded(AtomicU64::new(0)),
+            n_ended: Padded(AtomicU64::new(0)),
             lost_since: OnceLock::new(),
             completer: Arc::default(),
             is_lent_to,
@@ -92,7 +96,7 @@ impl Core {
     /// Counts a task that is about to be accepted, and makes sure that somebody will tell its completion. Returns its number.
     pub(crate) fn expect_task(self: &Arc<Self>) -> Result<u64, BackendError> {
         // Sequentially consistent with the completer's going to sleep: it sees the task, or we see it sleep.
-        let number = self.n_accepted.fetch_add(1, Ordering::SeqCst);
+        let number = self.n_accepted.0.fetch_add(1, Ordering::SeqCst);
         let woken = self.completer.wake(|| crate::completer::start(self));
         woken.inspect_err(|_| self.forget_task()).map_err(|error| {
             let reason = format!("no thread could be started: {error}");
@@ -103,18 +107,18 @@ impl Core {
 
     /// A task has ended, or was refused.
     pub(crate) fn forget_task(&self) {
-        self.n_ended.fetch_add(1, Ordering::SeqCst);
+        self.n_ended.0.fetch_add(1, Ordering::SeqCst);
     }
 
     /// How many tasks were expected so far.
     pub(crate) fn n_accepted(&self) -> u64 {
-        self.n_accepted.load(Ordering::SeqCst)
+        self.n_accepted.0.load(Ordering::SeqCst)
     }
 
     /// Whether there are tasks that have not ended.
     pub(crate) fn has_tasks(&self) -> bool {
         // The ended first: a task is accepted before it ends.
-        self.n_ended.load(Ordering::SeqCst) != self.n_accepted()
+        self.n_ended.0.load(Ordering::SeqCst) != self.n_accepted()
     }
 
     pub(crate) fn completer(&self) -> &Arc<Worker> {

@@ -49,14 +49,19 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Re
     emitter.next_stage()?;
     let context = emitter.context();
     // Arguments belong to the kernel until it is enqueued.
-    let mut indirect = kernel.indirect.lock();
-    context.sharing.tell(&context.functions, kernel.raw, &mut indirect)?;
+    let mut told = kernel.told.lock();
+    context.sharing.tell(&context.functions, kernel.raw, &mut told.indirect)?;
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
     shape.grids.for_each(|grid| {
         let (launch, positions) = (DeviceLaunch { record, print, ..grid.launch }, shape.global(&grid));
-        set_argument(emitter, kernel.raw, 0, size_of::<DeviceLaunch>(), (&raw const launch).cast())?;
+        // Programs launch the same kernel over the same range again and again.
+        if told.launch != Some(launch) {
+            told.launch = None;
+            set_argument(emitter, kernel.raw, 0, size_of::<DeviceLaunch>(), (&raw const launch).cast())?;
+            told.launch = Some(launch);
+        }
         emitter.call("clEnqueueNDRangeKernel", |functions, queue, n, list, event| {
             let (global, local, no_offset) = (positions.as_ptr(), shape.local.as_ptr(), std::ptr::null());
             // SAFETY: queue and kernel are live (the command keeps its kernel), the arrays have as many dimensions as are said, and the
@@ -68,7 +73,7 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Re
             }
         })
     })?;
-    drop(indirect);
+    drop(told);
     if task.print.is_some() || task.record.is_some_and(|slot| slot.is_copied()) {
         emitter.next_stage()?;
     }

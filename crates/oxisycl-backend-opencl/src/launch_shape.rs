@@ -41,7 +41,8 @@ impl LaunchShape {
         let [z, y, x] = range.extent;
         let total = x.checked_mul(y)?.checked_mul(z)?;
         let local = local([x, y, z], total, limits);
-        let step = local.map(|n| MOST_POSITIONS / n as u64 * n as u64);
+        // Divisions are dear, and most dimensions have one work-item.
+        let step = local.map(|n| if n == 1 { MOST_POSITIONS } else { MOST_POSITIONS / n as u64 * n as u64 });
         let dimensions = match (z, y) {
             (2.., _) => 3,
             (_, 2..) => 2,
@@ -58,12 +59,18 @@ impl LaunchShape {
 
 /// A group for the extent: along `x` first, of sizes that leave few work-items without a task.
 fn local(extent: [usize; 3], total: usize, limits: &GroupLimits) -> [usize; 3] {
-    let wanted = (total / (limits.units.max(1) * limits.groups_per_unit.max(1))).max(LEAST_GROUP);
+    let groups = limits.units.max(1) * limits.groups_per_unit.max(1);
+    let wanted = if total <= LEAST_GROUP { LEAST_GROUP } else { (total / groups).max(LEAST_GROUP) };
     let mut room = limits.items.min(wanted).max(1);
     let mut local = [1; 3];
     for dimension in 0..3 {
         let most = room.min(limits.sizes[dimension]).max(1);
-        let even = extent[dimension].div_ceil(extent[dimension].div_ceil(most));
+        // In as many groups as are needed, of even sizes. One group needs no division, and one work-item no rounding.
+        let even = match extent[dimension] {
+            1 if dimension > 0 => continue,
+            n if n <= most => n,
+            n => n.div_ceil(n.div_ceil(most)),
+        };
         let multiple = if dimension == 0 { limits.multiple.max(1) } else { 1 };
         let rounded = even.next_multiple_of(multiple);
         local[dimension] = if rounded <= most { rounded } else { even };

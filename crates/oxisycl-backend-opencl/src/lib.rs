@@ -58,6 +58,7 @@ mod record_pool;
 mod sharing;
 pub mod sys;
 mod task;
+mod task_pool;
 #[cfg(test)]
 mod tests;
 mod transfer;

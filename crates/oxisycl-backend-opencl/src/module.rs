@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, LoadedKernel, Module};
 use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -60,7 +61,15 @@ pub(crate) struct ClKernel {
     /// What groups it takes.
     pub(crate) limits: GroupLimits,
     /// Locked from setting the kernel's arguments until it is enqueued.
-    pub(crate) indirect: Mutex<Indirect>,
+    pub(crate) told: Mutex<Told>,
+}
+
+/// What the driver has been told of a kernel, which stays so until it is told something else.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) indirect: Indirect,
+    /// The first argument.
+    pub(crate) launch: Option<DeviceLaunch>,
 }
 
 impl Promises {
@@ -293,7 +302,7 @@ impl Module for ModuleHandle {
             may_panic: promise.may_panic,
             may_print: promise.may_print,
             limits: module.group_limits(Object(raw)),
-            indirect: Mutex::default(),
+            told: Mutex::default(),
         };
         kernel.check_arguments()?;
         Ok(Arc::new(kernel))

@@ -31,6 +31,7 @@ use crate::print_pool::{PrintPool, Reservation};
 use crate::query::Asked;
 use crate::sys::{Handle, Object, code};
 use crate::task::{Dependencies, Extras, Issued, Task, TaskDependency};
+use crate::task_pool::TASKS;
 
 /// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the completer.
 const MANY_IDLE_HELPS: usize = 20;
@@ -203,7 +204,9 @@ impl Queue for ClQueue {
         let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
         let last_print = print.as_ref().and_then(Reservation::open_user);
         let waits_for_buffer = last_print.is_some();
-        sorted.open.extend(last_print.map(|task| TaskDependency { task, kind: DependencyKind::Order }));
+        if let Some(task) = last_print {
+            sorted.open.push(TaskDependency { task, kind: DependencyKind::Order });
+        }
         let record =
             if may_panic { Some(core.records.take().map_err(|error| core.context.fail(error))?) } else { None };
         let give_record_back = || record.into_iter().for_each(|slot| core.records.give_back(slot));
@@ -214,7 +217,8 @@ impl Queue for ClQueue {
                 task.is_issued() && Arc::ptr_eq(&task.queue.core.context, &core.context)
             });
         let extras = Extras { shape, record, print: print.as_ref().map(Reservation::buffer) };
-        let task = Task::new(queue.clone(), number, command, extras, sorted.open.clone(), completion);
+        let (owner, open) = (queue.clone(), sorted.open.clone());
+        let task = TASKS.make(|| Task::new(owner, number, command, extras, open, completion));
         if let Some(cause) = sorted.cause {
             task.doom(task.dependency_failure(&cause));
         }
@@ -282,12 +286,14 @@ fn kernel_of(command: &Command) -> Option<&ClKernel> {
 fn shape_of(core: &Core, command: &Command) -> Result<Option<LaunchShape>, BackendError> {
     let Command::Kernel(command) = command else { return Ok(None) };
     let unsupported = |what: String| BackendError::Unsupported { device: core.context.name.clone(), what };
-    let name = command.descriptor.display_name();
+    // Found where it is wanted: this is done for each launch.
+    let name = || command.descriptor.display_name();
     let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else {
-        return Err(unsupported(format!("kernel \"{name}\" without an image that was loaded on an OpenCL device")));
+        let what = format!("kernel \"{}\" without an image that was loaded on an OpenCL device", name());
+        return Err(unsupported(what));
     };
     if !Arc::ptr_eq(&kernel.module.context, &core.context) {
-        let other = &kernel.module.context.name;
+        let (name, other) = (name(), &kernel.module.context.name);
         let what = format!("kernel \"{name}\", whose image was loaded on another device (\"{other}\")");
         return Err(unsupported(what));
     }
@@ -295,7 +301,7 @@ fn shape_of(core: &Core, command: &Command) -> Result<Option<LaunchShape>, Backe
     match LaunchShape::new(&command.range, &kernel.limits) {
         Some(shape) => Ok(Some(shape)),
         None => {
-            let extent = command.range.extent;
+            let (name, extent) = (name(), command.range.extent);
             Err(unsupported(format!("a launch of kernel \"{name}\" over {extent:?} work-items")))
         }
     }
@@ -303,16 +309,17 @@ fn shape_of(core: &Core, command: &Command) -> Result<Option<LaunchShape>, Backe
 
 fn check_arguments(core: &Core, command: &KernelCommand, kernel: &ClKernel) -> Result<(), String> {
     let (expected, found) = (kernel.parameters.size, command.descriptor.parameters.size);
-    let name = command.descriptor.display_name();
+    let name = || command.descriptor.display_name();
     // The driver reads as many bytes as the image says.
     if expected != found || command.arguments.size() < expected {
-        let symbol = &kernel.symbol;
+        let (name, symbol) = (name(), &kernel.symbol);
         return Err(format!(
             "kernel \"{name}\": its argument is {found} bytes, but {expected} in the image (symbol {symbol})"
         ));
     }
     let all = size_of::<DeviceLaunch>() + expected;
     if all > core.max_arguments {
+        let name = name();
         return Err(format!(
             "kernel \"{name}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of \
              arguments (CL_DEVICE_MAX_PARAMETER_SIZE)",

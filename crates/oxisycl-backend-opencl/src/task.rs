@@ -105,6 +105,7 @@ pub(crate) struct Extras {
 
 impl Task {
     /// A task that nobody knows yet.
+    #[inline(always)]
     pub(crate) fn new(
         queue: Arc<QueueShared>,
         number: u64,
@@ -112,11 +113,11 @@ impl Task {
         extras: Extras,
         dependencies: Dependencies,
         completion: Arc<dyn Completion>,
-    ) -> Arc<Self> {
+    ) -> Self {
         let Extras { shape, record, print } = extras;
         let submitted = if queue.options.profiling { queue.core.clock.now(&queue.core.context) } else { 0 };
         let state = State { dependencies, followers: Followers::new(), completion: Some(completion), failure: None };
-        Arc::new(Self {
+        Self {
             queue,
             command,
             number,
@@ -128,7 +129,7 @@ impl Task {
             status: AtomicU8::new(OPEN),
             blockers: AtomicUsize::new(1),
             state: Mutex::new(state),
-        })
+        }
     }
 
     /// The driver has the task. Called once.

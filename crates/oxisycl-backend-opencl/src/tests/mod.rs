@@ -5,6 +5,7 @@
 mod devices;
 mod lender;
 mod losses;
+mod memory;
 mod queues;
 
 use std::sync::{Arc, OnceLock};

@@ -1,15 +1,18 @@
 //! Launches: order, panics, output, and limits.
 
+use std::alloc::Layout;
 use std::sync::Arc;
 
+use oxisycl_backend::contract::Affine;
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, DependencyKind, EventStatus, FailureKind, QueueOptions,
+    BackendError, Command, Completion, CopyCommand, Dependency, DependencyKind, EventStatus, FailureKind, MemoryId,
+    QueueOptions, UsmKind,
 };
 use oxisycl_backend_opencl::SharingKind;
 use oxisycl_types::{Aspect, DeviceLaunch};
 
 use crate::support::{
-    Probe, WAYS, devices, enqueue, in_order, kernels, launch, launch_with, out_of_order, run, succeed,
+    Probe, WAYS, devices, enqueue, in_order, kernels, launch, launch_with, out_of_order, row, run, succeed,
 };
 
 /// Bytes of arguments that come with every launch.
@@ -165,5 +168,33 @@ fn arguments_of_another_size_than_the_image_s_are_refused() {
         let error = unsafe { in_order(&device).enqueue(command, &[], completion) }.err().expect("the sizes differ");
         assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
         assert!(error.to_string().contains("its argument is 4 bytes, but 16 in the image"), "{error}");
+    }
+}
+
+#[test]
+fn launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own() {
+    const LEN: usize = 100;
+    for way in WAYS {
+        for device in devices(way) {
+            let [affine] = kernels(&device, ["affine"]);
+            let queue = in_order(&device);
+            let layout = Layout::array::<u32>(LEN).expect("a layout");
+            let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
+            let add = |summand: u32| Affine { values: memory.as_ptr().cast(), factor: 1, summand };
+            let ranges = [10, 10, 90, 10, 90, 90, 100, 10];
+            for (step, n) in ranges.into_iter().enumerate() {
+                succeed(&queue, launch_with(&affine, "affine", &add(1 << step), n));
+            }
+            let mut found = [0u32; LEN];
+            let (near, host) =
+                (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, found.as_mut_ptr().cast()));
+            succeed(&queue, Command::Copy(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
+            for (i, found) in found.into_iter().enumerate() {
+                let steps = (0..).zip(ranges).filter(|(_, n)| i < *n);
+                assert_eq!(found, steps.map(|(step, _)| (1 << step) + i as u32).sum::<u32>(), "work-item {i}");
+            }
+            // SAFETY: allocated above; the commands have ended.
+            unsafe { device.memory().free(memory, UsmKind::Device, layout) };
+        }
     }
 }

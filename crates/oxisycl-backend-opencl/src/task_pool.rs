@@ -1,0 +1,16 @@
+//! The memory of tasks, used again and again.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use oxisycl_backend::pool::{Near, Pool};
+
+use crate::task::Task;
+
+thread_local! {
+    static NEAR: Near<Arc<MaybeUninit<Task>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Tasks are made by threads that submit, and end on another thread.
+pub(crate) static TASKS: Pool<Arc<MaybeUninit<Task>>> = Pool::new(&NEAR);

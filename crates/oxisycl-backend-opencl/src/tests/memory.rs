@@ -1,0 +1,71 @@
+//! Where large allocations lie, and that the driver gets back what it gave.
+
+use std::alloc::Layout;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+use oxisycl_backend::{Platform, UsmKind};
+use oxisycl_types::DeviceType;
+
+use super::{real, skip};
+use crate::SharingKind;
+use crate::backend::OpenClBackend;
+use crate::sys::{Functions, Handle};
+
+#[test]
+fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_driver_as_they_came() {
+    static GIVEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    static BACK: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    unsafe extern "system" fn allocate(context: Handle, flags: u64, size: usize, align: u32) -> *mut c_void {
+        let allocate = real().expect("the test has looked for it").clSVMAlloc;
+        // SAFETY: the caller's arguments.
+        let pointer = unsafe { allocate(context, flags, size, align) };
+        GIVEN.lock().unwrap().push(pointer as usize);
+        pointer
+    }
+    unsafe extern "system" fn free(context: Handle, pointer: *mut c_void) {
+        BACK.lock().unwrap().push(pointer as usize);
+        let free = real().expect("the test has looked for it").clSVMFree;
+        // SAFETY: the caller's arguments.
+        unsafe { free(context, pointer) };
+    }
+    // SAFETY: the system's loader.
+    let Ok(mut functions) = (unsafe { Functions::load(None) }) else { return skip("there is no OpenCL loader") };
+    if real().is_none() {
+        return skip("there is no OpenCL loader");
+    }
+    (functions.clSVMAlloc, functions.clSVMFree) = (allocate, free);
+    let backend = OpenClBackend::new().sharing(SharingKind::Svm);
+    let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
+    let devices = platforms.iter().flat_map(|platform| platform.devices());
+    let is_processor = |device: &Arc<dyn oxisycl_backend::Device>| {
+        device.unusable().is_none() && device.info().device_type == DeviceType::Cpu
+    };
+    let Some(device) = devices.into_iter().find(is_processor) else {
+        return skip("there is no device of OpenCL that is a processor");
+    };
+    const PAGE: usize = 2 << 20;
+    let memory = device.memory();
+    let layout = |size: usize| Layout::from_size_align(size, 64).expect("a layout");
+    let all: Vec<_> = [PAGE, PAGE + 4096, 3 * PAGE - 8, 4 * PAGE]
+        .map(|size| (layout(size), memory.allocate(UsmKind::Device, layout(size), true).expect("there is memory")))
+        .into();
+    for (layout, pointer) in &all {
+        assert!((pointer.as_ptr() as usize).is_multiple_of(PAGE), "{pointer:?} of {layout:?}");
+        // SAFETY: so many bytes were allocated, which the host reaches on such a device, and nobody else uses.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr(), layout.size()) };
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        bytes.fill(1);
+    }
+    let small = layout(4096);
+    let pointer = memory.allocate(UsmKind::Device, small, false).expect("there is memory");
+    for (layout, pointer) in all.into_iter().chain([(small, pointer)]) {
+        // SAFETY: allocated above, and not used any more.
+        unsafe { memory.free(pointer, UsmKind::Device, layout) };
+    }
+    let (mut given, mut back) = (GIVEN.lock().unwrap().clone(), BACK.lock().unwrap().clone());
+    given.sort_unstable();
+    back.sort_unstable();
+    assert!(given.len() >= 5 && back.iter().all(|pointer| given.contains(pointer)), "{given:x?} {back:x?}");
+    assert_eq!(back.len(), 5, "{given:x?} {back:x?}");
+}
