@@ -42,6 +42,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     let Some(Launch { function, shape, .. }) = &task.launch else { return Ok(()) };
     let record = task.record().map_or(0, Slot::address);
     let print = task.print.map_or(0, PrintBuffer::address);
+    let call_stack = task.queue.core.context.stack.call_stack();
     if let Some(buffer) = task.print {
         buffer.clear(emitter)?;
     }
@@ -50,7 +51,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     shape.grids.for_each(|mut grid| {
         let [grid_x, grid_y, grid_z] = shape.blocks(&grid);
         let launch = &mut grid.launch;
-        (launch.record, launch.print) = (record, print);
+        (launch.record, launch.print, launch.call_stack) = (record, print, call_stack);
         let mut parameters = [(&raw mut *launch).cast::<c_void>(), arguments];
         emitter.call(|driver, stream| {
             // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image

@@ -66,6 +66,11 @@ impl StackLimit {
         Self { call_stack, known: Mutex::default() }
     }
 
+    /// Bytes for calls that nobody can follow, for kernels that look how much is left.
+    pub(crate) fn call_stack(&self) -> u32 {
+        u32::try_from(self.call_stack).unwrap_or(u32::MAX)
+    }
+
     /// Provides a kernel whose calls nobody can follow with its own variables and the bytes for what it calls. The driver may wait for
     /// running kernels.
     ///

@@ -16,7 +16,7 @@ use crate::stage::resolve::{Scope, Searches};
 use crate::stage::trial::Extent;
 use crate::stage::{
     approximate, builtins, checks, conditions, dependencies, features, float, float_atomics, functions, layout,
-    legality, native, pairs, panics, resolve, sanitize, trial, wide_integers, x86,
+    legality, native, pairs, panics, recursion, resolve, sanitize, trial, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -285,9 +285,12 @@ impl<'c, 'a> Program<'c, 'a> {
         self.dump(&format!("2-optimised-{}", self.round))
     }
 
-    /// Makes records of panics, and removes what only their messages needed.
+    /// Has recursive functions look for stack, makes records of panics, and removes what only their messages needed.
     pub(crate) fn lower_panics(&mut self) -> Result<(), CompileError> {
         let Self { module, target, sites, .. } = self;
+        if target.stack_limit_space().is_some() {
+            recursion::add_checks(module);
+        }
         let launch = |builder: &Builder<'c>| builtins::launch(module, builder);
         panics::lower(module, sites, &launch, &|builder| target.end_work_item(module, builder));
         module.run(CLEAN_UP, Some(target.machine()), &TUNING)
@@ -323,6 +326,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Turns optimised code into code that the target's code generator takes.
     pub(crate) fn legalize(&self, kernel: Value<'c>) -> Result<(), CompileError> {
+        if let Some(group_memory) = self.target.stack_limit_space() {
+            recursion::lower(&self.module, kernel, group_memory);
+        }
         builtins::lower_launch(&self.module, &[kernel], || self.target.launch_slot(&self.module));
         pairs::separate(&self.module);
         checks::merge(&self.module, &[kernel]);

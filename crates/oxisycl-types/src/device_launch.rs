@@ -25,6 +25,9 @@ pub struct DeviceLaunch {
     /// How many positions of this grid are work-items, per dimension. A grid, the groups at its end that have too many positions
     /// included, has less than 2^32 positions per dimension, so that kernels compute them in 32 bits.
     pub count: [u32; 3],
+    /// How many bytes of stack each work-item has beyond its kernel's own variables, for kernels whose calls may be deeper than their code
+    /// shows. 0 where devices have no stack for calls.
+    pub call_stack: u32,
 }
 
 impl DeviceLaunch {

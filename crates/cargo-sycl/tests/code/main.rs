@@ -9,4 +9,5 @@ mod pairs;
 mod panics;
 mod program;
 mod ptx_thread;
+mod recursion;
 mod refusals;

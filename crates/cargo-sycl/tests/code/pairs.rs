@@ -36,7 +36,7 @@ fn wrong_copies(body: &str, items_of_a_thread: u64) -> Vec<Launch> {
     let lengths = [1, 2, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 999, 1000, 1001];
     let launches = lengths.iter().flat_map(|&n_items| {
         let n_groups = u64::from(n_items).div_ceil(n_threads * items_of_a_thread);
-        [0, 7].map(|first| Launch { first, n_items, n_threads, n_groups })
+        [0, 7].map(|first| Launch { first, n_items, n_threads, n_groups, call_stack: 0 })
     });
     let is_wrong = |launch: &Launch| {
         let mut moves = launch.run(body);

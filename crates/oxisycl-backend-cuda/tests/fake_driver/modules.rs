@@ -1,5 +1,7 @@
 //! Loading images.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use oxisycl_backend::{Backend, BackendError};
 use oxisycl_image::ImageTarget;
 
@@ -121,4 +123,17 @@ fn calls_have_as_much_stack_as_the_program_says_and_a_driver_that_provides_less_
                     own variables and 65536 for calls that are recursive or go through pointers, as OXISYCL_CALL_STACK says; its driver \
                     provides 16384";
     assert_eq!(text, expected);
+}
+
+#[test]
+fn a_launch_tells_its_kernel_how_much_stack_calls_have() {
+    let fake = Fake::new();
+    for (backend, expected) in [(fake.backend(), 8 << 10), (fake.backend().call_stack(64 << 10), 64 << 10)] {
+        let device = backend.platforms().expect("the platform").remove(0).devices().remove(0);
+        let told = AtomicU32::new(0);
+        let code = crate::support::kernel(&device, "call_stack");
+        let address = told.as_ptr().expose_provenance();
+        enqueue(&in_order(&device), launch(&code, "call_stack", &address, line(1)), &[]).probe.succeed();
+        assert_eq!(told.load(Ordering::Acquire), expected);
+    }
 }

@@ -23,6 +23,7 @@ const KERNELS: &[(&str, usize, bool)] = &[
     ("empty", 0, false),
     ("crash", 0, true),
     ("printing", 8, false),
+    ("call_stack", 8, false),
 ];
 
 pub(crate) fn location(line: u32) -> SourceLocation {

@@ -86,6 +86,7 @@ impl Grids {
                 record: 0,
                 print: 0,
                 count: outermost_first(items.map(|n| n as u32)),
+                call_stack: 0,
             },
         }
     }

@@ -29,6 +29,12 @@ impl<'c> Block<'c> {
         unsafe { (ll().LLVMMoveBasicBlockAfter)(self.0, other.0) };
     }
 
+    /// Changes the block's place in its function. Before the first one it is where the function begins.
+    pub(crate) fn move_before(self, other: Self) {
+        // SAFETY: live blocks of one function.
+        unsafe { (ll().LLVMMoveBasicBlockBefore)(self.0, other.0) };
+    }
+
     /// The instruction that ends the block; every block of valid code has one.
     pub(crate) fn end(self) -> Value<'c> {
         // SAFETY: a live block.
@@ -147,6 +153,18 @@ impl<'c> Builder<'c> {
     pub(crate) fn compare(&self, predicate: i32, left: Value<'c>, right: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildICmp)(self.0, predicate, left.raw(), right.raw(), c"".as_ptr()) })
+    }
+
+    /// The sum of two integers, which wraps.
+    pub(crate) fn add(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildAdd)(self.0, left.raw(), right.raw(), c"".as_ptr()) })
+    }
+
+    /// The difference of two integers, which wraps.
+    pub(crate) fn subtract(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildSub)(self.0, left.raw(), right.raw(), c"".as_ptr()) })
     }
 
     /// A number with zeros in front.

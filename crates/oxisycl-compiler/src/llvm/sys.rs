@@ -157,6 +157,7 @@ functions! {
     LLVMGetFirstInstruction(*mut BasicBlock) -> *mut Value;
     LLVMGetNextInstruction(*mut Value) -> *mut Value;
     LLVMMoveBasicBlockAfter(*mut BasicBlock, *mut BasicBlock);
+    LLVMMoveBasicBlockBefore(*mut BasicBlock, *mut BasicBlock);
     LLVMGetBasicBlockTerminator(*mut BasicBlock) -> *mut Value;
     LLVMGetNumSuccessors(*mut Value) -> c_uint;
     LLVMGetSuccessor(*mut Value, c_uint) -> *mut BasicBlock;
@@ -265,6 +266,8 @@ functions! {
     LLVMBuildBr(*mut Builder, *mut BasicBlock) -> *mut Value;
     LLVMBuildCondBr(*mut Builder, *mut Value, *mut BasicBlock, *mut BasicBlock) -> *mut Value;
     LLVMBuildNot(*mut Builder, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildAdd(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildSub(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildSelect(*mut Builder, *mut Value, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMInsertIntoBuilder(*mut Builder, *mut Value);
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;

@@ -23,6 +23,7 @@ pub(crate) mod pairs;
 pub(crate) mod panics;
 pub(crate) mod place;
 pub(crate) mod private_memory;
+pub(crate) mod recursion;
 pub(crate) mod resolve;
 pub(crate) mod sanitize;
 pub(crate) mod stack;

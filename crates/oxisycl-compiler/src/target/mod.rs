@@ -33,6 +33,12 @@ pub(crate) trait Target {
     /// Where functions find the launch's address: a global that every work-item may write.
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
 
+    /// The address space of the group's memory, in which kernels leave how deep their calls may go. None if devices have no stack, one that
+    /// grows downwards, on which calls can be recursive.
+    fn stack_limit_space(&self) -> Option<u32> {
+        None
+    }
+
     /// Most bytes of captures of that alignment that a kernel can be launched with.
     fn max_arguments(&self, align: usize) -> usize;
 

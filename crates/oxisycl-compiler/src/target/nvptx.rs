@@ -73,6 +73,10 @@ impl Target for Nvptx {
         entry::add_launch_slot(module, SHARED)
     }
 
+    fn stack_limit_space(&self) -> Option<u32> {
+        Some(SHARED)
+    }
+
     fn max_arguments(&self, align: usize) -> usize {
         MAX_PARAMETERS.saturating_sub(LAUNCH_SIZE.next_multiple_of(align))
     }

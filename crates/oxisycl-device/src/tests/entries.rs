@@ -176,6 +176,7 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
         record: 0,
         print: 0,
         count: [1, 1, 10],
+        call_stack: 0,
     };
     let place = |position: u64| item_at::<1>(&launch, [0, 0, position]);
     for position in 0..10 {
@@ -186,8 +187,15 @@ fn positions_beyond_a_launch_are_no_work_items_however_large_the_offset() {
         assert_eq!(place(position), None, "{position}");
     }
     // The last of several grids of a launch, in three dimensions.
-    let launch =
-        DeviceLaunch { begin: [3, 4, 7], offset: [3, 2, 1], end: [5, 5, 9], record: 0, print: 0, count: [2, 1, 2] };
+    let launch = DeviceLaunch {
+        begin: [3, 4, 7],
+        offset: [3, 2, 1],
+        end: [5, 5, 9],
+        record: 0,
+        print: 0,
+        count: [2, 1, 2],
+        call_stack: 0,
+    };
     let place = |positions: [u64; 3]| item_at::<3>(&launch, positions);
     assert_eq!(place([1, 0, 1]), Some([[4, 4, 8], [5, 5, 9], [3, 2, 1]]));
     assert_eq!([place([2, 0, 0]), place([0, 1, 0]), place([0, 0, 2])], [None; 3]);

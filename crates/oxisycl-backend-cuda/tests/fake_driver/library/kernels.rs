@@ -14,6 +14,7 @@ pub const PARAMETERS: &[(&str, &[usize])] = &[
     ("empty", &[104]),
     ("crash", &[104]),
     ("printing", &[104, 8]),
+    ("call_stack", &[104, 8]),
     ("oxisycl_fill_b8", &[312]),
     ("oxisycl_fill_b16", &[312]),
     ("oxisycl_fill_b32", &[312]),
@@ -60,6 +61,7 @@ struct Launch {
     record: u64,
     print: u64,
     count: [u32; 3],
+    call_stack: u32,
 }
 
 fn number(bytes: &[u8], index: usize) -> u64 {
@@ -71,7 +73,8 @@ impl Launch {
         let three = |first| [number(bytes, first), number(bytes, first + 1), number(bytes, first + 2)];
         let counts = [number(bytes, 11), number(bytes, 12)];
         let count = [counts[0] as u32, (counts[0] >> 32) as u32, counts[1] as u32];
-        Self { begin: three(0), offset: three(3), end: three(6), record: number(bytes, 9), print: number(bytes, 10), count }
+        let (record, print, call_stack) = (number(bytes, 9), number(bytes, 10), (counts[1] >> 32) as u32);
+        Self { begin: three(0), offset: three(3), end: three(6), record, print, count, call_stack }
     }
 }
 
@@ -127,6 +130,11 @@ impl Kernel {
                 while !gate.load(Ordering::Acquire) {
                     std::thread::yield_now();
                 }
+            }
+            "call_stack" => {
+                // SAFETY: the tests pass the address of a live number.
+                let found = unsafe { &*(number(&self.parameters[1], 0) as *const AtomicU32) };
+                found.store(launch.call_stack, Ordering::Release);
             }
             "crash" => return ILLEGAL_ADDRESS,
             "printing" => return print_at(launch.print, id[2] as u32, number(&self.parameters[1], 0) as u32),

@@ -14,6 +14,7 @@ use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
 use crate::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
+use crate::stage::recursion;
 use crate::symbols::plain_path;
 use arguments::{Recorded, plain};
 
@@ -74,12 +75,12 @@ fn is_panic(path: &str) -> bool {
 const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
 
 /// Whether the call is one that [`SLICE_ERROR`] makes of itself.
-fn fails_again(call: Value<'_>) -> bool {
+pub(crate) fn fails_again(call: Value<'_>) -> bool {
     call.callee() == Some(call.function()) && plain_path(call.function().name()) == SLICE_ERROR
 }
 
 /// The attributes of what begins a panic.
-const ENDING: [&str; 4] = ["noreturn", "cold", "nounwind", "convergent"];
+pub(crate) const ENDING: [&str; 4] = ["noreturn", "cold", "nounwind", "convergent"];
 
 /// Replaces panic functions, traps, and functions that print by declarations that [`lower`] finds.
 pub(crate) fn hook(module: &Module<'_>) {
@@ -106,6 +107,11 @@ pub(crate) fn hook(module: &Module<'_>) {
 /// Whether the function is a panic function whose body was taken away.
 pub(crate) fn is_hooked(symbol: &str) -> bool {
     symbol.strip_prefix(PREFIX).is_some_and(|path| !prints(path))
+}
+
+/// The name of what stands for a panic function with that path.
+pub(crate) fn hooked(path: &str) -> String {
+    format!("{PREFIX}{path}")
 }
 
 /// Whether the module calls hooked functions.
@@ -203,6 +209,7 @@ pub(crate) fn lower<'c>(
         let location = match path {
             _ if is_print => None,
             trap::PATH => trap::location(call.arguments()[0]),
+            recursion::PATH => recursion::location(context, call),
             _ => location(call),
         };
         let site = sites.number(PanicSite { location, message });
@@ -289,6 +296,7 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         "core::panicking::panic_null_pointer_dereference" => text("null pointer dereference occurred"),
         "core::panicking::panic_misaligned_pointer_dereference" => text("misaligned pointer dereference"),
         trap::PATH | "std::process::abort" => text(trap::MESSAGE),
+        recursion::PATH => (recursion::message(plain(0)), vec![Recorded::scalar(arguments[0], ArgumentKind::Usize)]),
         SLICE_ERROR => text("failed to slice string"),
         "alloc::alloc::handle_alloc_error" => text("memory allocation failed"),
         _ => text(&constant_panic(path)),

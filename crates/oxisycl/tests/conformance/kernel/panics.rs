@@ -13,6 +13,7 @@ tests![
     messages_show_values_with_their_formats,
     messages_show_values_of_users_types,
     values_within_values_do_no_harm,
+    recursion_that_needs_more_than_the_stack_is_a_panic,
     messages_are_strings_that_the_kernel_knows,
     the_place_of_a_panic_is_exact,
 ];
@@ -179,6 +180,25 @@ fn values_within_values_do_no_harm(env: &Env) {
     assert!(text.contains(": it is Nested(Nested(Nested(Nested("), "{text}");
     says! { env,
         "it goes on" => |x| if x == 1 { panic!("it goes on") };
+    }
+}
+
+/// Calls itself so many times, in a way that no compiler makes a loop of.
+fn deep(n: usize) -> usize {
+    if n == 0 { 1 } else { deep(n - 1).wrapping_mul(3).wrapping_add(n) }
+}
+
+fn recursion_that_needs_more_than_the_stack_is_a_panic(env: &Env) {
+    if env.device().backend() != oxisycl::BackendKind::Cuda {
+        env.skip("only on NVIDIA GPUs do kernels know where the stack for calls ends");
+    }
+    // More calls than fit into the largest stack that a work-item can be given.
+    let text = message(env, |x| _ = std::hint::black_box(deep(200_000 * x)));
+    assert!(text.contains("panics.rs:") && text.contains(": recursive calls need more stack than the "), "{text}");
+    assert!(text.ends_with(" bytes that it has for them, as OXISYCL_CALL_STACK says"), "{text}");
+    // Neither the device nor a recursion that fits is the worse for it.
+    says! { env,
+        format!("deep enough: {}", deep(50)) => |x| if x == 1 { panic!("deep enough: {}", deep(50 * x)) };
     }
 }
 
