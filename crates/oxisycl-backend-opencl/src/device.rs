@@ -26,7 +26,7 @@ use crate::sys::{Functions, Object, code};
 /// Most work-items of a group, unless the kernel takes fewer.
 const GROUP: usize = 256;
 /// The same where groups are executed by processors.
-const CPU_GROUP: usize = 1024;
+const CPU_GROUP: usize = 4096;
 /// Groups are a multiple of this in their innermost dimension: what the widest vector units and most GPUs run at once.
 const MULTIPLE: usize = 32;
 
