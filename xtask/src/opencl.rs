@@ -7,7 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::outcome::{Failure, Result};
@@ -76,7 +76,14 @@ pub(crate) fn environment(workspace: &Workspace) -> Option<([(&'static str, OsSt
         ("LD_LIBRARY_PATH", libraries),
         (MUST_RUN, "1".into()),
     ];
-    Some((variables, folder.join("bin")))
+    Some((variables, programs(&folder)))
+}
+
+/// The folder of `spirv-val`. The one in `bin` is a program of Python that starts it, which takes twenty times as long.
+fn programs(folder: &Path) -> PathBuf {
+    let versions = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten();
+    let mut folders = versions.map(|version| version.path().join("site-packages/cmeel.prefix/bin"));
+    folders.find(|programs| programs.join("spirv-val").is_file()).unwrap_or_else(|| folder.join("bin"))
 }
 
 #[cfg(test)]
@@ -89,5 +96,17 @@ mod tests {
             let (_, version) = package.split_once("==").expect("a pinned version");
             assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()), "{package}");
         }
+    }
+
+    #[test]
+    fn the_program_is_preferred_to_what_starts_it() {
+        let folder = env::temp_dir().join(format!("xtask-opencl-{}", std::process::id()));
+        assert_eq!(programs(&folder), folder.join("bin"));
+        let inner = folder.join("lib/python3.11/site-packages/cmeel.prefix/bin");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(programs(&folder), folder.join("bin"), "an empty folder has no program");
+        fs::write(inner.join("spirv-val"), "").unwrap();
+        assert_eq!(programs(&folder), inner);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! Suites with kernels on a real driver of OpenCL, Intel's for CPUs: the kernels of ordinary code, and random ones.
+//! Suites with kernels on a real driver of OpenCL, Intel's for CPUs: the kernels of ordinary code, random ones, the conformance suite with its
+//! panics, and the accuracy of mathematics.
 //!
 //! Builds them with `cargo sycl` for SPIR-V, has `spirv-val` look at each module, and runs the programs. Invariants: each suite must report
 //! about as many tests as there were when it was listed here, all of them passed, and on a device of OpenCL; kernels that such devices
@@ -13,9 +14,11 @@ use std::thread;
 use serde_json::Value;
 
 use crate::conformance;
+use crate::counts::Counts;
 use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
-use crate::process::{self, Captured, cargo, command, run_captured};
+use crate::process::{self, Captured, cargo, command};
+use crate::suites;
 use crate::workspace::Workspace;
 
 /// One program of tests.
@@ -23,34 +26,65 @@ struct Suite {
     package: &'static str,
     test: &'static str,
     arguments: &'static [&'static str],
-    /// Tests that Intel's driver takes only without vectorisation, chosen by a part of their names. They run by themselves.
-    scalar: &'static [&'static str],
+    /// The devices that the program sees, as `OXISYCL_DEVICE_SELECTOR` names them.
+    devices: &'static str,
+    counting: Counting,
     /// The fewest tests.
     fewest: usize,
     /// The fewest kernels with code.
     fewest_modules: usize,
 }
 
-/// How Intel's driver vectorises, and the value that means not at all.
-const VECTORIZER: &str = "CL_CONFIG_CPU_VECTORIZER_MODE";
-const SCALAR: &str = "1";
+/// How tests are read from what a program prints.
+#[derive(Clone, Copy)]
+enum Counting {
+    /// A line for each, with the device, and their number at the end.
+    Lines,
+    /// As Rust's test harness tells them. The program sees one device, and fails where it cannot use it.
+    Harness,
+}
 
 const DEVICE: &[&str] = &["--device", "opencl"];
+/// Other devices have stages of their own.
+const ALONE: &str = "opencl:0";
 
+/// Those that take longest stand first.
 const SUITES: &[Suite] = &[
+    Suite {
+        package: conformance::PACKAGE,
+        test: conformance::TEST,
+        arguments: DEVICE,
+        // One test looks at the host device's memory.
+        devices: "opencl:0; host:0",
+        counting: Counting::Lines,
+        fewest: 580,
+        fewest_modules: 630,
+    },
     Suite {
         package: "oxisycl-kernel-suite",
         test: "kernels",
         arguments: DEVICE,
-        scalar: &[],
+        devices: ALONE,
+        counting: Counting::Lines,
         fewest: 170,
         fewest_modules: 170,
+    },
+    Suite {
+        package: conformance::PACKAGE,
+        test: "math",
+        // Each test keeps all processors busy.
+        arguments: &["--nocapture", "--test-threads", "1"],
+        devices: ALONE,
+        counting: Counting::Harness,
+        fewest: 28,
+        fewest_modules: 340,
     },
     Suite {
         package: "oxisycl-kernel-suite",
         test: "fuzz",
         arguments: DEVICE,
-        scalar: &[],
+        devices: ALONE,
+        counting: Counting::Lines,
         fewest: 48,
         fewest_modules: 48,
     },
@@ -62,15 +96,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
     }
     let programs = build(workspace)?;
-    let mut findings = Vec::new();
-    let mut notes = Vec::new();
-    for (suite, program) in SUITES.iter().zip(&programs) {
-        match check(workspace, suite, program) {
-            Ok(note) => notes.push(note),
-            Err(failure) => findings.push(format!("{}: {failure}", suite.test)),
-        }
-    }
+    let suites: Vec<(&Suite, PathBuf)> = SUITES.iter().zip(programs).collect();
+    let notes = Mutex::new(Vec::new());
+    // The driver compiles one kernel at a time in each process, which takes most of the time.
+    let findings = in_parallel(&suites, |(suite, program)| {
+        let note = check(workspace, suite, program).map_err(|failure| format!("{}: {failure}", suite.test))?;
+        notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        Ok(())
+    });
     Failure::unless_empty("fault of a suite on OpenCL", findings)?;
+    let mut notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    notes.sort();
     Ok(Outcome::Passed(notes.join(", ")))
 }
 
@@ -78,19 +114,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
 fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String> {
     let n_modules = validate(workspace, suite, program)?;
     let folder = &workspace.require(suite.package)?.directory;
-    let run = |filter: &[&str], mode: Option<&str>| {
-        let mut command = command(workspace, &program.as_os_str().to_owned());
-        // In the package's folder, as cargo runs tests. Other devices have stages of their own.
-        command.current_dir(folder).args(suite.arguments).args(filter).env("OXISYCL_DEVICE_SELECTOR", "opencl:0");
-        command.envs(mode.map(|mode| (VECTORIZER, mode)));
-        count(&run_captured(&mut command)?)
-    };
-    let mut n_tests = run(&[], None)?;
-    if !suite.scalar.is_empty() {
-        let n_scalar = run(suite.scalar, Some(SCALAR))?;
-        enough("tests without vectorisation", n_scalar, suite.scalar.len())?;
-        n_tests += n_scalar;
-    }
+    let mut command = command(workspace, &program.as_os_str().to_owned());
+    // In the package's folder, as cargo runs tests.
+    command.current_dir(folder).args(suite.arguments).env("OXISYCL_DEVICE_SELECTOR", suite.devices);
+    let captured = process::run_for_output(&mut command)?;
+    // At once, since others run beside it.
+    println!("$ {}\n{}", captured.line, captured.stdout);
+    let n_tests = match suite.counting {
+        Counting::Lines => count(&captured),
+        Counting::Harness => count_of_harness(captured),
+    }?;
     enough("tests", n_tests, suite.fewest)?;
     Ok(format!("{} {n_tests} with {n_modules} modules", suite.test))
 }
@@ -152,7 +185,7 @@ fn validate_one(workspace: &Workspace, module: &Path) -> Result<(), String> {
     if captured.success { Ok(()) } else { Err(format!("{}: {}", module.display(), captured.output().trim())) }
 }
 
-/// What was found wrong with some of many, in their order.
+/// What was found wrong with some of many, in their order. As many are looked at at a time as there are processors.
 fn in_parallel<T: Sync>(all: &[T], check: impl Fn(&T) -> Result<(), String> + Sync) -> Vec<String> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -181,6 +214,12 @@ fn count(captured: &Captured) -> Result<usize> {
     Ok(on_device.count())
 }
 
+/// Tests of a program with Rust's test harness.
+fn count_of_harness(captured: Captured) -> Result<usize> {
+    let Counts { passed, .. } = suites::count(captured, Counts::of_cargo_test, 1)?;
+    Ok(passed as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +235,14 @@ mod tests {
         assert_eq!(closed("3 passed, 0 failed\n"), Ok(2));
         assert!(closed("3 passed, 1 failed\n").is_err() && closed("").is_err());
         assert!(count(&captured("1 passed, 0 failed\n", false)).is_err());
+    }
+
+    #[test]
+    fn tests_of_rusts_harness_count_only_if_none_failed() {
+        let closed = |closing: &str, success| count_of_harness(captured(closing, success));
+        assert_eq!(closed("test a ... ok\ntest result: ok. 21 passed; 0 failed;\n", true), Ok(21));
+        assert!(closed("test result: FAILED. 20 passed; 1 failed;\n", false).is_err());
+        assert!(closed("test result: ok. 0 passed; 0 failed;\n", true).is_err());
     }
 
     #[test]

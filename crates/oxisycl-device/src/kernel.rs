@@ -292,6 +292,10 @@ pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &imp
 }
 
 /// Id, end and offset of the work-item at that position of the grid, which [is there](is_in_launch).
+///
+/// The host has checked that all ids of a launch are numbers, so they are added without a check: in the development profile it would make
+/// every kernel one that can panic. It would also become a comparison, "position above not begin", which Intel's driver for CPUs (2026.2) takes
+/// for a signed one where nothing else happens in a kernel; then it runs a work-item at position -1.
 #[inline(always)]
 pub(crate) fn place_in_launch<const D: usize>(
     launch: &DeviceLaunch,
@@ -302,7 +306,7 @@ pub(crate) fn place_in_launch<const D: usize>(
     let mut offset = [0; D];
     for d in 0..D {
         let axis = 3 - D + d;
-        id[d] = (launch.begin[axis] + position(axis)) as usize;
+        id[d] = launch.begin[axis].wrapping_add(position(axis)) as usize;
         offset[d] = launch.offset[axis] as usize;
         end[d] = launch.end[axis] as usize;
     }
