@@ -1,10 +1,11 @@
 //! `cargo xtask gpu-bundle`: programs for a machine that has a GPU with its driver, and neither Rust nor this repository.
 //!
-//! The folder `gpu-bundle` below the target folder holds the program of each [`part`], stripped, this program as their [`runner`],
-//! the source of the benchmark's peer, and a manifest. Invariant: the bundle is at most [`CAPACITY`] bytes, and a program whose
+//! The folder `gpu-bundle` below the target folder holds the program of each [`part`], stripped and compressed, this program as their
+//! [`runner`], the source of the benchmark's peer, and a manifest. Invariant: the bundle is at most [`CAPACITY`] bytes, and a program whose
 //! kernels were written in Rust contains images of them.
 
 mod machine;
+mod packed;
 mod part;
 pub(crate) mod runner;
 
@@ -59,7 +60,10 @@ fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
         if part.has_images {
             check_images(workspace, part, program)?;
         }
-        strip(workspace, program, &bin.join(part.name))?;
+        let stripped = bin.join(part.name);
+        strip(workspace, program, &stripped)?;
+        packed::pack(&stripped, folder, part.name)?;
+        fs::remove_file(&stripped).map_err(|error| failure(&stripped, error))?;
     }
     let own = std::env::current_exe().map_err(|error| Failure::new(format!("this program's own path: {error}")))?;
     strip(workspace, &own, &bin.join("runner"))?;
@@ -69,7 +73,7 @@ fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
     let peer = workspace.root.join("benches/gpu/reference.cu");
     fs::copy(&peer, folder.join("reference.cu")).map_err(|error| failure(&peer, error))?;
     let manifest = folder.join(MANIFEST);
-    let text = serde_json::to_string_pretty(&describe(workspace, &bin)?).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&describe(workspace, folder)?).unwrap_or_default();
     fs::write(&manifest, text + "\n").map_err(|error| failure(&manifest, error))
 }
 
@@ -127,7 +131,7 @@ fn strip(workspace: &Workspace, program: &Path, to: &Path) -> Result<()> {
 }
 
 /// The manifest.
-fn describe(workspace: &Workspace, bin: &Path) -> Result<Value> {
+fn describe(workspace: &Workspace, folder: &Path) -> Result<Value> {
     let git = |arguments: &[&str]| {
         let output = process::run_quietly(process::command(workspace, &"git".into()).args(arguments)).ok()?;
         output.success.then(|| output.stdout.trim().to_owned())
@@ -138,7 +142,7 @@ fn describe(workspace: &Workspace, bin: &Path) -> Result<Value> {
         if is_changed { format!("{commit} with changes") } else { commit }
     });
     let rustc = process::run_quietly(process::command(workspace, &"rustc".into()).arg("--version"))?.succeeded()?;
-    let sizes = PARTS.iter().map(|part| Ok((part.name.to_owned(), size_of(&bin.join(part.name))?.into())));
+    let sizes = PARTS.iter().map(|part| Ok((part.name.to_owned(), size_of(&packed::path(folder, part.name))?.into())));
     let sizes: serde_json::Map<String, Value> = sizes.collect::<Result<_>>()?;
     Ok(json!({ "commit": commit, "rustc": rustc.stdout.trim(), "parts": sizes }))
 }
@@ -149,7 +153,7 @@ fn check(folder: &Path, parts: &[Part], capacity: u64) -> Result<u64> {
         read(&folder.join(MANIFEST))?.parse().map_err(|error| Failure::new(format!("{MANIFEST}: {error}")))?;
     let mut findings = Vec::new();
     for part in parts {
-        match size_of(&folder.join("bin").join(part.name)) {
+        match size_of(&packed::path(folder, part.name)) {
             Err(failure) => findings.push(format!("{}: {}", part.name, failure.message)),
             Ok(size) if manifest["parts"][part.name].as_u64() != Some(size) => {
                 findings
@@ -191,7 +195,7 @@ mod tests {
         fs::create_dir_all(folder.join("bin")).unwrap();
         let name = PARTS[0].name;
         let write = |file: &str, text: &str| fs::write(folder.join(file), text).unwrap();
-        write(&format!("bin/{name}"), "12345");
+        write(&format!("bin/{name}.gz"), "12345");
         write(MANIFEST, &json!({ "parts": { (name): 5 } }).to_string());
         let check = |capacity| check(&folder, &PARTS[..1], capacity);
         let lacking = check(1000).unwrap_err();
@@ -199,7 +203,7 @@ mod tests {
         ["run", "bin/runner", "reference.cu"].iter().for_each(|file| write(file, ""));
         let size = check(1000).unwrap();
         assert!(check(size - 1).unwrap_err().message.contains("at most"));
-        write(&format!("bin/{name}"), "123456");
+        write(&format!("bin/{name}.gz"), "123456");
         assert_eq!(check(1000).unwrap_err().findings, [format!("{name}: 6 bytes, the manifest says 5")]);
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::machine::Machine;
 use super::part::{LIMIT, PARTS, Part, Tally};
-use super::{MANIFEST, RESULTS};
+use super::{MANIFEST, RESULTS, packed};
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{path_text, read};
 
@@ -146,8 +146,7 @@ fn run_part<'a>(part: &'a Part, bundle: &Path, out: &Path, limit: Duration) -> R
 
 /// The command of a part, with what it needs beside it built.
 fn prepare(part: &Part, bundle: &Path, out: &Path, log: &File) -> Result<Command> {
-    let program = bundle.join("bin").join(part.name);
-    let mut command = Command::new(&program);
+    let mut command = Command::new(packed::unpack(bundle, part.name, out)?);
     command.current_dir(out).args(part.arguments_for(path_text(out)?));
     if part.has_reference {
         match reference(bundle, out, log)? {
@@ -237,8 +236,6 @@ impl Report<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::super::part::Counting;
     use super::*;
 
@@ -251,9 +248,9 @@ mod tests {
             fs::create_dir_all(folder.join("bin")).unwrap();
             fs::write(folder.join(MANIFEST), "{\"commit\": \"abc\"}").unwrap();
             for (program, script) in programs {
-                let path = folder.join("bin").join(program);
+                let path = folder.join(program);
                 fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+                packed::pack(&path, &folder, program).unwrap();
             }
             Self(folder)
         }
