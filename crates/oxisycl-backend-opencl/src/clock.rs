@@ -11,7 +11,7 @@ use oxisycl_backend::{ExecutionTimes, driver};
 use crate::context::Context;
 use crate::error::{Result, check};
 use crate::sys::{Object, code};
-use crate::task::Task;
+use crate::task::{Issued, Task};
 
 pub(crate) enum Clock {
     /// The driver tells the device's time.
@@ -66,8 +66,10 @@ impl Clock {
                 time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(task.submitted.min(now), now)
             }
         };
-        let start = task.first_event().and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
-        let ends = task.events().iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
+        let emitted = task.issued().map(Issued::emitted);
+        let (first, events) = emitted.as_ref().map_or((None, &[][..]), |emitted| (emitted.first(), &emitted.events));
+        let start = first.and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
+        let ends = events.iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
         let start = start.map_or(now, translate);
         ExecutionTimes { start, end: ends.max().map_or(now, translate).max(start) }
     }

@@ -26,6 +26,13 @@ pub(crate) struct Emitted {
     pub(crate) first: Option<Object>,
 }
 
+impl Emitted {
+    /// The event of the first thing that the driver does for the command.
+    pub(crate) fn first(&self) -> Option<Object> {
+        self.first.or_else(|| self.events.first().copied())
+    }
+}
+
 pub(crate) struct Emitter<'a> {
     context: &'a Context,
     queue: Object,

@@ -6,7 +6,7 @@
 //!
 //! A command goes through these parts: `queue` sorts its dependencies and makes a `task`; `execute` makes the driver's calls (`launch_shape`,
 //! `transfer`, `fill`) with the list of events that it waits for (`emitter`); the `completer` thread, or a thread that waits, asks the
-//! driver how far it is and has `advance` tell completions and go on with what waited.
+//! driver how far it is and has `advance` tell completions and go on with what waited. A thread that goes on submitting asks, too (`recent`).
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
@@ -54,6 +54,7 @@ mod print_pool;
 mod query;
 mod queue;
 mod queue_pool;
+mod recent;
 mod record_pool;
 mod sharing;
 pub mod sys;

@@ -10,7 +10,6 @@ use oxisycl_backend::{Device, Event, Queue};
 
 use crate::device::ClDevice;
 use crate::queue::ClQueue;
-use crate::sys::Object;
 use crate::task::Task;
 
 fn device(device: &dyn Device) -> Option<&ClDevice> {
@@ -42,9 +41,9 @@ pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
     Some(queue.raw.0)
 }
 
-/// The `cl_event`s that are complete when a command is over; none as long as the driver does not have it, or if it had nothing to do. `None`
-/// if the command is another backend's.
+/// The `cl_event`s that are complete when a command is over; none as long as the driver does not have it, if it had nothing to do, and from
+/// some time after it is over if nobody asked before. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
     let event: &dyn std::any::Any = event;
-    Some(event.downcast_ref::<Task>()?.events().iter().map(|Object(event)| *event).collect())
+    Some(event.downcast_ref::<Task>()?.lend_events())
 }

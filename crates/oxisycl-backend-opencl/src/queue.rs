@@ -6,8 +6,8 @@
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use oxisycl_backend::driver::{DriverTask, Sorted};
@@ -29,6 +29,7 @@ use crate::module::ClKernel;
 use crate::native;
 use crate::print_pool::{PrintPool, Reservation};
 use crate::query::Asked;
+use crate::recent::Recent;
 use crate::sys::{Handle, Object, code};
 use crate::task::{Dependencies, Extras, Issued, Task, TaskDependency};
 use crate::task_pool::TASKS;
@@ -47,8 +48,6 @@ pub(crate) struct QueueShared {
     pub(crate) is_known_outside: AtomicBool,
     /// Whether the driver runs commands one after the other: asked for, or all that the device has.
     driver_keeps_order: bool,
-    /// In-order queues: the last command. Locked while a command is put behind it.
-    tail: Mutex<Weak<Task>>,
     /// Whether there are commands that the driver may hold back until it is told to go on.
     is_unflushed: AtomicBool,
     /// How often in a row a thread has tried to help and found nothing to do.
@@ -58,6 +57,8 @@ pub(crate) struct QueueShared {
 
 pub(crate) struct ClQueue {
     pub(crate) shared: Arc<QueueShared>,
+    /// Not shared, since tasks hold what is. In-order queues: locked while a command is put behind the last one.
+    recent: Mutex<Recent>,
     /// How long a waiting thread looks itself.
     patience: Duration,
 }
@@ -84,7 +85,6 @@ impl ClQueue {
             properties,
             is_known_outside: AtomicBool::new(false),
             driver_keeps_order,
-            tail: Mutex::new(Weak::new()),
             is_unflushed: AtomicBool::new(false),
             idle_helps: AtomicUsize::new(0),
             prints: PrintPool::new(context.clone(), options.print_buffer),
@@ -96,7 +96,7 @@ impl ClQueue {
         core.add_queue(&shared);
         // A thread that waits for a device made of the same processors must leave them to it.
         let patience = if device_type == DeviceType::Cpu { 20 } else { 2000 };
-        Ok(Self { shared, patience: Duration::from_micros(patience) })
+        Ok(Self { shared, recent: Mutex::default(), patience: Duration::from_micros(patience) })
     }
 }
 
@@ -127,6 +127,8 @@ impl QueueShared {
         let context = &self.core.context;
         context.check_alive()?;
         let mut waits: SmallVec<[Handle; 4]> = SmallVec::new();
+        // Borrowed until the driver has the list.
+        let mut borrowed: SmallVec<[_; 4]> = SmallVec::new();
         for TaskDependency { task: dependency, .. } in dependencies {
             let is_own = std::ptr::eq(&*dependency.queue, self);
             if !is_own {
@@ -134,8 +136,11 @@ impl QueueShared {
                 dependency.queue.flush()?;
             }
             // The driver's own order is enough within a queue that has one.
-            if !(is_own && self.driver_keeps_order) {
-                waits.extend(dependency.events().iter().map(|event| event.0));
+            if !(is_own && self.driver_keeps_order)
+                && let Some(emitted) = dependency.issued().map(Issued::emitted)
+            {
+                waits.extend(emitted.events.iter().map(|event| event.0));
+                borrowed.push(emitted);
             }
         }
         let follows = !waits.is_empty() || !dependencies.is_empty();
@@ -195,9 +200,9 @@ impl Queue for ClQueue {
         let shape = shape_of(core, &command)?;
         let mut sorted = Sorted::new();
         sorted.add(dependencies, &core.context.name)?;
-        let mut tail = queue.options.in_order.then(|| queue.tail.lock());
-        if let Some(last) = tail.as_ref().and_then(|tail| tail.upgrade()).filter(|task| !task.has_ended()) {
-            sorted.open.push(TaskDependency { task: last, kind: DependencyKind::Order });
+        let recent = queue.options.in_order.then(|| self.recent.lock());
+        if let Some(last) = recent.as_ref().and_then(|recent| recent.last()).filter(|task| !task.has_ended()) {
+            sorted.open.push(TaskDependency { task: last.clone(), kind: DependencyKind::Order });
         }
         let kernel = kernel_of(&command);
         let (may_panic, may_print) = kernel.map_or((false, false), |kernel| (kernel.may_panic, kernel.may_print));
@@ -231,11 +236,13 @@ impl Queue for ClQueue {
             print.set_user(&task);
         }
         drop(print);
-        if let Some(tail) = &mut tail {
-            **tail = Arc::downgrade(&task);
-        }
-        drop(tail);
+        let mut recent = recent.unwrap_or_else(|| self.recent.lock());
+        let old = recent.push(task.clone());
+        drop(recent);
         advance::follow(&task, &sorted.open);
+        if let Some(old) = old {
+            old.settle();
+        }
         Ok(task)
     }
 

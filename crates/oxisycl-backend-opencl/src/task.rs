@@ -7,13 +7,14 @@
 //! - A follower is on a task's list, or was told that the task has ended, never both. The lock decides which.
 //! - A task that has not ended is held by what it waits for, or by a list of its device.
 
+use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::driver::{self, DriverTask, cause_among};
 use oxisycl_backend::{Command, CommandFailure, Completion, Event, EventStatus};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use smallvec::SmallVec;
 
 use crate::emitter::Emitted;
@@ -36,7 +37,12 @@ pub(crate) type Followers = SmallVec<[Arc<Task>; 1]>;
 
 /// What the driver has of a task.
 pub(crate) struct Issued {
-    emitted: Emitted,
+    /// Empty from when the task is known to be over and its events were let go of.
+    emitted: RwLock<Emitted>,
+    /// Whether the driver has said that the task is over, without an error.
+    is_over: AtomicBool,
+    /// Whether code outside of this crate may have the events, which then live as long as the task.
+    is_known_outside: AtomicBool,
     /// What went wrong after a part of the command was on the queue already.
     pub(crate) error: Option<ClError>,
     /// Bytes that the driver may read until the command is over.
@@ -45,7 +51,13 @@ pub(crate) struct Issued {
 
 impl Issued {
     pub(crate) fn new(emitted: Emitted, error: Option<ClError>, stage: Option<Stage>) -> Self {
-        Self { emitted, error, _stage: stage }
+        let (is_over, is_known_outside) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { emitted: RwLock::new(emitted), is_over, is_known_outside, error, _stage: stage }
+    }
+
+    /// The driver's events, which nobody lets go of while they are borrowed.
+    pub(crate) fn emitted(&self) -> RwLockReadGuard<'_, Emitted> {
+        self.emitted.read()
     }
 }
 
@@ -146,25 +158,18 @@ impl Task {
         self.issued.get().is_some()
     }
 
-    /// The driver's events that say that the task is over; none if it is not issued, or had nothing to do.
-    pub(crate) fn events(&self) -> &[Object] {
-        self.issued.get().map_or(&[], |issued| &issued.emitted.events)
-    }
-
-    /// The event of the first thing that the driver does for the task.
-    pub(crate) fn first_event(&self) -> Option<Object> {
-        let issued = self.issued.get()?;
-        issued.emitted.first.or_else(|| issued.emitted.events.first().copied())
-    }
-
     /// Asks the driver how far an issued task is.
     pub(crate) fn progress(&self) -> Progress {
         const CALL: &str = "clGetEventInfo";
+        let Some(issued) = self.issued.get() else { return Progress::Waiting };
+        if issued.is_over.load(Ordering::Acquire) {
+            return Progress::Over;
+        }
         let functions = &self.queue.core.context.functions;
         let mut slowest = Progress::Over;
-        for event in self.events() {
+        for event in &issued.emitted().events {
             let mut status: Code = 0;
-            // SAFETY: the event lives as long as the task, and the value has the size that is said.
+            // SAFETY: the event lives as long as it is borrowed, and the value has the size that is said.
             let asked = unsafe {
                 let (what, value) = (code::EVENT_COMMAND_EXECUTION_STATUS, (&raw mut status).cast());
                 (functions.clGetEventInfo)(event.0, what, size_of::<Code>(), value, ptr::null_mut())
@@ -184,11 +189,47 @@ impl Task {
         slowest
     }
 
+    /// Asks the driver whether an issued task is over, and lets go of its events if it is and nobody needs them. Whether it is.
+    pub(crate) fn settle(&self) -> bool {
+        let Some(issued) = self.issued.get() else { return false };
+        if !self.has_ended() && self.progress() != Progress::Over {
+            return false;
+        }
+        // Release: who reads it sees what the driver's answer has made visible here.
+        issued.is_over.store(true, Ordering::Release);
+        // Somebody who reads them may wait with them for long. They are released with the task then.
+        if !self.queue.options.profiling
+            && let Some(mut emitted) = issued.emitted.try_write()
+            && !issued.is_known_outside.load(Ordering::Relaxed)
+        {
+            self.release(std::mem::take(&mut *emitted));
+        }
+        true
+    }
+
+    fn release(&self, emitted: Emitted) {
+        for event in emitted.events.into_iter().chain(emitted.first) {
+            // SAFETY: the event was the task's own, and is in no list any more.
+            unsafe { self.queue.core.context.release_event(event) };
+        }
+    }
+
+    /// The driver's events for code outside of this crate, valid as long as the task lives. None if the driver does not have the task, or
+    /// nothing is left of it there.
+    pub(crate) fn lend_events(&self) -> Vec<*mut c_void> {
+        let Some(issued) = self.issued.get() else { return Vec::new() };
+        let emitted = issued.emitted();
+        // Read with the list locked.
+        issued.is_known_outside.store(true, Ordering::Relaxed);
+        emitted.events.iter().map(|Object(event)| *event).collect()
+    }
+
     /// Has the driver wait for an issued task. What came of it is asked afterwards.
     pub(crate) fn wait_in_driver(&self) {
+        let Some(issued) = self.issued.get() else { return };
         let functions = &self.queue.core.context.functions;
-        for event in self.events() {
-            // SAFETY: the event lives as long as the task.
+        for event in &issued.emitted().events {
+            // SAFETY: the event lives as long as it is borrowed.
             unsafe { (functions.clWaitForEvents)(1, &raw const event.0) };
         }
     }
@@ -282,12 +323,8 @@ impl Event for Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        let context = &self.queue.core.context;
         if let Some(issued) = self.issued.take() {
-            for event in issued.emitted.events.into_iter().chain(issued.emitted.first) {
-                // SAFETY: the event is the task's own, which nobody has any more.
-                unsafe { context.release_event(event) };
-            }
+            self.release(issued.emitted.into_inner());
         }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, DependencyKind, Device, FailureKind, FillCommand, FillPattern,
-    Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    BackendError, Command, Completion, Dependency, DependencyKind, Device, Event, FailureKind, FillCommand,
+    FillPattern, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
 
 use super::{devices, real};
@@ -40,13 +40,21 @@ const LAYOUT: Layout = Layout::new::<[u64; 8]>();
 
 /// Fills some memory of a device, and waits.
 pub(super) fn fill(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Result<Outcome, BackendError> {
+    fill_with_event(device, queue).map(|(outcome, _)| outcome)
+}
+
+/// The same, and the command's event.
+pub(super) fn fill_with_event(
+    device: &Arc<dyn Device>,
+    queue: &Arc<dyn Queue>,
+) -> Result<(Outcome, Arc<dyn Event>), BackendError> {
     let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false)?;
     let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
     let command = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives until the command has ended.
     let accepted = unsafe { queue.enqueue(Command::Fill(command), &[], probe.clone()) };
-    let outcome = accepted.map(|_| probe.wait());
+    let outcome = accepted.map(|event| (probe.wait(), event));
     // SAFETY: allocated above, and the command has ended or was refused.
     unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
     outcome

@@ -7,6 +7,7 @@ mod lender;
 mod losses;
 mod memory;
 mod queues;
+mod recent;
 
 use std::sync::{Arc, OnceLock};
 

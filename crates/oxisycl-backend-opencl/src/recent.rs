@@ -1,0 +1,60 @@
+//! The commands that a queue was given last, which the thread that submits asks the driver about.
+//!
+//! A driver's event is cheap to ask and to release for the thread that got it, a little later, and dear for another thread when it has left the
+//! caches: on a machine with few processors that was a third of what a launch takes. So a thread that goes on submitting looks at a few
+//! commands of before, and lets go of the events of those that are over. It tells nobody: that is left to the threads that may.
+//!
+//! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::task::Task;
+use crate::task_pool::TASKS;
+
+/// How many commands are looked at together.
+const BATCH: usize = 8;
+/// How many are left alone: it is too early to ask about them.
+const YOUNG: usize = 24;
+/// How many commands the list has at most.
+pub(crate) const MOST: usize = YOUNG + BATCH;
+/// After so many commands that are not over the others are left to the completer.
+const PATIENCE: usize = 2;
+
+#[derive(Default)]
+pub(crate) struct Recent {
+    tasks: VecDeque<Arc<Task>>,
+}
+
+/// Commands to look at, without the lock that guards the list.
+pub(crate) struct Old(SmallVec<[Arc<Task>; BATCH]>);
+
+impl Recent {
+    /// The last command.
+    pub(crate) fn last(&self) -> Option<&Arc<Task>> {
+        self.tasks.back()
+    }
+
+    /// Adds a command. Gives some of before, now and then.
+    #[inline]
+    pub(crate) fn push(&mut self, task: Arc<Task>) -> Option<Old> {
+        self.tasks.push_back(task);
+        (self.tasks.len() >= MOST).then(|| Old(self.tasks.drain(..BATCH).collect()))
+    }
+}
+
+impl Old {
+    /// Asks the driver about the commands.
+    #[cold]
+    pub(crate) fn settle(self) {
+        let mut n_open = 0;
+        for task in self.0 {
+            if n_open < PATIENCE && !task.settle() {
+                n_open += 1;
+            }
+            TASKS.end(task);
+        }
+    }
+}
