@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -47,6 +48,9 @@ enum Counting {
 const DEVICE: &[&str] = &["--device", "opencl"];
 /// Other devices have stages of their own.
 const ALONE: &str = "opencl:0";
+
+/// The longest that a suite may run; the longest takes a few minutes. A driver that hangs must not hang the run.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Those that take longest stand first.
 const SUITES: &[Suite] = &[
@@ -117,7 +121,7 @@ fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String>
     let mut command = command(workspace, &program.as_os_str().to_owned());
     // In the package's folder, as cargo runs tests.
     command.current_dir(folder).args(suite.arguments).env("OXISYCL_DEVICE_SELECTOR", suite.devices);
-    let captured = process::run_for_output(&mut command)?;
+    let captured = process::run_within(&mut command, LIMIT)?;
     // At once, since others run beside it.
     println!("$ {}\n{}", captured.line, captured.stdout);
     let n_tests = match suite.counting {

@@ -6,8 +6,10 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::opencl;
 use crate::outcome::{Failure, Result};
@@ -117,6 +119,14 @@ pub(crate) fn run_for_output(command: &mut Command) -> Result<Captured> {
     capture(command, line, Echo::Messages)
 }
 
+/// The same for a program that may hang: it is ended after `limit` with all that it has started, which is a failure.
+pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<Captured> {
+    let line = announce(command);
+    // A group of its own: what it has started ends with it.
+    command.process_group(0);
+    capture_within(command, line, Echo::Messages, Some(limit))
+}
+
 /// Whether a child exits with status 0; nothing is shown.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     run_quietly(command).is_ok_and(|captured| captured.success)
@@ -131,19 +141,54 @@ enum Echo {
 }
 
 fn capture(command: &mut Command, line: String, echo: Echo) -> Result<Captured> {
+    capture_within(command, line, echo, None)
+}
+
+/// With a limit, the command leads a process group.
+fn capture_within(command: &mut Command, line: String, echo: Echo, limit: Option<Duration>) -> Result<Captured> {
     let failure = |error: io::Error| Failure::new(format!("`{line}` could not be started: {error}"));
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failure)?;
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Failure::new(format!("`{line}` has no output streams")));
     };
-    let (stdout, stderr) = thread::scope(|scope| {
-        let stderr = scope.spawn(move || tee(stderr, io::stderr(), echo));
+    let (stdout, stderr, status) = thread::scope(|scope| {
         let of_stdout = if echo == Echo::Messages { Echo::Nothing } else { echo };
-        (tee(stdout, io::stdout(), of_stdout), stderr.join().unwrap_or_default())
+        let stdout = scope.spawn(move || tee(stdout, io::stdout(), of_stdout));
+        let stderr = scope.spawn(move || tee(stderr, io::stderr(), echo));
+        let status = match limit {
+            Some(limit) => wait_within(&mut child, limit),
+            None => child.wait().map(Some),
+        };
+        (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default(), status)
     });
-    let status = child.wait().map_err(failure)?;
-    Ok(Captured { stdout, stderr, success: status.success(), line })
+    match status.map_err(failure)? {
+        Some(status) => Ok(Captured { stdout, stderr, success: status.success(), line }),
+        None => {
+            let last = stdout.lines().next_back().unwrap_or("nothing").to_owned();
+            let limit = limit.unwrap_or_default().as_secs();
+            let message = format!("`{line}` was ended at its limit of {limit} s; it had written last:");
+            Err(Failure { message, findings: vec![last] })
+        }
+    }
+}
+
+/// Waits for a child that leads a process group. At the limit all of the group is ended; then `None`.
+pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            // If the group cannot be ended, its first process still is.
+            let _ = Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).status();
+            let _ = child.kill();
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Reads a stream to its end; shows each line at once if asked to. A stream that cannot be shown is still read.
@@ -194,6 +239,18 @@ mod tests {
         let mut shown = Vec::new();
         assert_eq!(tee(&b"one\n\xff\nlast"[..], &mut shown, Echo::Both), "one\n\u{fffd}\nlast");
         assert_eq!(shown, b"one\n\xff\nlast");
+    }
+
+    #[test]
+    fn a_program_that_hangs_ends_at_its_limit_with_what_it_started() {
+        let start = Instant::now();
+        let mut hangs = Command::new("sh");
+        let failure = run_within(hangs.args(["-c", "echo begun; sleep 60 & wait"]), Duration::from_millis(300));
+        let failure = failure.expect_err("it was ended");
+        assert!(failure.message.contains("its limit of 0 s") && failure.findings == ["begun"], "{failure}");
+        assert!(start.elapsed() < Duration::from_secs(30), "what it had started kept its streams open");
+        let quick = run_within(Command::new("echo").arg("done"), Duration::from_secs(60)).expect("it ends");
+        assert!(quick.success && quick.stdout == "done\n");
     }
 
     #[test]

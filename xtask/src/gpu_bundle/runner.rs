@@ -8,7 +8,6 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use super::machine::Machine;
 use super::part::{LIMIT, PARTS, Part, Tally};
 use super::{MANIFEST, RESULTS, packed};
 use crate::outcome::{Failure, Outcome, Result};
+use crate::process;
 use crate::workspace::{path_text, read};
 
 /// How much of a log is in the results.
@@ -187,20 +187,7 @@ fn wait(command: &mut Command, log: &File, limit: Duration) -> Result<Option<Exi
     // A group of its own: what it has started ends with it.
     let mut child =
         command.process_group(0).stdin(Stdio::null()).stdout(stream()?).stderr(stream()?).spawn().map_err(failure)?;
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(failure)? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() > limit {
-            // If the group cannot be ended, its first process still is.
-            let _ = Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).status();
-            let _ = child.kill();
-            child.wait().map_err(failure)?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
+    process::wait_within(&mut child, limit).map_err(failure)
 }
 
 /// The last lines of a log.
@@ -337,7 +324,7 @@ mod tests {
         let has_ended = |state: &str| state.is_empty() || state.contains(") Z ");
         while !has_ended(&state()) {
             assert!(start.elapsed() < Duration::from_secs(60), "{}", state());
-            thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
