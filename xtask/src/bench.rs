@@ -12,7 +12,7 @@ use crate::workspace::{Workspace, read};
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
 /// The benchmarks whose kernels are compiled for devices, with arguments of `cargo sycl`.
-const DEVICES: &[(&str, &[&str])] = &[("gpu", &[]), ("opencl", &["--targets", "spirv"])];
+const DEVICES: &[(&str, &[&str])] = &[("gpu", &["--targets", "sm_70"]), ("opencl", &["--targets", "spirv"])];
 
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {

@@ -24,6 +24,9 @@ use part::{PARTS, Part};
 /// The most that all files of a bundle may have together, in bytes.
 const CAPACITY: u64 = 50 << 20;
 
+/// What kernels are compiled for. Nothing on such a machine runs SPIR-V.
+const TARGET: &str = "sm_70";
+
 /// What the bundle is, and the names of its parts with their sizes.
 const MANIFEST: &str = "bundle.json";
 /// What the runner writes.
@@ -84,7 +87,8 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     let mut messages = Vec::new();
     for (verb, parts) in [(&["test", "--no-run"][..], others), (&["build"], examples)] {
         let mut command = cargo(workspace);
-        command.arg("sycl").args(verb).args(["--release", "--message-format", "json-render-diagnostics"]);
+        command.arg("sycl").args(verb).args(["--release", "--targets", TARGET]);
+        command.args(["--message-format", "json-render-diagnostics"]);
         let packages: BTreeSet<&str> = parts.iter().map(|part| part.package).collect();
         command.args(packages.iter().flat_map(|package| ["-p", package]));
         for part in parts {

@@ -104,6 +104,7 @@ impl User {
         expect(&in_package(&["sycl", "run"])?.stdout, OUTPUT)?;
         let built = in_package(&["sycl", "inspect", "target/sycl/debug/my-app"])?.stdout;
         expect(&built, "sm_70: 1 kernel, ")?;
+        expect(&built, "spirv1.2: 1 kernel, ")?;
         expect(&built, "  my_app::scaled::")?;
         expect(&in_package(&["sycl", "test"])?.stdout, "1 passed")?;
         expect(&in_package(&["run"])?.stdout, OUTPUT)?;

@@ -47,7 +47,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("bench runtime", "memory::chain_blocked", "sched_yield"),
 ];
 
-/// The oldest processor that images are made for, and that of the GPUs that figures are kept of.
+/// The oldest processor, which images are made for, and that of the GPUs that figures are kept of.
 const PROCESSORS: &[&str] = &["sm_70", "sm_90"];
 
 /// What an assembler that checks anything refuses.
@@ -127,7 +127,8 @@ fn failure(path: &Path, error: &std::io::Error) -> Failure {
 /// The programs, by kind and name.
 fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo(workspace);
-    command.args(["sycl", "build", "--message-format", "json-render-diagnostics"]).args(PROGRAMS);
+    command.args(["sycl", "build", "--targets", PROCESSORS[0], "--message-format", "json-render-diagnostics"]);
+    command.args(PROGRAMS);
     command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
     Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) tool: String,
     /// The targets of the images, in the order in which they are linked.
     pub(crate) targets: Vec<String>,
+    /// Whether the user named them. What a named target cannot run is a warning each.
+    pub(crate) are_targets_named: bool,
     /// `strict`, `contract` or `fast`.
     pub(crate) float: String,
     /// Where the compiler writes what it does.
@@ -57,10 +59,11 @@ impl Settings {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What linked outputs depend on, beside the sources.
+    /// What linked outputs depend on, beside the sources, and what is told of them, which cargo repeats.
     pub(crate) fn key(&self) -> String {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
-        let text = format!("{}\n{}\n{}\n{dump}", self.tool, self.targets.join(","), self.float);
+        let targets = self.targets.join(",");
+        let text = format!("{}\n{targets} {}\n{}\n{dump}", self.tool, self.are_targets_named, self.float);
         short_hash(text.as_bytes())
     }
 }
@@ -118,6 +121,7 @@ pub(crate) mod tests {
         Settings {
             tool: "t".to_owned(),
             targets: vec!["sm_70".to_owned()],
+            are_targets_named: true,
             float: "contract".to_owned(),
             dump: None,
             stamps: "/t/stamps".into(),
@@ -132,10 +136,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_key_is_of_what_changes_outputs() {
+    fn the_key_is_of_what_changes_outputs_and_messages() {
         let key = settings().key();
         assert_ne!(Settings { tool: "u".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { targets: vec!["sm_90".to_owned()], ..settings() }.key(), key);
+        assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
         assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);

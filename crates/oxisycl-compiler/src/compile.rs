@@ -61,21 +61,14 @@ pub struct Request {
     pub options: Options,
 }
 
-/// What came out.
-#[derive(Debug)]
-pub struct Compiled {
-    /// The images: one for each kernel with code, in the order of their symbols, and one without code that tells of the others. A kernel
-    /// that is faster on devices with a certain aspect has another image before its own. None if the program launches no kernels.
-    pub images: Vec<DeviceImage>,
-    /// What the user should know, one text each.
-    pub warnings: Vec<String>,
-}
-
 /// Compiles the kernels of a link unit for one target, in this process. LLVM may end it on code that it cannot handle.
+///
+/// Gives an image for each kernel with code, in the order of their symbols, and one without code that tells of the others, with the reasons. A
+/// kernel that is faster on devices with a certain aspect has another image before its own. There are none if the program launches no kernels.
 ///
 /// # Errors
 /// Problems of the toolchain and the input; never a construct that the target cannot run.
-pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
+pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Vec<DeviceImage>, CompileError> {
     compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess)
 }
 
@@ -89,7 +82,7 @@ pub fn compile_with<'p>(
     request: &Request,
     provider: &'p mut Provider<'p>,
     isolation: &mut dyn Isolation,
-) -> Result<Compiled, CompileError> {
+) -> Result<Vec<DeviceImage>, CompileError> {
     llvm::load(&toolchain.llvm_library)?;
     let target = target::of(&request.target)?;
     let mut library = Library::new(provider);
@@ -143,15 +136,11 @@ pub fn compile_with<'p>(
             Err(death) => rejected.push(kernel.unsupported(kernel.with_place(&death))),
         }
     }
-    let warn = |kernel: &UnsupportedKernel| {
-        format!("kernel `{}` cannot run on {}: {}", kernel.type_name, request.target, kernel.reason)
-    };
-    let warnings = rejected.iter().map(warn).collect();
     if !rejected.is_empty() {
         rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
         images.push(without_code(request, toolchain, rejected));
     }
-    Ok(Compiled { images, warnings })
+    Ok(images)
 }
 
 /// Why the target cannot run a kernel, as far as that is known without its code.

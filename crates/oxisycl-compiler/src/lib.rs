@@ -28,7 +28,7 @@ mod symbols;
 mod target;
 mod toolchain;
 
-pub use compile::{Compiled, FloatPolicy, Options, Request, compile, compile_with};
+pub use compile::{FloatPolicy, Options, Request, compile, compile_with};
 pub use error::CompileError;
 pub use isolation::{Isolation, Job};
 pub use library::Provider;

@@ -39,7 +39,7 @@ impl Device {
         &self.0.device
     }
 
-    /// All visible devices of all platforms, in a stable order.
+    /// All visible devices of all platforms, in a stable order: the host device, those of CUDA, those of OpenCL, simulated ones.
     pub fn all() -> Result<Vec<Device>> {
         Ok(Platform::all()?.iter().flat_map(Platform::devices).collect())
     }
@@ -55,7 +55,8 @@ impl Device {
         Self::select(default_selector)
     }
 
-    /// The device for which `selector` returns the highest number; negative numbers exclude (SYCL 2020 section 4.6.1.1).
+    /// The device for which `selector` returns the highest number, the first of them in the order of [`Device::all`]; negative numbers
+    /// exclude (SYCL 2020 section 4.6.1.1).
     ///
     /// Errors: `Runtime` if every device is excluded.
     pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {

@@ -1,7 +1,7 @@
 //! Device selectors: functions that score devices (SYCL 2020 section 4.6.1.1).
 //!
-//! A selector is called for every visible root device; the highest number wins, and negative numbers exclude. Which devices are
-//! visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
+//! A selector is called for every visible root device; the highest number wins, and negative numbers exclude. Of devices with the same
+//! number the first one wins in the order of [`Device::all`]. Which devices are visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
 
 use oxisycl_runtime::program::programs;
 use oxisycl_types::{Aspect, DeviceType, ErrorCode};
@@ -9,7 +9,8 @@ use oxisycl_types::{Aspect, DeviceType, ErrorCode};
 use crate::{Device, Error, Result};
 
 /// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
-/// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded.
+/// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded. Of several CPUs the host device wins,
+/// because it is listed before those of OpenCL's drivers.
 pub fn default_selector(device: &Device) -> i32 {
     if device.unusable().is_some() {
         return -1;

@@ -9,6 +9,8 @@ use crate::Result;
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     get_or_init(|| {
         oxisycl_device::print::set_native_output(oxisycl_runtime::output::print);
+        // In the order in which devices are listed, which decides between devices that a selector likes equally well: the host device comes
+        // before an OpenCL driver's device for the same processor.
         #[allow(unused_mut, reason = "only mutated with the features for other backends")]
         let mut backends: Vec<Box<dyn oxisycl_backend::Backend>> = vec![Box::new(HostBackend::new())];
         // Without a driver it has no platform.

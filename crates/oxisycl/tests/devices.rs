@@ -91,6 +91,22 @@ fn a_selector_is_asked_about_every_device_and_the_highest_number_wins() {
 }
 
 #[test]
+fn of_equally_good_devices_the_first_is_chosen_and_the_host_device_comes_first() {
+    let all = Device::all().unwrap();
+    assert_eq!(all[0].backend(), BackendKind::Host);
+    for score in [0, 5] {
+        assert_eq!(Device::select(|_| score).unwrap(), all[0]);
+    }
+    // Drivers may show the processor once more, and the program may have images for it.
+    let best = all.iter().filter(|device| device.is_cpu()).map(default_selector).max().unwrap();
+    assert_eq!((default_selector(&all[0]), host()), (best, all[0].clone()));
+    // In a list of a context's devices as well.
+    let simulator = simulator(DeviceType::Cpu, 2);
+    let context = Context::new(&simulator.devices()).unwrap();
+    assert_eq!(*Queue::builder().context(&context).build().unwrap().device(), simulator.devices()[0]);
+}
+
+#[test]
 fn queues_without_a_context_share_the_platforms_default_context() {
     let simulator = simulator(DeviceType::Accelerator, 2);
     let devices = simulator.devices();

@@ -1,6 +1,6 @@
-//! Has the images of a link unit compiled for one target, in a process of its own: LLVM may end the process that it runs in.
+//! Has the images of a link unit compiled, for each target in a process of its own: LLVM may end the process that it runs in.
 //!
-//! That process reads the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
+//! Such a process reads the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
 //! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.
 
 mod cache;
@@ -11,11 +11,13 @@ mod processes;
 mod slots;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::thread::{self, ScopedJoinHandle};
 
 use oxisycl_compiler::{Options, Toolchain};
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,7 @@ use self::deferred::DeferredCrates;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::private_folder::PrivateFolder;
 use self::processes::Processes;
+use self::slots::Slots;
 use crate::failure::{Failure, Result};
 use crate::files::temporary_name;
 use crate::settings::{parse_float, parse_target};
@@ -62,8 +65,37 @@ fn fault() -> Option<String> {
     std::env::var(FAULT).ok()
 }
 
+/// What comes of each request, in their order. As many run at a time as cargo allows.
+pub(crate) fn run_all(requests: &[Request]) -> Vec<Result<Outcome>> {
+    in_slots(&Slots::of_build(), requests, run)
+}
+
+fn in_slots<I: Sync, O: Send>(slots: &Slots, inputs: &[I], run: impl Fn(&I) -> Result<O> + Sync) -> Vec<Result<O>> {
+    let run = &run;
+    let end = |thread: ScopedJoinHandle<'_, Result<O>>| {
+        thread.join().unwrap_or_else(|_| Err(Failure::new("the thread that waits for the compiler panicked")))
+    };
+    thread::scope(|scope| {
+        let (mut running, mut outcomes) = (VecDeque::new(), Vec::new());
+        for input in inputs {
+            let slot = loop {
+                match slots.take(running.len()) {
+                    Some(slot) => break slot,
+                    None => outcomes.extend(running.pop_front().map(end)),
+                }
+            };
+            running.push_back(scope.spawn(move || {
+                let _slot = slot;
+                run(input)
+            }));
+        }
+        outcomes.extend(running.into_iter().map(end));
+        outcomes
+    })
+}
+
 /// The images for a request, from the cache or newly compiled.
-pub(crate) fn run(request: &Request) -> Result<Outcome> {
+fn run(request: &Request) -> Result<Outcome> {
     // A dump is wanted for what it shows, and a fault for what comes of it, not for the images.
     let is_usual = request.dump.is_none() && fault().is_none();
     let cache = if is_usual { ImageCache::open() } else { None };
@@ -148,16 +180,44 @@ impl Request {
         };
         let mut processes = Processes::new(&self.folder, &deferred);
         let mut provide = |symbol: &str| Ok(deferred.borrow_mut().provide(symbol));
-        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
+        let images = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
         let mut deferred = deferred.into_inner();
-        let warnings = compiled.warnings.into_iter().chain(std::mem::take(&mut deferred.warnings)).collect();
-        Ok(Outcome { images: compiled.images, warnings, deferred: deferred.used()? })
+        let warnings = std::mem::take(&mut deferred.warnings);
+        Ok(Outcome { images, warnings, deferred: deferred.used()? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_targets_are_compiled_for_at_a_time_as_there_are_slots() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        use std::sync::{Mutex, mpsc};
+        use std::time::Duration;
+
+        for n_tokens in 0..2 {
+            let slots = Slots::OfCargo(jobserver::Client::new(n_tokens).unwrap());
+            let (n_running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            // Each says that it has begun. With a token the first two wait for each other.
+            let (begun, both) = mpsc::sync_channel(3);
+            let both = Mutex::new(both);
+            let outcomes = in_slots(&slots, &[1, 2, 3], |number| {
+                most.fetch_max(1 + n_running.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+                begun.send(()).unwrap();
+                if n_tokens == 1 && *number == 1 {
+                    for _ in 0..2 {
+                        both.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+                    }
+                }
+                n_running.fetch_sub(1, Ordering::SeqCst);
+                if *number == 2 { Err(Failure::new("second")) } else { Ok(10 * number) }
+            });
+            assert_eq!(outcomes, [Ok(10), Err(Failure::new("second")), Ok(30)]);
+            assert_eq!(most.into_inner(), 1 + n_tokens);
+        }
+    }
 
     #[test]
     fn a_compiler_that_died_is_described_with_its_last_words() {

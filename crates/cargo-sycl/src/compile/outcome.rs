@@ -15,9 +15,9 @@ const HASH_SIZE: usize = 32;
 /// Images, and what to tell the user about them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
-    /// The images; none if there are no kernels.
+    /// The images; none if there are no kernels. They tell of the kernels that the target cannot run, too.
     pub(crate) images: Vec<DeviceImage>,
-    /// What the build warns of.
+    /// Why crates could not be compiled for the device.
     pub(crate) warnings: Vec<String>,
     /// The crates whose bitcode was made for them.
     pub(crate) deferred: Vec<UsedCrate>,
@@ -84,7 +84,7 @@ pub(crate) mod tests {
             code: b".version 7.7".to_vec(),
         };
         let used = UsedCrate { sidecar: "half-1.json".to_owned(), hash: "00".to_owned() };
-        Outcome { images: vec![image], warnings: vec!["kernel".to_owned()], deferred: vec![used] }
+        Outcome { images: vec![image], warnings: vec!["crate".to_owned()], deferred: vec![used] }
     }
 
     #[test]

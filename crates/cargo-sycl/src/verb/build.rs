@@ -44,6 +44,7 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
     let settings = Settings {
         tool,
         targets: options.targets,
+        are_targets_named: options.are_targets_named,
         float: options.float,
         dump: options.dump,
         stamps: folders.target.join(".oxisycl"),

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use crate::failure::{Failure, Result};
 use crate::settings::{parse_float, parse_target};
 
-/// What is compiled for if the user does not say.
-const DEFAULT_TARGETS: &str = "sm_70";
+/// What is compiled for if the user does not say: each kind of device that a backend runs images on, in its oldest form.
+pub(crate) const DEFAULT_TARGETS: &str = "sm_70,spirv";
 
 /// The arguments of a build: this tool's own, those of cargo that it has to know, and all of cargo's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BuildOptions {
-    /// `--targets`.
+    /// `--targets`, or those of a build that names none.
     pub(crate) targets: Vec<String>,
+    /// Whether there was a `--targets`.
+    pub(crate) are_targets_named: bool,
     /// `--float`.
     pub(crate) float: String,
     /// `--dump`, absolute.
@@ -34,6 +36,7 @@ impl BuildOptions {
     pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Self> {
         let mut options = Self {
             targets: Vec::new(),
+            are_targets_named: false,
             float: "contract".to_owned(),
             dump: None,
             target_dir: None,
@@ -41,7 +44,7 @@ impl BuildOptions {
             configuration: Vec::new(),
             cargo: Vec::new(),
         };
-        let mut targets = DEFAULT_TARGETS.to_owned();
+        let mut targets = None;
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             if argument == "--" {
@@ -56,7 +59,7 @@ impl BuildOptions {
                 inline.clone().or_else(|| arguments.next()).ok_or_else(missing)
             };
             match name.as_str() {
-                "--targets" => targets = text(&name, value()?)?,
+                "--targets" => targets = Some(text(&name, value()?)?),
                 "--float" => options.float = text(&name, value()?)?,
                 "--dump" => options.dump = Some(absolute(value()?)?),
                 "--target-dir" => options.target_dir = Some(absolute(value()?)?),
@@ -69,7 +72,8 @@ impl BuildOptions {
                 _ => options.cargo.push(argument),
             }
         }
-        options.targets = parse_targets(&targets)?;
+        options.are_targets_named = targets.is_some();
+        options.targets = parse_targets(targets.as_deref().unwrap_or(DEFAULT_TARGETS))?;
         parse_float(&options.float)?;
         Ok(options)
     }
@@ -135,7 +139,8 @@ mod tests {
     #[test]
     fn values_are_read_and_have_defaults() {
         let defaults = parse("").unwrap();
-        assert_eq!((defaults.targets, defaults.float), (vec!["sm_70".to_owned()], "contract".to_owned()));
+        assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
+        assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
         assert_eq!(options.targets, ["sm_90", "sm_80"]);
         assert_eq!(options.float, "strict");

@@ -28,7 +28,7 @@ As in cargo, with device code for each kernel:
   bench      Compile and run the benchmarks
   check      Check the current package for errors, without device code
 
-  --targets LIST    What to compile kernels for, separated by commas [default: sm_70]
+  --targets LIST    What to compile kernels for, separated by commas [default: sm_70,spirv]
                     sm_70, sm_80, sm_90, ...: NVIDIA GPUs of that compute capability and later
                     gfx90a, gfx942, gfx1100: AMD GPUs of that kind; to look at, since nothing launches them yet
                     spirv: devices of OpenCL that take SPIR-V
@@ -43,8 +43,9 @@ About this machine and about programs:
   new        Make a package with a kernel and a test
   clean      Remove what these verbs have built
 
-`cargo sycl VERB --help` says more. Outputs are in the folder `sycl` below cargo's target folder. Kernels that a target cannot
-run are warned of and run on the host device, as do all kernels of a program that plain cargo has built.
+`cargo sycl VERB --help` says more. Outputs are in the folder `sycl` below cargo's target folder. Kernels that no target can run
+are warned of, and so are those that a target of --targets cannot run; without --targets, kernels that only some targets can run are
+a note for each of the others. All kernels run on the host device, as they do in a program that plain cargo has built.
 ";
 
 /// A verb.
@@ -119,6 +120,11 @@ mod tests {
         for name in ["rustc", "/usr/bin/rustc", "sccache", "clippy-driver", ""] {
             assert_eq!(Verb::named(name.as_ref()), None, "{name:?}");
         }
+    }
+
+    #[test]
+    fn help_names_the_default_targets() {
+        assert!(HELP.contains(&format!("[default: {}]\n", build_options::DEFAULT_TARGETS)), "{HELP}");
     }
 
     #[test]

@@ -16,6 +16,11 @@ impl Reporter {
         eprintln!("{}", self.line("warning", message));
     }
 
+    /// Something about the crate that is no warning: cargo does not count it, and no setting makes an error of it.
+    pub(crate) fn note(&self, message: &str) {
+        eprintln!("{}", self.line("note", message));
+    }
+
     fn line(&self, level: &str, message: &str) -> String {
         if !self.json {
             return format!("{level}: {message}\n");

@@ -1,19 +1,20 @@
 //! What is linked to a program or a dynamic library for its kernels.
 //!
 //! Collects the bitcode of everything that the crate is made of, has images compiled for each target, and makes the object that
-//! registers them. What goes wrong for one target is a warning: the program runs on the host device all the same.
+//! registers them. What goes wrong for one target is a warning: the program runs on the host device all the same. What is told of single
+//! kernels is decided by [`refusals`].
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use oxisycl_compiler::{Toolchain, registration_object};
 use oxisycl_image::DeviceImage;
 
 use super::diagnostic::Reporter;
+use super::refusals::{self, Message};
 use super::sidecar::{Place, Sidecar, outdated};
 use crate::compile::{self, Outcome, Request};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::files::write_atomically;
 use crate::settings::Settings;
 
@@ -29,30 +30,51 @@ pub(crate) fn object(
     let closure = Closure::of(place, sidecar, &settings.tool)?;
     let requests: Vec<Request> =
         settings.targets.iter().map(|target| closure.request(settings, &toolchain, place, target)).collect();
-    let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
-        let compilations: Vec<_> = requests.iter().map(|request| scope.spawn(|| compile::run(request))).collect();
-        let died = || Err(Failure::new("the thread that waits for the compiler panicked"));
-        compilations.into_iter().map(|compilation| compilation.join().unwrap_or_else(|_| died())).collect()
-    });
-    let mut images: Vec<DeviceImage> = Vec::new();
-    for (target, outcome) in settings.targets.iter().zip(outcomes) {
-        match outcome {
-            Ok(outcome) => {
-                outcome.warnings.iter().for_each(|warning| reporter.warning(warning));
-                images.extend(outcome.images);
-            }
-            Err(failure) => reporter.warning(&format!(
-                "no kernel of crate `{}` runs on {target}, only on the host device: {failure}",
-                sidecar.crate_name
-            )),
+    let (images, warnings) = sort(&settings.targets, compile::run_all(&requests), &sidecar.crate_name);
+    warnings.iter().for_each(|warning| reporter.warning(warning));
+    for message in refusals::messages(&images, settings.are_targets_named) {
+        match message {
+            Message::Warning(text) => reporter.warning(&text),
+            Message::Note(text) => reporter.note(&text),
         }
     }
+    let images: Vec<DeviceImage> = images.into_iter().flat_map(|(_, images)| images).collect();
     if images.is_empty() {
         return Ok(None);
     }
     let object = place.object();
     write_atomically(&object, &registration_object(&toolchain, &images)?)?;
     Ok(Some(object))
+}
+
+/// The images of each target, and what to warn of beside single kernels: once, although targets have most of it in common.
+fn sort<'t>(
+    targets: &'t [String],
+    outcomes: Vec<Result<Outcome>>,
+    crate_name: &str,
+) -> (Vec<(&'t str, Vec<DeviceImage>)>, Vec<String>) {
+    let (mut images, mut warnings, mut failures) = (Vec::new(), Vec::new(), Vec::<(String, Vec<&str>)>::new());
+    for (target, outcome) in targets.iter().zip(outcomes) {
+        match outcome {
+            Ok(outcome) => {
+                images.push((target.as_str(), outcome.images));
+                warnings.extend(outcome.warnings);
+            }
+            Err(failure) => {
+                let failure = failure.to_string();
+                match failures.iter_mut().find(|(known, _)| *known == failure) {
+                    Some((_, of_targets)) => of_targets.push(target),
+                    None => failures.push((failure, vec![target])),
+                }
+            }
+        }
+    }
+    warnings.sort();
+    warnings.dedup();
+    warnings.extend(failures.into_iter().map(|(failure, targets)| {
+        format!("no kernel of crate `{crate_name}` runs on {}: {failure}", targets.join(", "))
+    }));
+    (images, warnings)
 }
 
 /// Everything that a crate is made of.
@@ -104,6 +126,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::failure::Failure;
     use crate::files::tests::Scratch;
 
     fn crate_at(out_dir: &Path, name: &str, device: bool, dependencies: &[&Place]) -> Place {
@@ -114,6 +137,23 @@ mod tests {
         }
         Sidecar::new(&place, "k", name, &dependencies, device, None).write(&place).unwrap();
         place
+    }
+
+    #[test]
+    fn what_goes_wrong_in_the_same_way_for_several_targets_is_told_once() {
+        let targets = ["sm_70", "sm_80", "spirv1.2"].map(str::to_owned);
+        let outcome = |warnings: &[&str]| {
+            let warnings = warnings.iter().map(|text| (*text).to_owned()).collect();
+            Ok(Outcome { images: Vec::new(), warnings, deferred: Vec::new() })
+        };
+        let (images, warnings) = sort(&targets, vec![outcome(&["b", "a"]), outcome(&[]), outcome(&["b"])], "app");
+        let compiled: Vec<&str> = images.iter().map(|(target, _)| *target).collect();
+        assert_eq!((compiled, warnings), (vec!["sm_70", "sm_80", "spirv1.2"], vec!["a".to_owned(), "b".to_owned()]));
+        let failed = |text: &str| Err(Failure::new(text));
+        let (images, warnings) = sort(&targets, vec![failed("x"), failed("y"), failed("x")], "app");
+        let expected =
+            ["no kernel of crate `app` runs on sm_70, spirv1.2: x", "no kernel of crate `app` runs on sm_80: y"];
+        assert_eq!((images.len(), warnings), (0, expected.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -11,3 +11,4 @@ mod program;
 mod ptx_thread;
 mod recursion;
 mod refusals;
+mod targets;

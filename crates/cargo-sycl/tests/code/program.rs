@@ -33,6 +33,13 @@ edition = "2024"
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 "#;
 
+/// The package. Other tests wait until it is dropped: they share the sources and the target folder.
+pub(crate) struct Package {
+    root: PathBuf,
+    /// A lock of a file, because each test may be a process of its own.
+    _in_use: File,
+}
+
 /// A build of one program of the package.
 pub(crate) struct Built {
     /// The text that `cargo sycl inspect --emit` gives.
@@ -43,7 +50,7 @@ pub(crate) struct Built {
     pub(crate) messages: String,
     pub(crate) binary: PathBuf,
     /// Held until the test has done with the binary.
-    _folder: File,
+    _package: Package,
 }
 
 /// Where the sources of the kernels are.
@@ -51,66 +58,78 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/code/kernels")
 }
 
-/// Builds a program with these further arguments of `cargo sycl build`, and gives its PTX. Waits until no other test has a build.
+/// Builds a program for NVIDIA GPUs with these further arguments of `cargo sycl build`, and gives its PTX.
 pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
-    fs::create_dir_all(&root).unwrap();
-    // One build at a time: they share the sources and a target folder. A lock of a file, because each test may be a process of its own.
-    let folder = File::create(root.join("in_use")).unwrap();
-    folder.lock().unwrap();
-    package(&root);
-    let mut command = sycl(&root);
-    // From the start, so that warnings are given again.
-    let source = root.join(format!("src/bin/{program}.rs"));
-    fs::write(&source, fs::read_to_string(&source).unwrap()).unwrap();
-    command.args(["build", "--bin", program]).args(arguments);
-    let (_, messages) = succeed(&mut command);
+    let package = Package::enter();
+    package.touch(program);
+    let (_, messages) = package.sycl(&[&["build", "--targets", "sm_70", "--bin", program], arguments].concat());
     let profile = if arguments.contains(&"--release") { "release" } else { "debug" };
-    let binary = root.join("target/sycl").join(profile).join(program);
-    let (code, _) = succeed(sycl(&root).args(["inspect", "--emit", "ptx"]).arg(&binary));
-    let (kernels, _) = succeed(sycl(&root).arg("inspect").arg(&binary));
-    Built { code, kernels, messages, binary, _folder: folder }
+    let binary = package.root.join("target/sycl").join(profile).join(program);
+    let path = binary.to_str().unwrap();
+    let (code, _) = package.sycl(&["inspect", "--emit", "ptx", path]);
+    let (kernels, _) = package.sycl(&["inspect", path]);
+    Built { code, kernels, messages, binary, _package: package }
 }
 
-/// Writes the package.
-fn package(root: &Path) {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let write = |path: &str, text: &str| {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // An unchanged file keeps its time, and what was built of it.
-        if fs::read_to_string(&path).ok().as_deref() != Some(text) {
-            fs::write(path, text).unwrap();
-        }
-    };
-    let in_repository = |text: &str| text.replace("OXISYCL", repository.to_str().unwrap());
-    write("Cargo.toml", &in_repository(MANIFEST));
-    write("generic/Cargo.toml", &in_repository(LIBRARY));
-    for entry in fs::read_dir(sources()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "rs") {
-            continue;
-        }
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let target = if name == "generic" { "generic/src/lib.rs".to_owned() } else { format!("src/bin/{name}.rs") };
-        write(&target, &fs::read_to_string(&path).unwrap());
+impl Package {
+    /// Waits until no other test has it, and writes it.
+    pub(crate) fn enter() -> Self {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code");
+        fs::create_dir_all(&root).unwrap();
+        let in_use = File::create(root.join("in_use")).unwrap();
+        in_use.lock().unwrap();
+        let package = Self { root, _in_use: in_use };
+        package.write();
+        package
     }
-    // The same versions as the repository, which are there without a network.
-    if !root.join("Cargo.lock").exists() {
-        fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
-    }
-}
 
-fn sycl(root: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-sycl"));
-    command.arg("sycl").current_dir(root);
-    // What the tests run under must not decide what they see. The cache is the test's own.
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTC_WRAPPER"]
-    {
-        command.env_remove(name);
+    /// Has the next build compile a program from the start, so that warnings are given again.
+    pub(crate) fn touch(&self, program: &str) {
+        let source = self.root.join(format!("src/bin/{program}.rs"));
+        fs::write(&source, fs::read_to_string(&source).unwrap()).unwrap();
     }
-    command.env("XDG_CACHE_HOME", root.join("cache")).env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never");
-    command
+
+    /// Runs `cargo sycl`, which has to succeed; gives standard output and standard error.
+    pub(crate) fn sycl(&self, arguments: &[&str]) -> (String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-sycl"));
+        command.arg("sycl").args(arguments).current_dir(&self.root);
+        // What the tests run under must not decide what they see. The cache is the test's own.
+        for name in
+            ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTC_WRAPPER"]
+        {
+            command.env_remove(name);
+        }
+        command.env("XDG_CACHE_HOME", self.root.join("cache"));
+        succeed(command.env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never"))
+    }
+
+    fn write(&self) {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = self.root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            // An unchanged file keeps its time, and what was built of it.
+            if fs::read_to_string(&path).ok().as_deref() != Some(text) {
+                fs::write(path, text).unwrap();
+            }
+        };
+        let in_repository = |text: &str| text.replace("OXISYCL", repository.to_str().unwrap());
+        write("Cargo.toml", &in_repository(MANIFEST));
+        write("generic/Cargo.toml", &in_repository(LIBRARY));
+        for entry in fs::read_dir(sources()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let target = if name == "generic" { "generic/src/lib.rs".to_owned() } else { format!("src/bin/{name}.rs") };
+            write(&target, &fs::read_to_string(&path).unwrap());
+        }
+        // The same versions as the repository, which are there without a network.
+        if !self.root.join("Cargo.lock").exists() {
+            fs::copy(repository.join("Cargo.lock"), self.root.join("Cargo.lock")).unwrap();
+        }
+    }
 }
 
 fn succeed(command: &mut Command) -> (String, String) {

@@ -1,5 +1,5 @@
-//! A whole program on a device of OpenCL: results, output, and a panic with its place. Needs a driver that takes SPIR-V; says so and
-//! passes where there is none.
+//! A whole program on a device of OpenCL: results, output, a panic with its place, and a kernel that only other targets run. Needs a driver
+//! that takes SPIR-V; says so and passes where there is none.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -7,11 +7,28 @@ use std::process::{Command, Output};
 use crate::project::{Project, succeed};
 
 const PROGRAM: &str = r#"
+use oxisycl::BackendKind;
 use oxisycl::prelude::*;
+
+fn calling_itself(n: u64) -> u64 {
+    if n == 0 { 1 } else { calling_itself(n - 1).wrapping_mul(3).wrapping_add(n) }
+}
 
 fn main() {
     let queue = Queue::default().unwrap();
-    println!("{}", queue.device().backend());
+    println!("{}, only processors: {}", queue.device().backend(), Device::all().unwrap().iter().all(Device::is_cpu));
+    let calls = Buffer::from_vec(vec![0u64; 4], 4).unwrap();
+    let event = queue.submit(|cg| {
+        let calls = cg.access(&calls, Write.no_init());
+        cg.parallel_for(4, move |item| calls.set(item, calling_itself(item.index() as u64)))
+    });
+    match event {
+        Ok(_) => println!("{:?}", calls.into_vec().unwrap()),
+        Err(error) => println!("{:?}: {error}", error.code()),
+    }
+    if queue.device().backend() == BackendKind::Host {
+        return;
+    }
     let n = 1000;
     let sums = kernels::mapped((0..n).map(|x| x as f32).collect(), |x| x.sqrt().mul_add(x, 0.5) / 3.0);
     let right = |(i, &sum): (usize, &f32)| sum == (i as f32).sqrt().mul_add(i as f32, 0.5) / 3.0;
@@ -45,10 +62,15 @@ fn a_program_runs_on_a_device_of_opencl() {
     let manifest = fs::read_to_string(project.root.join("Cargo.toml")).expect("the workspace has a manifest");
     project.write("Cargo.toml", &manifest.replace("features = [\"cuda\"]", "features = [\"opencl\"]"));
     project.write("app/src/main.rs", PROGRAM);
-    let build = ["build", "--package", "app", "--bin", "app", "--targets", "spirv"];
-    let (_, messages) = succeed(&mut project.sycl(&build));
+    // Both default targets, of which one cannot run the kernel that calls itself.
+    let (_, messages) = succeed(&mut project.sycl_as_is(&["build", "--package", "app", "--bin", "app"]));
     assert!(!messages.contains("warning"), "{messages}");
-    assert!(project.inspect("target/sycl/debug/app").starts_with("spirv1."), "an image for OpenCL");
+    assert!(
+        messages.contains("note: 1 kernel has no image for spirv1.2: app::main::{{closure}}::{{closure}};"),
+        "{messages}"
+    );
+    let kernels = project.inspect("target/sycl/debug/app");
+    assert!(kernels.contains("sm_70: 5 kernels, ") && kernels.contains("spirv1.2: 4 kernels, "), "{kernels}");
     let files = ["inspect", "target/sycl/debug/app", "--emit", "spirv", "--out", "target/modules"];
     assert_eq!(succeed(&mut project.sycl(&files)).0, "4 files in target/modules\n");
     for file in fs::read_dir(project.root.join("target/modules")).expect("the folder was made") {
@@ -56,13 +78,30 @@ fn a_program_runs_on_a_device_of_opencl() {
         let code = fs::read(&path).expect("a file");
         assert!(path.extension().is_some_and(|end| end == "spv") && code.starts_with(&[3, 2, 0x23, 7]), "{path:?}");
     }
-    // The second run finds the driver's binaries in the cache.
-    for run in ["first", "second"] {
+    let run = |selector: Option<&str>| {
         let mut command = Command::new(project.root.join("target/sycl/debug/app"));
-        command.env("OXISYCL_DEVICE_SELECTOR", "opencl:0").env("XDG_CACHE_HOME", project.root.join("cache"));
+        command.env("XDG_CACHE_HOME", project.root.join("cache")).env_remove("OXISYCL_DEVICE_SELECTOR");
+        command.envs(selector.map(|selector| ("OXISYCL_DEVICE_SELECTOR", selector)));
         let Output { status, stdout, stderr } = command.output().expect("the program can be started");
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        let expected = "opencl\n1000 of 1000 right\nitem 7 reads 1\ntrue\n";
-        assert!(status.success() && stdout == expected, "{run} run: {status}\n{stdout}\n{stderr}");
+        assert!(status.success(), "{selector:?}: {status}\n{stdout}\n{stderr}");
+        stdout.into_owned()
+    };
+    // The second run finds the driver's binaries in the cache.
+    for _ in ["first", "second"] {
+        let output = run(Some("opencl:0"));
+        let (backend, rest) = output.split_once('\n').expect("several lines");
+        let (refusal, rest) = rest.split_once('\n').expect("several lines");
+        assert!(backend.starts_with("opencl,"), "{output}");
+        assert!(
+            refusal.starts_with("KernelNotSupported: ") && refusal.contains("spirv1.2 cannot run it: recursion"),
+            "{output}"
+        );
+        assert_eq!(rest, "1000 of 1000 right\nitem 7 reads 1\ntrue\n");
+    }
+    // Of several processors the default is the host device, although the program has images for the other one.
+    let output = run(None);
+    if output.starts_with("host") || output.contains("only processors: true") {
+        assert_eq!(output, "host, only processors: true\n[1, 4, 14, 45]\n");
     }
 }

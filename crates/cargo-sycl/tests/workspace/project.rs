@@ -260,8 +260,15 @@ impl Project {
         fs::write(path, text).unwrap();
     }
 
-    /// `cargo sycl` with these arguments.
+    /// `cargo sycl` with these arguments. What it builds is for NVIDIA GPUs, if they name no targets.
     pub(crate) fn sycl(&self, arguments: &[&str]) -> Command {
+        let is_build = ["build", "run", "test", "bench"].contains(&arguments[0]) && !arguments.contains(&"--targets");
+        let targets = if is_build { &["--targets", "sm_70"][..] } else { &[] };
+        self.sycl_as_is(&[&arguments[..1], targets, &arguments[1..]].concat())
+    }
+
+    /// `cargo sycl` with these arguments and no others.
+    pub(crate) fn sycl_as_is(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-sycl"));
         command.arg("sycl");
         self.prepare(command, arguments)

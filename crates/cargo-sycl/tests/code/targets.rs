@@ -1,0 +1,67 @@
+//! What a build tells of kernels that only some targets run, or none: nothing twice, and nothing that the user did not ask for in full.
+
+use crate::program::Package;
+
+const RECURSIVE: &str = "calling_itself";
+
+/// What a build of a program told, and what is in it.
+struct Told {
+    /// The lines that begin a warning or a note, without those in which cargo counts.
+    lines: Vec<String>,
+    /// What `cargo sycl inspect` says.
+    kernels: String,
+}
+
+fn told(package: &Package, program: &str, targets: &[&str]) -> Told {
+    let (_, messages) = package.sycl(&[&["build", "--bin", program], targets].concat());
+    let is_told =
+        |line: &&str| (line.starts_with("warning: ") || line.starts_with("note: ")) && !line.contains(" generated ");
+    let lines = messages.lines().filter(is_told).map(str::to_owned).collect();
+    let (kernels, _) = package.sycl(&["inspect", &format!("target/sycl/debug/{program}")]);
+    Told { lines, kernels }
+}
+
+#[test]
+fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_if_that_is_named() {
+    let package = Package::enter();
+    package.touch("recursion");
+    // The second build has nothing to do, and cargo repeats what the first one said.
+    for round in 0..2 {
+        let Told { lines, kernels } = told(&package, "recursion", &[]);
+        let [note] = &lines[..] else { panic!("round {round}: {lines:?}") };
+        assert!(
+            note.starts_with("note: 1 kernel has no image for spirv1.2: recursion::each<") && note.contains(RECURSIVE),
+            "{note}"
+        );
+        assert!(note.ends_with("; `cargo sycl inspect PROGRAM` tells why"), "{note}");
+        assert!(kernels.contains("sm_70: 2 kernels, ") && kernels.contains("spirv1.2: 1 kernel, "), "{kernels}");
+        let (_, of_spirv) = kernels.split_once("spirv1.2: ").unwrap();
+        assert!(of_spirv.contains("cannot run: ") && of_spirv.contains("recursi"), "{of_spirv}");
+    }
+    // The same images, but the user asked for them.
+    for round in 0..2 {
+        let Told { lines, .. } = told(&package, "recursion", &["--targets", "sm_70,spirv"]);
+        let [warning] = &lines[..] else { panic!("round {round}: {lines:?}") };
+        assert!(warning.starts_with("warning: kernel `recursion::each<") && warning.contains(RECURSIVE), "{warning}");
+        assert!(warning.contains("` cannot run on spirv1.2: "), "{warning}");
+    }
+    let named = told(&package, "recursion", &["--targets", "spirv"]);
+    assert_eq!(named.lines.len(), 1, "{:?}", named.lines);
+    assert!(named.kernels.starts_with("spirv1.2: 1 kernel, ") && !named.kernels.contains("sm_70"), "{}", named.kernels);
+    assert_eq!(told(&package, "recursion", &["--targets", "sm_70"]).lines, Vec::<String>::new());
+}
+
+#[test]
+fn a_kernel_that_no_default_target_runs_is_one_warning() {
+    let package = Package::enter();
+    package.touch("runtime");
+    for round in 0..2 {
+        let Told { lines, kernels } = told(&package, "runtime", &[]);
+        let [warning] = &lines[..] else { panic!("round {round}: {lines:?}") };
+        assert!(
+            warning.contains("runtime::waited") && warning.contains("` cannot run on sm_70, spirv1.2: "),
+            "{warning}"
+        );
+        assert_eq!(kernels.matches("cannot run: ").count(), 2, "{kernels}");
+    }
+}
