@@ -44,7 +44,7 @@ impl fmt::Display for FloatPolicy {
 pub struct Options {
     /// Floating-point policy.
     pub float: FloatPolicy,
-    /// A folder for LLVM assembly after each stage.
+    /// A folder for LLVM assembly after each stage, in `TARGET/SYMBOL` for each kernel, and for how long code generation took.
     pub dump: Option<PathBuf>,
     /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
     pub fault: Option<String>,

@@ -4,6 +4,7 @@
 //! keeps what later steps need of them. Each kernel is a program of its own. Invariant: between two steps the module is well formed.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 use oxisycl_types::Aspect;
@@ -87,7 +88,8 @@ impl<'c, 'a> Program<'c, 'a> {
         entry.ok_or_else(|| entry_was_lost(&kernel))?.set_linkage(Linkage::EXTERNAL);
         module.link(code)?;
         let mut program = Self::of_module(module, kernel, target, &request.target, &request.options);
-        program.dump = request.options.dump.as_ref().map(|folder| folder.join(&program.kernel.symbol));
+        let folder = |dump: &PathBuf| dump.join(request.target.to_string()).join(&program.kernel.symbol);
+        program.dump = request.options.dump.as_ref().map(folder);
         program.dump("0-linked")?;
         Ok(program)
     }
@@ -342,11 +344,15 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Generates code. LLVM may end the process on code that it cannot handle.
     pub(crate) fn emit(&self, toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
         let arguments = self.kernel.parameters;
-        if self.target.names_lines() {
-            return self.target.emit(&self.module.with_line_directives()?, arguments, toolchain);
+        let lines = if self.target.names_lines() { Some(self.module.with_line_directives()?) } else { None };
+        if lines.is_none() {
+            self.module.strip_debug_info();
         }
-        self.module.strip_debug_info();
-        self.target.emit(&self.module, arguments, toolchain)
+        let start = Instant::now();
+        let code = self.target.emit(lines.as_ref().unwrap_or(&self.module), arguments, toolchain)?;
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        self.write("4-emitted.txt", || format!("{} bytes of code in {milliseconds:.1} ms\n", code.len()))?;
+        Ok(code)
     }
 
     /// Other code of the same kernel, for devices with an aspect that it gains by. To be called after [`emit`](Self::emit).
@@ -372,9 +378,14 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Writes the module for people to read.
     fn dump(&self, stage: &str) -> Result<(), CompileError> {
+        self.write(&format!("{stage}.ll"), || self.module.to_string())
+    }
+
+    /// Writes a file beside those of the stages, if they are wanted.
+    fn write(&self, name: &str, text: impl FnOnce() -> String) -> Result<(), CompileError> {
         let Some(folder) = &self.dump else { return Ok(()) };
-        let path = folder.join(format!("{stage}.ll"));
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, self.module.to_string()));
+        let path = folder.join(name);
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text()));
         written.map_err(|error| CompileError::File { path, error })
     }
 }
