@@ -22,18 +22,22 @@ Usage: cargo sycl inspect BINARY [OPTIONS]
   --emit KIND    Write the code instead: ptx for NVIDIA GPUs, where a comment before each kernel's code names kernel and target;
                  amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools
   --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco or SYMBOL.spv; the folder is made
-  --target NAME  Only images for this target, such as sm_70
+  --target NAME  Only images for this target, such as sm_70; spirv is SPIR-V of any version
   --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
 What a kernel needs of a GPU (registers, memory) is told for PTX if a CUDA toolkit's ptxas is in PATH or below CUDA_HOME.
 ";
+
+/// What `--targets` calls SPIR-V, which becomes images of the least version that has what each kernel needs.
+const ANY_SPIRV: &str = "spirv";
 
 /// What the user wants to see of which file.
 struct Options {
     binary: PathBuf,
     emit: Option<String>,
     out: Option<PathBuf>,
-    target: Option<ImageTarget>,
+    /// The text of a target, or [`ANY_SPIRV`].
+    target: Option<String>,
     kernel: Option<String>,
 }
 
@@ -43,7 +47,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let mut images = images(&options.binary)?;
-    images.retain(|image| options.target.as_ref().is_none_or(|target| *target == image.target));
+    images.retain(|image| options.target.as_ref().is_none_or(|target| is_for(&image.target, target)));
     if let Some(kernel) = &options.kernel {
         select(&mut images, kernel)?;
     }
@@ -76,7 +80,10 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
             Long("out") => out = Some(PathBuf::from(parser.value()?)),
             Long("target") => {
                 let text = parser.value()?.string()?;
-                target = Some(text.parse().map_err(|error| Failure::new(format!("--target: {error}")))?);
+                if text != ANY_SPIRV {
+                    text.parse::<ImageTarget>().map_err(|error| Failure::new(format!("--target: {error}")))?;
+                }
+                target = Some(text);
             }
             Long("kernel") => kernel = Some(parser.value()?.string()?),
             Long("help") | Short('h') => return Ok(None),
@@ -87,6 +94,10 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
     let binary =
         binary.ok_or_else(|| Failure::new("inspect: expected the path of a program or library, found none"))?;
     Ok(Some(Options { binary, emit, out, target, kernel }))
+}
+
+fn is_for(image: &ImageTarget, target: &str) -> bool {
+    image.to_string() == target || (target == ANY_SPIRV && matches!(image, ImageTarget::SpirV { .. }))
 }
 
 /// The images in a file; none if it has no section for them.
@@ -339,6 +350,17 @@ mod tests {
         };
         assert_eq!((selected("main"), selected("k_1"), selected("Reader")), (Ok(1), Ok(1), Ok(1)));
         assert!(selected("other").unwrap_err().to_string().starts_with("--kernel: "));
+    }
+
+    #[test]
+    fn images_are_chosen_by_target_and_all_versions_of_spirv_by_one_name() {
+        let targets = ["sm_70", "spirv1.2", "spirv1.3"].map(|text| text.parse::<ImageTarget>().unwrap());
+        let chosen = |text: &str| targets.each_ref().map(|target| is_for(target, text));
+        assert_eq!(chosen("spirv"), [false, true, true]);
+        assert_eq!((chosen("spirv1.3"), chosen("sm_70")), ([false, false, true], [true, false, false]));
+        let parsed = |target: &str| parse(["app", "--target", target].map(OsString::from).to_vec());
+        assert_eq!(parsed("spirv").unwrap().unwrap().target.as_deref(), Some("spirv"));
+        assert!(parsed("spirv1").err().unwrap().to_string().starts_with("--target: "));
     }
 
     #[test]
