@@ -41,8 +41,8 @@ pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
     Some(queue.raw.0)
 }
 
-/// The `cl_event`s that are complete when a command is over; none as long as the driver does not have it, if it had nothing to do, and from
-/// some time after it is over if nobody asked before. `None` if the command is another backend's.
+/// The `cl_event`s that are complete when a command is over. None as long as the driver does not have it, if it had nothing to do, and from
+/// some time after it is over if nobody asked before: [`Event::status`] says which. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
     let event: &dyn std::any::Any = event;
     Some(event.downcast_ref::<Task>()?.lend_events())

@@ -4,13 +4,15 @@
 //! caches: on a machine with few processors that was a third of what a launch takes. So a thread that goes on submitting looks at a few
 //! commands of before, and lets go of the events of those that are over. It tells nobody: that is left to the threads that may.
 //!
-//! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended.
+//! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended. What is kept of those that have
+//! is little: their kernels stay loaded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::ending;
 use crate::task::Task;
 use crate::task_pool::TASKS;
 
@@ -49,9 +51,10 @@ impl Old {
     /// Asks the driver about the commands.
     #[cold]
     pub(crate) fn settle(self) {
+        let guard = ending::begin_look();
         let mut n_open = 0;
         for task in self.0 {
-            if n_open < PATIENCE && !task.settle() {
+            if guard.is_some() && n_open < PATIENCE && !task.settle() {
                 n_open += 1;
             }
             TASKS.end(task);

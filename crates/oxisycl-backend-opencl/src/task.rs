@@ -46,13 +46,13 @@ pub(crate) struct Issued {
     /// What went wrong after a part of the command was on the queue already.
     pub(crate) error: Option<ClError>,
     /// Bytes that the driver may read until the command is over.
-    _stage: Option<Stage>,
+    pub(crate) stage: Mutex<Option<Stage>>,
 }
 
 impl Issued {
     pub(crate) fn new(emitted: Emitted, error: Option<ClError>, stage: Option<Stage>) -> Self {
         let (is_over, is_known_outside) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { emitted: RwLock::new(emitted), is_over, is_known_outside, error, _stage: stage }
+        Self { emitted: RwLock::new(emitted), is_over, is_known_outside, error, stage: Mutex::new(stage) }
     }
 
     /// The driver's events, which nobody lets go of while they are borrowed.
@@ -189,14 +189,17 @@ impl Task {
         slowest
     }
 
-    /// Asks the driver whether an issued task is over, and lets go of its events if it is and nobody needs them. Whether it is.
+    /// Asks the driver whether an issued task is over, and lets go of its events if it is and nobody needs them. Whether it is. Called by
+    /// threads that may [look](crate::ending::begin_look).
     pub(crate) fn settle(&self) -> bool {
         let Some(issued) = self.issued.get() else { return false };
-        if !self.has_ended() && self.progress() != Progress::Over {
-            return false;
+        if !self.has_ended() {
+            if self.progress() != Progress::Over {
+                return false;
+            }
+            // Release: who reads it sees what the driver's answer has made visible here.
+            issued.is_over.store(true, Ordering::Release);
         }
-        // Release: who reads it sees what the driver's answer has made visible here.
-        issued.is_over.store(true, Ordering::Release);
         // Somebody who reads them may wait with them for long. They are released with the task then.
         if !self.queue.options.profiling
             && let Some(mut emitted) = issued.emitted.try_write()
@@ -266,6 +269,10 @@ impl Task {
 
     /// Makes the result known to the event. Called once.
     pub(crate) fn begin_end(&self, failure: Option<CommandFailure>) -> Ending {
+        if let Some(issued) = self.issued.get() {
+            // The task may be known for long after its end.
+            drop(issued.stage.lock().take());
+        }
         let mut state = self.state.lock();
         state.failure = failure;
         self.status.store(TELLING, Ordering::Release);

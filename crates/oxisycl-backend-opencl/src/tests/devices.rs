@@ -81,12 +81,17 @@ fn devices_that_lack_something_are_listed_with_the_reason() {
 }
 
 #[test]
-fn a_loader_without_drivers_means_no_platform() {
+fn a_loader_without_drivers_or_with_broken_ones_means_no_platform() {
     unsafe extern "system" fn none(_n: u32, _platforms: *mut Handle, _count: *mut u32) -> Code {
         code::PLATFORM_NOT_FOUND
     }
-    if let Some(platforms) = platforms(|functions| functions.clGetPlatformIDs = none) {
-        assert!(platforms.is_empty());
+    unsafe extern "system" fn out_of_memory(_n: u32, _platforms: *mut Handle, _count: *mut u32) -> Code {
+        code::OUT_OF_HOST_MEMORY
+    }
+    for answer in [none, out_of_memory] {
+        if let Some(platforms) = platforms(|functions| functions.clGetPlatformIDs = answer) {
+            assert!(platforms.is_empty(), "an error would be one of the whole runtime");
+        }
     }
 }
 

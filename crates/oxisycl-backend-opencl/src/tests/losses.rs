@@ -40,17 +40,18 @@ const LAYOUT: Layout = Layout::new::<[u64; 8]>();
 
 /// Fills some memory of a device, and waits.
 pub(super) fn fill(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Result<Outcome, BackendError> {
-    fill_with_event(device, queue).map(|(outcome, _)| outcome)
+    fill_with(device, queue, &[1]).map(|(outcome, _)| outcome)
 }
 
-/// The same, and the command's event.
-pub(super) fn fill_with_event(
+/// The same with a pattern, and the command's event.
+pub(super) fn fill_with(
     device: &Arc<dyn Device>,
     queue: &Arc<dyn Queue>,
+    pattern: &[u8],
 ) -> Result<(Outcome, Arc<dyn Event>), BackendError> {
     let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false)?;
     let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
-    let command = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
+    let command = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent: [1, 1, 20] };
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives until the command has ended.
     let accepted = unsafe { queue.enqueue(Command::Fill(command), &[], probe.clone()) };

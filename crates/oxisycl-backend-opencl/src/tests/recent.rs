@@ -1,16 +1,40 @@
 //! Events of the driver are let go of while work is being submitted, and not while somebody has them.
 
+use std::alloc::Layout;
+use std::any::Any;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
-use oxisycl_backend::{Device, Event, QueueOptions};
+use oxisycl_backend::{
+    Command, Completion, Dependency, DependencyKind, Device, Event, FillCommand, FillPattern, Outcome, QueueOptions,
+    Rectangle, UsmKind,
+};
 
-use super::losses::fill_with_event;
+use super::losses::fill_with;
 use super::{devices, real};
 use crate::native::native_events;
 use crate::recent::MOST;
 use crate::sys::{Code, Handle};
+use crate::task::Task;
+
+const LAYOUT: Layout = Layout::new::<[u64; 8]>();
+
+/// Counts ends.
+#[derive(Default)]
+struct Counter {
+    ended: AtomicUsize,
+    failed: AtomicUsize,
+}
+
+impl Completion for Counter {
+    fn complete(self: Arc<Self>, outcome: Outcome) {
+        self.failed.fetch_add(usize::from(outcome.result.is_err()), Ordering::Relaxed);
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 static RELEASED: Mutex<Vec<(ThreadId, usize)>> = Mutex::new(Vec::new());
 
@@ -31,7 +55,7 @@ fn n_released_here() -> usize {
 fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
     let queue = device.create_queue(options).expect("a queue");
     let event = || -> Arc<dyn Event> {
-        let (outcome, event) = fill_with_event(device, &queue).expect("the command is accepted");
+        let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
         outcome.result.expect("the command succeeds");
         event
     };
@@ -44,7 +68,8 @@ fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
     let n = 4 * MOST;
     (0..n).for_each(|_| drop(event()));
     let found = n_released_here() - before;
-    assert!(found >= n - MOST, "{found} of {n} events were released by the thread that submits");
+    // Those that a thread that looks was just asking about may be released later.
+    assert!(found >= n / 2, "{found} of {n} events were released by the thread that submits");
     assert!(native_events(&*kept).expect("an event of OpenCL").is_empty(), "nobody had asked for it");
     let is_live = |event: &Handle| !RELEASED.lock().unwrap().iter().any(|(_, released)| *released == event.addr());
     assert!(known.iter().all(is_live), "an event that others have lives as long as the command");
@@ -67,9 +92,68 @@ fn events_with_times_live_as_long_as_their_commands() {
     for device in devices(|_| {}).iter().filter(|device| device.unusable().is_none()) {
         let queue = device.create_queue(&QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
         for _ in 0..4 * MOST {
-            let (outcome, event) = fill_with_event(device, &queue).expect("the command is accepted");
+            let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
             assert!(outcome.times.is_some_and(|times| times.start > 0 && times.start <= times.end));
             assert!(!native_events(&*event).expect("an event of OpenCL").is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_a_command_read_from_the_host_is_freed_at_its_end() {
+    for device in devices(|_| {}).iter().filter(|device| device.unusable().is_none()) {
+        let queue = device.create_queue(&QueueOptions::default()).expect("a queue");
+        let (outcome, event) = fill_with(device, &queue, &[1, 2, 3]).expect("the command is accepted");
+        outcome.result.expect("the command succeeds");
+        let event: &dyn Any = &*event;
+        let task = event.downcast_ref::<Task>().expect("an event of OpenCL");
+        assert!(task.issued().expect("the driver had it").stage.lock().is_none());
+    }
+}
+
+#[test]
+fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them() {
+    for device in devices(|_| {}).iter().filter(|device| device.unusable().is_none()) {
+        for in_order in [true, false] {
+            let queue = device.create_queue(&QueueOptions { in_order, ..QueueOptions::default() }).expect("a queue");
+            let other = device.create_queue(&QueueOptions::default()).expect("a queue");
+            let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
+            let target =
+                Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+            let fill =
+                || Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
+            let n = 20 * MOST;
+            let counter = Arc::new(Counter::default());
+            let is_done = || counter.ended.load(Ordering::Relaxed) == 2 * n;
+            thread::scope(|scope| {
+                // As a thread that waits does.
+                scope.spawn(|| {
+                    while !is_done() {
+                        queue.help();
+                        thread::yield_now();
+                    }
+                });
+                for _ in 0..n {
+                    // SAFETY: the memory lives until all commands have ended, below; several write the same bytes.
+                    let event = unsafe { queue.enqueue(fill(), &[], counter.clone()) }.expect("accepted");
+                    let dependency = Dependency { event, kind: DependencyKind::Data };
+                    // SAFETY: as above.
+                    unsafe { other.enqueue(fill(), &[dependency], counter.clone()) }.expect("accepted");
+                }
+                let began = Instant::now();
+                while !is_done() {
+                    assert!(
+                        began.elapsed() < Duration::from_secs(60),
+                        "{:?} of {} commands ended",
+                        counter.ended,
+                        2 * n
+                    );
+                    thread::yield_now();
+                }
+            });
+            assert_eq!(counter.failed.load(Ordering::Relaxed), 0);
+            // SAFETY: allocated above, and all commands have ended.
+            unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
         }
     }
 }
