@@ -22,7 +22,8 @@ pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
 pub(crate) const STAGES: &[&str] = &["tests", "opencl"];
 
-/// Set where tests of OpenCL have no excuse: then those of the backend fail where they would be skipped.
+/// Set where tests of OpenCL have no excuse: then those of the backend and of the translator to SPIR-V fail where they would leave something
+/// out.
 const MUST_RUN: &str = "OPENCL_TESTS_MUST_RUN";
 
 fn folder(workspace: &Workspace) -> PathBuf {

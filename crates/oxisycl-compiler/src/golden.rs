@@ -139,7 +139,10 @@ fn golden_targets() {
         assert_eq!((first.kernels.len(), first.sites.len(), first.kernels[0].may_panic), (1, 1, true), "{name}");
         assert!(first == image(), "{name}: expected the same bytes again");
         let text = match image_target {
-            ImageTarget::SpirV { .. } => rspirv::dr::load_bytes(&first.code).expect("a module").disassemble() + "\n",
+            ImageTarget::SpirV { .. } => {
+                target::validate_spirv(&first.code);
+                rspirv::dr::load_bytes(&first.code).expect("a module").disassemble() + "\n"
+            }
             _ => {
                 let mut lowered = program();
                 let decision = lower(&mut lowered, &mut Library::default()).expect("code");

@@ -14,6 +14,8 @@ use crate::{CompileError, Toolchain};
 
 pub(crate) use amdgcn::Amdgcn;
 pub(crate) use nvptx::Nvptx;
+#[cfg(test)]
+pub(crate) use spirv::validate as validate_spirv;
 pub(crate) use spirv::{Refused, SpirV};
 
 /// A target of the compiler.

@@ -50,6 +50,8 @@ mod wide;
 mod writer;
 
 pub(crate) use target::SpirV;
+#[cfg(test)]
+pub(crate) use tests::support::validate;
 
 use crate::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};

@@ -10,4 +10,5 @@ mod golden;
 mod integers;
 mod memory;
 mod refused;
-mod support;
+mod sub_groups;
+pub(super) mod support;
