@@ -4,20 +4,35 @@ use oxisycl_backend::{Backend, BackendError, UsmKind};
 use oxisycl_backend_cuda::{CudaBackend, native_context, native_device, native_streams};
 use oxisycl_types::Aspect;
 
+use crate::debug_events::debug_events;
 use crate::fake::Fake;
 use crate::support::{in_order, queue};
 
 #[test]
-fn without_a_driver_there_is_no_platform() {
+fn without_a_driver_there_is_no_platform_and_the_reason_is_a_debug_event() {
     // SAFETY: there is no such library.
     let backend = unsafe { CudaBackend::with_library("/nowhere/libcuda.so.1") };
-    assert!(backend.platforms().expect("no driver is no error").is_empty());
+    let (platforms, events) = debug_events(|| backend.platforms());
+    assert!(platforms.expect("no driver is no error").is_empty());
+    let expected = "no CUDA platform: the driver library /nowhere/libcuda.so.1 cannot be loaded: ";
+    // The rest is what the system's loader says.
+    assert!(events.len() == 1 && events[0].starts_with(expected) && events[0].len() > expected.len(), "{events:?}");
+    // It is found out once.
+    let (_, events) = debug_events(|| backend.platforms());
+    assert!(events.is_empty(), "{events:?}");
 }
 
 #[test]
 fn a_driver_without_devices_is_no_platform() {
-    let fake = Fake::with(&[("devices", 0)]);
-    assert!(fake.backend().platforms().expect("no device is no error").is_empty());
+    let absent = |settings: &[(&str, i64)]| {
+        let fake = Fake::with(settings);
+        let (platforms, events) = debug_events(|| fake.backend().platforms());
+        assert!(platforms.expect("no device is no error").is_empty());
+        events
+    };
+    assert_eq!(absent(&[("devices", 0)]), ["no CUDA platform: the driver sees no device"]);
+    let stub = absent(&[("init", 34)]);
+    assert!(stub.len() == 1 && stub[0].ends_with(".so is a stub, no driver"), "{stub:?}");
 }
 
 #[test]
@@ -52,7 +67,10 @@ fn a_library_that_is_no_driver_is_an_error() {
 
 #[test]
 fn a_device_that_is_too_old_is_left_out() {
-    assert!(Fake::with(&[("sm", 61)]).devices().is_empty());
+    let (devices, events) = debug_events(|| Fake::with(&[("sm", 61)]).devices());
+    assert!(devices.is_empty());
+    let reason = "CUDA device 0 is left out: \"Fake GPU 0\" has compute capability sm_61, at least sm_70 is needed";
+    assert_eq!(events, [reason, "no CUDA platform: the driver shows no device that can be used"]);
 }
 
 #[test]

@@ -5,13 +5,18 @@ use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceLaunch};
 
+use crate::debug_events::debug_events;
 use crate::support::{devices, kernels, launch};
 
 #[test]
-fn a_library_that_is_not_there_means_no_platform() {
+fn a_library_that_is_not_there_means_no_platform_and_the_reason_is_a_debug_event() {
     // SAFETY: there is no such library.
     let backend = unsafe { OpenClBackend::with_library("/nonexistent/libOpenCL.so.1") };
-    assert!(backend.platforms().expect("absence is no error").is_empty());
+    let (platforms, events) = debug_events(|| backend.platforms());
+    assert!(platforms.expect("absence is no error").is_empty());
+    let expected = "no OpenCL platform: the loader cannot be used: /nonexistent/libOpenCL.so.1: ";
+    // The rest is what the system's loader says.
+    assert!(events.len() == 1 && events[0].starts_with(expected) && events[0].len() > expected.len(), "{events:?}");
     assert_eq!(backend.kind(), BackendKind::OpenCl);
 }
 
@@ -19,7 +24,10 @@ fn a_library_that_is_not_there_means_no_platform() {
 fn a_library_that_is_no_loader_means_no_platform() {
     // SAFETY: a library of the system, whose initialisers have run already.
     let backend = unsafe { OpenClBackend::with_library("libc.so.6") };
-    assert!(backend.platforms().expect("absence is no error").is_empty());
+    let (platforms, events) = debug_events(|| backend.platforms());
+    assert!(platforms.expect("absence is no error").is_empty());
+    let expected = "no OpenCL platform: the loader cannot be used: libc.so.6: ";
+    assert!(events.len() == 1 && events[0].starts_with(expected) && events[0].contains("clGet"), "{events:?}");
 }
 
 #[test]

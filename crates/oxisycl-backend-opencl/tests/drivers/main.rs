@@ -4,6 +4,8 @@
 //! The kernels are written in SPIR-V by hand (`kernels.spvasm`), since the device compiler stands above this crate.
 
 mod contract;
+#[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
+mod debug_events;
 mod devices;
 mod failures;
 mod launches;

@@ -5,6 +5,8 @@
 //! The first target of the device's list wins, then the highest version, then the order in the bundle. An image whose kernel needs
 //! an aspect that the device lacks is passed over for the next. If images of several link units are equally good and differ, nobody
 //! can know which is meant, and that is an error.
+//!
+//! Invariant: each error names the kernel, the device, what is wrong and what helps.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -75,8 +77,8 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
         return Err(no_image(index, device, query));
     }
     // An image of another link unit may be of another kernel, but one of the kernel's own has to be right.
-    let mismatch = candidates.iter().find_map(|candidate| mismatch(candidate, query));
-    candidates.retain(|candidate| mismatch_free(candidate, query));
+    let mismatch = candidates.iter().find_map(|candidate| self::mismatch(candidate, device, query));
+    candidates.retain(|candidate| self::mismatch(candidate, device, query).is_none());
     if let Some(mismatch) = mismatch
         && (is_own || candidates.is_empty())
     {
@@ -106,55 +108,46 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
 
 /// Names of aspects that a kernel needs and the device lacks. A name that is no aspect is one that no device has.
 fn missing<'a>(kernel: &'a KernelEntry, device: &dyn Device) -> Vec<&'a str> {
-    let aspect = |name: &str| Aspect::ALL.iter().find(|aspect| aspect.name() == name);
-    let is_missing = |name: &&str| !aspect(name).is_some_and(|aspect| device.info().has(*aspect));
+    let is_missing = |name: &&str| !known_aspect(name).is_some_and(|aspect| device.info().has(aspect));
     kernel.requirements.iter().map(String::as_str).filter(is_missing).collect()
 }
 
-fn mismatch_free(candidate: &Candidate, query: &Query<'_>) -> bool {
-    mismatch(candidate, query).is_none()
+fn known_aspect(name: &str) -> Option<Aspect> {
+    Aspect::ALL.iter().find(|aspect| aspect.name() == name).copied()
 }
 
 /// In what an image disagrees with the program (rule 8 of kernel identity).
-fn mismatch(candidate: &Candidate, query: &Query<'_>) -> Option<Error> {
+fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Option<Error> {
     let host = query.host?;
     let Entry::Kernel(position) = candidate.entry else { return None };
     let image = &candidate.image.image;
     let kernel = &image.kernels[position];
-    let name = query.name;
+    let target = &image.target;
     let ParameterLayout { size, align } = kernel.parameters;
     let ParameterLayout { size: host_size, align: host_align } = host.layout;
     if (size, align) != (host_size, host_align) {
-        return Some(Error::new(
-            ErrorCode::KernelArgument,
-            format!(
-                "kernel \"{name}\": its captures are {size} bytes with alignment {align} in the image, but {host_size} bytes \
-                 with alignment {host_align} in the program (image target: {})",
-                image.target
-            ),
-        ));
+        let why = format!(
+            "its captures are {size} bytes with alignment {align} in the image, but {host_size} bytes with alignment {host_align} \
+             in the program (image target: {target}); build both anew with `cargo sycl build`"
+        );
+        return Some(error(ErrorCode::KernelArgument, query, device, &why));
     }
     if let (Some(location), Some(launch)) = (host.location, &kernel.launch)
         && !is_same_place(launch, location)
     {
-        return Some(Error::new(
-            ErrorCode::KernelNotSupported,
-            format!(
-                "kernel \"{name}\": it is launched at {} in the image, but at {location} in the program (image target: {}); one of \
-                 the two was not built anew, or a macro has made different code for them",
-                launch, image.target
-            ),
-        ));
+        let why = format!(
+            "it is launched at {launch} in the image, but at {location} in the program (image target: {target}); one of the two was \
+             not built anew, which `cargo sycl build` does, or a macro has made different code for them, which must be the same"
+        );
+        return Some(not_supported(query, device, &why));
     }
     (kernel.type_name != host.type_name).then(|| {
-        Error::new(
-            ErrorCode::KernelNotSupported,
-            format!(
-                "kernel \"{name}\": it is of type \"{}\" in the image, but of type \"{}\" in the program (image target: {}); \
-                 one of the two was not built anew",
-                kernel.type_name, host.type_name, image.target
-            ),
-        )
+        let why = format!(
+            "it is of type \"{}\" in the image, but of type \"{}\" in the program (image target: {target}); one of the two was not \
+             built anew, which `cargo sycl build` does",
+            kernel.type_name, host.type_name
+        );
+        not_supported(query, device, &why)
     })
 }
 
@@ -162,23 +155,34 @@ fn is_same_place(image: &SourceLocation, program: &Location<'_>) -> bool {
     (image.file.as_str(), image.line, image.column) == (program.file(), program.line(), program.column())
 }
 
-fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
+fn error(code: ErrorCode, query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
     let (name, device) = (query.name, &device.info().name);
-    Error::new(ErrorCode::KernelNotSupported, format!("kernel \"{name}\" on device \"{device}\": {why}"))
+    Error::new(code, format!("kernel \"{name}\" on device \"{device}\": {why}"))
 }
 
-/// The error for a bundle that cannot be decoded.
-pub(super) fn unreadable(unit: &Unit, error: &ImageError) -> Error {
+fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
+    error(ErrorCode::KernelNotSupported, query, device, why)
+}
+
+/// The error for a bundle that cannot be decoded, of all of whose kernels nothing is known. `device` is the one that they were meant for,
+/// if it is one.
+pub(super) fn unreadable(unit: &Unit, device: Option<&dyn Device>, error: &ImageError) -> Error {
     let name = if unit.name.is_empty() { "the program" } else { &unit.name };
-    let message = format!("the device images of \"{name}\" cannot be read: {error}");
+    let device = device.map_or_else(String::new, |device| format!("device \"{}\": ", device.info().name));
+    let message = format!(
+        "{device}the device images of \"{name}\", of all its kernels, cannot be read: {error}; build it anew with `cargo sycl build`, \
+         and with the version of `cargo sycl` that the version of `oxisycl` has"
+    );
     Error::with_source(ErrorCode::KernelNotSupported, message, error.clone())
 }
 
 fn no_image(index: &Index, device: &dyn Device, query: &Query<'_>) -> Error {
     let own = index.errors().find(|(unit, _)| query.unit.is_some() && unit.unit == query.unit);
     if let Some((unit, error)) = own.or_else(|| index.errors().next()) {
-        let why = not_supported(query, device, "it has no device image among those that can be read");
-        return Error::with_source(why.code(), why.to_string(), unreadable(unit, error));
+        let unreadable = unreadable(unit, None, error);
+        let why =
+            not_supported(query, device, &format!("it has no device image among those that can be read; {unreadable}"));
+        return Error::with_source(why.code(), why.to_string(), unreadable);
     }
     let why = if index.is_empty() {
         "the program has no device images; build it with `cargo sycl build`"
@@ -193,12 +197,7 @@ fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Dev
     for (_, candidate) in fitting {
         if let Entry::Kernel(position) = candidate.entry {
             let missing = missing(&candidate.image.image.kernels[position], device);
-            let plural = if missing.len() == 1 { "" } else { "s" };
-            return not_supported(
-                query,
-                device,
-                &format!("it needs the aspect{plural} {}, which the device lacks", missing.join(", ")),
-            );
+            return not_supported(query, device, &why_missing(&missing));
         }
     }
     if let Some((_, candidate)) = fitting.first()
@@ -206,7 +205,12 @@ fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Dev
     {
         let image = &candidate.image.image;
         let reason = &image.unsupported[position].reason;
-        return not_supported(query, device, &format!("the target {} cannot run it: {reason}", image.target));
+        let why = format!(
+            "the target {} cannot run it: {reason}; submit it to another device, such as the host's, or write the kernel without \
+             what is named here",
+            image.target
+        );
+        return not_supported(query, device, &why);
     }
     let list = |targets: &mut dyn Iterator<Item = String>| {
         let mut names: Vec<String> = targets.collect();
@@ -216,17 +220,33 @@ fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Dev
     let targets = device.image_targets();
     let has = list(&mut all.iter().map(|candidate| candidate.image.image.target.to_string()));
     let takes = list(&mut targets.iter().map(ImageTarget::to_string));
-    let remedy = targets.first().map_or_else(String::new, ImageTarget::to_string);
-    let why = format!(
-        "its images are for {has}, and the device takes {takes}; build it with `cargo sycl build --targets {remedy}`"
-    );
-    not_supported(query, device, &why)
+    // Nothing can be built for hosts, which run the program's own code.
+    let remedy = match targets.first() {
+        Some(ImageTarget::Host { .. }) | None => "submit it to another device, such as the host's".to_owned(),
+        Some(target) => format!("build it with `cargo sycl build --targets {target}`"),
+    };
+    not_supported(query, device, &format!("its images are for {has}, and the device takes {takes}; {remedy}"))
+}
+
+/// What is told of aspects that a kernel needs and the device lacks.
+fn why_missing(missing: &[&str]) -> String {
+    let names = missing.join(", ");
+    let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
+    let unknown: Vec<&str> = missing.iter().filter(|name| known_aspect(name).is_none()).copied().collect();
+    let remedy = if unknown.is_empty() {
+        format!("submit it to a device that has {them} (`Device::has`), or write the kernel without {them}")
+    } else {
+        let unknown = unknown.join(", ");
+        format!("this version of `oxisycl` does not know {unknown}: build with its own version of `cargo sycl`")
+    };
+    format!("it needs the aspect{plural} {names}, which the device lacks; {remedy}")
 }
 
 fn ambiguous(index: &Index, first: &Candidate, second: &Candidate, device: &dyn Device, query: &Query<'_>) -> Error {
     let (first, second) = (index.name(first.bundle), index.name(second.bundle));
     let why = format!(
-        "\"{first}\" and \"{second}\" have different images of it, and the program's half of the kernel is in neither"
+        "\"{first}\" and \"{second}\" have different images of it, and the program's half of the kernel is in neither; build the \
+         crate that launches it with `cargo sycl build`, or those two with the same options"
     );
     not_supported(query, device, &why)
 }

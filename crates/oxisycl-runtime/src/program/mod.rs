@@ -218,7 +218,8 @@ impl Programs {
         }
         let index = self.registry.index();
         let mut n_loaded = 0;
-        let mut failure = index.errors().next().map(|(unit, error)| choose::unreadable(unit, error));
+        let mut failure =
+            index.errors().next().map(|(unit, error)| choose::unreadable(unit, Some(device.as_ref()), error));
         for (key, bundle) in index.keys() {
             let query = Query { name: "", key, host: None, unit: bundle };
             let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
@@ -306,7 +307,7 @@ impl Programs {
     pub fn kernels(&self) -> Result<Vec<KnownKernel>> {
         let index = self.registry.index();
         match index.errors().next() {
-            Some((unit, error)) => Err(choose::unreadable(unit, error)),
+            Some((unit, error)) => Err(choose::unreadable(unit, None, error)),
             None => Ok(index.kernels()),
         }
     }

@@ -59,6 +59,18 @@ fn the_exact_target_is_preferred_then_the_highest_lower_one() {
 }
 
 #[test]
+fn nothing_is_said_to_be_built_for_a_device_that_no_compiler_has_a_target_for() {
+    let takes = ImageTarget::Host { triple: "simulated".to_owned() };
+    let fixture = Fixture::new(RecordingConfig::new(1).with_images(&[takes]));
+    let _bundle = fixture.register(&[first_image(80)]);
+    assert_eq!(
+        fixture.error(&descriptor::<First>("a")).1,
+        "kernel \"a\" on device \"recording device 0\": its images are for sm_80, and the device takes host:simulated; submit it to \
+         another device, such as the host's"
+    );
+}
+
+#[test]
 fn the_first_of_the_devices_targets_is_preferred() {
     let spirv = |minor| ImageTarget::SpirV { major: 1, minor };
     let gfx = |arch: &str| ImageTarget::AmdGcn { arch: arch.to_owned() };
@@ -86,13 +98,37 @@ fn an_aspect_that_the_device_lacks_is_named() {
     let (code, message) = fixture.error(&descriptor::<First>("a"));
     assert_eq!(code, ErrorCode::KernelNotSupported);
     let prefix = "kernel \"a\" on device \"recording device 0\": it needs the ";
-    assert_eq!(message, format!("{prefix}aspect fp64, which the device lacks"));
+    assert_eq!(
+        message,
+        format!(
+            "{prefix}aspect fp64, which the device lacks; submit it to a device that has it (`Device::has`), or write the kernel \
+             without it"
+        )
+    );
     assert!(fixture.loads().is_empty(), "nothing is loaded that cannot run");
 
     let fixture = Fixture::new(config.clone());
-    let _bundle = fixture.register(&[needs(80, &["fp64", "atomic64", "telepathy"])]);
+    let _bundle = fixture.register(&[needs(80, &["fp64", "atomic64"])]);
     let (_, message) = fixture.error(&descriptor::<First>("a"));
-    assert_eq!(message, format!("{prefix}aspects fp64, atomic64, telepathy, which the device lacks"));
+    assert_eq!(
+        message,
+        format!(
+            "{prefix}aspects fp64, atomic64, which the device lacks; submit it to a device that has them (`Device::has`), or write \
+             the kernel without them"
+        )
+    );
+
+    // Of a newer compiler: no device could be asked for it.
+    let fixture = Fixture::new(config.clone());
+    let _bundle = fixture.register(&[needs(80, &["fp64", "telepathy"])]);
+    let (_, message) = fixture.error(&descriptor::<First>("a"));
+    assert_eq!(
+        message,
+        format!(
+            "{prefix}aspects fp64, telepathy, which the device lacks; this version of `oxisycl` does not know telepathy: build with \
+             its own version of `cargo sycl`"
+        )
+    );
 
     // Another image of the kernel may need less.
     let fixture = Fixture::new(config);
@@ -116,7 +152,7 @@ fn the_reason_why_a_target_cannot_run_a_kernel_is_told() {
     assert_eq!(
         message,
         "kernel \"a\" on device \"recording device 0\": the target sm_80 cannot run it: it calls `std::fs::read` at \
-         src/main.rs:7:9"
+         src/main.rs:7:9; submit it to another device, such as the host's, or write the kernel without what is named here"
     );
     fixture.kernel(&descriptor::<Second>("b")).unwrap();
     fixture.unregister(bundle);
@@ -137,18 +173,20 @@ fn image_and_program_must_agree_on_the_kernel() {
     };
     let (code, message) = with(|descriptor| descriptor.parameters.size = 24);
     assert_eq!(code, ErrorCode::KernelArgument);
-    let prefix = "kernel \"a\": its captures are 16 bytes with alignment 8 in the image, but";
-    assert_eq!(message, format!("{prefix} 24 bytes with alignment 8 in the program (image target: sm_80)"));
+    let prefix =
+        "kernel \"a\" on device \"recording device 0\": its captures are 16 bytes with alignment 8 in the image, but";
+    let suffix = "in the program (image target: sm_80); build both anew with `cargo sycl build`";
+    assert_eq!(message, format!("{prefix} 24 bytes with alignment 8 {suffix}"));
     let (code, message) = with(|descriptor| descriptor.parameters.align = 16);
     assert_eq!(code, ErrorCode::KernelArgument);
-    assert_eq!(message, format!("{prefix} 16 bytes with alignment 16 in the program (image target: sm_80)"));
+    assert_eq!(message, format!("{prefix} 16 bytes with alignment 16 {suffix}"));
     let (code, message) = with(|descriptor| descriptor.type_name = "app::Other");
     assert_eq!(code, ErrorCode::KernelNotSupported);
     assert_eq!(
         message,
         format!(
-            "kernel \"a\": it is of type \"{}\" in the image, but of type \"app::Other\" in the program (image target: sm_80); \
-             one of the two was not built anew",
+            "kernel \"a\" on device \"recording device 0\": it is of type \"{}\" in the image, but of type \"app::Other\" in the \
+             program (image target: sm_80); one of the two was not built anew, which `cargo sycl build` does",
             std::any::type_name::<First>()
         )
     );
@@ -171,8 +209,9 @@ fn a_kernel_that_is_launched_elsewhere_in_the_image_is_another_one() {
     assert_eq!(code, ErrorCode::KernelNotSupported);
     let line = place.line + 1;
     let expected = format!(
-        "kernel \"a\": it is launched at {}:{line}:{} in the image, but at {here} in the program (image target: sm_80); one of the two \
-         was not built anew, or a macro has made different code for them",
+        "kernel \"a\" on device \"recording device 0\": it is launched at {}:{line}:{} in the image, but at {here} in the program \
+         (image target: sm_80); one of the two was not built anew, which `cargo sycl build` does, or a macro has made different code \
+         for them, which must be the same",
         place.file, place.column
     );
     assert_eq!(message, expected);
@@ -190,9 +229,22 @@ fn a_corrupt_bundle_is_an_error_of_the_kernels_that_are_missed() {
     let good = fixture.register(&[image(ptx(80), vec![entry_of::<Second>("second")])]);
     let error = fixture.kernel(&descriptor::<First>("a")).unwrap_err();
     assert_eq!(error.code(), ErrorCode::KernelNotSupported);
-    let text = format!("{error:?}");
-    assert!(text.contains("kernel \"a\"") && text.contains("device image: "), "{text}");
-    assert!(fixture.programs.kernels().is_err());
+    let text = error.to_string();
+    let start = "kernel \"a\" on device \"recording device 0\": it has no device image among those that can be read; the device \
+                 images of \"";
+    let remedy = "; build it anew with `cargo sycl build`, and with the version of `cargo sycl` that the version of `oxisycl` has";
+    assert!(
+        text.starts_with(start) && text.contains("cannot be read: device image: ") && text.ends_with(remedy),
+        "{text}"
+    );
+    // Without a kernel that was asked for, nobody knows which ones they are.
+    let text = fixture.programs.kernels().unwrap_err().to_string();
+    assert!(text.starts_with("the device images of \"") && text.ends_with(remedy), "{text}");
+    let text = fixture.programs.load_all(&fixture.devices[0]).unwrap_err().to_string();
+    assert!(
+        text.starts_with("device \"recording device 0\": the device images of \"") && text.ends_with(remedy),
+        "{text}"
+    );
     fixture.kernel(&descriptor::<Second>("b")).unwrap();
     fixture.unregister(corrupt);
     assert!(fixture.error(&descriptor::<First>("a")).1.contains("no device image of the program has it"));
@@ -261,7 +313,8 @@ fn different_images_of_other_link_units_are_ambiguous() {
     assert_eq!(
         error.to_string(),
         "kernel \"a\" on device \"recording device 0\": \"other\" and \"unknown\" have different images of it, and the \
-         program's half of the kernel is in neither"
+         program's half of the kernel is in neither; build the crate that launches it with `cargo sycl build`, or those two with \
+         the same options"
     );
     // The better one, if one is better.
     let index = index_of(vec![(Some("other"), with_code(70, "one")), (None, with_code(80, "two"))]);
