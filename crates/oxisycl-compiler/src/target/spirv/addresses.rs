@@ -11,9 +11,8 @@
 //! Invariant: no number changes, since addresses are computed without a promise to stay within what they began in. Does not touch what is
 //! computed of two addresses or of none, nor numbers that become addresses: those are of memory that is not known.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::llvm::{Builder, Context, Module, Opcode, Type, TypeKind, Value, ValueKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Computes with addresses what is computed of addresses, in all functions.
 pub(super) fn restore(module: &Module<'_>) {
@@ -29,14 +28,14 @@ pub(super) fn restore(module: &Module<'_>) {
 struct Addresses<'c> {
     /// In the order of the function's instructions.
     computed: Vec<Value<'c>>,
-    known: HashSet<Value<'c>>,
+    known: FxHashSet<Value<'c>>,
 }
 
 impl<'c> Addresses<'c> {
     fn of(function: Value<'c>) -> Self {
         let instructions = function.instructions();
         // Whatever an address may have gone into.
-        let mut known: HashSet<_> = instructions.iter().copied().filter(|value| is_root(*value)).collect();
+        let mut known: FxHashSet<_> = instructions.iter().copied().filter(|value| is_root(*value)).collect();
         let mut queue: Vec<_> = instructions.iter().copied().filter(|value| is_root(*value)).collect();
         while let Some(value) = queue.pop() {
             let next = value.users().into_iter().filter(|user| is_computation(*user) && !known.contains(user));
@@ -73,7 +72,7 @@ impl<'c> Addresses<'c> {
 
     fn rewrite(&self, context: &'c Context) {
         let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 64));
-        let mut twins = Twins { context, known: &self.known, made: HashMap::new() };
+        let mut twins = Twins { context, known: &self.known, made: FxHashMap::default() };
         let phis: Vec<_> = self.computed.iter().copied().filter(|value| value.is(Opcode::PHI)).collect();
         for phi in &phis {
             twins.made.insert(*phi, Builder::before(context, *phi).phi(pointer, &[]));
@@ -101,8 +100,8 @@ impl<'c> Addresses<'c> {
 /// The addresses of integers.
 struct Twins<'a, 'c> {
     context: &'c Context,
-    known: &'a HashSet<Value<'c>>,
-    made: HashMap<Value<'c>, Value<'c>>,
+    known: &'a FxHashSet<Value<'c>>,
+    made: FxHashMap<Value<'c>, Value<'c>>,
 }
 
 impl<'c> Twins<'_, 'c> {

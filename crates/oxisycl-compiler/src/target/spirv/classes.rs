@@ -6,9 +6,8 @@
 //! generic, except those that are among the launch's arguments: those are of global memory, since nothing else can be passed. What is known
 //! about an address at a call is known in the function, too, which is translated anew for each combination ([`Known`]).
 
-use std::collections::{HashMap, HashSet};
-
 use rspirv::spirv::StorageClass;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call::is_launch;
 use super::module::holds_addresses;
@@ -24,16 +23,16 @@ pub(super) struct Known {
 
 /// The classes of the addresses in a function.
 pub(super) struct Classes<'c> {
-    known: HashMap<Value<'c>, StorageClass>,
+    known: FxHashMap<Value<'c>, StorageClass>,
     /// Addresses of the launch's arguments, which hold addresses of global memory.
-    arguments: HashSet<Value<'c>>,
+    arguments: FxHashSet<Value<'c>>,
 }
 
 impl<'c> Classes<'c> {
     /// `instructions` are those of the function, in an order in which definitions come before uses, phis excepted. `parameters` are
     /// what is known about the function's own; nothing is, if it is no address.
     pub(super) fn of(function: Value<'c>, instructions: &[Value<'c>], parameters: &[Option<Known>]) -> Self {
-        let mut classes = Self { known: HashMap::new(), arguments: HashSet::new() };
+        let mut classes = Self { known: FxHashMap::default(), arguments: FxHashSet::default() };
         for (parameter, known) in function.parameters().into_iter().zip(parameters) {
             let Some(known) = known else { continue };
             classes.known.insert(parameter, known.class);

@@ -3,10 +3,9 @@
 //! Instructions are appended to the last block. Variables, and addresses of globals, go to the start of the function, where they are
 //! available to all of it. One instruction of LLVM may become several blocks.
 
-use std::collections::HashMap;
-
 use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{Decoration, FunctionControl, MemoryAccess, Op, StorageClass, Word};
+use rustc_hash::FxHashMap;
 
 use super::writer::{Needs, Scalar, Writer};
 
@@ -30,7 +29,7 @@ pub(super) struct Code<'w> {
     blocks: Vec<Block>,
     is_at_start: bool,
     /// Block and position of each phi.
-    phis: HashMap<Word, (usize, usize)>,
+    phis: FxHashMap<Word, (usize, usize)>,
 }
 
 impl<'w> Code<'w> {
@@ -47,7 +46,7 @@ impl<'w> Code<'w> {
             prelude: Vec::new(),
             blocks: Vec::new(),
             is_at_start: false,
-            phis: HashMap::new(),
+            phis: FxHashMap::default(),
         }
     }
 

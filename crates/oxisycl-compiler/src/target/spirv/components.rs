@@ -3,13 +3,12 @@
 //! SPIR-V has no recursion. Calls of formatting functions are the exception, by their addresses or not: a message shows values within
 //! values, but only so deep, so that there is a copy of the code for each depth, and the deepest ends with an error of formatting.
 
-use std::collections::{HashMap, HashSet};
-
 use super::Refused;
 use super::hidden::Hidden;
 use super::indirect::{chooses_formatter, shows_value};
 use crate::llvm::{Value, ValueKind};
 use crate::stage::panics;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How deep values within values are formatted.
 pub(super) const DEEPEST: u32 = 5;
@@ -55,10 +54,10 @@ pub(super) fn has_depth(function: Value<'_>) -> bool {
 /// The functions that a kernel reaches, who calls whom, and the cycles that they are in.
 #[derive(Default)]
 pub(super) struct Components<'c> {
-    callees: HashMap<Callable<'c>, Vec<Callable<'c>>>,
+    callees: FxHashMap<Callable<'c>, Vec<Callable<'c>>>,
     /// For functions in a cycle, a number of that cycle.
-    cycles: HashMap<Callable<'c>, usize>,
-    hidden: HashMap<Callable<'c>, Hidden>,
+    cycles: FxHashMap<Callable<'c>, usize>,
+    hidden: FxHashMap<Callable<'c>, Hidden>,
 }
 
 impl<'c> Components<'c> {
@@ -73,7 +72,7 @@ impl<'c> Components<'c> {
             reached.extend(callees.iter().filter(|callee| !reached.contains(callee)).copied().collect::<Vec<_>>());
             components.callees.insert(called, callees);
         }
-        let needs: HashMap<_, _> = reached.iter().map(|&called| (called, own(called.function))).collect();
+        let needs: FxHashMap<_, _> = reached.iter().map(|&called| (called, own(called.function))).collect();
         for &called in &reached {
             let behind = components.behind(called, &|_| true);
             let all = behind.iter().chain([&called]).fold(Hidden::default(), |all, other| all.with(needs[other]));
@@ -109,8 +108,8 @@ impl<'c> Components<'c> {
     }
 
     /// What a function reaches by one or more calls of functions that `enters` allows.
-    fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Value<'c>) -> bool) -> HashSet<Callable<'c>> {
-        let mut behind = HashSet::new();
+    fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Value<'c>) -> bool) -> FxHashSet<Callable<'c>> {
+        let mut behind = FxHashSet::default();
         let mut queue = vec![called];
         while let Some(next) = queue.pop() {
             let callees = &self.callees[&next];

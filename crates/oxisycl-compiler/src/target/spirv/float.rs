@@ -4,10 +4,9 @@
 //! once or twice as the device does faster, unless it would cost more than it saves (`uneven`). Functions of mathematics are those of the device library, as on every target; here are the
 //! operations that OpenCL defines exactly.
 
-use std::collections::HashSet;
-
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, FPFastMathMode, Op, Word};
+use rustc_hash::FxHashSet;
 
 use super::Refused;
 use super::brain::is_brain;
@@ -47,8 +46,8 @@ fn fast_math(value: Value<'_>) -> FPFastMathMode {
 impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// Finds products that only sums use, all of which may be rounded once with them. A product of two sums is computed in both: that is no
     /// more than the sums alone. Sums in the blocks of `uneven` loops stay sums.
-    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>], uneven: &HashSet<Block<'c>>) {
-        let mut sums: HashSet<Value<'c>> = HashSet::new();
+    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>], uneven: &FxHashSet<Block<'c>>) {
+        let mut sums: FxHashSet<Value<'c>> = FxHashSet::default();
         for &product in instructions {
             if !product.is(Opcode::FMUL) || !may_contract(product) || is_brain(product.value_type()) {
                 continue;

@@ -1,8 +1,7 @@
 //! One function of LLVM: its blocks in an order that SPIR-V takes, its parameters, and each instruction by its kind.
 
-use std::collections::{HashMap, HashSet};
-
 use rspirv::spirv::{Op, StorageClass, Word};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Refused;
 use super::call::ends_work_item;
@@ -28,12 +27,12 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) is_kernel: bool,
     pub(super) function: Value<'c>,
     classes: Classes<'c>,
-    values: HashMap<Value<'c>, Translated>,
-    pub(super) constants: HashMap<Value<'c>, Translated>,
+    values: FxHashMap<Value<'c>, Translated>,
+    pub(super) constants: FxHashMap<Value<'c>, Translated>,
     /// The first label of each block, and the label of the block that it ends in.
-    pub(super) labels: HashMap<Block<'c>, (Word, Word)>,
+    pub(super) labels: FxHashMap<Block<'c>, (Word, Word)>,
     /// Products that became part of sums.
-    pub(super) fused: HashSet<Value<'c>>,
+    pub(super) fused: FxHashSet<Value<'c>>,
     /// What it has of the kernel.
     pub(super) given: Given,
     /// How deep it is in a cycle of formatting functions.
@@ -65,10 +64,10 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             is_kernel,
             function,
             classes: Classes::of(function, &instructions, &parameters),
-            values: HashMap::new(),
-            constants: HashMap::new(),
-            labels: HashMap::new(),
-            fused: HashSet::new(),
+            values: FxHashMap::default(),
+            constants: FxHashMap::default(),
+            labels: FxHashMap::default(),
+            fused: FxHashSet::default(),
             given: Given::default(),
             depth: called.map_or(0, |called| called.depth),
             is_recorded: called.is_some_and(|called| called.of.is_recorded),
@@ -83,7 +82,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             translator.code.finish();
             return Ok(());
         }
-        let uneven = if is_kernel { blocks_of_uneven_loops(&blocks) } else { HashSet::new() };
+        let uneven = if is_kernel { blocks_of_uneven_loops(&blocks) } else { FxHashSet::default() };
         translator.find_fused(&instructions, &uneven);
         for &block in &blocks {
             let label = translator.code.id();
@@ -356,7 +355,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
 /// The blocks that are reached, each after those that dominate it.
 fn in_dominance_order(function: Value<'_>) -> Vec<Block<'_>> {
     let entry = function.blocks()[0];
-    let mut seen = HashSet::from([entry]);
+    let mut seen = FxHashSet::from_iter([entry]);
     let mut order = Vec::new();
     let mut stack = vec![(entry, entry.successors())];
     // Depth first without recursion; the reverse order of leaving has the property.

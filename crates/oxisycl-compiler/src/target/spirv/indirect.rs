@@ -6,11 +6,10 @@
 //!
 //! What formats values has such functions of its own: only there a cycle of calls can be given an end.
 
-use std::collections::HashMap;
-
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, TypeKind, Value, ValueKind};
 use crate::stage::{panics, sanitize};
 use crate::symbols::plain_path;
+use rustc_hash::FxHashMap;
 
 /// The functions that choose among others.
 const CHOICE: &str = "oxisycl.choice.";
@@ -43,7 +42,7 @@ pub(super) fn number_functions(module: &Module<'_>) {
     };
     let taken: Vec<_> = module.functions().into_iter().filter(is_taken).collect();
     let number = |position: usize| Type::int(context, 64).constant(position as u64 + 1).int_to_pointer(pointer);
-    let mut choices = HashMap::new();
+    let mut choices = FxHashMap::default();
     for caller in module.functions() {
         for call in caller.instructions() {
             let Some(callee) = call.callee() else { continue };

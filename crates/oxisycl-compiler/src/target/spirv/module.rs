@@ -1,9 +1,8 @@
 //! A module: its kernels, the functions that they call, and its globals.
 
-use std::collections::HashMap;
-
 use rspirv::dr::Module as Assembled;
 use rspirv::spirv::{Capability, StorageClass, Word};
+use rustc_hash::FxHashMap;
 
 use super::Refused;
 use super::atomics::FLOAT_SUMS;
@@ -108,7 +107,7 @@ pub(super) fn uses_local_memory(instruction: Value<'_>) -> bool {
 /// The globals of a module, and the functions that are called.
 #[derive(Default)]
 pub(super) struct Globals<'c> {
-    data: HashMap<Value<'c>, Data<'c>>,
+    data: FxHashMap<Value<'c>, Data<'c>>,
     called: Vec<Called<'c>>,
     /// Of the kernel that is being translated.
     pub(super) components: Components<'c>,

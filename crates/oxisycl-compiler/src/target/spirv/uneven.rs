@@ -6,28 +6,28 @@
 //!
 //! What is found here decides about speed only: it looks at where values come from, not at which way led to them.
 
-use std::collections::{HashMap, HashSet};
-
 use super::call::is_launch;
 use crate::llvm::{Attribute, Block, Opcode, Value, ValueKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The blocks of such loops. `blocks` are those of a kernel, each after the ones that dominate it.
-pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> HashSet<Block<'c>> {
-    let position: HashMap<Block<'c>, usize> = blocks.iter().enumerate().map(|(index, &block)| (block, index)).collect();
-    let mut predecessors: HashMap<Block<'c>, Vec<Block<'c>>> = HashMap::new();
+pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
+    let position: FxHashMap<Block<'c>, usize> =
+        blocks.iter().enumerate().map(|(index, &block)| (block, index)).collect();
+    let mut predecessors: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
     for &block in blocks {
         for successor in block.successors() {
             predecessors.entry(successor).or_default().push(block);
         }
     }
-    let mut uneven = HashSet::new();
+    let mut uneven = FxHashSet::default();
     for &head in blocks {
         let begins_again = |block: &&Block<'c>| position[*block] >= position[&head];
         let mut queue: Vec<_> = predecessors.get(&head).into_iter().flatten().filter(begins_again).copied().collect();
         if queue.is_empty() {
             continue;
         }
-        let mut inside = HashSet::from([head]);
+        let mut inside = FxHashSet::from_iter([head]);
         while let Some(block) = queue.pop() {
             if inside.insert(block) {
                 queue.extend(predecessors.get(&block).into_iter().flatten());
@@ -46,7 +46,7 @@ fn is_even(end: Value<'_>) -> bool {
     if !end.is(Opcode::BRANCH) && !end.is(Opcode::SWITCH) {
         return true;
     }
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let mut queue = vec![end.operand(0)];
     while let Some(value) = queue.pop() {
         if value.opcode().is_none() || !seen.insert(value) {

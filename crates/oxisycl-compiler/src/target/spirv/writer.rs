@@ -4,7 +4,7 @@
 //! bytes. There is one pointer type per storage class for addresses, with bytes as what it points to; pointers to other scalars exist
 //! only between an address and the access that it is for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Function, Instruction, Module, ModuleHeader, Operand};
@@ -12,6 +12,7 @@ use rspirv::spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionParameterAttribute,
     MemoryModel, Op, StorageClass, Word,
 };
+use rustc_hash::FxHashMap;
 
 use super::module::Extensions;
 
@@ -51,12 +52,12 @@ pub(super) struct Needs {
 pub(super) struct Writer {
     module: Module,
     last_id: Word,
-    scalars: HashMap<Scalar, Word>,
-    compounds: HashMap<Compound, Word>,
-    signatures: HashMap<Vec<Word>, Word>,
-    structures: HashMap<Vec<Word>, Word>,
-    constants: HashMap<(Word, u64), Word>,
-    nulls: HashMap<Word, Word>,
+    scalars: FxHashMap<Scalar, Word>,
+    compounds: FxHashMap<Compound, Word>,
+    signatures: FxHashMap<Vec<Word>, Word>,
+    structures: FxHashMap<Vec<Word>, Word>,
+    constants: FxHashMap<(Word, u64), Word>,
+    nulls: FxHashMap<Word, Word>,
     inputs: BTreeMap<u32, Word>,
     extended: Word,
     capabilities: BTreeSet<Capability>,
@@ -72,12 +73,12 @@ impl Writer {
         let mut writer = Self {
             module: Module::new(),
             last_id: 0,
-            scalars: HashMap::new(),
-            compounds: HashMap::new(),
-            signatures: HashMap::new(),
-            structures: HashMap::new(),
-            constants: HashMap::new(),
-            nulls: HashMap::new(),
+            scalars: FxHashMap::default(),
+            compounds: FxHashMap::default(),
+            signatures: FxHashMap::default(),
+            structures: FxHashMap::default(),
+            constants: FxHashMap::default(),
+            nulls: FxHashMap::default(),
             inputs: BTreeMap::new(),
             extended: 0,
             capabilities: BTreeSet::new(),
