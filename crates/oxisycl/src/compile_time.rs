@@ -11,8 +11,9 @@ pub const fn any_device_has(aspect: Aspect) -> bool {
     !matches!(aspect, Aspect::Image | Aspect::OnlineCompiler | Aspect::OnlineLinker)
 }
 
-/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). Holds for none: programs are
-/// compiled for devices of many kinds.
+/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). Holds for none: of each aspect there
+/// is a device that runs kernels without it, if only a simulated one, which lacks what its configuration says. An aspect that every
+/// device is to have would be named here.
 pub const fn all_devices_have(_aspect: Aspect) -> bool {
     false
 }

@@ -160,6 +160,34 @@ fn captures_that_differ_from_the_images_are_refused_before_the_launch() {
 }
 
 #[test]
+fn a_kernel_in_f64_is_refused_only_by_devices_without_it_and_runs_on_the_others() {
+    let _alone = alone();
+    static SUM: AtomicU32 = AtomicU32::new(0);
+    let half = 0.5_f64;
+    let kernel = kernel(move |item| _ = SUM.fetch_add((item.linear_id() as f64 / half) as u32, Ordering::Relaxed));
+    let mut needs = image_of(&kernel);
+    needs.kernels[0].requirements = vec!["fp64".to_owned()];
+    let _images = Registered::new(&[needs]);
+    let device = |has| {
+        let config = SimulatedConfig::new(1).native_kernels(false).fp64(has);
+        Simulator::new(config).unwrap().devices()[0].clone()
+    };
+    let (with, without) = (device(true), device(false));
+    assert!(with.has(Aspect::Fp64) && !without.has(Aspect::Fp64) && without.has(Aspect::Atomic64));
+    let (code, message) = refused(&without, kernel);
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    let expected = "it needs the aspect fp64, which the device lacks; submit it to a device that has it (`Device::has`), or write \
+                    the kernel without it";
+    assert!(message.ends_with(expected) && message.contains(without.name()), "{message}");
+    assert_eq!(SUM.load(Ordering::Relaxed), 0);
+    for device in [with, Device::select(oxisycl::selector::cpu_selector).unwrap()] {
+        SUM.store(0, Ordering::Relaxed);
+        Queue::new(&device).unwrap().parallel_for(4, kernel).unwrap().wait().unwrap();
+        assert_eq!(SUM.load(Ordering::Relaxed), 12, "{}", device.name());
+    }
+}
+
+#[test]
 fn a_missing_aspect_is_an_error_of_the_launch_only() {
     let _alone = alone();
     let kernel = kernel(|_| {});
@@ -256,6 +284,23 @@ fn kernels_have_an_identity_of_their_own() {
     assert_eq!(all, [KernelId::of_range(&one), KernelId::of_range(&other)]);
     assert!(device().is_compatible(&all) && !device().is_compatible(&named));
     assert_eq!(device().load_kernels().unwrap(), 2);
+}
+
+#[test]
+fn no_kernels_are_compatible_with_every_device_and_each_of_several_counts() {
+    let _alone = alone();
+    let (one, other) = (kernel(|_| {}), kernel(|_| {}));
+    let mut needs = image_of(&other);
+    needs.kernels[0].requirements = vec!["atomic64".to_owned()];
+    let _images = Registered::new(&[image_of(&one), needs]);
+    let config = SimulatedConfig::new(1).native_kernels(false).atomic64(false);
+    let device = Simulator::new(config).unwrap().devices()[0].clone();
+    let (one, other) = (KernelId::of_range(&one), KernelId::of_range(&other));
+    assert!(device.is_compatible([]) && device.is_compatible([&one]));
+    for kernels in [vec![&other], vec![&one, &other], vec![&other, &one]] {
+        let error = device.check_compatible(kernels).unwrap_err();
+        assert!(error.to_string().contains("it needs the aspect atomic64"), "{error}");
+    }
 }
 
 /// A library with a bundle of images, loaded with `dlopen`.

@@ -137,3 +137,18 @@ fn a_launch_tells_its_kernel_how_much_stack_calls_have() {
         assert_eq!(told.load(Ordering::Acquire), expected);
     }
 }
+
+#[test]
+fn what_is_compiled_is_kept_by_the_driver_and_not_by_us() {
+    let fake = Fake::new();
+    let device = fake.device();
+    assert_eq!(device.binary_key(), None);
+    // SAFETY: the fake driver runs its own kernels only.
+    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    assert_eq!(module.binary(), None);
+    // Every load gives the driver the PTX, in which it finds what it has compiled before.
+    let before = fake.count("cuModuleLoadDataEx");
+    // SAFETY: as above.
+    drop(unsafe { device.load(&image()) }.expect("the image is taken"));
+    assert_eq!(fake.count("cuModuleLoadDataEx"), before + 1);
+}

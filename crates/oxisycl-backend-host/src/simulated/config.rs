@@ -24,6 +24,9 @@ pub struct SimulatedConfig {
     pub(crate) memory: u64,
     pub(crate) peer_copies: bool,
     pub(crate) profiling: bool,
+    pub(crate) fp16: bool,
+    pub(crate) fp64: bool,
+    pub(crate) atomic64: bool,
     pub(crate) native_kernels: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) faults: Vec<Fault>,
@@ -41,6 +44,9 @@ impl SimulatedConfig {
             memory: DEFAULT_MEMORY,
             peer_copies: true,
             profiling: true,
+            fp16: true,
+            fp64: true,
+            atomic64: true,
             native_kernels: true,
             seed: None,
             faults: Vec::new(),
@@ -86,6 +92,28 @@ impl SimulatedConfig {
     #[must_use]
     pub fn profiling(mut self, enabled: bool) -> Self {
         self.profiling = enabled;
+        self
+    }
+
+    /// Whether they have the aspect `fp16`. Like the two below it decides which device images they take. The program's own kernels,
+    /// which they run otherwise, may use what the host has.
+    #[must_use]
+    pub fn fp16(mut self, enabled: bool) -> Self {
+        self.fp16 = enabled;
+        self
+    }
+
+    /// Whether they have the aspect `fp64`.
+    #[must_use]
+    pub fn fp64(mut self, enabled: bool) -> Self {
+        self.fp64 = enabled;
+        self
+    }
+
+    /// Whether they have the aspect `atomic64`.
+    #[must_use]
+    pub fn atomic64(mut self, enabled: bool) -> Self {
+        self.atomic64 = enabled;
         self
     }
 

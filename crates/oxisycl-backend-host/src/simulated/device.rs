@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module, Partition,
-    Queue, QueueOptions, UsmKind,
+    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, FpConfig, Memory, MemoryId, Module,
+    Partition, Queue, QueueOptions, UsmKind, VectorWidths,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
@@ -39,10 +39,14 @@ pub(crate) struct SimulatedDevice {
 
 /// What a device of that configuration says of itself.
 pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceInfo {
-    let mut aspects = vec![Aspect::Emulated, Aspect::Fp16, Aspect::Fp64, Aspect::Atomic64];
-    if config.profiling {
-        aspects.push(Aspect::QueueProfiling);
-    }
+    let mut aspects = vec![Aspect::Emulated];
+    let switches = [
+        (Aspect::Fp16, config.fp16),
+        (Aspect::Fp64, config.fp64),
+        (Aspect::Atomic64, config.atomic64),
+        (Aspect::QueueProfiling, config.profiling),
+    ];
+    aspects.extend(switches.into_iter().filter_map(|(aspect, has)| has.then_some(aspect)));
     aspects.push(match config.device_type {
         DeviceType::Cpu => Aspect::Cpu,
         DeviceType::Gpu => Aspect::Gpu,
@@ -56,8 +60,19 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
             UsmKind::Shared => Aspect::UsmSharedAllocations,
         });
     }
+    let host = host_info(&Processor::default(), 1);
+    let with = |has: bool, values: &[FpConfig]| if has { values.to_vec() } else { Vec::new() };
+    let widths = |widths: VectorWidths| VectorWidths {
+        half: if config.fp16 { widths.half } else { 0 },
+        double: if config.fp64 { widths.double } else { 0 },
+        ..widths
+    };
     DeviceInfo {
         device_type: config.device_type,
+        half_fp_config: with(config.fp16, &host.half_fp_config),
+        double_fp_config: with(config.fp64, &host.double_fp_config),
+        preferred_vector_width: widths(host.preferred_vector_width),
+        native_vector_width: widths(host.native_vector_width),
         name,
         vendor: "OxiSYCL".to_owned(),
         vendor_id: 0,
@@ -67,7 +82,7 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
         global_mem_cache_type: oxisycl_backend::CacheType::None,
         global_mem_cache_size: 0,
         partition_max_sub_devices: 0,
-        ..host_info(&Processor::default(), 1)
+        ..host
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
-use oxisycl::{AffinityDomain, BackendKind, ImageTarget, KernelId};
+use oxisycl::{AffinityDomain, BackendKind, ImageTarget, KernelId, all_devices_have, any_device_has};
 
 use crate::harness::{Env, tests};
 
@@ -16,6 +16,7 @@ tests![
     a_device_runs_images_or_the_programs_own_code,
     hidden_and_visible_devices_are_told_apart,
     platforms_that_no_variable_concerns_hide_nothing,
+    kernels_are_told_the_same_of_all_devices_as_the_program,
 ];
 
 /// The visible root devices of the process.
@@ -113,4 +114,16 @@ fn platforms_that_no_variable_concerns_hide_nothing(_env: &Env) {
     assert!(!Platform::all().unwrap().contains(&platform));
     assert_eq!(platform.hidden_devices().count(), 0);
     assert_eq!(platform.devices().len(), 3);
+}
+
+fn kernels_are_told_the_same_of_all_devices_as_the_program(env: &Env) {
+    let answers = |aspect| u8::from(any_device_has(aspect)) | u8::from(all_devices_have(aspect)) << 1;
+    let told = Buffer::<u8, 1>::uninit(Aspect::ALL.len()).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let told = cg.access(&told, Write);
+        cg.parallel_for(Aspect::ALL.len(), move |item| told.set(item, answers(Aspect::ALL[item.linear_id()])))
+    });
+    submitted.unwrap();
+    let expected: Vec<u8> = Aspect::ALL.iter().map(|aspect| answers(*aspect)).collect();
+    assert_eq!(told.to_vec().unwrap(), expected);
 }
