@@ -84,6 +84,11 @@ impl Device {
         Ok(Self { functions, device, context, queue, allocate, free, description })
     }
 
+    /// Whether the device has an extension of this name.
+    pub fn has_extension(&self, name: &str) -> bool {
+        text(&self.functions, self.device, code::DEVICE_EXTENSIONS).split(' ').any(|extension| extension == name)
+    }
+
     /// Compiles a module. The error holds the driver's log.
     pub fn build(&self, spirv: &[u8]) -> Result<Program<'_>, String> {
         let mut result = 0;
@@ -128,9 +133,9 @@ impl Drop for Device {
 }
 
 fn text(functions: &Functions, device: Handle, what: u32) -> String {
-    let mut bytes = [0u8; 256];
+    let mut bytes = vec![0u8; 1 << 14];
     let mut size = 0;
-    // SAFETY: room for 256 bytes, and a live device.
+    // SAFETY: room for as many bytes as are said, and a live device.
     let result =
         unsafe { (functions.clGetDeviceInfo)(device, what, bytes.len(), bytes.as_mut_ptr().cast(), &raw mut size) };
     let size = if result == 0 { size.min(bytes.len()) } else { 0 };

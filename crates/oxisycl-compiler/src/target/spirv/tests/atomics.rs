@@ -1,12 +1,15 @@
 //! Atomic operations of all widths, with many work-items at one place.
 
+use oxisycl_backend_opencl::bare::{Device, Program};
+
 use super::super::module::Extensions;
 use super::golden::text;
-use super::support::{BEGIN, context, run, translate_with, translated, validated};
+use super::support::{BEGIN, context, device, run, translate_with, translated, validated};
 
 const ITEMS: usize = 1000;
 
-/// The operation's instruction with `%v`, a number of the work-item; start and end of the memory, and the type.
+/// The operation's instruction with `%v`, the number of the work-item, or `%w`, which lacks some of the bits of [`CLEARED`]; start and end
+/// of the memory, and the type.
 struct Case {
     name: &'static str,
     kind: &'static str,
@@ -18,6 +21,9 @@ struct Case {
 fn case(name: &'static str, kind: &'static str, instruction: &'static str, start: u64, end: u64) -> Case {
     Case { name, kind, instruction, start, end }
 }
+
+/// Bits that work-items clear, each those that its number has. All of them are in some number.
+const CLEARED: u64 = 0x5A;
 
 #[test]
 fn operations_of_many_work_items_all_count() {
@@ -35,6 +41,13 @@ fn operations_of_many_work_items_all_count() {
         case("k_max32", "i32", "atomicrmw max ptr %p, i32 %v monotonic", u64::from(u32::MAX), 999),
         case("k_min32", "i32", "atomicrmw min ptr %p, i32 %v monotonic", 77, 0),
         case("k_umin64", "i64", "atomicrmw umin ptr %p, i64 %v monotonic", u64::MAX, 0),
+        case("k_and8", "i8", "atomicrmw and ptr %p, i8 %w monotonic, align 1", 0xFF, 0xFF & !CLEARED),
+        case("k_and32", "i32", "atomicrmw and ptr %p, i32 %w acq_rel", 0x1234_5678, 0x1234_5678 & !CLEARED),
+        case("k_and64", "i64", "atomicrmw and ptr %p, i64 %w monotonic", u64::MAX, !CLEARED),
+        // The number's bits change each time, an even number of times in all; the others become ones.
+        case("k_nand16", "i16", "atomicrmw nand ptr %p, i16 90 monotonic, align 2", 0x0F12, 0xFFB7),
+        case("k_nand32", "i32", "atomicrmw nand ptr %p, i32 90 seq_cst", 0x0F12, 0xFFFF_FFB7),
+        case("k_nand64", "i64", "atomicrmw nand ptr %p, i64 90 monotonic", 0x0F12, 0xFFFF_FFFF_FFFF_FFB7),
     ];
     let cases = &cases;
     let context = context();
@@ -46,7 +59,7 @@ fn operations_of_many_work_items_all_count() {
         };
         code += &format!(
             "define void @{}{BEGIN}%start = load {kind}, ptr %in\n%p = getelementptr i8, ptr %out, i64 {offset}\n{number}\n\
-             %old = {}\nret void\n}}\n",
+             %some = and {kind} %v, {CLEARED}\n%w = xor {kind} %some, -1\n%old = {}\nret void\n}}\n",
             case.name,
             case.instruction,
             kind = case.kind,
@@ -61,29 +74,110 @@ fn operations_of_many_work_items_all_count() {
     let translation = translated(&context, &code);
     assert_eq!(translation.requirements, ["atomic64", "fp64"]);
     let bytes = validated(&translation.module);
-    let Some(device) = super::support::device() else { return };
+    let Some(device) = device() else { return };
     let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
-    let run = |name: &str, kind: &str, start: u64| {
-        let mut memory = device.allocate(16).expect("memory");
-        let at = offset(kind);
-        let size = size(kind);
-        memory.bytes().fill(0xEE);
-        memory.bytes()[at..at + size].copy_from_slice(&start.to_le_bytes()[..size]);
-        let arguments = [memory.address(), memory.address()].map(u64::to_le_bytes).concat();
-        // SAFETY: the kernels stay within the 16 bytes.
-        unsafe { program.run(name, &[&arguments], 0, ([ITEMS, 1, 1], [10, 1, 1])) }.expect("the kernel runs");
-        let mut bits = [0; 8];
-        bits[..size].copy_from_slice(&memory.bytes()[at..at + size]);
-        let untouched =
-            memory.bytes().iter().enumerate().all(|(i, byte)| (at..at + size).contains(&i) || *byte == 0xEE);
-        assert!(untouched, "{name} changed its neighbours");
-        u64::from_le_bytes(bits)
-    };
     for case in cases {
-        assert_eq!(run(case.name, case.kind, case.start), case.end, "{}", case.name);
+        assert_eq!(left_by(&device, &program, case.name, case.kind, case.start), case.end, "{}", case.name);
     }
-    assert_eq!(f32::from_bits(run("k_float", "float", 0) as u32), sum as f32);
-    assert_eq!(f64::from_bits(run("k_double", "double", 0)), 999.0);
+    assert_eq!(f32::from_bits(left_by(&device, &program, "k_float", "float", 0) as u32), sum as f32);
+    assert_eq!(f64::from_bits(left_by(&device, &program, "k_double", "double", 0)), 999.0);
+}
+
+/// Runs a kernel whose work-items change one value, and gives the bits that they leave.
+fn left_by(device: &Device, program: &Program<'_>, name: &str, kind: &str, start: u64) -> u64 {
+    let mut memory = device.allocate(16).expect("memory");
+    let at = offset(kind);
+    let size = size(kind);
+    memory.bytes().fill(0xEE);
+    memory.bytes()[at..at + size].copy_from_slice(&start.to_le_bytes()[..size]);
+    let arguments = [memory.address(), memory.address()].map(u64::to_le_bytes).concat();
+    // SAFETY: the kernels stay within the 16 bytes.
+    unsafe { program.run(name, &[&arguments], 0, ([ITEMS, 1, 1], [10, 1, 1])) }.expect("the kernel runs");
+    let mut bits = [0; 8];
+    bits[..size].copy_from_slice(&memory.bytes()[at..at + size]);
+    let untouched = memory.bytes().iter().enumerate().all(|(i, byte)| (at..at + size).contains(&i) || *byte == 0xEE);
+    assert!(untouched, "{name} changed its neighbours");
+    u64::from_le_bytes(bits)
+}
+
+#[test]
+fn floats_of_many_work_items_become_differences_least_and_greatest_ones() {
+    // Each work-item has 500 less its number: from -499 to 500.
+    let nan = f64::NAN;
+    let cases = [
+        ("fsub", 1e6, 1e6 - 500.0),
+        ("fmin", 7.0, -499.0),
+        ("fmax", 7.0, 500.0),
+        ("fminimum", 7.0, -499.0),
+        ("fmaximum", 7.0, 500.0),
+        ("fmin", -1e3, -1e3),
+        ("fmaximum", 1e3, 1e3),
+        // What is not a number is as good as absent for two of them, and stays for the others.
+        ("fmin", nan, -499.0),
+        ("fmax", nan, 500.0),
+        ("fminimum", nan, nan),
+        ("fmaximum", nan, nan),
+    ];
+    let kinds = ["float", "double"];
+    let context = context();
+    let operations = ["fsub", "fmin", "fmax", "fminimum", "fmaximum"];
+    let kernel = |operation: &str, kind: &str| {
+        format!(
+            "define void @k_{operation}_{kind}{BEGIN}%number = uitofp i64 %i to {kind}\n%v = fsub {kind} 500.0, %number\n\
+             %old = atomicrmw {operation} ptr %out, {kind} %v monotonic\nret void\n}}\n"
+        )
+    };
+    let code: String = operations.iter().flat_map(|operation| kinds.map(|kind| kernel(operation, kind))).collect();
+    let bytes = validated(&translated(&context, &code).module);
+    let Some(device) = device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    for (operation, start, end) in cases {
+        for kind in kinds {
+            let is_single = kind == "float";
+            let bits = if is_single { u64::from((start as f32).to_bits()) } else { start.to_bits() };
+            let found = left_by(&device, &program, &format!("k_{operation}_{kind}"), kind, bits);
+            let found = if is_single { f64::from(f32::from_bits(found as u32)) } else { f64::from_bits(found) };
+            assert!(found == end || found.is_nan() && end.is_nan(), "{operation} of {kind} and {start}: {found}");
+        }
+    }
+}
+
+#[test]
+fn each_value_that_is_exchanged_comes_back_once() {
+    // A narrow value holds the numbers of so many.
+    const MANY: usize = 250;
+    let context = context();
+    let kinds = ["i8", "i16", "i32", "i64", "float", "ptr"];
+    let kernel = |kind: &str| {
+        let number = match kind {
+            "i64" => "%v = add i64 %i, 0".to_owned(),
+            "float" => "%n = trunc i64 %i to i32\n%v = bitcast i32 %n to float".to_owned(),
+            "ptr" => "%v = inttoptr i64 %i to ptr".to_owned(),
+            kind => format!("%v = trunc i64 %i to {kind}"),
+        };
+        format!(
+            "define void @k_{kind}{BEGIN}{number}\n%old = atomicrmw xchg ptr %in, {kind} %v acq_rel, align {}\n\
+             %place = getelementptr i64, ptr %out, i64 %i\nstore i64 0, ptr %place\nstore {kind} %old, ptr %place\nret void\n}}\n",
+            size(kind)
+        )
+    };
+    let code: String = kinds.map(kernel).concat();
+    let bytes = validated(&translated(&context, &code).module);
+    let Some(device) = device() else { return };
+    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    for kind in kinds {
+        let (mut cell, mut olds) = (device.allocate(8).expect("memory"), device.allocate(8 * MANY).expect("memory"));
+        // No work-item has this number.
+        cell.bytes()[0] = MANY as u8;
+        let arguments = [cell.address(), olds.address()].map(u64::to_le_bytes).concat();
+        // SAFETY: 250 work-items, each with 8 bytes of the output, and one value of at most 8 bytes.
+        unsafe { program.run(&format!("k_{kind}"), &[&arguments], 0, ([MANY, 1, 1], [10, 1, 1])) }.expect("it runs");
+        let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let mut seen: Vec<u64> = olds.bytes().chunks(8).map(number).collect();
+        seen.push(number(cell.bytes()));
+        seen.sort_unstable();
+        assert_eq!(seen, (0..=MANY as u64).collect::<Vec<_>>(), "{kind}");
+    }
 }
 
 fn size(kind: &str) -> usize {
@@ -242,7 +336,7 @@ chosen:
     );
     let translation = translated(&context, &code);
     let bytes = validated(&translation.module);
-    let Some(device) = super::support::device() else { return };
+    let Some(device) = device() else { return };
     let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(64 * 8).expect("memory");
     let mut input = device.allocate(8).expect("memory");
@@ -273,7 +367,7 @@ fn work_items_meet_at_an_address_from_memory() {
     );
     let translation = translated(&context, &code);
     let bytes = validated(&translation.module);
-    let Some(device) = super::support::device() else { return };
+    let Some(device) = device() else { return };
     let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(4).expect("memory");
     let mut input = device.allocate(8).expect("memory");
@@ -316,7 +410,7 @@ define internal void @record(ptr %launch) noinline {{
     assert_eq!(found.matches("OpFunction ").count(), 4, "{found}");
     assert_eq!(found.matches("OpAtomicIAdd").count(), 1, "{found}");
     let bytes = validated(&translation.module);
-    let Some(device) = super::support::device() else { return };
+    let Some(device) = device() else { return };
     let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
     let (mut input, mut output) = (device.allocate(4).expect("memory"), device.allocate(8).expect("memory"));
     input.bytes()[0] = 7;
@@ -344,7 +438,7 @@ fn sums_of_floats_are_one_instruction_where_the_module_may_use_it() {
         (2, 0),
         "{sums}"
     );
-    let Some(device) = super::support::device() else { return };
+    let Some(device) = device() else { return };
     let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
     let sum_of = |kernel: &str| {
         let mut memory = device.allocate(16).expect("memory");

@@ -58,6 +58,7 @@ fn agrees(kind: &str, found: u64, expected: u64) -> bool {
             "float" => single(found).is_nan() && single(expected).is_nan(),
             "double" => double(found).is_nan() && double(expected).is_nan(),
             "bfloat" => single(found << 16).is_nan() && single(expected << 16).is_nan(),
+            "half" => super::half::value(found).is_nan() && super::half::value(expected).is_nan(),
             _ => false,
         }
 }
@@ -66,12 +67,26 @@ fn width(kind: &str) -> u32 {
     match kind {
         "float" => 32,
         "double" => 64,
-        "bfloat" => 16,
+        "bfloat" | "half" => 16,
         integer => integer[1..].parse().expect("an integer type"),
     }
 }
 
 pub(super) fn agree(cases: &[Case], declarations: &str) {
+    let bits = |kind: &str, value: f32| match kind {
+        "float" => u64::from(value.to_bits()),
+        "bfloat" => u64::from(value.to_bits() >> 16),
+        // With digits that single precision has not.
+        "double" => (f64::from(value) * (1.0 + 1e-12)).to_bits(),
+        _ => f64::from(value).to_bits().rotate_left(13),
+    };
+    agree_on(cases, declarations, &|kind| {
+        SINGLES.iter().flat_map(|&a| SINGLES.map(|b| (bits(kind, a), bits(kind, b)))).collect()
+    });
+}
+
+/// Each kernel on the pairs of operands of its type.
+pub(super) fn agree_on(cases: &[Case], declarations: &str, pairs_of: &dyn Fn(&str) -> Vec<(u64, u64)>) {
     let context = context();
     let mut text = declarations.to_owned();
     for Case { name, types: (operand, result), body, .. } in cases {
@@ -90,32 +105,19 @@ pub(super) fn agree(cases: &[Case], declarations: &str) {
         );
     }
     let bytes = validated(&translated(&context, &text).module);
-    let pairs: Vec<(f32, f32)> = SINGLES.iter().flat_map(|&a| SINGLES.map(|b| (a, b))).collect();
-    let bits = |kind: &str, value: f32| match kind {
-        "float" => u64::from(value.to_bits()),
-        "bfloat" => u64::from(value.to_bits() >> 16),
-        // With digits that single precision has not.
-        "double" => (f64::from(value) * (1.0 + 1e-12)).to_bits(),
-        _ => f64::from(value).to_bits().rotate_left(13),
-    };
-    let inputs: Vec<Vec<u8>> = cases
-        .iter()
-        .map(|case| {
-            let of = |value| bits(case.types.0, value).to_le_bytes();
-            pairs.iter().flat_map(|&(a, b)| [of(a), of(b), [0; 8]].concat()).collect()
-        })
-        .collect();
-    let kernels: Vec<_> = cases
-        .iter()
-        .zip(&inputs)
-        .map(|(case, input)| (case.name.as_str(), input.as_slice(), pairs.len() * 8))
-        .collect();
-    let Some(outputs) = run(&bytes, &kernels, pairs.len()) else { return };
-    for (case, output) in cases.iter().zip(outputs) {
+    let pairs: Vec<_> = cases.iter().map(|case| pairs_of(case.types.0)).collect();
+    let n_pairs = pairs[0].len();
+    assert!(pairs.iter().all(|pairs| pairs.len() == n_pairs), "as many of each type");
+    let bytes_of = |&(a, b): &(u64, u64)| [a, b, 0].map(u64::to_le_bytes).concat();
+    let inputs: Vec<Vec<u8>> = pairs.iter().map(|pairs| pairs.iter().flat_map(bytes_of).collect()).collect();
+    let kernels: Vec<_> =
+        cases.iter().zip(&inputs).map(|(case, input)| (case.name.as_str(), input.as_slice(), n_pairs * 8)).collect();
+    let Some(outputs) = run(&bytes, &kernels, n_pairs) else { return };
+    for ((case, pairs), output) in cases.iter().zip(&pairs).zip(outputs) {
         for (&(a, b), slot) in pairs.iter().zip(output.chunks(8)) {
             let (operand, result) = case.types;
             let cut = |bits: u64, kind: &str| if width(kind) == 64 { bits } else { bits & ((1 << width(kind)) - 1) };
-            let (a, b) = (cut(bits(operand, a), operand), cut(bits(operand, b), operand));
+            let (a, b) = (cut(a, operand), cut(b, operand));
             let expected = cut((case.reference)(a, b), result);
             let found = cut(u64::from_le_bytes(slot.try_into().expect("eight bytes")), result);
             assert!(
