@@ -172,7 +172,10 @@ impl Drop for Context {
         if self.is_foreign() {
             return;
         }
-        // What was made in it holds `self`.
+        // What was made in it holds `self`, launches among it.
+        if !self.is_lost() {
+            self.sharing.close(&self.functions, self.raw);
+        }
         let sub_device = self.is_sub_device.then_some(self.device);
         let queues = std::mem::take(&mut self.queues);
         queue_pool::rest(&self.functions, queues, self.raw, sub_device, self.generation);

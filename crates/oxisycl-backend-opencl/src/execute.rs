@@ -10,17 +10,34 @@ use crate::error::{Result, check};
 use crate::fill::{self, Stage};
 use crate::module::ClKernel;
 use crate::print_pool::PrintBuffer;
+use crate::svm::Launch;
 use crate::sys::Object;
 use crate::task::Task;
 use crate::transfer;
 
+/// What stays until a command has ended.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Bytes that the driver reads.
+    stage: Option<Stage>,
+    /// Keeps allocations that the kernel was told of.
+    launch: Option<Launch>,
+}
+
+#[cfg(test)]
+impl Kept {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stage.is_none() && self.launch.is_none()
+    }
+}
+
 /// Makes the calls. `follows` says whether the command has to come after others that have not ended. On an error those calls that
-/// succeeded have left their work on the queue. What the driver reads later goes to `stage`.
-pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, stage: &mut Option<Stage>) -> Result<()> {
+/// succeeded have left their work on the queue.
+pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
     match &task.command {
-        Command::Kernel(command) => launch(task, command, emitter),
+        Command::Kernel(command) => launch(task, command, emitter, kept),
         Command::Copy(copy) => transfer::copy(copy, emitter),
-        Command::Fill(command) => fill::fill(command, emitter, stage),
+        Command::Fill(command) => fill::fill(command, emitter, &mut kept.stage),
         Command::Prefetch { pointer, size } => {
             prefetch(*pointer, *size, emitter);
             Ok(())
@@ -34,7 +51,7 @@ pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, stage:
     if !emitter.has_begun() && needs_marker { emitter.marker() } else { Ok(()) }
 }
 
-fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<()> {
+fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
     // Both were made sure of when the command was accepted.
     let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else { return Ok(()) };
     let Some(shape) = &task.shape else { return Ok(()) };
@@ -50,7 +67,8 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Re
     let context = emitter.context();
     // Arguments belong to the kernel until it is enqueued.
     let mut told = kernel.told.lock();
-    context.sharing.tell(&context.functions, kernel.raw, &mut told.indirect)?;
+    let mut telling = context.sharing.tell(&context.functions, context.raw, kernel.raw, &mut told.indirect)?;
+    kept.launch = telling.begin(&task.queue.core.context);
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
@@ -73,6 +91,7 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Re
             }
         })
     })?;
+    drop(telling);
     drop(told);
     if task.print.is_some() || task.record.is_some_and(|slot| slot.is_copied()) {
         emitter.next_stage()?;

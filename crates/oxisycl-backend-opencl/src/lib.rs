@@ -57,6 +57,7 @@ mod queue_pool;
 mod recent;
 mod record_pool;
 mod sharing;
+mod svm;
 pub mod sys;
 mod task;
 mod task_pool;

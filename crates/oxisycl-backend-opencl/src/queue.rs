@@ -22,8 +22,7 @@ use crate::advance;
 use crate::core::Core;
 use crate::emitter::Emitter;
 use crate::error::check;
-use crate::execute;
-use crate::fill::Stage;
+use crate::execute::{self, Kept};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::native;
@@ -145,15 +144,15 @@ impl QueueShared {
         }
         let follows = !waits.is_empty() || !dependencies.is_empty();
         let mut emitter = Emitter::new(context, self.raw, self.driver_keeps_order, self.options.profiling, waits);
-        let mut stage: Option<Stage> = None;
-        let error = execute::emit(task, follows, &mut emitter, &mut stage).err();
+        let mut kept = Kept::default();
+        let error = execute::emit(task, follows, &mut emitter, &mut kept).err();
         if let Some(error) = error
             && !emitter.has_begun()
         {
             return Err(context.fail(error));
         }
         let has_begun = emitter.has_begun();
-        task.set_issued(Issued::new(emitter.finish(), error, stage));
+        task.set_issued(Issued::new(emitter.finish(), error, kept));
         if has_begun {
             self.is_unflushed.store(true, Ordering::Release);
         }

@@ -1,20 +1,18 @@
 //! How kernels and the host name the same memory: Intel's extension for unified shared memory, or the shared virtual memory of OpenCL 2.0.
 //!
 //! Captures of kernels hold addresses, of which OpenCL knows nothing. With the extension a kernel is told once that it may follow any
-//! address. Shared virtual memory wants the list of all allocations that a kernel may reach, unless all of the process's memory is shared:
-//! so the live allocations are kept here, and [`Indirect`] remembers for each kernel which list it was given.
+//! address. Shared virtual memory wants the list of all allocations that a kernel may reach (`svm`).
 //!
 //! Knows nothing of queues; copies and fills are functions of the same type in both.
 
-use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
 
 use oxisycl_backend::UsmKind;
-use parking_lot::Mutex;
 
 use crate::error::{ClError, Result, check};
 use crate::query::Asked;
+use crate::svm::{self, Svm, Telling};
 use crate::sys::{
     AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object, code,
 };
@@ -59,24 +57,12 @@ struct Intel {
     shared_capabilities: u64,
 }
 
-struct Svm {
-    capabilities: u64,
-    live: Mutex<Live>,
-}
-
-/// The allocations that a kernel may reach.
-#[derive(Default)]
-struct Live {
-    addresses: BTreeSet<usize>,
-    /// Counts changes.
-    version: u64,
-}
-
 /// What a kernel was told of the memory that it may reach.
 #[derive(Default)]
 pub(crate) struct Indirect {
-    /// `Live::version` plus one, or 0 if it was told nothing.
-    told: u64,
+    /// What never changes.
+    is_set: bool,
+    list: svm::Told,
 }
 
 /// A function of an extension.
@@ -111,7 +97,7 @@ impl Sharing {
             fill: functions.clEnqueueSVMMemFill,
             fill_name: "clEnqueueSVMMemFill",
             migrate: None,
-            way: Way::Svm(Svm { capabilities, live: Mutex::default() }),
+            way: Way::Svm(Svm::new(capabilities)),
         })
     }
 
@@ -210,9 +196,7 @@ impl Sharing {
         let pointer =
             NonNull::new(pointer.cast::<u8>()).ok_or(ClError { call, code: code::MEM_OBJECT_ALLOCATION_FAILURE })?;
         if let Way::Svm(svm) = &self.way {
-            let mut live = svm.live.lock();
-            live.addresses.insert(pointer.as_ptr() as usize);
-            live.version += 1;
+            svm.add(pointer.as_ptr().expose_provenance());
         }
         Ok(pointer)
     }
@@ -228,48 +212,60 @@ impl Sharing {
                 (intel.free)(context.0, pointer.as_ptr().cast());
             },
             Way::Svm(svm) => {
-                let mut live = svm.live.lock();
-                live.addresses.remove(&(pointer.as_ptr() as usize));
-                live.version += 1;
-                drop(live);
-                // SAFETY: as above.
-                unsafe { (functions.clSVMFree)(context.0, pointer.as_ptr().cast()) };
+                if svm.remove(pointer.as_ptr().addr()) {
+                    // SAFETY: as above, and no launch was told of it that has not ended.
+                    unsafe { (functions.clSVMFree)(context.0, pointer.as_ptr().cast()) };
+                }
             }
         }
     }
 
-    /// Tells a kernel that it may follow addresses in its captures. `kernel` is locked by the caller, who launches it before that lock ends.
-    pub(crate) fn tell(&self, functions: &Functions, kernel: Object, indirect: &mut Indirect) -> Result<()> {
+    /// Gives back what `free` could not. No kernel runs, and none is launched any more.
+    pub(crate) fn close(&self, functions: &Functions, context: Object) {
+        if let Way::Svm(svm) = &self.way {
+            svm.close(functions, context);
+        }
+    }
+
+    pub(crate) fn svm(&self) -> Option<&Svm> {
+        match &self.way {
+            Way::Svm(svm) => Some(svm),
+            Way::Intel(_) => None,
+        }
+    }
+
+    /// Tells a kernel that it may follow addresses in its captures. `kernel` is locked by the caller, who launches it before that lock and
+    /// what is returned end.
+    pub(crate) fn tell(
+        &self,
+        functions: &Functions,
+        context: Object,
+        kernel: Object,
+        indirect: &mut Indirect,
+    ) -> Result<Telling<'_>> {
         let set = |what: u32, size: usize, value: *const c_void| {
             // SAFETY: a live kernel that no other thread uses now, and a value of the size that is said.
             check("clSetKernelExecInfo", unsafe { (functions.clSetKernelExecInfo)(kernel.0, what, size, value) })
         };
-        let yes: u32 = 1;
+        let set_yes = |what| {
+            let yes: u32 = 1;
+            set(what, size_of::<u32>(), (&raw const yes).cast())
+        };
+        if !indirect.is_set {
+            match &self.way {
+                Way::Intel(_) => (0..3).try_for_each(|kind| set_yes(code::INDIRECT_HOST_ACCESS + kind))?,
+                Way::Svm(svm) if svm.capabilities & code::SVM_FINE_GRAIN_SYSTEM != 0 => {
+                    set_yes(code::KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM)?;
+                }
+                Way::Svm(_) => {}
+            }
+            indirect.is_set = true;
+        }
         match &self.way {
-            Way::Intel(_) if indirect.told > 0 => Ok(()),
-            Way::Intel(_) => {
-                for kind in 0..3 {
-                    set(code::INDIRECT_HOST_ACCESS + kind, size_of::<u32>(), (&raw const yes).cast())?;
-                }
-                indirect.told = 1;
-                Ok(())
-            }
-            Way::Svm(svm) => {
-                let live = svm.live.lock();
-                if indirect.told == live.version + 1 {
-                    return Ok(());
-                }
-                if indirect.told == 0 && svm.capabilities & code::SVM_FINE_GRAIN_SYSTEM != 0 {
-                    set(code::KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, size_of::<u32>(), (&raw const yes).cast())?;
-                }
-                let pointers: Vec<*mut c_void> =
-                    live.addresses.iter().map(|address| ptr::with_exposed_provenance_mut(*address)).collect();
-                if !pointers.is_empty() {
-                    set(code::KERNEL_EXEC_INFO_SVM_PTRS, size_of_val(&pointers[..]), pointers.as_ptr().cast())?;
-                }
-                indirect.told = live.version + 1;
-                Ok(())
-            }
+            Way::Intel(_) => Ok(Telling::NOTHING),
+            Way::Svm(svm) => svm.tell(functions, context, &mut indirect.list, |what, pointers| {
+                set(what, size_of_val(pointers), pointers.as_ptr().cast())
+            }),
         }
     }
 }

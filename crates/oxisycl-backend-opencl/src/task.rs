@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::emitter::Emitted;
 use crate::error::ClError;
-use crate::fill::Stage;
+use crate::execute::Kept;
 use crate::launch_shape::LaunchShape;
 use crate::print_pool::PrintBuffer;
 use crate::queue::QueueShared;
@@ -45,14 +45,19 @@ pub(crate) struct Issued {
     is_known_outside: AtomicBool,
     /// What went wrong after a part of the command was on the queue already.
     pub(crate) error: Option<ClError>,
-    /// Bytes that the driver may read until the command is over.
-    pub(crate) stage: Mutex<Option<Stage>>,
+    kept: Mutex<Kept>,
 }
 
 impl Issued {
-    pub(crate) fn new(emitted: Emitted, error: Option<ClError>, stage: Option<Stage>) -> Self {
+    pub(crate) fn new(emitted: Emitted, error: Option<ClError>, kept: Kept) -> Self {
         let (is_over, is_known_outside) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { emitted: RwLock::new(emitted), is_over, is_known_outside, error, stage: Mutex::new(stage) }
+        Self { emitted: RwLock::new(emitted), is_over, is_known_outside, error, kept: Mutex::new(kept) }
+    }
+
+    /// Whether nothing is kept for the driver any more.
+    #[cfg(test)]
+    pub(crate) fn has_let_go(&self) -> bool {
+        self.kept.lock().is_empty()
     }
 
     /// The driver's events, which nobody lets go of while they are borrowed.
@@ -271,7 +276,8 @@ impl Task {
     pub(crate) fn begin_end(&self, failure: Option<CommandFailure>) -> Ending {
         if let Some(issued) = self.issued.get() {
             // The task may be known for long after its end.
-            drop(issued.stage.lock().take());
+            let kept = std::mem::take(&mut *issued.kept.lock());
+            drop(kept);
         }
         let mut state = self.state.lock();
         state.failure = failure;

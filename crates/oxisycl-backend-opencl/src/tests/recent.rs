@@ -107,7 +107,7 @@ fn what_a_command_read_from_the_host_is_freed_at_its_end() {
         outcome.result.expect("the command succeeds");
         let event: &dyn Any = &*event;
         let task = event.downcast_ref::<Task>().expect("an event of OpenCL");
-        assert!(task.issued().expect("the driver had it").stage.lock().is_none());
+        assert!(task.issued().expect("the driver had it").has_let_go());
     }
 }
 

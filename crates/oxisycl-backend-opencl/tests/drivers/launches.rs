@@ -198,3 +198,33 @@ fn launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own() 
         }
     }
 }
+
+#[test]
+fn other_memory_comes_and_goes_while_kernels_run() {
+    const LEN: usize = 10_000;
+    for way in WAYS {
+        for device in devices(way) {
+            let [affine] = kernels(&device, ["affine"]);
+            let queue = in_order(&device);
+            let layout = Layout::array::<u32>(LEN).expect("a layout");
+            let allocate = || device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
+            let memory = allocate();
+            let add = Affine { values: memory.as_ptr().cast(), factor: 1, summand: 1 };
+            let mut probes = Vec::new();
+            for _ in 0..50 {
+                let other = allocate();
+                probes.push(enqueue(&queue, launch_with(&affine, "affine", &add, LEN), &[]).1);
+                // SAFETY: allocated above, and no command uses it.
+                unsafe { device.memory().free(other, UsmKind::Device, layout) };
+            }
+            probes.iter().for_each(|probe| probe.wait().result.expect("the kernel runs"));
+            let mut found = vec![0u32; LEN];
+            let (near, host) =
+                (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, found.as_mut_ptr().cast()));
+            succeed(&queue, Command::Copy(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
+            assert!((0..).zip(&found).all(|(i, found)| *found == 50 * (i + 1)), "{found:?}");
+            // SAFETY: allocated above; the commands have ended.
+            unsafe { device.memory().free(memory, UsmKind::Device, layout) };
+        }
+    }
+}

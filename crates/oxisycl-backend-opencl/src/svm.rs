@@ -1,0 +1,195 @@
+//! The allocations of shared virtual memory that kernels may reach.
+//!
+//! OpenCL wants to be told of each kernel which allocations it reaches by addresses, and takes all of them for used while the kernel runs. What
+//! a kernel reaches is not known, so it is told of all there are; what a user frees meanwhile stays until no launch is left that was told.
+//!
+//! Invariants:
+//! - A kernel is launched with the list as it is at that moment: the lock is held from telling to launching.
+//! - An address is given back to the driver when all launches have ended that began before its user freed it.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::sys::{Functions, Object, code};
+
+/// As large as it must be to be one.
+const ANCHOR_SIZE: usize = 64;
+
+pub(crate) struct Svm {
+    pub(crate) capabilities: u64,
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    addresses: BTreeSet<usize>,
+    /// Counts changes of `addresses`.
+    version: u64,
+    /// Those that have not ended.
+    launches: BTreeSet<u64>,
+    n_launches: u64,
+    /// Freed by their users, and since when: the number of the next launch.
+    freed: Vec<(u64, usize)>,
+    /// An allocation that nobody uses: a list cannot be empty again.
+    anchor: Option<usize>,
+}
+
+/// Which list a kernel was given.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// `Live::version` plus one, or 0 if it was given none.
+    version: u64,
+}
+
+/// The list while a kernel is launched with it; `None` where there is no list.
+pub(crate) struct Telling<'s>(Option<MutexGuard<'s, Live>>);
+
+/// A launch that was told of allocations, until this is dropped: it has ended then.
+pub(crate) struct Launch {
+    context: Arc<Context>,
+    number: u64,
+}
+
+impl Svm {
+    pub(crate) fn new(capabilities: u64) -> Self {
+        Self { capabilities, live: Mutex::default() }
+    }
+
+    /// Adds an allocation to the list.
+    pub(crate) fn add(&self, address: usize) {
+        let mut live = self.live.lock();
+        live.addresses.insert(address);
+        live.version += 1;
+    }
+
+    /// Takes an allocation off the list. Whether it can be given back now; otherwise it is done later.
+    pub(crate) fn remove(&self, address: usize) -> bool {
+        self.live.lock().remove(address)
+    }
+
+    /// Gives a kernel the list by `set`, a call of `clSetKernelExecInfo`, if it has not got it. Nobody else uses the kernel now.
+    pub(crate) fn tell(
+        &self,
+        functions: &Functions,
+        context: Object,
+        told: &mut Told,
+        set: impl Fn(u32, &[*mut c_void]) -> Result<()>,
+    ) -> Result<Telling<'_>> {
+        let mut live = self.live.lock();
+        let version = live.version + 1;
+        if told.version != version {
+            let mut pointers: Vec<*mut c_void> =
+                live.addresses.iter().map(|address| ptr::with_exposed_provenance_mut(*address)).collect();
+            if pointers.is_empty() && told.version > 0 {
+                pointers.extend(live.anchor(functions, context).map(ptr::with_exposed_provenance_mut::<c_void>));
+            }
+            if !pointers.is_empty() {
+                set(code::KERNEL_EXEC_INFO_SVM_PTRS, &pointers)?;
+            }
+            told.version = version;
+        }
+        Ok(Telling(Some(live)))
+    }
+
+    /// Gives back what is left. No kernel runs, and none is launched any more.
+    pub(crate) fn close(&self, functions: &Functions, context: Object) {
+        let mut live = self.live.lock();
+        let freed = std::mem::take(&mut live.freed).into_iter().map(|(_, address)| address);
+        for address in freed.chain(live.anchor.take()) {
+            free(functions, context, address);
+        }
+    }
+}
+
+impl Live {
+    fn remove(&mut self, address: usize) -> bool {
+        self.addresses.remove(&address);
+        self.version += 1;
+        let is_free = self.launches.is_empty();
+        if !is_free {
+            self.freed.push((self.n_launches, address));
+        }
+        is_free
+    }
+
+    fn begin(&mut self) -> u64 {
+        let number = self.n_launches;
+        self.n_launches += 1;
+        self.launches.insert(number);
+        number
+    }
+
+    /// Ends a launch. What can be given back now.
+    fn end(&mut self, number: u64) -> Vec<usize> {
+        self.launches.remove(&number);
+        let oldest = self.launches.first().copied().unwrap_or(u64::MAX);
+        let (free, used) = std::mem::take(&mut self.freed).into_iter().partition(|(next, _)| *next <= oldest);
+        self.freed = used;
+        Vec::into_iter(free).map(|(_, address)| address).collect()
+    }
+
+    fn anchor(&mut self, functions: &Functions, context: Object) -> Option<usize> {
+        if self.anchor.is_none() {
+            // SAFETY: a live context; without memory the list stays as it was.
+            let pointer = unsafe { (functions.clSVMAlloc)(context.0, code::MEM_READ_WRITE, ANCHOR_SIZE, 0) };
+            self.anchor = (!pointer.is_null()).then(|| pointer.expose_provenance());
+        }
+        self.anchor
+    }
+}
+
+impl Telling<'_> {
+    /// Where no list is needed.
+    pub(crate) const NOTHING: Self = Self(None);
+
+    /// The launch that is about to be enqueued. The list stays as it is as long as `self`.
+    pub(crate) fn begin(&mut self, context: &Arc<Context>) -> Option<Launch> {
+        let number = self.0.as_mut()?.begin();
+        Some(Launch { context: context.clone(), number })
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        let context = &*self.context;
+        let Some(svm) = context.sharing.svm() else { return };
+        let freed = svm.live.lock().end(self.number);
+        // What a lost device may use still is not given back.
+        if !context.is_lost() && !context.is_foreign() {
+            freed.into_iter().for_each(|address| free(&context.functions, context.raw, address));
+        }
+    }
+}
+
+/// Gives memory back. No launch that has not ended was told of it, and nobody else uses it.
+fn free(functions: &Functions, context: Object, address: usize) {
+    // SAFETY: `clSVMAlloc` gave the address for that context, and `Live` gives it out once.
+    unsafe { (functions.clSVMFree)(context.0, ptr::with_exposed_provenance_mut(address)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_freed_while_kernels_run_is_given_back_when_those_that_were_told_of_it_have_ended() {
+        let mut live = Live::default();
+        assert!(live.remove(1), "nothing runs");
+        let first = live.begin();
+        assert!(!live.remove(2));
+        let second = live.begin();
+        assert!(!live.remove(3));
+        let third = live.begin();
+        assert_eq!(live.end(second), [], "the first launch was told of both");
+        assert_eq!(live.end(first), [2, 3], "the third was told of neither");
+        assert!(!live.remove(4));
+        assert_eq!(live.end(third), [4]);
+        assert!(live.remove(5) && live.freed.is_empty() && live.launches.is_empty());
+    }
+}
