@@ -34,6 +34,7 @@
 mod advance;
 mod backend;
 pub mod bare;
+mod capabilities;
 mod clock;
 mod completer;
 mod context;

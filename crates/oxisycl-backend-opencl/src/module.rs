@@ -14,10 +14,12 @@ use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
+use crate::capabilities;
 use crate::context::Context;
 use crate::ending;
 use crate::error::{ClError, Result, check};
 use crate::launch_shape::GroupLimits;
+use crate::query::Asked;
 use crate::sharing::Indirect;
 use crate::sys::{Object, code};
 
@@ -180,6 +182,11 @@ impl ClModule {
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
         let promises = Promises::of(context, image)?;
+        if let Some(missing) = capabilities::missing(&image.code, Asked::device(&context.functions, context.device)) {
+            let names: Vec<&str> = image.kernels.iter().map(|kernel| kernel.type_name.as_str()).collect();
+            let what = format!("kernel \"{}\", which needs {missing}", names.join("\", \""));
+            return Err(BackendError::Unsupported { device: context.name.clone(), what });
+        }
         let mut result = 0;
         // SAFETY: a live context, and as many bytes as are said, which the driver copies.
         let raw = unsafe {

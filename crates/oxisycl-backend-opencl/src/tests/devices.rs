@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use oxisycl_backend::{BackendError, QueueOptions, UsmKind};
+use oxisycl_image::DeviceImage;
 
 use super::{devices, platforms, real};
 use crate::sys::{Code, Functions, Handle, code};
@@ -76,6 +77,36 @@ fn devices_that_lack_something_are_listed_with_the_reason() {
                 assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
                 assert!(error.to_string().contains(&reason), "{error}");
             }
+        }
+    }
+}
+
+without!(no_generic_addresses, code::DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, &0u32.to_ne_bytes());
+without!(no_extensions, code::DEVICE_EXTENSIONS, b"cl_khr_fp64 cl_intel_unified_shared_memory\0");
+
+#[test]
+fn code_that_needs_what_the_device_lacks_is_refused_before_the_driver_sees_it() {
+    let cases: [(Query, u32, &str); 2] =
+        [(no_generic_addresses, 38, "generic addresses"), (no_extensions, 65, "shuffles of sub-groups")];
+    for (query, capability, expected) in cases {
+        for device in devices(|functions: &mut Functions| functions.clGetDeviceInfo = query) {
+            if device.unusable().is_some() || !device.info().version.starts_with("OpenCL 3") {
+                println!("not tested on {}: {}", device.info().name, device.info().version);
+                continue;
+            }
+            let words = [0x0723_0203, 0x0001_0200, 0, 1, 0, 2 << 16 | 17, capability];
+            let image = DeviceImage {
+                target: device.image_targets()[0].clone(),
+                kernels: Vec::new(),
+                build_options: String::new(),
+                unsupported: Vec::new(),
+                sites: Vec::new(),
+                code: words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect(),
+            };
+            // SAFETY: the code is refused.
+            let refused = unsafe { device.load(&image) };
+            let Err(BackendError::Unsupported { device: name, what }) = refused else { panic!("it was not refused") };
+            assert!(name == device.info().name && what.contains(expected), "{what}");
         }
     }
 }
