@@ -4,8 +4,9 @@ use std::fmt;
 use std::mem;
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel, decode_bundle, encode_bundle};
+use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel};
 
+use crate::compiled::{Compiled, Generated, LoweredModule};
 use crate::gather::gather;
 use crate::isolation::{InThisProcess, Isolation};
 use crate::library::{Library, Provider};
@@ -63,12 +64,9 @@ pub struct Request {
 
 /// Compiles the kernels of a link unit for one target, in this process. LLVM may end it on code that it cannot handle.
 ///
-/// Gives an image for each kernel with code, in the order of their symbols, and one without code that tells of the others, with the reasons. A
-/// kernel that is faster on devices with a certain aspect has another image before its own. There are none if the program launches no kernels.
-///
 /// # Errors
 /// Problems of the toolchain and the input; never a construct that the target cannot run.
-pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Vec<DeviceImage>, CompileError> {
+pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
     compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess)
 }
 
@@ -82,7 +80,7 @@ pub fn compile_with<'p>(
     request: &Request,
     provider: &'p mut Provider<'p>,
     isolation: &mut dyn Isolation,
-) -> Result<Vec<DeviceImage>, CompileError> {
+) -> Result<Compiled, CompileError> {
     llvm::load(&toolchain.llvm_library)?;
     let target = target::of(&request.target)?;
     let mut library = Library::new(provider);
@@ -106,8 +104,8 @@ pub fn compile_with<'p>(
         let context = Context::new();
         let mut program = Program::of_kernel(&context, described, request, &*target)?;
         program.link(&mut library, Scope::WithoutFormatting)?;
-        let images = match program.early_refusal() {
-            Some(refused) => vec![program.image(refused, Vec::new(), toolchain)],
+        let generated = match program.early_refusal() {
+            Some(refused) => Generated::without_code(program.image(refused, Vec::new(), toolchain)),
             None => {
                 program.add_kernel()?;
                 generate(&mut program, &mut library, toolchain)?
@@ -118,18 +116,21 @@ pub fn compile_with<'p>(
             mem::forget(program);
             mem::forget(context);
         }
-        encode_bundle(&images).map_err(|error| CompileError::Kernel(error.to_string()))
+        generated.encode()
     })?;
-    let mut images = Vec::new();
+    let mut compiled = Compiled::default();
     for (described, result) in wanted.iter().zip(results) {
         let kernel = &described.kernel;
-        match result.map(|bytes| decode_bundle(&bytes)) {
-            Ok(Ok(of_kernel)) => {
-                for mut image in of_kernel {
+        match result.map(|bytes| Generated::decode(&bytes)) {
+            Ok(Ok(Generated { images, bitcode })) => {
+                for mut image in images {
                     rejected.append(&mut image.unsupported);
                     if !image.kernels.is_empty() {
-                        images.push(image);
+                        compiled.images.push(image);
                     }
+                }
+                if !bitcode.is_empty() {
+                    compiled.modules.push(LoweredModule { symbol: kernel.symbol.clone(), bitcode });
                 }
             }
             Ok(Err(error)) => return Err(CompileError::Kernel(format!("{}: {error}", kernel.type_name))),
@@ -138,9 +139,9 @@ pub fn compile_with<'p>(
     }
     if !rejected.is_empty() {
         rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
-        images.push(without_code(request, toolchain, rejected));
+        compiled.images.push(without_code(request, toolchain, rejected));
     }
-    Ok(images)
+    Ok(compiled)
 }
 
 /// Why the target cannot run a kernel, as far as that is known without its code.
@@ -150,16 +151,18 @@ fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
     kernel.refused_capture().or_else(|| (size > limit).then(too_large))
 }
 
-/// From un-optimised code to the images of the kernel, those that are preferred first.
+/// From un-optimised code to the images of the kernel.
 pub(crate) fn generate(
     program: &mut Program<'_, '_>,
     library: &mut Library<'_>,
     toolchain: &Toolchain,
-) -> Result<Vec<DeviceImage>, CompileError> {
+) -> Result<Generated, CompileError> {
     let decision = lower(program, library)?;
     if decision.is_refusal() {
-        return Ok(vec![program.image(decision, Vec::new(), toolchain)]);
+        return Ok(Generated::without_code(program.image(decision, Vec::new(), toolchain)));
     }
+    // Code generation changes the module.
+    let bitcode = program.module().to_bitcode();
     let code = program.emit(toolchain)?;
     let better = program.emit_for_aspect(toolchain)?;
     let image = program.image(decision, code, toolchain);
@@ -168,7 +171,7 @@ pub(crate) fn generate(
         better.kernels.iter_mut().for_each(|kernel| kernel.requirements.push(aspect.name().to_owned()));
         better
     });
-    Ok(better.into_iter().chain([image]).collect())
+    Ok(Generated { images: better.into_iter().chain([image]).collect(), bitcode })
 }
 
 /// From un-optimised code to code that the code generator takes.

@@ -134,7 +134,7 @@ fn golden_targets() {
             program
         };
         // The image itself, twice.
-        let image = || generate(&mut program(), &mut Library::default(), &toolchain).expect("images").remove(0);
+        let image = || generate(&mut program(), &mut Library::default(), &toolchain).expect("images").images.remove(0);
         let first = image();
         assert_eq!((first.kernels.len(), first.sites.len(), first.kernels[0].may_panic), (1, 1, true), "{name}");
         assert!(first == image(), "{name}: expected the same bytes again");

@@ -5,7 +5,7 @@
 
 use crate::CompileError;
 
-/// Compiles one kernel, by its number; the bytes are those of an image.
+/// Compiles one kernel, by its number; the bytes are for whoever made the job.
 pub type Job<'j> = dyn FnMut(usize) -> Result<Vec<u8>, CompileError> + 'j;
 
 /// Runs jobs, each of which may end the process that it runs in.

@@ -13,6 +13,7 @@
 //! Does not run rustc on user code, and does not know cargo.
 
 mod compile;
+mod compiled;
 mod error;
 mod gather;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod target;
 mod toolchain;
 
 pub use compile::{FloatPolicy, Options, Request, compile, compile_with};
+pub use compiled::{Compiled, LoweredModule};
 pub use error::CompileError;
 pub use isolation::{Isolation, Job};
 pub use library::Provider;

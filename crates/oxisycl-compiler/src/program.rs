@@ -30,6 +30,8 @@ const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,s
 /// How often conditions are followed; more depth only costs speed.
 const MAX_NESTED_CONDITIONS: usize = 8;
 const TUNING: PassTuning = PassTuning::DEVICE;
+/// What the module is called in its assembly.
+pub(crate) const NAME: &str = "program";
 
 /// A kernel, and the code that it reaches.
 pub(crate) struct Program<'c, 'a> {
@@ -80,7 +82,7 @@ impl<'c, 'a> Program<'c, 'a> {
         request: &'a Request,
         target: &'a dyn Target,
     ) -> Result<Self, CompileError> {
-        let module = Module::empty(context, "program");
+        let module = Module::empty(context, NAME);
         module.set_target(target.machine().triple(), &target.machine().data_layout());
         let kernel = described.kernel.clone();
         let code = Module::lazy(context, &described.code, "kernels")?;
@@ -122,7 +124,6 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 
     /// The module as it is after the last step.
-    #[cfg(test)]
     pub(crate) fn module(&self) -> &Module<'c> {
         &self.module
     }

@@ -1,13 +1,16 @@
-//! Images that were compiled before, for all of the user's builds.
+//! Images that were compiled before, for all of the user's builds, and the modules that their code was generated from.
 //!
 //! Entries are named by what they were made of. Invariant: an entry is whole or is not used. Nothing here fails a build: what cannot be
 //! read is compiled again, and what cannot be written is not kept.
 
+use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use oxisycl_compiler::LoweredModule;
+use oxisycl_image::DeviceImage;
 use sha2::{Digest, Sha256};
 
 use super::private_folder::is_own;
@@ -65,6 +68,12 @@ impl ImageCache {
         PrivateFolder::of_user("images").ok().map(|folder| Self { folder, capacity: CAPACITY })
     }
 
+    /// A cache in a folder of a test.
+    #[cfg(test)]
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: PrivateFolder::at(folder).unwrap(), capacity: CAPACITY }
+    }
+
     /// The entry of this key, if there is a whole one of this user.
     pub(crate) fn get(&self, key: &str) -> Option<Outcome> {
         let path = self.entry(key);
@@ -79,6 +88,29 @@ impl ImageCache {
             let _ = file.set_modified(SystemTime::now());
         }
         Some(outcome)
+    }
+
+    /// The modules that the code of these images was generated from; none for images that were made elsewhere or so long ago that their
+    /// entry has gone. An image is told by all of its bytes: which build it is of plays no part.
+    pub(crate) fn modules(&self, images: &[&DeviceImage]) -> Vec<Option<LoweredModule>> {
+        let mut found = vec![None; images.len()];
+        let symbol = |image: &DeviceImage| image.kernels.first().map(|kernel| kernel.symbol.clone());
+        let wanted: HashSet<String> = images.iter().filter_map(|image| symbol(image)).collect();
+        for entry in self.entries() {
+            let symbols = fs::File::open(&entry.path).ok().and_then(|file| Outcome::symbols(&mut BufReader::new(file)));
+            if symbols.is_none_or(|symbols| symbols.iter().all(|symbol| !wanted.contains(symbol))) {
+                continue;
+            }
+            let name = entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(outcome) = self.get(&name) else { continue };
+            for (image, place) in images.iter().zip(&mut found) {
+                if place.is_none() && outcome.images.contains(image) {
+                    let symbol = symbol(image);
+                    *place = outcome.modules.iter().find(|module| Some(&module.symbol) == symbol.as_ref()).cloned();
+                }
+            }
+        }
+        found
     }
 
     /// Keeps an entry, and lets go of the oldest if there are too many.

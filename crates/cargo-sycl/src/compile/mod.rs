@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::thread::{self, ScopedJoinHandle};
 
-use oxisycl_compiler::{Options, Toolchain};
+use oxisycl_compiler::{Compiled, Options, Toolchain};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cache::ImageCache;
@@ -96,12 +96,12 @@ fn in_slots<I: Sync, O: Send>(slots: &Slots, inputs: &[I], run: impl Fn(&I) -> R
 
 /// The images for a request, from the cache or newly compiled.
 fn run(request: &Request) -> Result<Outcome> {
-    // A dump is wanted for what it shows, and a fault for what comes of it, not for the images.
-    let is_usual = request.dump.is_none() && fault().is_none();
-    let cache = if is_usual { ImageCache::open() } else { None };
+    // A fault is wanted for what comes of it, not for the images.
+    let cache = if fault().is_none() { ImageCache::open() } else { None };
     let Some(cache) = cache else { return run_uncached(request) };
     let key = cache::key(request)?;
-    let known = cache.get(&key);
+    // A dump is wanted for what it shows.
+    let known = if request.dump.is_none() { cache.get(&key) } else { None };
     if let Some(outcome) =
         known.filter(|known| deferred::are_as_they_were(&known.deferred, &request.deferred, &request.key))
     {
@@ -180,10 +180,11 @@ impl Request {
         };
         let mut processes = Processes::new(&self.folder, &deferred);
         let mut provide = |symbol: &str| Ok(deferred.borrow_mut().provide(symbol));
-        let images = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
+        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
+        let Compiled { images, modules } = compiled;
         let mut deferred = deferred.into_inner();
         let warnings = std::mem::take(&mut deferred.warnings);
-        Ok(Outcome { images, warnings, deferred: deferred.used()? })
+        Ok(Outcome { images, warnings, deferred: deferred.used()?, modules })
     }
 }
 

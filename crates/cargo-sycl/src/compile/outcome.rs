@@ -3,13 +3,16 @@
 //! Invariant: bytes that were changed do not decode. They come from the user's own files, so this finds damage, not attacks; the image's
 //! decoder trusts nothing either way.
 
+use std::io::Read;
+
+use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 
-const MAGIC: &[u8; 8] = b"OXICACH2";
+const MAGIC: &[u8; 8] = b"OXICACH3";
 const HASH_SIZE: usize = 32;
 
 /// Images, and what to tell the user about them.
@@ -21,6 +24,8 @@ pub(crate) struct Outcome {
     pub(crate) warnings: Vec<String>,
     /// The crates whose bitcode was made for them.
     pub(crate) deferred: Vec<UsedCrate>,
+    /// What the images' code was generated from, for who wants to look at it.
+    pub(crate) modules: Vec<LoweredModule>,
 }
 
 /// A crate that was compiled for the device because a kernel needs it.
@@ -36,6 +41,15 @@ pub(crate) struct UsedCrate {
 struct Notes {
     warnings: Vec<String>,
     deferred: Vec<UsedCrate>,
+    images: usize,
+    modules: Vec<NotedModule>,
+}
+
+/// A module, whose bytes come after the notes.
+#[derive(Serialize, Deserialize)]
+struct NotedModule {
+    symbol: String,
+    size: usize,
 }
 
 impl Outcome {
@@ -44,12 +58,19 @@ impl Outcome {
     /// # Errors
     /// If an image breaks a rule of its format.
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
-        let notes = Notes { warnings: self.warnings.clone(), deferred: self.deferred.clone() };
-        let notes = serde_json::to_vec(&notes).map_err(|error| Failure::new(error.to_string()))?;
         let images = oxisycl_image::encode_bundle(&self.images).map_err(|error| Failure::new(error.to_string()))?;
+        let noted = |module: &LoweredModule| NotedModule { symbol: module.symbol.clone(), size: module.bitcode.len() };
+        let notes = Notes {
+            warnings: self.warnings.clone(),
+            deferred: self.deferred.clone(),
+            images: images.len(),
+            modules: self.modules.iter().map(noted).collect(),
+        };
+        let notes = serde_json::to_vec(&notes).map_err(|error| Failure::new(error.to_string()))?;
         let mut body = (notes.len() as u64).to_le_bytes().to_vec();
         body.extend_from_slice(&notes);
         body.extend_from_slice(&images);
+        self.modules.iter().for_each(|module| body.extend_from_slice(&module.bitcode));
         Ok([MAGIC.as_slice(), Sha256::digest(&body).as_slice(), &body].concat())
     }
 
@@ -60,10 +81,33 @@ impl Outcome {
             return None;
         }
         let (length, rest) = body.split_first_chunk()?;
-        let (notes, images) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        let Notes { warnings, deferred } = serde_json::from_slice(notes).ok()?;
+        let (notes, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let notes: Notes = serde_json::from_slice(notes).ok()?;
+        let (images, mut rest) = rest.split_at_checked(notes.images)?;
         let images = oxisycl_image::decode_bundle(images).ok()?;
-        Some(Self { images, warnings, deferred })
+        let mut modules = Vec::new();
+        for NotedModule { symbol, size } in notes.modules {
+            let (bitcode, others) = rest.split_at_checked(size)?;
+            modules.push(LoweredModule { symbol, bitcode: bitcode.to_vec() });
+            rest = others;
+        }
+        let Notes { warnings, deferred, .. } = notes;
+        rest.is_empty().then_some(Self { images, warnings, deferred, modules })
+    }
+
+    /// The symbols of the kernels that an outcome has modules of, from the beginning of its bytes. Nothing is checked: [`decode`](Self::decode) does
+    /// that with the rest.
+    pub(crate) fn symbols(bytes: &mut impl Read) -> Option<Vec<String>> {
+        let (mut start, mut length) = ([0; MAGIC.len() + HASH_SIZE], [0; 8]);
+        bytes.read_exact(&mut start).and_then(|()| bytes.read_exact(&mut length)).ok()?;
+        if !start.starts_with(MAGIC) {
+            return None;
+        }
+        let mut notes = Vec::new();
+        // No more than there is, whatever the length says.
+        bytes.take(u64::from_le_bytes(length)).read_to_end(&mut notes).ok()?;
+        let notes: Notes = serde_json::from_slice(&notes).ok()?;
+        Some(notes.modules.into_iter().map(|module| module.symbol).collect())
     }
 }
 
@@ -84,14 +128,31 @@ pub(crate) mod tests {
             code: b".version 7.7".to_vec(),
         };
         let used = UsedCrate { sidecar: "half-1.json".to_owned(), hash: "00".to_owned() };
-        Outcome { images: vec![image], warnings: vec!["crate".to_owned()], deferred: vec![used] }
+        let module =
+            |symbol: &str, bitcode: &[u8]| LoweredModule { symbol: symbol.to_owned(), bitcode: bitcode.to_vec() };
+        let modules = vec![module("k_1", b"BC1"), module("k_2", b"BC22")];
+        Outcome { images: vec![image], warnings: vec!["crate".to_owned()], deferred: vec![used], modules }
     }
 
     #[test]
     fn outcomes_come_back_from_their_bytes() {
-        let without_kernels = Outcome { images: Vec::new(), ..outcome() };
+        let without_kernels = Outcome { images: Vec::new(), modules: Vec::new(), ..outcome() };
         for outcome in [outcome(), without_kernels] {
             assert_eq!(Outcome::decode(&outcome.encode().unwrap()), Some(outcome));
+        }
+    }
+
+    #[test]
+    fn the_symbols_are_known_from_the_beginning() {
+        let bytes = outcome().encode().unwrap();
+        let symbols = Some(vec!["k_1".to_owned(), "k_2".to_owned()]);
+        assert_eq!(Outcome::symbols(&mut &bytes[..]), symbols);
+        assert_eq!(Outcome::symbols(&mut &bytes[..bytes.len() - 10]), symbols);
+        for length in 0..MAGIC.len() + HASH_SIZE + 20 {
+            assert_eq!(Outcome::symbols(&mut &bytes[..length]), None, "{length} bytes");
+        }
+        for number in 0..2_000 {
+            let _ = Outcome::symbols(&mut &damaged(&bytes, number)[..]);
         }
     }
 

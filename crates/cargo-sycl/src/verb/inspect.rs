@@ -1,5 +1,8 @@
 //! `inspect`: the kernels in a program, library or object, from the images in its own section.
 
+mod assembly;
+
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -20,8 +23,9 @@ Shows the kernels in a program or library that `cargo sycl` has built
 Usage: cargo sycl inspect BINARY [OPTIONS]
 
   --emit KIND    Write the code instead: ptx for NVIDIA GPUs, where a comment before each kernel's code names kernel and target;
-                 amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools
-  --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco or SYMBOL.spv; the folder is made
+                 amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools;
+                 llvm for the LLVM assembly, of all targets, that the code was generated from, if this user built it on this machine
+  --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco, SYMBOL.spv or SYMBOL.ll; the folder is made
   --target NAME  Only images for this target, such as sm_70; spirv is SPIR-V of any version
   --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
@@ -185,80 +189,94 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
     text
 }
 
-/// The images with code of a kind, and the usual end of the name of a file with such code.
-fn of_kind<'i>(images: &'i [DeviceImage], kind: &str) -> Result<(Vec<&'i DeviceImage>, &'static str)> {
-    let (extension, wanted): (_, fn(&ImageTarget) -> bool) = match kind {
-        "ptx" => ("ptx", |target| matches!(target, ImageTarget::Ptx { .. })),
-        "amdgcn" => ("hsaco", |target| matches!(target, ImageTarget::AmdGcn { .. })),
-        "spirv" => ("spv", |target| matches!(target, ImageTarget::SpirV { .. })),
-        "llvm" => {
-            return Err(Failure::new(
-                "--emit llvm: images hold no LLVM assembly; build with `--dump DIR` to have it written for each kernel and stage",
-            ));
-        }
-        _ => return Err(Failure::new(format!("--emit: expected ptx, amdgcn, spirv or llvm, found {kind:?}"))),
+/// A kind of code that can be written.
+struct Kind {
+    /// The usual end of the name of a file with such code.
+    extension: &'static str,
+    /// What a comment begins with, if such code is text.
+    comment: Option<&'static str>,
+}
+
+/// Code of a kind, and the image that it is of.
+struct Code<'i> {
+    image: &'i DeviceImage,
+    bytes: Cow<'i, [u8]>,
+}
+
+/// The code of a kind of all images that have such code.
+fn of_kind<'i>(images: &'i [DeviceImage], name: &str) -> Result<(Vec<Code<'i>>, Kind)> {
+    let (extension, comment, wanted): (_, _, fn(&ImageTarget) -> bool) = match name {
+        "ptx" => ("ptx", Some("//"), |target| matches!(target, ImageTarget::Ptx { .. })),
+        "amdgcn" => ("hsaco", None, |target| matches!(target, ImageTarget::AmdGcn { .. })),
+        "spirv" => ("spv", None, |target| matches!(target, ImageTarget::SpirV { .. })),
+        "llvm" => ("ll", Some(";"), |_| true),
+        _ => return Err(Failure::new(format!("--emit: expected ptx, amdgcn, spirv or llvm, found {name:?}"))),
     };
     let images: Vec<&DeviceImage> =
         images.iter().filter(|image| wanted(&image.target) && !image.kernels.is_empty()).collect();
     if images.is_empty() {
-        return Err(Failure::new(format!("--emit: there is no image with code of kind {kind}")));
+        return Err(Failure::new(format!("--emit: there is no image with code of kind {name}")));
     }
-    Ok((images, extension))
+    let code = match name {
+        "llvm" => assembly::of(&images)?.into_iter().map(|text| Cow::Owned(text.into_bytes())).collect(),
+        // What drivers read of PTX ends with a zero.
+        "ptx" => {
+            images.iter().map(|image| Cow::Borrowed(image.code.strip_suffix(&[0]).unwrap_or(&image.code))).collect()
+        }
+        _ => images.iter().map(|image| Cow::Borrowed(&*image.code)).collect::<Vec<_>>(),
+    };
+    let code = images.into_iter().zip(code).map(|(image, bytes)| Code { image, bytes });
+    Ok((code.collect(), Kind { extension, comment }))
 }
 
 /// Writes the code of each image to a file of its own. Those of several targets of one kind have the target's name in theirs, and those for
 /// devices with an aspect, beside one for all devices, the aspect's.
 fn write_files(images: &[DeviceImage], kind: &str, folder: &Path) -> Result<ExitCode> {
-    let (images, extension) = of_kind(images, kind)?;
+    let (found, Kind { extension, .. }) = of_kind(images, kind)?;
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
-    let is_one_target = images.iter().all(|image| image.target == images[0].target);
-    for image in &images {
+    let is_one_target = found.iter().all(|code| code.image.target == found[0].image.target);
+    for Code { image, bytes } in &found {
         let kernel = &image.kernels[0];
         let mut name = kernel.symbol.clone();
         if !is_one_target {
             name += &format!(".{}", image.target);
         }
-        let is_sibling = |other: &&&DeviceImage| {
+        let is_sibling = |other: &&DeviceImage| {
             other.target == image.target
                 && other.kernels[0].symbol == kernel.symbol
                 && other.kernels[0].requirements.len() < kernel.requirements.len()
         };
-        if let Some(sibling) = images.iter().find(is_sibling) {
+        if let Some(sibling) = found.iter().map(|code| code.image).find(is_sibling) {
             let aspects = kernel.requirements.iter().filter(|aspect| !sibling.kernels[0].requirements.contains(aspect));
             aspects.for_each(|aspect| name += &format!(".{aspect}"));
         }
         let path = folder.join(name + "." + extension);
-        // What drivers read of PTX ends with a zero.
-        let code = if kind == "ptx" { image.code.strip_suffix(&[0]).unwrap_or(&image.code) } else { &image.code[..] };
-        fs::write(&path, code).map_err(|error| Failure::file(&path, error))?;
+        fs::write(&path, bytes).map_err(|error| Failure::file(&path, error))?;
     }
-    println!("{} in {}", count(images.len(), "file"), folder.display());
+    println!("{} in {}", count(found.len(), "file"), folder.display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// The code of the images: of all of them where that is text, and else of one.
 fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
-    let (images, _) = of_kind(images, kind)?;
-    match images[..] {
-        [image] if kind != "ptx" => Ok(image.code.clone()),
-        [..] if kind != "ptx" => Err(Failure::new(format!(
+    let (found, Kind { comment, .. }) = of_kind(images, kind)?;
+    match (&found[..], comment) {
+        (found, Some(comment)) => Ok(found
+            .iter()
+            .flat_map(|code| [separator(code.image, comment).as_bytes(), &code.bytes].concat())
+            .collect()),
+        ([code], None) => Ok(code.bytes.to_vec()),
+        (found, None) => Err(Failure::new(format!(
             "--emit {kind}: expected one image, found {}: each is a file of its own; choose one by --target and --kernel, or a folder for all by --out",
-            images.len()
+            found.len()
         ))),
-        [..] => {
-            let mut text: Vec<u8> =
-                images.iter().flat_map(|image| [separator(image).as_bytes(), &image.code].concat()).collect();
-            // What drivers read ends with a zero.
-            text.retain(|byte| *byte != 0);
-            Ok(text)
-        }
     }
 }
 
-/// A comment of PTX: each image is a text of its own, which assemblers take alone only.
-fn separator(image: &DeviceImage) -> String {
+/// A comment: each image is a text of its own, which assemblers take alone only.
+fn separator(image: &DeviceImage, comment: &str) -> String {
     let names = image.kernels.iter().map(|kernel| format!("{} ({})", kernel.type_name, kernel.symbol));
-    format!("// kernel {}, for {}\n", names.collect::<Vec<_>>().join(", "), image.target)
+    format!("{comment} kernel {}, for {}\n", names.collect::<Vec<_>>().join(", "), image.target)
 }
 
 fn form(form: Form) -> String {
@@ -279,12 +297,12 @@ fn bytes(n: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use oxisycl_image::{ParameterLayout, SourceLocation, UnsupportedKernel};
 
     use super::*;
 
-    fn image(code: &[u8]) -> DeviceImage {
+    pub(super) fn image(code: &[u8]) -> DeviceImage {
         DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },
             kernels: vec![KernelEntry {
@@ -334,7 +352,6 @@ mod tests {
         assert_eq!(String::from_utf8(emit(&images, "ptx").unwrap()), Ok(text));
         assert!(emit(&[image(b"")], "gcn").unwrap_err().to_string().starts_with("--emit: "));
         assert!(emit(&[image(b"")], "spirv").unwrap_err().to_string().contains("no image with code of kind spirv"));
-        assert!(emit(&[image(b"")], "llvm").unwrap_err().to_string().contains("--dump DIR"));
         let object =
             |code: &[u8]| DeviceImage { target: ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }, ..image(code) };
         assert_eq!(emit(&[object(b"\x7fELF\0")], "amdgcn").unwrap(), b"\x7fELF\0");

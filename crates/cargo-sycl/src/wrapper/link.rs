@@ -144,7 +144,7 @@ mod tests {
         let targets = ["sm_70", "sm_80", "spirv1.2"].map(str::to_owned);
         let outcome = |warnings: &[&str]| {
             let warnings = warnings.iter().map(|text| (*text).to_owned()).collect();
-            Ok(Outcome { images: Vec::new(), warnings, deferred: Vec::new() })
+            Ok(Outcome { images: Vec::new(), warnings, deferred: Vec::new(), modules: Vec::new() })
         };
         let (images, warnings) = sort(&targets, vec![outcome(&["b", "a"]), outcome(&[]), outcome(&["b"])], "app");
         let compiled: Vec<&str> = images.iter().map(|(target, _)| *target).collect();

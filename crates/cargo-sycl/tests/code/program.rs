@@ -50,7 +50,7 @@ pub(crate) struct Built {
     pub(crate) messages: String,
     pub(crate) binary: PathBuf,
     /// Held until the test has done with the binary.
-    _package: Package,
+    package: Package,
 }
 
 /// Where the sources of the kernels are.
@@ -68,7 +68,14 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let path = binary.to_str().unwrap();
     let (code, _) = package.sycl(&["inspect", "--emit", "ptx", path]);
     let (kernels, _) = package.sycl(&["inspect", path]);
-    Built { code, kernels, messages, binary, _package: package }
+    Built { code, kernels, messages, binary, package }
+}
+
+impl Built {
+    /// What `cargo sycl inspect` writes of the program with these further arguments.
+    pub(crate) fn inspect(&self, arguments: &[&str]) -> String {
+        self.package.sycl(&[&["inspect", self.binary.to_str().unwrap()], arguments].concat()).0
+    }
 }
 
 impl Package {

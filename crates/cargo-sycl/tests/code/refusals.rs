@@ -31,6 +31,22 @@ fn a_kernel_that_calls_the_hosts_runtime_is_refused_before_all_of_that_is_optimi
     let kernels: Vec<_> = fs::read_dir(dump.join("sm_70")).unwrap().map(|kernel| kernel.unwrap().path()).collect();
     let with = |step: &str| kernels.iter().filter(|kernel| kernel.join(step).exists()).count();
     assert_eq!((kernels.len(), with("0-linked.ll"), with("2-optimised-1.ll"), with("4-emitted.txt")), (2, 2, 1, 1));
+    // The last step is what `inspect` shows of the program itself.
+    let lowered = kernels.iter().find_map(|kernel| fs::read_to_string(kernel.join("3-lowered.ll")).ok()).unwrap();
+    let assembly = built.inspect(&["--emit", "llvm"]);
+    let (comment, assembly) = assembly.split_once('\n').unwrap();
+    assert!(comment.starts_with("; kernel runtime::") && comment.ends_with(", for sm_70"), "{comment}");
+    assert_eq!(code(assembly), code(&lowered));
+}
+
+/// The lines of LLVM assembly without those about attributes, their numbers, and comments on blocks: LLVM gives its own functions other
+/// attributes when it reads them, and lists of uses another order.
+fn code(assembly: &str) -> Vec<String> {
+    let lines =
+        assembly.lines().filter(|line| !line.starts_with("; Function Attrs: ") && !line.starts_with("attributes #"));
+    let is_attributes = |word: &str| word.strip_prefix('#').is_some_and(|number| number.starts_with(char::is_numeric));
+    let lines = lines.map(|line| line.split("; preds = ").next().unwrap_or_default().trim_end());
+    lines.map(|line| line.split(' ').filter(|word| !is_attributes(word)).collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// The warnings, sorted: kernels of one name are in the order of their identities, which depends on where the package is.

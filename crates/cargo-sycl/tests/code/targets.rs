@@ -1,5 +1,8 @@
 //! What a build tells of kernels that only some targets run, or none: nothing twice, and nothing that the user did not ask for in full.
 
+use std::path::Path;
+use std::{env, fs};
+
 use crate::program::Package;
 
 const RECURSIVE: &str = "calling_itself";
@@ -38,6 +41,20 @@ fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_i
         let (_, of_spirv) = kernels.split_once("spirv1.2: ").unwrap();
         assert!(of_spirv.contains("cannot run: ") && of_spirv.contains("recursi"), "{of_spirv}");
     }
+    // What the code of each target was generated from, in files of their own.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-assembly");
+    let _ = fs::remove_dir_all(&folder);
+    let arguments = ["inspect", "target/sycl/debug/recursion", "--emit", "llvm", "--out", folder.to_str().unwrap()];
+    let (output, _) = package.sycl(&arguments);
+    assert!(output.starts_with("3 files in "), "{output}");
+    let n_files = |end: &str, triple: &str| {
+        let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let files = files.filter(|file| file.to_str().unwrap().ends_with(end));
+        files.filter(|file| fs::read_to_string(file).unwrap().contains(&format!("target triple = \"{triple}"))).count()
+    };
+    assert_eq!((n_files(".sm_70.ll", "nvptx64"), n_files(".spirv1.2.ll", "")), (2, 1));
+    let (assembly, _) = package.sycl(&[&arguments[..4], &["--target", "spirv"]].concat());
+    assert!(assembly.starts_with("; kernel recursion::") && assembly.matches("\n; kernel ").count() == 0, "{assembly}");
     // The same images, but the user asked for them.
     for round in 0..2 {
         let Told { lines, .. } = told(&package, "recursion", &["--targets", "sm_70,spirv"]);

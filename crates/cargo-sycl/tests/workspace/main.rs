@@ -40,6 +40,11 @@ fn a_debug_build_and_what_follows_it() {
         succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx", "--kernel", "lent::halved"]));
     assert!(one.starts_with("// kernel lent::halved::") && one.contains("), for sm_70\n"), "{one}");
     assert!(one.matches(".version").count() == 1 && ptx.contains(&one), "{one}");
+    // So is what the code was generated from, which this build has left in the cache.
+    let llvm = ["inspect", "target/sycl/debug/app", "--emit", "llvm", "--kernel", "lent::halved"];
+    let (assembly, _) = succeed(&mut project.sycl(&llvm));
+    assert!(assembly.starts_with("; kernel lent::halved::") && assembly.contains("), for sm_70\n"), "{assembly}");
+    assert!(assembly.matches("define ptx_kernel void @").count() == 1 && assembly.contains("fmul"), "{assembly}");
 
     // They run on the host device, too.
     let (output, _) = succeed(&mut project.sycl(&["run", "--package", "app"]));
@@ -95,7 +100,11 @@ fn a_debug_build_and_what_follows_it() {
     assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
 
     // The same bytes however many compilations run at a time, and without what was kept.
+    let (assembly, _) = succeed(&mut project.sycl(&llvm));
     fs::remove_dir_all(project.root.join("cache")).unwrap();
+    let messages = fail(&mut project.sycl(&llvm));
+    assert!(messages.contains("no LLVM assembly of kernel lent::halved::"), "{messages}");
+    assert!(messages.contains("`cargo sycl clean` and another build"), "{messages}");
     fs::File::options()
         .append(true)
         .open(project.root.join("app/src/main.rs"))
@@ -106,6 +115,7 @@ fn a_debug_build_and_what_follows_it() {
     assert_eq!(compiled(&messages), ["app"]);
     let (again, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
     assert_eq!(again, ptx);
+    assert_eq!(succeed(&mut project.sycl(&llvm)).0, assembly);
 
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);

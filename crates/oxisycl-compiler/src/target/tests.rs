@@ -124,7 +124,7 @@ fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
     let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
-    let image = generate(&mut program, &mut Library::default(), &toolchain).expect("images").remove(0);
+    let image = generate(&mut program, &mut Library::default(), &toolchain).expect("images").images.remove(0);
     let code = String::from_utf8(image.code).expect("text");
     assert!(code.contains("st.global.b32"), "{code}");
     for word in ["local", "ld.b32", "ld.b8"] {

@@ -110,7 +110,7 @@ fn image(target: &str, form: Form, item: &str) -> DeviceImage {
     let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
-    generate(&mut program, &mut Library::default(), &toolchain).expect("images").remove(0)
+    generate(&mut program, &mut Library::default(), &toolchain).expect("images").images.remove(0)
 }
 
 #[test]

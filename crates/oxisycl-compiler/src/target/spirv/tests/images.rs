@@ -38,7 +38,7 @@ define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {{
     let mut program = Program::of_module(module, Kernel::of_test(Form::Range(1), 8), &target, &image_target, &options);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
-    generate(&mut program, &mut Library::default(), &toolchain).expect("images")
+    generate(&mut program, &mut Library::default(), &toolchain).expect("images").images
 }
 
 /// What the image's kernel leaves in eight bytes of zeros.
