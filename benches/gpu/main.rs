@@ -18,7 +18,11 @@ use oxisycl::{BackendKind, Result};
 const N: usize = 1 << 27;
 const BODIES: usize = 65_536;
 const LAUNCHES: usize = 20_000;
-const COPY: usize = 64 << 20;
+/// Bytes of copies, and what their cases are called after the direction.
+const COPIES: [(usize, [&str; 2]); 2] = [
+    (64 << 20, ["gpu.copy.to_device", "gpu.copy.to_host"]),
+    (1 << 30, ["gpu.copy.to_device.1gib", "gpu.copy.to_host.1gib"]),
+];
 
 /// A place and a mass, or a force. Aligned as CUDA's `float4`, so that it is loaded at once.
 #[derive(Clone, Copy, Debug, DeviceCopyable)]
@@ -43,6 +47,8 @@ const CASES: &[(&str, &str, bool, f64)] = &[
     ("gpu.latency", "us", false, 1.3),
     ("gpu.copy.to_device", "GB/s", true, 0.95),
     ("gpu.copy.to_host", "GB/s", true, 0.95),
+    ("gpu.copy.to_device.1gib", "GB/s", true, 0.95),
+    ("gpu.copy.to_host.1gib", "GB/s", true, 0.95),
 ];
 
 fn main() -> ExitCode {
@@ -325,13 +331,15 @@ fn launches(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Resul
 /// Gigabytes per second between host allocations of ours and the device.
 fn copies(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
     let queue = Queue::builder().device(device).in_order().build()?;
-    let host = queue.malloc_host::<u8>(COPY)?;
-    let memory = queue.malloc_device::<u8>(COPY)?;
-    let copy = |target: *mut u8, source: *const u8| {
-        // SAFETY: both allocations are that large, live to the end of this function, and nothing else uses them.
-        best_of(20, || unsafe { queue.memcpy(target, source, COPY) }?.wait())
-    };
-    figures.insert("gpu.copy.to_device", COPY as f64 / copy(memory.as_ptr(), host.as_ptr())? / 1e9);
-    figures.insert("gpu.copy.to_host", COPY as f64 / copy(host.as_ptr(), memory.as_ptr())? / 1e9);
+    for (size, [to_device, to_host]) in COPIES {
+        let host = queue.malloc_host::<u8>(size)?;
+        let memory = queue.malloc_device::<u8>(size)?;
+        let copy = |target: *mut u8, source: *const u8| {
+            // SAFETY: both allocations are that large, live until the copies have ended, and nothing else uses them.
+            best_of(20, || unsafe { queue.memcpy(target, source, size) }?.wait())
+        };
+        figures.insert(to_device, size as f64 / copy(memory.as_ptr(), host.as_ptr())? / 1e9);
+        figures.insert(to_host, size as f64 / copy(host.as_ptr(), memory.as_ptr())? / 1e9);
+    }
     Ok(())
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
+#include <utility>
 
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
@@ -116,11 +117,14 @@ int main() {
     });
     printf("gpu.latency %.6g\n", latency / 1000 * 1e6);
 
-    const size_t SIZE = size_t(64) << 20;
-    void *host;
-    CHECK(cudaMallocHost(&host, SIZE));
-    t = best_of(20, [&] { CHECK(cudaMemcpyAsync(a, host, SIZE, cudaMemcpyHostToDevice, stream)); });
-    printf("gpu.copy.to_device %.6g\n", SIZE / t / 1e9);
-    t = best_of(20, [&] { CHECK(cudaMemcpyAsync(host, a, SIZE, cudaMemcpyDeviceToHost, stream)); });
-    printf("gpu.copy.to_host %.6g\n", SIZE / t / 1e9);
+    const std::pair<size_t, const char *> SIZES[] = {{size_t(64) << 20, ""}, {size_t(1) << 30, ".1gib"}};
+    for (auto [size, name] : SIZES) {
+        void *host;
+        CHECK(cudaMallocHost(&host, size));
+        t = best_of(20, [&] { CHECK(cudaMemcpyAsync(a, host, size, cudaMemcpyHostToDevice, stream)); });
+        printf("gpu.copy.to_device%s %.6g\n", name, size / t / 1e9);
+        t = best_of(20, [&] { CHECK(cudaMemcpyAsync(host, a, size, cudaMemcpyDeviceToHost, stream)); });
+        printf("gpu.copy.to_host%s %.6g\n", name, size / t / 1e9);
+        CHECK(cudaFreeHost(host));
+    }
 }

@@ -1,9 +1,12 @@
-//! `cargo xtask bench`: one benchmark of the facade, and the check of the results it writes.
+//! `cargo xtask bench`: one benchmark of the facade or of builds, and the check of the results it writes.
+
+mod build;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::nvcc;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, read};
@@ -20,6 +23,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         return Err(Failure::new("the name of a benchmark is missing"));
     };
     let (file, rest) = json_file(rest)?;
+    if name == "build" {
+        return build::run(workspace, file.as_deref(), &rest);
+    }
     let mut command = cargo(workspace);
     let of_devices = DEVICES.iter().find(|(device, _)| device == name);
     if of_devices.is_some() {
@@ -29,6 +35,16 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     command.args(of_devices.map_or(&[][..], |(_, arguments)| arguments)).arg("--");
     if let Some(file) = &file {
         command.arg("--json").arg(file);
+    }
+    if name == "gpu" && !rest.iter().any(|argument| *argument == "--reference") {
+        let program = workspace.target_directory.join("gpu-reference");
+        match nvcc::compile(&workspace.root.join("benches/gpu/reference.cu"), &program) {
+            Some(mut compiler) => {
+                process::run(&mut compiler)?;
+                command.arg("--reference").arg(program);
+            }
+            None => println!("there is no nvcc: the figures have no peer"),
+        }
     }
     process::run(command.args(rest))?;
     match file {

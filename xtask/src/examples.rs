@@ -1,14 +1,16 @@
-//! The examples: all are built, and those that need no argument and end by themselves are run.
+//! The examples: all are built, and those that need no argument and end by themselves are run; the readme's first command as it stands there.
 
 use std::fs;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, read};
 
 const PACKAGE: &str = "oxisycl";
 /// Run as smoke tests. What they write goes to a folder below the target directory.
 const RUN: &[&str] = &["ls", "tour"];
+/// Run as well with kernels that were compiled for devices.
+const FIRST: &str = "tour";
 
 /// Builds all examples of the facade in release and runs those of [`RUN`] that exist.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
@@ -28,6 +30,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         process::run(command.current_dir(&folder))?;
         ran.push(*name);
     }
+    let readme = read(&workspace.root.join("README.md"))?;
+    let line = format!("cargo sycl run --release --example {FIRST}");
+    if !readme.lines().any(|found| found.starts_with(&line)) {
+        return Err(Failure::new(format!("README.md has no line that begins with `{line}`")));
+    }
+    let mut command = cargo(workspace);
+    command.args(line.split(' ').skip(1)).arg("--").arg("--out").arg(folder.join("first"));
+    process::run(&mut command)?;
+    ran.push("the readme's first command");
     Ok(Outcome::Passed(format!(
         "{built} built, run: {}",
         if ran.is_empty() { "none".to_owned() } else { ran.join(", ") }

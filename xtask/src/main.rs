@@ -19,6 +19,7 @@ mod lints;
 mod loom;
 mod miri;
 mod msrv;
+mod nvcc;
 mod opencl;
 mod opencl_suites;
 mod outcome;
@@ -53,7 +54,8 @@ usage: cargo xtask VERB [ARGUMENTS]
   conformance --device host|simulated|apart|cuda|opencl [FILTER]
                           the conformance suite on one kind of device
   bench NAME [--json FILE] [ARGUMENTS]
-                          a benchmark; FILE receives its results
+                          a benchmark; FILE receives its results. For gpu nvcc builds the peer, if there is one;
+                          build is what cargo sycl takes for an example, beside cargo
   gpu-bundle [--check]    programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
                           --check looks at the one that is there
   gpu-run BUNDLE [--list] [--part A,B] [--out FOLDER] [--limit SECONDS]

@@ -16,8 +16,8 @@ use super::machine::Machine;
 use super::part::{LIMIT, PARTS, Part, Tally};
 use super::{MANIFEST, RESULTS, packed};
 use crate::outcome::{Failure, Outcome, Result};
-use crate::process;
 use crate::workspace::{path_text, read};
+use crate::{nvcc, process};
 
 /// How much of a log is in the results.
 const TAIL_LINES: usize = 60;
@@ -161,22 +161,12 @@ fn prepare(part: &Part, bundle: &Path, out: &Path, log: &File) -> Result<Command
 
 /// The benchmark's peer, built here; `None` without a compiler.
 fn reference(bundle: &Path, out: &Path, log: &File) -> Result<Option<PathBuf>> {
-    let Some(nvcc) = nvcc() else { return Ok(None) };
     let program = out.join("reference");
-    let mut command = Command::new(nvcc);
-    command.args(["-O3", "-arch=native", "-o"]).arg(&program).arg(bundle.join("reference.cu")).arg("-lcuda");
+    let Some(mut command) = nvcc::compile(&bundle.join("reference.cu"), &program) else { return Ok(None) };
     match wait(&mut command, log, LIMIT)? {
         Some(status) if status.success() => Ok(Some(program)),
         _ => Err(Failure::new("nvcc did not build the reference")),
     }
-}
-
-fn nvcc() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let toolkits = toolkits.chain([PathBuf::from("/usr/local/cuda")]).map(|toolkit| toolkit.join("bin"));
-    let mut folders = std::env::split_paths(&path).chain(toolkits);
-    folders.find_map(|folder| Some(folder.join("nvcc")).filter(|program| program.is_file()))
 }
 
 /// Runs a command to its end, or to the limit; then `None`. Both of its streams go to the log.
@@ -271,8 +261,8 @@ mod tests {
         let parts = [
             part("good", Counting::Conformance),
             part("bad", Counting::Conformance),
-            part("writing", Counting::Status),
-            part("missing", Counting::Status),
+            part("writing", Counting::Saying("")),
+            part("missing", Counting::Saying("")),
         ];
         let (outcome, results) = bundle.run(&parts, LIMIT);
         let message = outcome.unwrap_err().message;
@@ -314,7 +304,7 @@ mod tests {
     fn a_part_ends_at_its_limit_with_all_that_it_started() {
         let bundle = Bundle::new("limit", &[("endless", "echo started; sleep 600 & echo $! > child; wait")]);
         let start = Instant::now();
-        let (_, results) = bundle.run(&[part("endless", Counting::Status)], Duration::from_secs(1));
+        let (_, results) = bundle.run(&[part("endless", Counting::Saying(""))], Duration::from_secs(1));
         assert!(start.elapsed() < Duration::from_secs(60));
         assert_eq!(results[0]["result"], "ended at its limit of 1 s");
         assert_eq!(results[0]["log"], "started");
