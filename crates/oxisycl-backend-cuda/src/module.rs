@@ -82,17 +82,20 @@ impl CudaModule {
             jit::INFO_LOG_BUFFER_SIZE_BYTES,
             jit::ERROR_LOG_BUFFER,
             jit::ERROR_LOG_BUFFER_SIZE_BYTES,
+            // For tools that look at running kernels. The code is the same.
+            jit::GENERATE_LINE_INFO,
         ];
         let size = ptr::without_provenance_mut::<c_void>(LOG_SIZE);
-        let mut values = [info.as_mut_ptr().cast(), size, errors.as_mut_ptr().cast(), size];
+        let yes = ptr::without_provenance_mut::<c_void>(1);
+        let mut values = [info.as_mut_ptr().cast(), size, errors.as_mut_ptr().cast(), size, yes];
         let mut raw = RawModule::NULL;
-        // SAFETY: the context is current; the code ends with a NUL byte; options and values are four each, and the buffers are as
-        // large as stated and outlive the call.
+        // SAFETY: the context is current; the code ends with a NUL byte; options and values are as many as are said, and the buffers
+        // are as large as stated and outlive the call.
         let loaded = unsafe {
             context.driver.module_load_data_ex(
                 &raw mut raw,
                 text.as_ptr().cast(),
-                4,
+                options.len() as u32,
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
             )

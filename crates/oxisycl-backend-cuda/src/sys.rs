@@ -149,6 +149,7 @@ pub(crate) mod jit {
     pub(crate) const INFO_LOG_BUFFER_SIZE_BYTES: c_int = 4;
     pub(crate) const ERROR_LOG_BUFFER: c_int = 5;
     pub(crate) const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+    pub(crate) const GENERATE_LINE_INFO: c_int = 13;
 }
 
 /// Values of `CUmem_advise`.
