@@ -225,7 +225,9 @@ impl Task {
     /// The driver's events for code outside of this crate, valid as long as the task lives. None if the driver does not have the task, or
     /// nothing is left of it there.
     pub(crate) fn lend_events(&self) -> Vec<*mut c_void> {
-        let Some(issued) = self.issued.get() else { return Vec::new() };
+        // In a forked child the lock may be held for ever.
+        let issued = self.issued.get().filter(|_| !self.queue.core.context.is_foreign());
+        let Some(issued) = issued else { return Vec::new() };
         let emitted = issued.emitted();
         // Read with the list locked.
         issued.is_known_outside.store(true, Ordering::Relaxed);
