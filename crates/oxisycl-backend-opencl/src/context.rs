@@ -16,7 +16,7 @@ use crate::ending;
 use crate::error::{ClError, Result, check};
 use crate::queue_pool::{self, QueuePool};
 use crate::sharing::Sharing;
-use crate::sys::{Functions, Object};
+use crate::sys::{Functions, Object, code};
 
 pub(crate) struct Context {
     pub(crate) functions: Arc<Functions>,
@@ -141,8 +141,22 @@ impl Context {
     }
 
     /// Allocates; `align` is at most [`ALIGNMENT`](crate::sharing::ALIGNMENT).
-    pub(crate) fn allocate(&self, kind: UsmKind, size: usize, align: usize) -> Result<std::ptr::NonNull<u8>> {
-        self.sharing.allocate(&self.functions, (self.raw, self.device), kind, size, align)
+    pub(crate) fn allocate(
+        &self,
+        kind: UsmKind,
+        size: usize,
+        align: usize,
+    ) -> std::result::Result<std::ptr::NonNull<u8>, BackendError> {
+        self.sharing.allocate(&self.functions, (self.raw, self.device), kind, size, align).map_err(|error| {
+            // Also for more than one allocation may have, which a driver may tell by other codes.
+            let is_too_large = error.code == code::INVALID_BUFFER_SIZE;
+            match self.fail(error) {
+                BackendError::Driver { .. } if error.is_lack_of_memory() || is_too_large => {
+                    BackendError::OutOfMemory { device: self.name.clone(), requested: size, available: None }
+                }
+                other => other,
+            }
+        })
     }
 
     /// Frees what `allocate` gave.

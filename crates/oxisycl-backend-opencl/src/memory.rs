@@ -85,13 +85,9 @@ impl Memory for ClMemory {
         let alignment = self.alignment(kind, layout);
         let extra = if alignment > ALIGNMENT { alignment } else { 0 };
         let size = layout.size().checked_add(extra).ok_or_else(out_of_memory)?;
-        let base = context.allocate(kind, size, alignment.min(ALIGNMENT)).map_err(|error| {
-            // Also for more than one allocation may have, which a driver may tell by other codes.
-            let is_too_large = error.code == crate::sys::code::INVALID_BUFFER_SIZE;
-            match context.fail(error) {
-                BackendError::Driver { .. } if error.is_lack_of_memory() || is_too_large => out_of_memory(),
-                other => other,
-            }
+        let base = context.allocate(kind, size, alignment.min(ALIGNMENT)).map_err(|error| match error {
+            BackendError::OutOfMemory { .. } => out_of_memory(),
+            other => other,
         })?;
         let pointer = match base.as_ptr().align_offset(alignment) {
             0 => base,

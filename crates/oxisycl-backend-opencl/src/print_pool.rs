@@ -35,7 +35,7 @@ unsafe impl Send for Parts {}
 unsafe impl Sync for Parts {}
 
 impl PrintBuffer {
-    fn new(context: &Arc<Context>, capacity: u32) -> Result<Self> {
+    fn new(context: &Arc<Context>, capacity: u32) -> Result<Self, BackendError> {
         let size = size_of::<PrintHeader>() + capacity as usize;
         let device = context.allocate(UsmKind::Device, size, align_of::<PrintHeader>())?;
         let host = NonNull::from(Box::leak(vec![0u8; size].into_boxed_slice()));
@@ -99,7 +99,6 @@ impl PrintPool {
     }
 
     pub(crate) fn reserve(&self) -> Result<Reservation<'_>, BackendError> {
-        let make = |capacity| PrintBuffer::new(&self.context, capacity).map_err(|error| self.context.fail(error));
-        self.buffers.reserve(make)
+        self.buffers.reserve(|capacity| PrintBuffer::new(&self.context, capacity))
     }
 }

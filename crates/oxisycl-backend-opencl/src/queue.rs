@@ -211,8 +211,7 @@ impl Queue for ClQueue {
         if let Some(task) = last_print {
             sorted.open.push(TaskDependency { task, kind: DependencyKind::Order });
         }
-        let record =
-            if may_panic { Some(core.records.take().map_err(|error| core.context.fail(error))?) } else { None };
+        let record = if may_panic { Some(core.records.take()?) } else { None };
         let give_record_back = || record.into_iter().for_each(|slot| core.records.give_back(slot));
         let number = core.expect_task().inspect_err(|_| give_record_back())?;
         let can_issue = sorted.cause.is_none()

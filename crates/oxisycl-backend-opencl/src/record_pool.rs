@@ -9,7 +9,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use oxisycl_backend::{UsmKind, driver};
+use oxisycl_backend::{BackendError, UsmKind, driver};
 use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 
@@ -106,7 +106,7 @@ impl RecordPool {
     }
 
     /// A free record.
-    pub(crate) fn take(&self) -> Result<Slot> {
+    pub(crate) fn take(&self) -> Result<Slot, BackendError> {
         let mut state = self.state.lock();
         if let Some(slot) = state.free.pop() {
             return Ok(slot);
@@ -122,7 +122,7 @@ impl RecordPool {
     }
 
     /// Makes records, and keeps all but one.
-    fn grow(&self, state: &mut State) -> Result<Slot> {
+    fn grow(&self, state: &mut State) -> Result<Slot, BackendError> {
         let n = state.n_slots.max(FIRST_CHUNK);
         let size = n * size_of::<PanicRecord>();
         let sharing = &self.context.sharing;

@@ -4,12 +4,13 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-use oxisycl_backend::{Platform, UsmKind};
+use oxisycl_backend::{BackendError, Platform, UsmKind};
 use oxisycl_types::DeviceType;
 
 use super::{real, skip};
 use crate::SharingKind;
 use crate::backend::OpenClBackend;
+use crate::device::ClDevice;
 use crate::sys::{Functions, Handle};
 
 #[test]
@@ -68,4 +69,29 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
     back.sort_unstable();
     assert!(given.len() >= 5 && back.iter().all(|pointer| given.contains(pointer)), "{given:x?} {back:x?}");
     assert_eq!(back.len(), 5, "{given:x?} {back:x?}");
+}
+
+#[test]
+fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
+    unsafe extern "system" fn none(_: Handle, _: u64, _: usize, _: u32) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+    // SAFETY: the system's loader.
+    let Ok(mut functions) = (unsafe { Functions::load(None) }) else { return skip("there is no OpenCL loader") };
+    functions.clSVMAlloc = none;
+    let backend = OpenClBackend::new().sharing(SharingKind::Svm);
+    let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
+    let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
+    let Some(device) = devices.iter().find(|device| device.unusable().is_none()) else {
+        return skip("there is no device of OpenCL that can be used");
+    };
+    let layout = Layout::new::<[u64; 32]>();
+    let error = device.memory().allocate(UsmKind::Device, layout, false).expect_err("there is no memory");
+    let BackendError::OutOfMemory { device: name, requested: 256, .. } = &error else { panic!("{error}") };
+    assert_eq!(*name, device.info().name);
+    // Records of panics, the same; the device is not lost by it.
+    let core = &device.native().and_then(|device| device.downcast_ref::<ClDevice>()).expect("of this backend").core;
+    let error = core.records.take().expect_err("there is no memory");
+    assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
+    assert!(core.context.check_alive().is_ok());
 }
