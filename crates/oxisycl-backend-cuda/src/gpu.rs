@@ -217,6 +217,7 @@ impl Gpu {
         let first = tasks.iter().filter_map(|tasks| tasks.first()).min_by_key(|task| task.number)?;
         Some(match n_kernels {
             1 => first.command.to_string(),
+            2 => format!("{}, or in the kernel enqueued after it", first.command),
             n => format!("{}, or in one of the {} kernels enqueued after it", first.command, n - 1),
         })
     }

@@ -24,6 +24,11 @@ fn a_device_that_takes_one_thread_a_block_keeps_the_contract() {
 }
 
 #[test]
+fn a_device_of_an_old_driver_keeps_the_contract() {
+    run_all(&subject(Fake::old().device()));
+}
+
+#[test]
 fn two_devices_keep_the_contract_at_the_same_time() {
     let fake = Fake::with(&[("devices", 2), ("peers", 1)]);
     std::thread::scope(|scope| {

@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     include_str!("library/lib.rs"),
     include_str!("library/copies.rs"),
     include_str!("library/device.rs"),
+    include_str!("library/hints.rs"),
     include_str!("library/kernels.rs"),
     include_str!("library/memory.rs"),
     include_str!("library/module.rs"),
@@ -33,11 +34,21 @@ pub(crate) struct Fake {
 impl Fake {
     /// A driver for CUDA 12.4 with one device.
     pub(crate) fn new() -> Self {
+        Self::load(&compile(&[]))
+    }
+
+    /// A driver for CUDA 11.8, which lacks what later ones have, with one device.
+    pub(crate) fn old() -> Self {
+        let fake = Self::load(&compile(&["--cfg", "old_driver"]));
+        fake.set("version", 11_080);
+        fake
+    }
+
+    fn load(compiled: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let compiled = compile();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = compiled.with_extension(format!("{}-{number}.so", std::process::id()));
-        fs::copy(&compiled, &path).expect("the target folder can be written");
+        fs::copy(compiled, &path).expect("the target folder can be written");
         // SAFETY: the library was just compiled from this test's sources, and has no initialisers.
         let library = unsafe { Library::new(&path) }.expect("the library can be loaded");
         Self { library, path }
@@ -92,6 +103,16 @@ impl Fake {
         })
     }
 
+    /// The hints that the driver has taken: the version of the call, the advice or 0 for a prefetch, and the device or -1 for the host.
+    pub(crate) fn hints(&self) -> Vec<[i64; 3]> {
+        // SAFETY: the symbol has this type in the library's sources.
+        let hint: Symbol<'_, unsafe extern "C" fn(usize, *mut [i64; 3]) -> bool> =
+            unsafe { self.library.get(b"fake_hint\0") }.expect("the symbol");
+        let mut found = [0; 3];
+        // SAFETY: as above; writes one hint.
+        (0..).map_while(|position| unsafe { hint(position, &raw mut found) }.then_some(found)).collect()
+    }
+
     /// Bytes of stack for each work-item.
     pub(crate) fn stack(&self) -> i64 {
         // SAFETY: the symbol has this type in the library's sources.
@@ -123,10 +144,10 @@ impl Drop for Fake {
     }
 }
 
-/// The compiled library, made once for this content.
-fn compile() -> PathBuf {
+/// The compiled library, made once for this content and these options.
+fn compile(options: &[&str]) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    SOURCES.hash(&mut hasher);
+    (SOURCES, options).hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let library = folder.join(format!("fake_driver-{:016x}", hasher.finish()));
     if library.exists() {
@@ -136,6 +157,7 @@ fn compile() -> PathBuf {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let compiled = Command::new(rustc)
         .args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "fake_driver", "-O", "-A", "warnings"])
+        .args(options)
         .arg(format!("{FOLDER}/lib.rs"))
         .arg("-o")
         .arg(&temporary)

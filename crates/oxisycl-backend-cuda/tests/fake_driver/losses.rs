@@ -99,6 +99,45 @@ fn all_commands_of_a_lost_device_end() {
     }
 }
 
+/// How a loss is told while one kernel on each of several queues may have caused it, enqueued in this order.
+fn suspected(names: &[&'static str]) -> String {
+    let fake = Fake::new();
+    let device = fake.device();
+    let codes: Vec<_> =
+        names.iter().map(|name| kernel(&device, if *name == "crash" { "crash" } else { "empty" })).collect();
+    let queues: Vec<_> = names.iter().map(|_| in_order(&device)).collect();
+    fake.set("paused", 1);
+    let launched: Vec<_> = std::iter::zip(names, &codes)
+        .zip(&queues)
+        .map(|((name, code), queue)| enqueue(queue, launch(code, name, &(), line(1)), &[]))
+        .collect();
+    // The first who asks is told of the crash.
+    fake.fail("cuStreamQuery", 0, 700);
+    fake.fail("cuEventQuery", 0, 700);
+    fake.set("paused", 0);
+    let reason = |failure: CommandFailure| match failure.kind() {
+        FailureKind::Device(BackendError::DeviceLost { reason, .. }) => reason.clone(),
+        _ => panic!("{failure}"),
+    };
+    let reasons: Vec<String> = launched.iter().map(|launched| reason(launched.probe.fail())).collect();
+    assert!(reasons.iter().all(|reason| *reason == reasons[0]), "{reasons:#?}");
+    reasons[0].clone()
+}
+
+#[test]
+fn a_loss_names_the_first_kernel_that_may_have_caused_it_and_how_many_others_may() {
+    let told = |reason: &str, name: &str, others: &str| {
+        let expected = format!("in kernel \"{name}\" (crates/oxisycl-backend-cuda/tests/fake_driver/losses.rs:");
+        let others = format!("){others}");
+        assert!(reason.contains(&expected) && reason.ends_with(&others), "{reason}");
+    };
+    told(&suspected(&["crash"]), "crash", "");
+    told(&suspected(&["crash", "second"]), "crash", ", or in the kernel enqueued after it");
+    told(&suspected(&["crash", "second", "third"]), "crash", ", or in one of the 2 kernels enqueued after it");
+    // The driver does not say which of them it was.
+    told(&suspected(&["first", "crash"]), "first", ", or in the kernel enqueued after it");
+}
+
 #[test]
 fn a_loss_that_another_call_finds_is_told_by_that_call() {
     let fake = Fake::new();

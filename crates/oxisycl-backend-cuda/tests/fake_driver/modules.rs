@@ -152,3 +152,46 @@ fn what_is_compiled_is_kept_by_the_driver_and_not_by_us() {
     drop(unsafe { device.load(&image()) }.expect("the image is taken"));
     assert_eq!(fake.count("cuModuleLoadDataEx"), before + 1);
 }
+
+#[test]
+fn a_kernel_is_loaded_when_it_is_asked_for_and_not_by_its_first_launch() {
+    let loads = |fake: &Fake| {
+        let device = fake.device();
+        // The backend's own kernels come with the first queue.
+        let queue = in_order(&device);
+        // SAFETY: the fake driver runs its own kernels only.
+        let module = unsafe { device.load(&image()) }.expect("the image is taken");
+        let before = fake.count("cuFuncLoad");
+        let kernel = module.kernel("empty").expect("the kernel");
+        let asked = fake.count("cuFuncLoad") - before;
+        enqueue(&queue, launch(&kernel, "empty", &(), line(4)), &[]).probe.succeed();
+        (asked, fake.count("cuFuncLoad") - before - asked)
+    };
+    assert_eq!(loads(&Fake::new()), (1, 0));
+    // Drivers for CUDA 11 lack the call, and load by the launch.
+    assert_eq!(loads(&Fake::old()), (0, 0));
+}
+
+#[test]
+fn a_kernel_that_the_driver_cannot_load_is_an_error_of_the_look_up() {
+    let fake = Fake::new();
+    let device = fake.device();
+    // SAFETY: the fake driver runs its own kernels only.
+    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    fake.fail("cuFuncLoad", 0, 2);
+    let error = module.kernel("empty").map(drop).unwrap_err().to_string();
+    assert!(error.contains("cuFuncLoad") && error.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
+    assert!(module.kernel("empty").is_ok());
+}
+
+#[test]
+fn a_driver_that_does_not_tell_parameters_is_believed() {
+    let mut image = image();
+    image.kernels[1].parameters.size = 8;
+    let lookup = |fake: &Fake| {
+        // SAFETY: the fake driver runs its own kernels only; this one is not launched.
+        let module = unsafe { fake.device().load(&image) }.expect("the image is taken");
+        module.kernel("failing").is_ok()
+    };
+    assert!(!lookup(&Fake::new()) && lookup(&Fake::old()));
+}

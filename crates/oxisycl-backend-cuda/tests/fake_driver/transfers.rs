@@ -202,24 +202,51 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
     }
 }
 
-#[test]
-fn hints_are_for_managed_memory_and_never_fail() {
-    let fake = Fake::new();
-    let device = fake.device();
+/// Prefetches memory of a kind on the second of two devices, and gives each piece of advice about it.
+fn hint(fake: &Fake, kind: UsmKind) {
+    fake.set("devices", 2);
+    let device = fake.devices().remove(1);
     let queue = in_order(&device);
     let layout = Layout::from_size_align(4096, 64).expect("a layout");
-    for (kind, expected) in [(UsmKind::Device, 0), (UsmKind::Shared, 1)] {
-        let memory = device.memory().allocate(kind, layout, false).expect("there is memory");
-        let (pointer, size) = (memory.as_ptr(), 4096);
-        let before = fake.count("cuMemPrefetchAsync_v2");
-        fake.fail("cuMemAdvise", 0, 1);
-        enqueue(&queue, Command::Prefetch { pointer, size }, &[]).probe.succeed();
-        for advice in [Advice::ReadMostly, Advice::PreferHost, Advice::PreferDevice, Advice::Reset] {
-            enqueue(&queue, Command::Advise { pointer, size, advice }, &[]).probe.succeed();
+    let memory = device.memory().allocate(kind, layout, false).expect("there is memory");
+    let (pointer, size) = (memory.as_ptr(), 4096);
+    enqueue(&queue, Command::Prefetch { pointer, size }, &[]).probe.succeed();
+    for advice in [Advice::ReadMostly, Advice::PreferHost, Advice::PreferDevice, Advice::Reset] {
+        enqueue(&queue, Command::Advise { pointer, size, advice }, &[]).probe.succeed();
+    }
+    // SAFETY: allocated above; the commands have ended.
+    unsafe { device.memory().free(memory, kind, layout) };
+}
+
+/// What a driver takes of [`hint`] by calls of that version.
+fn hints_by_calls(version: i64) -> Vec<[i64; 3]> {
+    // Prefetch, read mostly, preferred location twice, and both taken back.
+    [(0, 1), (1, 1), (3, -1), (3, 1), (2, 1), (4, 1)].map(|(advice, device)| [version, advice, device]).to_vec()
+}
+
+#[test]
+fn hints_reach_a_new_driver_by_its_new_calls_and_an_old_one_by_its_old_ones() {
+    let new = Fake::new();
+    hint(&new, UsmKind::Shared);
+    assert_eq!(new.hints(), hints_by_calls(2));
+    assert_eq!((new.count("cuMemPrefetchAsync"), new.count("cuMemAdvise")), (0, 0));
+    let old = Fake::old();
+    hint(&old, UsmKind::Shared);
+    assert_eq!(old.hints(), hints_by_calls(1));
+}
+
+#[test]
+fn hints_are_for_managed_memory_and_never_fail() {
+    for fake in [Fake::new(), Fake::old()] {
+        hint(&fake, UsmKind::Device);
+        assert_eq!(fake.hints(), Vec::<[i64; 3]>::new());
+        for call in ["cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", "cuMemAdvise", "cuMemAdvise_v2"] {
+            assert_eq!(fake.count(call), 0, "{call}");
+            fake.fail(call, 0, 1);
         }
-        assert_eq!(fake.count("cuMemPrefetchAsync_v2") - before, expected);
-        // SAFETY: allocated above; the commands have ended.
-        unsafe { device.memory().free(memory, kind, layout) };
+        // One call of each kind is not taken, and the others are.
+        hint(&fake, UsmKind::Shared);
+        assert_eq!(fake.hints().len(), 4);
     }
 }
 

@@ -85,13 +85,18 @@ impl Completion for Probe {
 
 /// Enqueues a command and waits for it without helping.
 fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
+    attempt(queue, command).expect("the command is accepted")
+}
+
+/// The same for a command that may be refused.
+fn attempt(queue: &Arc<dyn Queue>, command: Command) -> Result<Outcome, BackendError> {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.
-    unsafe { queue.enqueue(command, &[], probe.clone()) }.expect("the command is accepted");
+    unsafe { queue.enqueue(command, &[], probe.clone()) }?;
     let outcome = probe.outcome.lock().unwrap();
     let limit = Duration::from_secs(30);
     let (outcome, _) = probe.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
-    outcome.clone().expect("a command did not complete")
+    Ok(outcome.clone().expect("a command did not complete"))
 }
 
 fn succeed(queue: &Arc<dyn Queue>, command: Command) {
@@ -223,16 +228,28 @@ fn lose_a_device() {
     assert!(matches!(device.memory().allocate(UsmKind::Device, layout, false), Err(BackendError::DeviceLost { .. })));
     // SAFETY: allocated above, and not used.
     unsafe { device.memory().free(memory, UsmKind::Device, layout) };
-    // The driver may give up all contexts of the process; then the others name the same kernel.
-    for (queue, command) in others {
-        let probe = Arc::new(Probe::default());
-        // SAFETY: the kernel uses no memory.
-        match unsafe { queue.enqueue(command, &[], probe) } {
-            Ok(_) => println!("another device goes on"),
-            Err(error) => {
-                println!("another device: {error}");
-                assert!(error.to_string().contains("kernel \"crash\""), "{error}");
-            }
+    // A driver may give up all contexts of the process (seen with 580). Either another device works as before, or it is lost, too, and
+    // every call names the kernel of the first. In no case does a command hang, which `attempt` sees to.
+    for ((queue, command), device) in others.into_iter().zip(&devices[1..]) {
+        let name = &device.info().name;
+        let failure = match attempt(&queue, command) {
+            Ok(outcome) => outcome.result.err().map(|failure| failure.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        let Some(failure) = failure else {
+            println!("\"{name}\" goes on");
+            succeed(&queue, launch(device, "empty", 1));
+            assert!(device.memory().allocate(UsmKind::Device, layout, false).is_ok());
+            continue;
+        };
+        println!("\"{name}\": {failure}");
+        // SAFETY: a marker uses no memory.
+        let refused = unsafe { queue.enqueue(Command::Marker, &[], Arc::new(Probe::default())) }.err();
+        let unallocated = device.memory().allocate(UsmKind::Device, layout, false).err();
+        for error in [refused, unallocated] {
+            let Some(error @ BackendError::DeviceLost { .. }) = error else { panic!("a lost device works: {error:?}") };
+            assert!(error.to_string().contains("kernel \"crash\""), "{error}");
         }
+        assert!(failure.contains("kernel \"crash\""), "{failure}");
     }
 }

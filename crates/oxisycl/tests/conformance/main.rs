@@ -17,6 +17,7 @@ mod data_state;
 mod dependency;
 mod device;
 mod host_accessor;
+mod interop;
 mod kernel;
 mod multi_device;
 mod usm;
@@ -46,6 +47,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("dependency", dependency::events::TESTS),
     ("dependency", dependency::programs::TESTS),
     ("device", device::TESTS),
+    ("interop", interop::TESTS),
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
     ("kernel", kernel::errors::TESTS),

@@ -4,10 +4,13 @@
 //! memory of the process that is known to nobody else, and a few kernels are known by name. A test can make any call fail, and says
 //! how many devices there are and how old the driver is.
 //!
+//! With `--cfg old_driver` it lacks the calls that drivers for CUDA 11 lack.
+//!
 //! Compiled by the tests into a library of its own, which is then loaded like the real one. Uses nothing but the standard library.
 
 mod copies;
 mod device;
+mod hints;
 mod kernels;
 mod memory;
 mod module;
@@ -47,6 +50,8 @@ pub struct Config {
     pub depth: usize,
     /// Whether one context's error is that of all.
     pub lost_together: bool,
+    /// Whether streams keep what they are given, and begin nothing.
+    pub paused: bool,
     /// Most bytes of stack for a thread: what is asked for beyond that is cut off, and not refused.
     pub most_stack: usize,
 }
@@ -68,6 +73,7 @@ static CONFIG: Mutex<Config> = Mutex::new(Config {
     init: SUCCESS,
     depth: usize::MAX,
     lost_together: false,
+    paused: false,
     most_stack: usize::MAX,
 });
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -145,6 +151,7 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
         "max_threads" => config.max_threads = value as i32,
         "depth" => config.depth = value as usize,
         "lost_together" => config.lost_together = value != 0,
+        "paused" => config.paused = value != 0,
         "init" => config.init = value as i32,
         other => panic!("no setting {other}"),
     }

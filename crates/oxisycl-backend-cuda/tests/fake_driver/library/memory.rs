@@ -136,21 +136,3 @@ pub unsafe extern "system" fn cuPointerGetAttribute(data: *mut c_void, attribute
     }
     SUCCESS
 }
-
-#[unsafe(no_mangle)]
-pub extern "system" fn cuMemPrefetchAsync_v2(
-    pointer: u64,
-    size: usize,
-    _location: u64,
-    _flags: c_uint,
-    _stream: *mut c_void,
-) -> Code {
-    begin_in_context!(cuMemPrefetchAsync_v2);
-    if kind_of(pointer, size) == Some(Kind::Managed) { SUCCESS } else { INVALID_VALUE }
-}
-
-#[unsafe(no_mangle)]
-pub extern "system" fn cuMemAdvise(pointer: u64, size: usize, _advice: c_int, _device: c_int) -> Code {
-    begin_in_context!(cuMemAdvise);
-    if kind_of(pointer, size) == Some(Kind::Managed) { SUCCESS } else { INVALID_VALUE }
-}

@@ -122,6 +122,16 @@ pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c
     SUCCESS
 }
 
+#[cfg(not(old_driver))]
+#[unsafe(no_mangle)]
+pub extern "system" fn cuFuncLoad(function: usize) -> Code {
+    begin_in_context!(cuFuncLoad);
+    // Looks the function up, which must be one.
+    signature(function);
+    SUCCESS
+}
+
+#[cfg(not(old_driver))]
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuFuncGetParamInfo(
     function: usize,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::{set_sticky, sticky};
 use crate::{Code, INVALID_HANDLE, NOT_READY, SUCCESS, begin_in_context, put};
@@ -73,6 +73,9 @@ impl Stream {
                     state = self.changed.wait(state).unwrap();
                 }
             };
+            while crate::config(|config| config.paused) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
             // After an error nothing runs any more.
             if sticky(self.context) == SUCCESS {
                 match work() {
