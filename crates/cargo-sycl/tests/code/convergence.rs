@@ -4,7 +4,7 @@
 use crate::program::{build, functions, kernel};
 
 /// The functions of `kernels/convergence.rs`, with the barriers and shuffles in each.
-const SHAPES: [(&str, usize, usize); 12] = [
+pub(crate) const SHAPES: [(&str, usize, usize); 12] = [
     ("flag_of_an_arm", 1, 0),
     ("same_condition", 1, 0),
     ("option_matched_after", 1, 0),

@@ -1,7 +1,10 @@
 //! The code that kernels become, and what the compiler says of those that become none: `cargo sycl` on the programs of `kernels`, without
 //! a GPU.
 
+mod amdgcn;
 mod convergence;
+#[path = "../../../oxisycl-compiler/src/target/disassembly.rs"]
+mod disassembly;
 mod floats;
 mod library;
 mod lines;

@@ -111,4 +111,6 @@ pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> 
 }
 
 #[cfg(test)]
+mod disassembly;
+#[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::path::Path;
 use object::{Object, ObjectSection, ObjectSymbol};
 use oxisycl_image::{Form, ImageTarget, ParameterLayout};
 
+use super::disassembly::disassemble;
 use super::*;
 use crate::Toolchain;
 use crate::compile::{Options, generate};
@@ -15,9 +16,13 @@ use crate::stage::resolve::Scope;
 
 const ARGUMENTS: ParameterLayout = ParameterLayout { size: 16, align: 8 };
 
+fn toolchain() -> Toolchain {
+    Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM")
+}
+
 /// The code object of a kernel in LLVM's assembly, as the last step makes it.
 fn code_object(arch: &str, text: &str) -> Vec<u8> {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+    let toolchain = toolchain();
     llvm::load(&toolchain.llvm_library).expect("LLVM loads");
     let context = Context::new();
     let target = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).expect("a target");
@@ -67,6 +72,53 @@ fn a_code_object_names_its_processor_and_describes_its_kernels() {
             assert!(note.windows(word.len()).any(|part| part == word.as_bytes()), "{arch}: {word}");
         }
     }
+}
+
+#[test]
+fn the_instructions_of_a_code_object_are_those_of_the_kernel() {
+    let text = "
+        declare i32 @llvm.amdgcn.workitem.id.x()
+        declare void @llvm.amdgcn.s.barrier()
+        define amdgpu_kernel void @k(ptr addrspace(4) byref([72 x i8]) align 8 %launch, ptr addrspace(4) byref([16 x i8]) align 8 %captures)
+            \"amdgpu-implicitarg-num-bytes\"=\"0\" {
+            %p = load ptr, ptr addrspace(4) %captures
+            %i = call i32 @llvm.amdgcn.workitem.id.x()
+            %q = getelementptr float, ptr %p, i32 %i
+            %v = load float, ptr %q
+            %w = fmul float %v, %v
+            call void @llvm.amdgcn.s.barrier()
+            store float %w, ptr %q
+            %old = atomicrmw add ptr %p, i32 7 monotonic
+            ret void
+        }";
+    for arch in ["gfx90a", "gfx942", "gfx1100"] {
+        let code = code_object(arch, text);
+        let functions = disassemble(&toolchain().llvm_library, arch, &code).expect("instructions of the processor");
+        assert_eq!(functions.keys().collect::<Vec<_>>(), ["k"], "{arch}");
+        let instructions = &functions["k"];
+        // The one place of an instruction whose name begins so.
+        let place = |names: &[&str]| {
+            let is_it = |text: &String| names.iter().any(|name| text.starts_with(name));
+            let places: Vec<usize> = (0..instructions.len()).filter(|at| is_it(&instructions[*at])).collect();
+            let [place] = places[..] else { panic!("{arch}: {names:?} at {places:?} of {instructions:#?}") };
+            place
+        };
+        let order = [
+            place(&["s_load_dwordx2 ", "s_load_b64 "]),
+            place(&["flat_load_dword ", "flat_load_b32 "]),
+            place(&["s_barrier"]),
+            place(&["flat_store_dword ", "flat_store_b32 "]),
+            place(&["flat_atomic_add ", "flat_atomic_add_u32 "]),
+            place(&["s_endpgm"]),
+        ];
+        assert!(order.is_sorted(), "{arch}: {order:?} {instructions:#?}");
+        assert_eq!(order.last(), Some(&(instructions.len() - 1)), "{arch}: {instructions:#?}");
+        // What needs no memory may pass the barrier, but not the instructions that it is between.
+        assert!((order[1]..order[3]).contains(&place(&["v_mul_f32", "v_dual_mul_f32"])), "{arch}: {instructions:#?}");
+    }
+    // Instructions of another generation are not taken for the processor's own.
+    let error = disassemble(&toolchain().llvm_library, "gfx90a", &code_object("gfx1100", text)).unwrap_err();
+    assert!(error.starts_with("k: no instruction at byte "), "{error}");
 }
 
 #[test]
