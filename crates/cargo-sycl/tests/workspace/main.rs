@@ -263,13 +263,28 @@ fn a_wrapper_of_the_users_compiles_the_host_code() {
     project.write("wrapper.sh", "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/log\"\nexec \"$@\"\n");
     let wrapper = project.root.join("wrapper.sh");
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    project
-        .write("crate/Cargo.toml", "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n");
-    project.write("crate/src/lib.rs", "");
-    project.write("crate/.cargo/config.toml", &format!("[build]\nrustc-wrapper = \"{}\"\n", wrapper.display()));
-    succeed(project.sycl(&["build"]).current_dir(project.root.join("crate")));
+    let configuration = fs::read_to_string(project.root.join(".cargo/config.toml")).unwrap();
+    let build = format!("[build]\nrustc-wrapper = \"{}\"\n", wrapper.display());
+    project.write(".cargo/config.toml", &configuration.replace("[build]\n", &build));
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--bin", "app"]));
+    assert!(!messages.contains("warning"), "{messages}");
+
+    // It sees the host's compilation of each crate, those with kernels among them, once.
     let log = fs::read_to_string(project.root.join("log")).unwrap();
-    assert!(log.contains("--crate-name one"), "{log}");
+    for name in ["oxisycl_device", "oxisycl", "math", "lent", "kernels", "app"] {
+        let is_of = |line: &&str| line.contains(&format!("--crate-name {name} "));
+        let lines: Vec<&str> = log.lines().filter(is_of).collect();
+        assert!(lines.len() == 1 && lines[0].contains("--emit=dep-info"), "{name}: {lines:#?}");
+    }
+    // The device's are not its business: outputs that it does not know would come back from a cache without them.
+    assert!(!log.contains("llvm-bc"), "{log}");
+    // And they are what they are without a wrapper.
+    let app = project.inspect("target/sycl/debug/app");
+    assert!(
+        app.starts_with("sm_70: 3 kernels") && app.contains("math::polynomial") && !app.contains("cannot run"),
+        "{app}"
+    );
+    assert_eq!(project.run_beside_a_gpu("target/sycl/debug/app"), UNCHANGED);
 }
 
 #[test]
