@@ -8,7 +8,7 @@
 //! context or a queue, and when a command ends with an error of the driver: what other commands do then is left open by the
 //! specification.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
 
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) memory: MemoryId,
     pub(crate) sharing: Sharing,
     pub(crate) queues: QueuePool,
+    /// Done when it was told that the driver does not know the option for correct rounding.
+    pub(crate) rounding_told: Once,
     /// A sub-device is released at the end.
     is_sub_device: bool,
     lost: OnceLock<String>,
@@ -76,6 +78,7 @@ impl Context {
             memory,
             sharing,
             queues: QueuePool::default(),
+            rounding_told: Once::new(),
             is_sub_device,
             lost: OnceLock::new(),
             suspects: OnceLock::new(),

@@ -24,7 +24,7 @@ use crate::sharing::Indirect;
 use crate::sys::{Object, code};
 
 /// Division and square root of `f32` are rounded correctly only if that is asked for. Some drivers do it although their device does
-/// not say so, and some do not know the option: it is left out if they refuse it.
+/// not say so, and some do not know the option: it is left out if they refuse it, with a warning for the device.
 const CORRECT_ROUNDING: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 
 /// A built image.
@@ -124,6 +124,19 @@ impl Program<'_> {
         })
     }
 
+    /// Builds it with the options of the image it was made of, and with correct rounding if the driver knows that.
+    fn build_image(&self, image: &DeviceImage) -> Result<()> {
+        let own = driver_options(&image.build_options);
+        match self.build(format!("{CORRECT_ROUNDING} {own}").trim_end()) {
+            Err(error) if error.code == code::INVALID_BUILD_OPTIONS => {
+                self.build(&own)?;
+                self.context.rounding_told.call_once(|| warn_of_rounding(&self.context.name));
+                Ok(())
+            }
+            built => built,
+        }
+    }
+
     fn log(&self) -> String {
         let functions = &self.context.functions;
         let get = |size: usize, value: *mut c_void, needed: *mut usize| {
@@ -143,6 +156,14 @@ impl Program<'_> {
         }
         log_text(&bytes)
     }
+}
+
+fn warn_of_rounding(device: &str) {
+    tracing::warn!(
+        device,
+        "OpenCL device \"{device}\": its driver does not know {CORRECT_ROUNDING}; quotients and square roots of f32 may be rounded \
+         otherwise than on the host"
+    );
 }
 
 const BAD_OPTIONS: ClError = ClError { call: "clBuildProgram", code: code::INVALID_BUILD_OPTIONS };
@@ -195,12 +216,7 @@ impl ClModule {
         };
         check("clCreateProgramWithIL", result).map_err(|error| context.fail(error))?;
         let program = Program { context, raw: Object(raw) };
-        let own = driver_options(&image.build_options);
-        let with_rounding = format!("{CORRECT_ROUNDING} {own}");
-        let built = match program.build(with_rounding.trim_end()) {
-            Err(error) if error.code == code::INVALID_BUILD_OPTIONS => program.build(&own),
-            built => built,
-        };
+        let built = program.build_image(image);
         ending::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
@@ -229,7 +245,8 @@ impl ClModule {
         };
         check("clCreateProgramWithBinary", result).map_err(|error| context.fail(error))?;
         let program = Program { context, raw: Object(raw) };
-        program.build("").map_err(|error| refusal(&program, error))?;
+        // With the same options, since a driver's binary may be code that is compiled only now.
+        program.build_image(image).map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
         Ok(Self { context: context.clone(), raw, limits, promises })
     }

@@ -5,6 +5,8 @@
 mod opencl;
 mod project;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -100,6 +102,10 @@ fn a_debug_build_and_what_follows_it() {
     assert!(ptx.contains("0f40E80000"), "the constant of another crate: {ptx}");
 
     // The same bytes however many compilations run at a time, and without what was kept.
+    let both = ["build", "--package", "app", "--targets", "sm_70,spirv"];
+    succeed(&mut project.sycl(&both));
+    let first = codes(&project);
+    assert_eq!((first.0 == ptx, first.1.len()), (true, 3), "{:?}", first.1.keys());
     let (assembly, _) = succeed(&mut project.sycl(&llvm));
     fs::remove_dir_all(project.root.join("cache")).unwrap();
     let messages = fail(&mut project.sycl(&llvm));
@@ -111,16 +117,25 @@ fn a_debug_build_and_what_follows_it() {
         .unwrap()
         .set_modified(SystemTime::now())
         .unwrap();
-    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--jobs", "1"]));
+    let (_, messages) = succeed(project.sycl(&both).args(["--jobs", "1"]));
     assert_eq!(compiled(&messages), ["app"]);
-    let (again, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
-    assert_eq!(again, ptx);
+    assert!(codes(&project) == first, "expected the same bytes again");
     assert_eq!(succeed(&mut project.sycl(&llvm)).0, assembly);
 
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
     another_version_of_the_tool_compiles_device_code_again(&project);
     device_code_that_was_deleted_is_an_error(&project);
+}
+
+/// The program's PTX, and its modules of SPIR-V by the names of their files.
+fn codes(project: &Project) -> (String, BTreeMap<OsString, Vec<u8>>) {
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    let folder = project.root.join("target/codes");
+    let _ = fs::remove_dir_all(&folder);
+    succeed(project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "spirv", "--out"]).arg(&folder));
+    let files = fs::read_dir(&folder).unwrap().map(Result::unwrap);
+    (ptx, files.map(|file| (file.file_name(), fs::read(file.path()).unwrap())).collect())
 }
 
 /// Each library has a runtime of its own, and all of them the same functions under the same names.

@@ -1,8 +1,12 @@
 //! A whole program on a device of OpenCL: results, output, a panic with its place, and a kernel that only other targets run. Needs a driver
 //! that takes SPIR-V; says so and passes where there is none.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
 
 use crate::project::{Project, succeed};
 
@@ -50,6 +54,32 @@ fn main() {
 }
 "#;
 
+/// A file of the cache.
+struct Entry {
+    /// Its number, which another file of the same name has not.
+    file: u64,
+    /// As long as it is open, no other file gets the number.
+    _open: File,
+    used: SystemTime,
+    bytes: Vec<u8>,
+}
+
+/// What the programs of the test keep of drivers' binaries.
+fn entries(project: &Project) -> BTreeMap<PathBuf, Entry> {
+    let files = fs::read_dir(project.root.join("binaries")).expect("the program made the folder");
+    let paths = files.map(|file| file.expect("it can be read").path());
+    let entry = |path: &PathBuf| {
+        let file = File::open(path).expect("a file");
+        let metadata = file.metadata().unwrap();
+        let (used, bytes) = (metadata.modified().unwrap(), fs::read(path).expect("a file"));
+        Entry { file: metadata.ino(), _open: file, used, bytes }
+    };
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
+        .map(|path| (path.clone(), entry(&path)))
+        .collect()
+}
+
 #[test]
 fn a_program_runs_on_a_device_of_opencl() {
     let project = Project::new("opencl");
@@ -80,15 +110,15 @@ fn a_program_runs_on_a_device_of_opencl() {
     }
     let run = |selector: Option<&str>| {
         let mut command = Command::new(project.root.join("target/sycl/debug/app"));
-        command.env("XDG_CACHE_HOME", project.root.join("cache")).env_remove("OXISYCL_DEVICE_SELECTOR");
+        command.env("OXISYCL_CACHE_DIR", project.root.join("binaries")).env_remove("OXISYCL_CACHE_SIZE");
+        command.env_remove("OXISYCL_DEVICE_SELECTOR");
         command.envs(selector.map(|selector| ("OXISYCL_DEVICE_SELECTOR", selector)));
         let Output { status, stdout, stderr } = command.output().expect("the program can be started");
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         assert!(status.success(), "{selector:?}: {status}\n{stdout}\n{stderr}");
         stdout.into_owned()
     };
-    // The second run finds the driver's binaries in the cache.
-    for _ in ["first", "second"] {
+    let run_and_check = || {
         let output = run(Some("opencl:0"));
         let (backend, rest) = output.split_once('\n').expect("several lines");
         let (refusal, rest) = rest.split_once('\n').expect("several lines");
@@ -98,7 +128,46 @@ fn a_program_runs_on_a_device_of_opencl() {
             "{output}"
         );
         assert_eq!(rest, "1000 of 1000 right\nitem 7 reads 1\ntrue\n");
+    };
+    run_and_check();
+    // The driver's binaries of the two kernels that ran. Who uses one says when, and who replaces it makes another file.
+    let made = entries(&project);
+    assert_eq!(made.len(), 2, "{:?}", made.keys());
+    let long_ago = SystemTime::now() - Duration::from_secs(86400);
+    let age =
+        || made.keys().for_each(|path| File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap());
+    let is_recent = |entry: &Entry| entry.used.elapsed().is_ok_and(|time| time < Duration::from_secs(3600));
+    age();
+    run_and_check();
+    let used = entries(&project);
+    for (path, entry) in &used {
+        assert!(is_recent(entry), "{} was not used", path.display());
+        let first = made.get(path).unwrap_or_else(|| panic!("{} is new", path.display()));
+        assert!((entry.file, &entry.bytes) == (first.file, &first.bytes), "{} was made anew", path.display());
     }
+    assert_eq!(used.len(), made.len());
+
+    // One whose last byte changed, and one that lost it: made anew, and right again.
+    for (position, (path, entry)) in used.iter().enumerate() {
+        let mut bytes = entry.bytes.clone();
+        let last = bytes.pop().expect("an entry is not empty");
+        bytes.extend((position == 0).then_some(!last));
+        fs::write(path, bytes).unwrap();
+    }
+    run_and_check();
+    let replaced = entries(&project);
+    for (path, entry) in &replaced {
+        let damaged = &used[path];
+        assert!(entry.file != damaged.file && entry.bytes.len() == damaged.bytes.len(), "{}", path.display());
+    }
+    assert_eq!(replaced.len(), made.len());
+    age();
+    run_and_check();
+    let used = entries(&project);
+    assert!(
+        used.iter().all(|(path, entry)| is_recent(entry) && entry.file == replaced[path].file),
+        "they are used again"
+    );
     // Of several processors the default is the host device, although the program has images for the other one.
     let output = run(None);
     if output.starts_with("host") || output.contains("only processors: true") {

@@ -2,12 +2,16 @@
 //!
 //! Needs a driver; says so and passes where there is none. A replacement is a plain function, so each test has statics of its own.
 
+#[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
+#[allow(dead_code, reason = "what tests of other backends need as well")]
+mod debug_events;
 mod devices;
 mod lender;
 mod losses;
 mod memory;
 mod queues;
 mod recent;
+mod rounding;
 
 use std::sync::{Arc, OnceLock};
 

@@ -12,5 +12,6 @@ mod launches;
 mod memory;
 mod modules;
 mod native;
+mod rounding;
 mod sub_devices;
 mod support;

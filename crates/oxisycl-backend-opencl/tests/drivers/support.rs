@@ -22,6 +22,7 @@ const KERNELS: &[(&str, usize, bool, bool)] = &[
     ("gate", 8, false, false),
     ("printing", 0, false, true),
     ("empty", 0, false, false),
+    ("rounded", 8, false, false),
 ];
 
 /// All ways to share memory.
@@ -49,7 +50,7 @@ pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
 }
 
 /// Says why a test does nothing. Where a driver was installed for the tests, that is a failure.
-fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here, but {reason}");
     println!("skipped: {reason}");
 }

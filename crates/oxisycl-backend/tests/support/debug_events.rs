@@ -1,4 +1,4 @@
-//! Catches what a backend tells by `tracing` at debug level, for the tests of several backends.
+//! Catches what a backend tells by `tracing`, at debug level above all, for the tests of several backends.
 //!
 //! Only of the thread that asks, and only while it asks: tests run side by side.
 
@@ -11,23 +11,31 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Calls `what`, and gives the messages of the debug events that this thread has sent meanwhile.
 pub(crate) fn debug_events<T>(what: impl FnOnce() -> T) -> (T, Vec<String>) {
+    events(Level::DEBUG, what)
+}
+
+/// The same of the events of another level.
+pub(crate) fn events<T>(level: Level, what: impl FnOnce() -> T) -> (T, Vec<String>) {
     let messages = Arc::new(Mutex::new(Vec::new()));
-    let returned = tracing::subscriber::with_default(Catcher(messages.clone()), what);
+    let returned = tracing::subscriber::with_default(Catcher { level, messages: messages.clone() }, what);
     let messages = messages.lock().expect("no thread has panicked with it").clone();
     (returned, messages)
 }
 
-struct Catcher(Arc<Mutex<Vec<String>>>);
+struct Catcher {
+    level: Level,
+    messages: Arc<Mutex<Vec<String>>>,
+}
 
 impl Subscriber for Catcher {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::DEBUG
+        *metadata.level() == self.level
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut message = Message(String::new());
         event.record(&mut message);
-        self.0.lock().expect("no thread has panicked with it").push(message.0);
+        self.messages.lock().expect("no thread has panicked with it").push(message.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -189,11 +189,15 @@ impl Generator {
         match self.random.below(14) {
             0..=6 => {
                 let operation = self.random.pick(&["+", "-", "*", "/"]);
+                self.divides |= bits == 32 && operation == "/";
                 let (a, b) = (self.expression(of, depth), self.expression(of, depth));
                 format!("({a} {operation} {b})")
             }
             7 => format!("(-{})", self.expression(of, depth)),
-            8 => format!("{}.sqrt()", self.expression(of, depth)),
+            8 => {
+                self.divides |= bits == 32;
+                format!("{}.sqrt()", self.expression(of, depth))
+            }
             9 => format!("{}.abs()", self.expression(of, depth)),
             10 if bits == 32 => format!("f32::from_bits({})", self.expression(U32, depth)),
             11 => {

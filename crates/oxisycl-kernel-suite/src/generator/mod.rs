@@ -106,19 +106,24 @@ struct Generator {
     budget: usize,
     /// Whether the input and shared memory can be reached.
     is_kernel: bool,
+    /// Whether anything written divides numbers of `f32` or takes their square root, which not all devices round as Rust does.
+    divides: bool,
 }
 
 /// The source of a module with a kernel for each seed, and the list of tests.
 pub(crate) fn module(seeds: &[u64]) -> String {
     let mut text = String::new();
+    let mut compares = Vec::new();
     for &seed in seeds {
-        text.push_str(&kernel(seed));
+        let (kernel, divides) = kernel(seed);
+        text.push_str(&kernel);
+        compares.push(if divides { "compare_divisions" } else { "compare" });
     }
     text.push_str("pub(crate) const TESTS: &[Test] = &[\n");
-    for seed in seeds {
+    for (seed, compare) in seeds.iter().zip(compares) {
         let _ = writeln!(
             text,
-            "    Test {{ name: \"seed_{seed}\", run: |env| crate::compare(env, |input, shared, index| \
+            "    Test {{ name: \"seed_{seed}\", run: |env| crate::{compare}(env, |input, shared, index| \
              kernel_{seed}(input, shared, index)) }},"
         );
     }
@@ -126,8 +131,8 @@ pub(crate) fn module(seeds: &[u64]) -> String {
     text
 }
 
-/// The source of one kernel and of the functions that it calls.
-fn kernel(seed: u64) -> String {
+/// The source of one kernel and of the functions that it calls, and whether they divide numbers of `f32` or take their square root.
+fn kernel(seed: u64) -> (String, bool) {
     let mut generator = Generator {
         random: Random(seed ^ 0x6F78_6973_7963_6C21),
         seed,
@@ -137,12 +142,13 @@ fn kernel(seed: u64) -> String {
         n_names: 0,
         budget: 0,
         is_kernel: false,
+        divides: false,
     };
     for _ in 0..generator.random.below(3) {
         generator.function();
     }
     generator.kernel();
-    generator.text
+    (generator.text, generator.divides)
 }
 
 impl Generator {
@@ -423,7 +429,21 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_kernel_and_another_seed_another() {
         assert_eq!(kernel(7), kernel(7));
-        assert_ne!(kernel(7).replace("_7", "_"), kernel(8).replace("_8", "_"));
+        assert_ne!(kernel(7).0.replace("_7", "_"), kernel(8).0.replace("_8", "_"));
+    }
+
+    #[test]
+    fn kernels_that_divide_numbers_of_f32_are_told_from_the_others() {
+        let (mut n_dividing, mut n_others) = (0, 0);
+        for seed in 0..400 {
+            let (text, divides) = kernel(seed);
+            // Neither is written for anything but floats, of which some are `f64`.
+            let may_divide = text.contains(" / ") || text.contains(".sqrt()");
+            assert!(may_divide || !divides, "seed {seed}");
+            assert!(divides || !may_divide || text.contains("f64"), "seed {seed}");
+            *(if divides { &mut n_dividing } else { &mut n_others }) += 1;
+        }
+        assert!(n_dividing > 20 && n_others > 20, "{n_dividing}, {n_others}");
     }
 
     #[test]
