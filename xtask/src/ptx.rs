@@ -1,4 +1,4 @@
-//! The device code of all of the repository's programs with kernels, assembled for old and new NVIDIA GPUs. No GPU is needed.
+//! The device code of the repository's suites, benchmarks and examples, and what was written by hand, assembled for old and new NVIDIA GPUs. No GPU is needed.
 //!
 //! Builds suites, benchmarks and examples with `cargo sycl`, takes the PTX out of each program and gives every module to `ptxas`. Invariants:
 //! no module is refused by `ptxas`; the kernels that the device compiler refuses are exactly those that are [listed](REFUSED) with a reason;
@@ -50,6 +50,9 @@ const REFUSED: &[(&str, &str, &str)] = &[
 /// The oldest processor, which images are made for, and that of the GPUs that figures are kept of.
 const PROCESSORS: &[&str] = &["sm_70", "sm_90"];
 
+/// Modules that no compiler made.
+const WRITTEN_BY_HAND: &[&str] = &["crates/oxisycl-backend-cuda/tests/gpu/kernels.ptx"];
+
 /// What an assembler that checks anything refuses.
 const NONSENSE: &str =
     ".version 7.7\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n\tadd.nonsense %r1, %r2;\n\tret;\n}\n";
@@ -82,7 +85,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     }
     findings.extend(lacking(&counts));
     findings.extend(unexpected(&refusals));
-    let modules = folder.write(&modules)?;
+    let mut modules = folder.write(&modules)?;
+    modules.extend(
+        WRITTEN_BY_HAND
+            .iter()
+            .map(|path| workspace.root.join(path))
+            .map(|path| folder.copy(&path))
+            .collect::<Result<Vec<_>>>()?,
+    );
     findings.extend(assemble(workspace, &assembler, &modules));
     if assemble_one(workspace, &assembler, &folder.file("nonsense", NONSENSE)?, PROCESSORS[0]).is_ok() {
         findings.push(format!("{} takes instructions that there are not", assembler.display()));
@@ -113,6 +123,11 @@ impl Folder {
         let path = self.0.join(format!("{name}.ptx"));
         fs::write(&path, text).map_err(|error| failure(&path, &error))?;
         Ok(path)
+    }
+
+    fn copy(&self, module: &Path) -> Result<PathBuf> {
+        let name = module.file_stem().unwrap_or_default().to_string_lossy();
+        self.file(&name, &fs::read_to_string(module).map_err(|error| failure(module, &error))?)
     }
 
     fn write(&self, modules: &BTreeSet<String>) -> Result<Vec<PathBuf>> {

@@ -217,6 +217,10 @@ fn load(context: &Arc<Context>) -> Result<Loaded, BackendError> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::{env, fs};
+
     use super::*;
 
     #[test]
@@ -231,5 +235,34 @@ mod tests {
         let units = [12, 16 | 4, 6, 7, 8, 0].map(Unit::for_alignment);
         assert_eq!(units, [Unit::Four, Unit::Four, Unit::Two, Unit::Byte, Unit::Eight, Unit::Eight]);
         assert_eq!(Unit::ALL.map(Unit::size), [1, 2, 4, 8]);
+    }
+
+    /// The assembler that `cargo xtask test` installs below the target folder, else the one in `PATH`.
+    fn assembler() -> Option<PathBuf> {
+        let program = env::current_exe().ok()?;
+        let installed = program.ancestors().nth(3)?.join("tools/ptxas/packages/nvidia/cuda_nvcc/bin/ptxas");
+        let path = env::var_os("PATH").unwrap_or_default();
+        let known = env::split_paths(&path).map(|folder| folder.join("ptxas"));
+        [installed].into_iter().chain(known).find(|path| path.is_file())
+    }
+
+    #[test]
+    fn the_assembler_takes_the_text_for_old_and_new_processors() {
+        let Some(assembler) = assembler() else {
+            println!("skipped: ptxas is neither installed nor in PATH");
+            return;
+        };
+        let file = env::temp_dir().join(format!("oxisycl-fill-kernels-{}.ptx", std::process::id()));
+        let (text, mut results) = (ptx(), Vec::new());
+        // The last one lacks its end.
+        for (text, processor) in [(&text[..], "sm_70"), (&text[..], "sm_90"), (&text[..text.len() / 2], "sm_90")] {
+            fs::write(&file, text.trim_end_matches('\0')).unwrap();
+            let output = Command::new(&assembler).args(["-arch", processor, "-o", "/dev/null"]).arg(&file).output();
+            let output = output.unwrap();
+            results.push((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        fs::remove_file(&file).unwrap();
+        let found: Vec<bool> = results.iter().map(|(success, _)| *success).collect();
+        assert_eq!(found, [true, true, false], "{results:?}");
     }
 }

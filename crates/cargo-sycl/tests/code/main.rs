@@ -12,6 +12,7 @@ mod pairs;
 mod panics;
 mod program;
 mod ptx_thread;
+mod ptxas;
 mod recursion;
 mod refusals;
 mod targets;

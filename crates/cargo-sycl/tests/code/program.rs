@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
+use crate::ptxas::assemble;
+
 const MANIFEST: &str = r#"
 [workspace]
 members = ["generic"]
@@ -58,7 +60,7 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/code/kernels")
 }
 
-/// Builds a program for NVIDIA GPUs with these further arguments of `cargo sycl build`, and gives its PTX.
+/// Builds a program for NVIDIA GPUs with these further arguments of `cargo sycl build`, and gives its PTX, which the assembler takes.
 pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let package = Package::enter();
     package.touch(program);
@@ -68,6 +70,7 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let path = binary.to_str().unwrap();
     let (code, _) = package.sycl(&["inspect", "--emit", "ptx", path]);
     let (kernels, _) = package.sycl(&["inspect", path]);
+    assert_eq!(assemble(&code, "sm_70"), Ok(()));
     Built { code, kernels, messages, binary, package }
 }
 
