@@ -1,12 +1,15 @@
 //! Suites with kernels on a real driver of OpenCL, Intel's for CPUs: the kernels of ordinary code, random ones, the conformance suite with its
 //! panics, and the accuracy of mathematics.
 //!
-//! Builds them with `cargo sycl` for SPIR-V, has `spirv-val` look at each module, and runs the programs. Invariants: each suite must report
-//! about as many tests as there were when it was listed here, all of them passed, and on a device of OpenCL; kernels that such devices
-//! cannot run are listed by the suite itself, with the reason. Nothing else is left out.
+//! Builds them with `cargo sycl` for SPIR-V, has `spirv-val` look at each module, and runs the programs. The modules of the examples and
+//! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as there
+//! were when it was listed here, all of them passed, and on a device of OpenCL; kernels that such devices cannot run are listed by the suite
+//! itself, with the reason; each program has about as many modules as there were. Nothing else is left out.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -94,12 +97,31 @@ const SUITES: &[Suite] = &[
     },
 ];
 
+/// The package with the examples and benchmarks.
+const PROGRAMS: &str = "oxisycl";
+/// Those of its programs with kernels, by kind and name, and the fewest kernels with code. Another one is a failure, so that none is forgotten.
+const FEWEST: &[(&str, &str, usize)] = &[
+    ("bench", "gpu", 8),
+    ("bench", "opencl", 9),
+    // Another one lets other threads run while it spins, which only the host has.
+    ("bench", "runtime", 20),
+    ("example", "01_hello", 1),
+    ("example", "02_buffers_and_views", 2),
+    ("example", "03_chunks_dot", 3),
+    ("example", "04_two_devices", 2),
+    ("example", "05_usm", 1),
+    ("example", "06_host_task_and_events", 2),
+    ("example", "07_atomics", 1),
+    ("example", "tour", 7),
+];
+
 /// Builds, validates and runs.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     if opencl::environment(workspace).is_none() {
         return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
     }
     let programs = build(workspace)?;
+    let n_others = validate_others(workspace)?;
     let suites: Vec<(&Suite, PathBuf)> = SUITES.iter().zip(programs).collect();
     let notes = Mutex::new(Vec::new());
     // The driver compiles one kernel at a time in each process, which takes most of the time.
@@ -111,12 +133,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     Failure::unless_empty("fault of a suite on OpenCL", findings)?;
     let mut notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
     notes.sort();
+    notes.push(format!("examples and benchmarks with {n_others} modules"));
     Ok(Outcome::Passed(notes.join(", ")))
 }
 
 /// One suite: its modules, then itself.
 fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String> {
-    let n_modules = validate(workspace, suite, program)?;
+    let n_modules = validate(workspace, suite.test, program)?;
+    enough("modules", n_modules, suite.fewest_modules)?;
     let folder = &workspace.require(suite.package)?.directory;
     let mut command = command(workspace, &program.as_os_str().to_owned());
     // In the package's folder, as cargo runs tests.
@@ -143,22 +167,60 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     for suite in SUITES {
         command.args(["-p", suite.package, "--test", suite.test]);
     }
-    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
-    let messages: Vec<Value> = messages.lines().filter_map(|line| line.parse().ok()).collect();
+    let built = built(&mut command)?;
     SUITES
         .iter()
         .map(|suite| {
-            let is_of_suite =
-                |message: &&Value| message["target"]["name"] == suite.test && message["target"]["kind"][0] == "test";
-            let built = messages.iter().filter(is_of_suite).find_map(|message| message["executable"].as_str());
-            built.map(PathBuf::from).ok_or_else(|| Failure::new(format!("cargo built no test {}", suite.test)))
+            let is_of_suite = |(kind, name, _): &&(String, String, PathBuf)| kind == "test" && name == suite.test;
+            let program = built.iter().find(is_of_suite).map(|(_, _, program)| program.clone());
+            program.ok_or_else(|| Failure::new(format!("cargo built no test {}", suite.test)))
         })
         .collect()
 }
 
+/// What a command of cargo builds that can be executed: kind, name and file.
+fn built(command: &mut Command) -> Result<Vec<(String, String, PathBuf)>> {
+    let messages = process::run_for_output(command)?.succeeded()?.stdout;
+    let program = |line: &str| {
+        let message: Value = line.parse().ok()?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let target = &message["target"];
+        Some((text(&target["kind"][0])?, text(&target["name"])?, PathBuf::from(message["executable"].as_str()?)))
+    };
+    Ok(messages.lines().filter_map(program).collect())
+}
+
+/// Builds the examples and benchmarks, and has `spirv-val` look at their modules. Gives the number of those.
+fn validate_others(workspace: &Workspace) -> Result<usize> {
+    let mut command = cargo(workspace);
+    command.args(["sycl", "build", "--targets", "spirv", "--message-format", "json-render-diagnostics"]);
+    let programs = built(command.args(["-p", PROGRAMS, "--examples", "--benches"]))?;
+    let counts = programs.iter().map(|(kind, name, program)| {
+        let n_modules = validate(workspace, &format!("{kind}-{name}"), program)?;
+        Ok((format!("{kind} {name}"), n_modules))
+    });
+    let counts: BTreeMap<String, usize> = counts.collect::<Result<_>>()?;
+    Failure::unless_empty("program with another number of modules than expected", unexpected(&counts))?;
+    Ok(counts.values().sum())
+}
+
+/// Programs with fewer modules than there were, and programs with modules that are not listed.
+fn unexpected(counts: &BTreeMap<String, usize>) -> Vec<String> {
+    let fewest: BTreeMap<String, usize> =
+        FEWEST.iter().map(|(kind, name, fewest)| (format!("{kind} {name}"), *fewest)).collect();
+    let lacks = |(name, fewest): (&String, &usize)| {
+        let found = counts.get(name).copied().unwrap_or_default();
+        (found < *fewest).then(|| format!("{name}: {found} modules, at least {fewest} expected"))
+    };
+    let is_new = |(name, found): (&String, &usize)| {
+        (*found > 0 && !fewest.contains_key(name)).then(|| format!("{name}: {found} modules, but it is not listed"))
+    };
+    fewest.iter().filter_map(lacks).chain(counts.iter().filter_map(is_new)).collect()
+}
+
 /// Has `spirv-val` look at the modules of a program, several at a time. Gives their number.
-fn validate(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<usize> {
-    let folder = workspace.target_directory.join("spirv").join(suite.test);
+fn validate(workspace: &Workspace, name: &str, program: &Path) -> Result<usize> {
+    let folder = workspace.target_directory.join("spirv").join(name);
     let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", folder.display()));
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(failure)?;
@@ -166,10 +228,13 @@ fn validate(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<usiz
     let mut inspect = cargo(workspace);
     inspect.args(["sycl", "inspect"]).arg(program).args(["--emit", "spirv", "--out"]).arg(&folder);
     process::run_quietly(&mut inspect)?.succeeded()?;
+    if !folder.exists() {
+        // It has no kernels.
+        return Ok(0);
+    }
     let entries = fs::read_dir(&folder).map_err(failure)?;
     let mut modules: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     modules.sort();
-    enough("modules", modules.len(), suite.fewest_modules)?;
     Failure::unless_empty(
         "module that spirv-val refuses",
         in_parallel(&modules, |module| validate_one(workspace, module)),
@@ -253,6 +318,22 @@ mod tests {
     fn too_few_are_a_failure_that_says_how_many() {
         assert_eq!(enough("tests", 5, 5), Ok(()));
         assert_eq!(enough("tests", 4, 5).unwrap_err().message, "4 tests, at least 5 expected");
+    }
+
+    #[test]
+    fn programs_that_lack_modules_and_programs_that_nobody_listed_are_told() {
+        let mut counts: BTreeMap<String, usize> =
+            FEWEST.iter().map(|(kind, name, fewest)| (format!("{kind} {name}"), *fewest)).collect();
+        counts.insert("example ls".to_owned(), 0);
+        assert_eq!(unexpected(&counts), Vec::<String>::new());
+        counts.insert("example 08_new".to_owned(), 2);
+        counts.insert("example tour".to_owned(), 1);
+        counts.remove("bench opencl");
+        let found = unexpected(&counts);
+        let expected =
+            ["bench opencl: 0 modules, at least ", "example tour: 1 modules, at least ", "example 08_new: 2 mod"];
+        let agree = |(found, expected): (&String, &str)| found.starts_with(expected);
+        assert!(found.len() == 3 && found.iter().zip(expected).all(agree), "{found:?}");
     }
 
     #[test]
