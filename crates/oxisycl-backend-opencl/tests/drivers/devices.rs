@@ -30,6 +30,31 @@ fn a_library_that_is_no_loader_means_no_platform() {
     assert!(events.len() == 1 && events[0].starts_with(expected) && events[0].contains("clGet"), "{events:?}");
 }
 
+/// Set for the process whose loader knows no driver.
+const CHILD: &str = "OPENCL_TEST_WITHOUT_DRIVERS";
+
+#[test]
+fn a_loader_without_drivers_means_no_platform_and_the_reason_is_a_debug_event() {
+    if std::env::var_os(CHILD).is_some() {
+        let (platforms, events) = debug_events(|| OpenClBackend::new().platforms());
+        assert!(platforms.expect("absence is no error").is_empty());
+        assert_eq!(events, ["no OpenCL platform: the loader knows no driver"]);
+        return;
+    }
+    if devices(SharingKind::Best).is_empty() {
+        return;
+    }
+    // The loader reads where drivers are when it is first called.
+    let child = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "devices::a_loader_without_drivers_means_no_platform_and_the_reason_is_a_debug_event"])
+        .env(CHILD, "1")
+        .env("OCL_ICD_VENDORS", "/nonexistent")
+        .env_remove("OCL_ICD_FILENAMES")
+        .output()
+        .expect("the test can be started");
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+}
+
 #[test]
 fn platforms_and_devices_are_the_same_at_every_call() {
     let backend = OpenClBackend::new();
