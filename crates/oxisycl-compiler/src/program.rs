@@ -260,6 +260,7 @@ impl<'c, 'a> Program<'c, 'a> {
         }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         sanitize::inline_cold(&self.module);
+        self.dump(&format!("2-optimised-{}.1-simplified", self.round))?;
         // Inner conditions first: what encloses them becomes simple by that.
         for _ in 0..MAX_NESTED_CONDITIONS {
             if !conditions::follow_branches(&self.module) {
@@ -267,6 +268,7 @@ impl<'c, 'a> Program<'c, 'a> {
             }
             self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
         }
+        self.dump(&format!("2-optimised-{}.2-conditions", self.round))?;
         if self.round == 1 {
             let policies = float::policies(&self.module, self.function.as_slice(), self.options.float);
             // Not again: by then code of the library is part of the functions. What comes later formats values.
@@ -283,6 +285,7 @@ impl<'c, 'a> Program<'c, 'a> {
             // Those of the library, which were kept apart.
             sanitize::inline_everything(&self.module, self.function.as_slice());
         }
+        self.dump(&format!("2-optimised-{}.3-float", self.round))?;
         self.module.run(&format!("{},globaldce", self.target.optimisation()), machine, &TUNING)?;
         panics::check_recorders(&self.module)?;
         self.dump(&format!("2-optimised-{}", self.round))
@@ -290,19 +293,22 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Has recursive functions look for stack, makes records of panics, and removes what only their messages needed.
     pub(crate) fn lower_panics(&mut self) -> Result<(), CompileError> {
-        let Self { module, target, sites, .. } = self;
-        if target.stack_limit_space().is_some() {
-            recursion::add_checks(module);
+        if self.target.stack_limit_space().is_some() {
+            recursion::add_checks(&self.module);
+            self.dump(&format!("2-optimised-{}.then-1-recursion", self.round))?;
         }
+        let Self { module, target, sites, .. } = self;
         let launch = |builder: &Builder<'c>| builtins::launch(module, builder);
         panics::lower(module, sites, &launch, &|builder| target.end_work_item(module, builder));
-        module.run(CLEAN_UP, Some(target.machine()), &TUNING)
+        module.run(CLEAN_UP, Some(target.machine()), &TUNING)?;
+        self.dump(&format!("2-optimised-{}.then-2-panics", self.round))
     }
 
     /// Decides about the kernel, and deletes it if the target cannot run it.
     pub(crate) fn decide(&mut self) -> Result<Decision<'c>, CompileError> {
         let is_ours = |name: &str| self.target.is_own_global(name);
         self.target.expand(&self.module)?;
+        self.dump("3-lowered.1-expanded")?;
         let kernel = self.kernel.clone();
         let function = self.function.take().ok_or_else(|| entry_was_lost(&kernel))?;
         let mut findings = legality::examine(function, &kernel.entry, &self.calls, &is_ours);
@@ -333,9 +339,12 @@ impl<'c, 'a> Program<'c, 'a> {
             recursion::lower(&self.module, kernel, group_memory);
         }
         builtins::lower_launch(&self.module, &[kernel], || self.target.launch_slot(&self.module));
+        self.dump("3-lowered.2-launch")?;
         pairs::separate(&self.module);
         checks::merge(&self.module, &[kernel]);
+        self.dump("3-lowered.3-checks")?;
         self.target.legalize(&self.module);
+        self.dump("3-lowered.4-legalized")?;
         self.clean()?;
         layout::move_endings_back(&self.module);
         self.module.verify("lowering")?;
@@ -377,7 +386,7 @@ impl<'c, 'a> Program<'c, 'a> {
         self.module.run("globaldce", Some(self.target.machine()), &TUNING)
     }
 
-    /// Writes the module for people to read.
+    /// Writes the module for people to read. Within a stage, names sort in the order of the steps.
     fn dump(&self, stage: &str) -> Result<(), CompileError> {
         self.write(&format!("{stage}.ll"), || self.module.to_string())
     }

@@ -31,6 +31,9 @@ fn a_kernel_that_calls_the_hosts_runtime_is_refused_before_all_of_that_is_optimi
     let kernels: Vec<_> = fs::read_dir(dump.join("sm_70")).unwrap().map(|kernel| kernel.unwrap().path()).collect();
     let with = |step: &str| kernels.iter().filter(|kernel| kernel.join(step).exists()).count();
     assert_eq!((kernels.len(), with("0-linked.ll"), with("2-optimised-1.ll"), with("4-emitted.txt")), (2, 2, 1, 1));
+    let steps =
+        ["2-optimised-1.1-simplified", "2-optimised-1.then-2-panics", "3-lowered.1-expanded", "3-lowered.4-legalized"];
+    assert_eq!(steps.map(|step| with(&format!("{step}.ll"))), [1; 4]);
     // The last step is what `inspect` shows of the program itself.
     let lowered = kernels.iter().find_map(|kernel| fs::read_to_string(kernel.join("3-lowered.ll")).ok()).unwrap();
     let assembly = built.inspect(&["--emit", "llvm"]);
