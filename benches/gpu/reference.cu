@@ -118,7 +118,9 @@ int main() {
     printf("gpu.latency %.6g\n", latency / 1000 * 1e6);
 
     const std::pair<size_t, const char *> SIZES[] = {{size_t(64) << 20, ""}, {size_t(1) << 30, ".1gib"}};
-    for (auto [size, name] : SIZES) {
+    for (const auto &entry : SIZES) {
+        const size_t size = entry.first;
+        const char *name = entry.second;
         void *host;
         CHECK(cudaMallocHost(&host, size));
         t = best_of(20, [&] { CHECK(cudaMemcpyAsync(a, host, size, cudaMemcpyHostToDevice, stream)); });
