@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{Backend, BackendError, Device, Platform};
-use oxisycl_types::{BackendKind, ErrorCode};
+use oxisycl_types::ErrorCode;
 
 use crate::graph::{report, report_unobserved_errors};
 use crate::observe::{counters, graph_dump, trace};
@@ -64,17 +64,12 @@ impl Runtime {
         let mut platforms = Vec::new();
         let mut host = None;
         for backend in &wiring.backends {
-            // The host device takes part in any case. Drivers whose devices nobody is to see are not even loaded.
-            let is_host = backend.kind() == BackendKind::Host;
-            if !is_host && filter.as_ref().is_some_and(|filter| !filter.may_show(backend.kind())) {
-                continue;
-            }
             let found = backend.platforms().map_err(|error| match error {
                 // Names all there is to name.
                 BackendError::Setting { .. } => Error::new(ErrorCode::Platform, error.to_string()),
                 _ => Error::with_source(ErrorCode::Platform, format!("backend {}: {error}", backend.kind()), error),
             })?;
-            if is_host {
+            if backend.kind() == oxisycl_types::BackendKind::Host {
                 host = found.iter().flat_map(|platform| platform.devices()).next();
             }
             platforms.extend(found);
@@ -99,7 +94,7 @@ impl Runtime {
         &self.host
     }
 
-    /// All platforms, but for those of backends of which the environment shows no device.
+    /// All platforms, whether or not the environment hides their devices.
     pub fn platforms(&self) -> &[Arc<dyn Platform>] {
         &self.platforms
     }

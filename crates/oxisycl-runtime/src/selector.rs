@@ -91,13 +91,6 @@ impl DeviceFilter {
         accepted && !self.discarded.iter().any(|pattern| concerns(&pattern))
     }
 
-    /// Whether the program may see any device of a backend, whichever it has.
-    pub fn may_show(&self, backend: BackendKind) -> bool {
-        let is_of = |pattern: &Pattern| pattern.backend.is_none_or(|accepted| accepted == backend);
-        let is_hidden = |pattern: &Pattern| is_of(pattern) && pattern.root == Root::All && pattern.sub.is_none();
-        (self.accepted.is_empty() || self.accepted.iter().any(is_of)) && !self.discarded.iter().any(is_hidden)
-    }
-
     /// What the program sees of the root device at position `index` among the root devices of its backend.
     pub fn exposure(&self, backend: BackendKind, device_type: DeviceType, index: usize) -> Exposure {
         let concerned = |patterns: &[Pattern]| -> Vec<Option<SubSelection>> {
@@ -174,28 +167,6 @@ mod tests {
     use super::*;
     use BackendKind::{Cuda, Host, OpenCl, Simulated};
     use DeviceType::{Accelerator, Cpu, Gpu};
-
-    #[test]
-    fn a_backend_is_asked_for_devices_only_if_one_of_them_may_be_seen() {
-        for (value, shown) in [
-            ("host:*", &[Host][..]),
-            ("*:gpu", &[Host, Simulated, Cuda, OpenCl]),
-            ("!opencl:*", &[Host, Simulated, Cuda]),
-            ("!opencl:0", &[Host, Simulated, Cuda, OpenCl]),
-            ("cuda:0.1; opencl:cpu; !cuda:*", &[OpenCl]),
-            ("opencl:*.*", &[OpenCl]),
-            ("!opencl:*.*", &[Host, Simulated, Cuda, OpenCl]),
-        ] {
-            let filter = DeviceFilter::parse(value).unwrap();
-            let found: Vec<_> =
-                [Host, Simulated, Cuda, OpenCl].into_iter().filter(|kind| filter.may_show(*kind)).collect();
-            assert_eq!(found, shown, "{value}");
-            for (backend, device_type, index) in MACHINE {
-                let exposure = filter.exposure(backend, device_type, index);
-                assert!(exposure.is_empty() || filter.may_show(backend), "{value}: {backend} {index}");
-            }
-        }
-    }
 
     /// The root devices of an imaginary machine.
     const MACHINE: [(BackendKind, DeviceType, usize); 7] = [

@@ -195,22 +195,18 @@ mod tests {
     #[test]
     fn as_many_targets_are_compiled_for_at_a_time_as_there_are_slots() {
         use std::sync::atomic::{AtomicUsize, Ordering};
-        use std::sync::{Mutex, mpsc};
-        use std::time::Duration;
+        use std::time::{Duration, Instant};
 
         for n_tokens in 0..2 {
             let slots = Slots::OfCargo(jobserver::Client::new(n_tokens).unwrap());
             let (n_running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            // Each says that it has begun. With a token the first two wait for each other.
-            let (begun, both) = mpsc::sync_channel(3);
-            let both = Mutex::new(both);
             let outcomes = in_slots(&slots, &[1, 2, 3], |number| {
                 most.fetch_max(1 + n_running.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
-                begun.send(()).unwrap();
-                if n_tokens == 1 && *number == 1 {
-                    for _ in 0..2 {
-                        both.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
-                    }
+                // With a token the first two go on when both have begun.
+                let began = Instant::now();
+                while n_tokens == 1 && *number < 3 && most.load(Ordering::SeqCst) < 2 {
+                    assert!(began.elapsed() < Duration::from_secs(60), "{number} is alone");
+                    thread::yield_now();
                 }
                 n_running.fetch_sub(1, Ordering::SeqCst);
                 if *number == 2 { Err(Failure::new("second")) } else { Ok(10 * number) }
