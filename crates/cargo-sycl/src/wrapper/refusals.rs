@@ -1,9 +1,9 @@
 //! What a build tells of kernels that it has no code of for one of its targets.
 //!
 //! Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a target
-//! cannot run which the user named. Of targets that nobody named the user may want one only, so kernels that another one runs are summed up
-//! in a note for each target; the reasons are in the images. Invariants: each kernel without code is in a message for each such target,
-//! and the messages depend on the images and on that choice alone. Does not print.
+//! cannot run which the user named, or which is the first of those that nobody named: it runs most. The user may not want the others, so
+//! kernels that another one runs are summed up in a note for each of them; the reasons are in the images. Invariants: each kernel without
+//! code is in a message for each such target, and the messages depend on the images and on that choice alone. Does not print.
 
 use std::collections::HashSet;
 
@@ -27,10 +27,11 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
     let run_somewhere: HashSet<([u8; 16], Form)> = kernels.map(|kernel| (kernel.type_id, kernel.form)).collect();
     let mut warnings: Vec<(&UnsupportedKernel, Vec<&str>)> = Vec::new();
     let mut notes = Vec::new();
-    for (target, images) in targets {
+    for (position, (target, images)) in targets.iter().enumerate() {
+        let may_be_unwanted = position > 0 && !are_targets_named;
         let mut run_elsewhere = Vec::new();
         for kernel in images.iter().flat_map(|image| &image.unsupported) {
-            if !are_targets_named && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
+            if may_be_unwanted && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
                 run_elsewhere.push(kernel.type_name.as_str());
             } else if let Some((_, of_targets)) = warnings.iter_mut().find(|(other, _)| *other == kernel) {
                 of_targets.push(target);
@@ -126,8 +127,8 @@ mod tests {
         ];
         assert_eq!(messages(&targets, false), [note("2 kernels have no image for spirv1.2: a, b")]);
         let other = [made("sm_70", &["b"], &[("a", "x")]), made("spirv1.2", &["a"], &[("b", RECURSION)])];
-        let expected = [note("1 kernel has no image for sm_70: a"), note("1 kernel has no image for spirv1.2: b")];
-        assert_eq!(messages(&other, false), expected);
+        let expected = [warning("kernel `a` cannot run on sm_70: x"), note("1 kernel has no image for spirv1.2: b")];
+        assert_eq!(messages(&other, false), expected, "the first target is meant");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Barriers and shuffles are in the final code exactly where the source has them: two that were merged, or one that became two, are waited
 //! for by different work-items than the programmer meant.
 
-use crate::program::{build, functions, kernel};
+use std::fs;
+use std::path::Path;
+
+use crate::program::{Package, build, functions, kernel};
 
 /// The functions of `kernels/convergence.rs`, with the barriers and shuffles in each.
 pub(crate) const SHAPES: [(&str, usize, usize); 12] = [
@@ -45,4 +48,37 @@ fn unoptimised_builds_keep_barriers_and_shuffles_apart_and_single() {
 #[test]
 fn optimised_builds_keep_barriers_and_shuffles_apart_and_single() {
     check(&["--release"]);
+}
+
+/// The codes of the instructions of a module of SPIR-V.
+fn instructions(module: &[u8]) -> Vec<u32> {
+    let words: Vec<u32> = module.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (mut position, mut found) = (5, Vec::new());
+    while let Some(word) = words.get(position) {
+        found.push(word & 0xFFFF);
+        position += (word >> 16) as usize;
+    }
+    found
+}
+
+#[test]
+fn modules_of_spirv_have_the_barriers_and_shuffles_of_the_source() {
+    const BARRIER: u32 = 224;
+    const SHUFFLE: u32 = 345;
+    let package = Package::enter();
+    let (_, messages) = package.sycl(&["build", "--targets", "spirv", "--bin", "convergence"]);
+    assert!(!messages.contains("warning"), "{messages}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("convergence-modules");
+    let _ = fs::remove_dir_all(&folder);
+    let binary = "target/sycl/debug/convergence";
+    package.sycl(&["inspect", binary, "--emit", "spirv", "--out", folder.to_str().unwrap()]);
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), SHAPES.len());
+    for (shape, barriers, shuffles) in SHAPES {
+        let name = format!("convergence_{shape}_closure");
+        let file = files.iter().find(|file| file.to_str().unwrap().contains(&name)).unwrap();
+        let code = instructions(&fs::read(file).unwrap());
+        let count = |wanted| code.iter().filter(|code| **code == wanted).count();
+        assert_eq!((count(BARRIER), count(SHUFFLE)), (barriers, shuffles), "{shape}: barriers and shuffles");
+    }
 }
