@@ -7,12 +7,15 @@ use oxisycl_image::{Form, ImageTarget};
 use rspirv::binary::Disassemble;
 
 use crate::Toolchain;
-use crate::compile::{Options, generate, lower};
+use crate::compile::{FloatPolicy, Options, generate, lower};
 use crate::library::Library;
 use crate::llvm::{self, Codegen, Context, Module};
 use crate::program::Program;
 use crate::stage::kernels::Kernel;
-use crate::stage::{atomics, builtins, functions, legality, panics, private_memory, sanitize};
+use crate::stage::{
+    atomics, builtins, checks, conditions, early_return, features, float, float_atomics, functions, layout, legality,
+    native, panics, private_memory, recursion, sanitize, wide_integers, x86,
+};
 use crate::target;
 
 fn folder() -> PathBuf {
@@ -114,6 +117,40 @@ fn golden_stages() {
     });
     module.verify("the test").expect("a valid module");
     check("stages.panics-lower.txt", &format!("{}{:#?}\n", stable(&module.to_string()), sites.list));
+}
+
+#[test]
+fn golden_passes() {
+    toolchain();
+    let strict_first = |module: &Module<'_>| {
+        builtins::replace(module, "").expect("markers have no bodies");
+        let kernels = ["strict", "fast", "plain"].map(|name| module.function(name).expect("a kernel"));
+        let policies = float::policies(module, &kernels, FloatPolicy::Contract);
+        float::apply_policies(&kernels, &policies);
+    };
+    let cases: [(&str, &dyn Fn(&Module<'_>)); 11] = [
+        ("x86", &|module| x86::lower(module).expect("bodies")),
+        ("features", &|module| features::deny(module)),
+        ("native", &|module| native::replace(module).expect("bodies")),
+        ("wide-integers", &|module| wide_integers::call_conversions(module)),
+        ("conditions", &|module| assert!(conditions::follow_branches(module))),
+        ("checks", &|module| checks::merge(module, &[module.function("k").expect("the kernel")])),
+        ("layout", &|module| layout::move_endings_back(module)),
+        ("recursion", &|module| recursion::add_checks(module)),
+        ("early-return", &|module| early_return::lower(module)),
+        ("float", &strict_first),
+        ("float-atomics", &|module| float_atomics::define(module, FloatPolicy::Contract).expect("bodies")),
+    ];
+    let context = Context::new();
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    for (name, pass) in cases {
+        let text = input(&format!("pass.{name}.ll"));
+        let module = Module::from_text(&context, &text, name).expect("a test is well-formed");
+        module.set_target(target.machine().triple(), &target.machine().data_layout());
+        pass(&module);
+        module.verify(name).expect("a valid module");
+        check(&format!("pass.{name}.txt"), &stable(&module.to_string()));
+    }
 }
 
 #[test]
