@@ -13,8 +13,8 @@ use crate::llvm::{self, Codegen, Context, Module};
 use crate::program::Program;
 use crate::stage::kernels::Kernel;
 use crate::stage::{
-    atomics, builtins, checks, conditions, early_return, features, float, float_atomics, functions, layout, legality,
-    native, panics, private_memory, recursion, sanitize, wide_integers, x86,
+    approximate, atomics, builtins, checks, conditions, early_return, features, float, float_atomics, functions,
+    layout, legality, native, pairs, panics, private_memory, recursion, sanitize, wide_integers, x86,
 };
 use crate::target;
 
@@ -73,6 +73,7 @@ fn stable(text: &str) -> String {
     stable
 }
 
+type Pass<'p> = dyn Fn(&Module<'_>) + 'p;
 type Step<'s> = dyn FnMut(&Module<'_>) + 's;
 
 #[test]
@@ -128,7 +129,8 @@ fn golden_passes() {
         let policies = float::policies(module, &kernels, FloatPolicy::Contract);
         float::apply_policies(&kernels, &policies);
     };
-    let cases: [(&str, &dyn Fn(&Module<'_>)); 11] = [
+    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let cases: [(&str, &Pass<'_>); 13] = [
         ("x86", &|module| x86::lower(module).expect("bodies")),
         ("features", &|module| features::deny(module)),
         ("native", &|module| native::replace(module).expect("bodies")),
@@ -139,10 +141,14 @@ fn golden_passes() {
         ("recursion", &|module| recursion::add_checks(module)),
         ("early-return", &|module| early_return::lower(module)),
         ("float", &strict_first),
+        ("approximate", &|module| approximate::call_imprecise_functions(module, target.builtins()).expect("bodies")),
+        ("pairs", &|module| {
+            pairs::decide(module, true);
+            pairs::separate(module);
+        }),
         ("float-atomics", &|module| float_atomics::define(module, FloatPolicy::Contract).expect("bodies")),
     ];
     let context = Context::new();
-    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
     for (name, pass) in cases {
         let text = input(&format!("pass.{name}.ll"));
         let module = Module::from_text(&context, &text, name).expect("a test is well-formed");
