@@ -1,7 +1,8 @@
 //! What all queues of one device share: the context, its pools, the tasks that somebody has to look at, and the thread that does.
 //!
 //! The *completer* starts with the first command and ends when the device is gone. It asks the driver how far tasks are, and never waits for
-//! one of them, so that one long kernel holds nothing else up. Threads that wait do the same. Nothing runs on threads of the driver.
+//! one of them, so that one long kernel holds nothing else up. Threads that wait do the same; those that submit
+//! ask, too, but tell nobody (`recent`). Nothing runs on threads of the driver.
 //!
 //! Invariant: a task that was accepted and has not ended is in `ready` (the driver has it, and all its dependencies have ended), in `dead`
 //! (it will not run, and has only to be told so), in the hands of a thread that looks at it, or on the list of what it waits for.
