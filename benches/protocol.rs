@@ -70,6 +70,14 @@ pub(crate) fn seconds(f: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
+/// Resident memory of this process, in bytes; not a number where the system does not say.
+pub(crate) fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes * 1024.0)
+}
+
 /// Repetitions of one measurement, of which the best counts.
 const REPETITIONS: usize = 3;
 
@@ -197,7 +205,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Holds => "holds",
-            Self::WithinNoise => "within A/A",
+            Self::WithinNoise => "within noise",
             Self::Missed => "MISSED",
             Self::Information => "",
         })
@@ -234,7 +242,7 @@ impl Measured {
     /// The bar as it counts in this run.
     fn limit(&self) -> Option<f64> {
         match self.bar {
-            Bar::ScaledAtMost(limit) => Some(limit * self.drift.unwrap_or(1.0).max(1.0)),
+            Bar::ScaledAtMost(limit) => Some(limit * self.drift.unwrap_or(1.0)),
             Bar::AtMost(limit) | Bar::RatioAtLeast(limit) | Bar::RatioAtMost(limit) => Some(limit),
             Bar::Information => None,
         }

@@ -16,7 +16,7 @@ fn dot(a: View<'_, f64, 2>, row: usize, b: View<'_, f64, 2>, column: usize) -> f
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let a = Buffer::from_vec((0..ROWS * COLUMNS).map(|i| (i % 7) as f64).collect(), [ROWS, COLUMNS])?;
+    let a = Buffer::from_vec_nd((0..ROWS * COLUMNS).map(|i| (i % 7) as f64).collect(), [ROWS, COLUMNS])?;
     let transposed = Buffer::<f64, 2>::uninit([COLUMNS, ROWS])?;
     let product = Buffer::<f64, 2>::uninit([ROWS, ROWS])?;
 

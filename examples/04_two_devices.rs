@@ -19,7 +19,7 @@ fn main() -> oxisycl::Result<()> {
     let data = BufferOptions::new().page_size(HALF).uninit::<u32>(LENGTH)?;
     for (i, queue) in queues.iter().enumerate() {
         queue.submit(|cg| {
-            let half = cg.access_range(&data, Write.no_init(), HALF, i * HALF);
+            let half = cg.access_range(&data, Write.no_init(), i * HALF, HALF);
             cg.parallel_for(HALF, move |item| half.set(item, (i * HALF + item.index()) as u32))
         })?;
     }
@@ -28,8 +28,8 @@ fn main() -> oxisycl::Result<()> {
     let sums = BufferOptions::new().page_size(1).uninit::<u32>(2)?;
     for (i, queue) in queues.iter().enumerate() {
         queue.submit(|cg| {
-            let other = cg.access_range(&data, Read, HALF, (1 - i) * HALF);
-            let sum = cg.access_range(&sums, Write.no_init(), 1, i);
+            let other = cg.access_range(&data, Read, (1 - i) * HALF, HALF);
+            let sum = cg.access_range(&sums, Write.no_init(), i, 1);
             cg.parallel_for(1, move |item| sum.set(item, other.view(item).as_slice().iter().sum()))
         })?;
     }

@@ -36,7 +36,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 /// The text of the first prime numbers, made on the device and put together on the host.
 async fn primes(queue: &Queue, limit: usize) -> oxisycl::Result<String> {
     let is_prime = Buffer::<u8, 1>::uninit(limit)?;
-    let length = Buffer::<u64, 1>::from_vec(vec![0], 1)?;
+    let length = Buffer::<u64, 1>::from_vec(vec![0])?;
     let (sender, receiver) = std::sync::mpsc::channel();
 
     let sieve: Event = queue.submit(|cg| {

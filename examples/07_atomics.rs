@@ -15,8 +15,8 @@ fn leading_digit(exponent: usize) -> usize {
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let counts = Buffer::from_vec(vec![0u32; 10], 10)?;
-    let highest = Buffer::from_vec(vec![0u64; 10], 10)?;
+    let counts = Buffer::from_vec(vec![0u32; 10])?;
+    let highest = Buffer::from_vec(vec![0u64; 10])?;
 
     queue.submit(|cg| {
         let (counts, highest) = (cg.access(&counts, Atomic), cg.access(&highest, Atomic));

@@ -82,8 +82,8 @@ fn nbody(setting: &Setting) -> Result<Measured, Box<dyn Error>> {
         (0..BODIES).map(|i| Body { x: place(i), y: place(i + 1), z: place(i + 2), w: 1.0 }).collect();
     let side = |device: &Device| -> oxisycl::Result<_> {
         let queue = Queue::builder().device(device).in_order().build()?;
-        let bodies = Buffer::from_vec(start.clone(), BODIES)?;
-        Ok((queue, bodies, Buffer::from_vec(start.clone(), BODIES)?))
+        let bodies = Buffer::from_vec(start.clone())?;
+        Ok((queue, bodies, Buffer::from_vec(start.clone())?))
     };
     let run = |(queue, bodies, forces): &(Queue, Buffer<Body, 1>, Buffer<Body, 1>)| {
         let kernel = queue.submit(|cg| {
@@ -146,7 +146,7 @@ fn escape(cx: f32, cy: f32, limit: u32) -> u32 {
 fn mandelbrot(setting: &Setting) -> Result<Measured, Box<dyn Error>> {
     let side = |device: &Device| -> oxisycl::Result<_> {
         let queue = Queue::builder().device(device).in_order().build()?;
-        Ok((queue, Buffer::<u32, 2>::from_vec(vec![0; SIDE * SIDE], [SIDE, SIDE])?))
+        Ok((queue, Buffer::<u32, 2>::from_vec_nd(vec![0; SIDE * SIDE], [SIDE, SIDE])?))
     };
     // Known when the kernel runs, as for the peer.
     let limit = std::hint::black_box(LIMIT);

@@ -5,7 +5,7 @@ use std::error::Error;
 use oxisycl::prelude::*;
 
 use crate::Setting;
-use crate::protocol::{Bar, Measured, Rounds, Summary, least, seconds};
+use crate::protocol::{Bar, Measured, Rounds, Summary, least, resident, seconds};
 
 /// Launches per measurement.
 const LAUNCHES: usize = 5000;
@@ -52,6 +52,31 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
         measured.print();
         results.push(measured);
     }
+    unfinished(setting, results)
+}
+
+/// What the process grows by for each command that has not ended, when a thread submits without waiting.
+fn unfinished(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Error>> {
+    const NAME: &str = "opencl.unfinished";
+    const COMMANDS: usize = 100_000;
+    if !setting.options.wants(NAME) {
+        return Ok(());
+    }
+    let queue = Queue::builder().device(&setting.opencl).in_order().build()?;
+    let mut values = Vec::new();
+    for _ in 0..setting.options.rounds.min(5) {
+        let before = resident();
+        for _ in 0..COMMANDS {
+            queue.single_task(|_| {})?;
+        }
+        let unfinished = oxisycl::observe::counters().live_nodes().max(1);
+        values.push((resident() - before) / unfinished as f64);
+        queue.wait()?;
+        eprintln!("      {unfinished} of {COMMANDS} commands were unfinished");
+    }
+    let measured = Measured::alone(NAME, "B", &values, Bar::Information);
+    measured.print();
+    results.push(measured);
     Ok(())
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
     let (a, b) = (matrix(7), matrix(11));
     let mut c = vec![0f32; N * N];
     let [left, right, product] =
-        [Buffer::from_slice(&a, [N, N])?, Buffer::from_slice(&b, [N, N])?, Buffer::from_slice(&c, [N, N])?];
+        [Buffer::from_slice_nd(&a, [N, N])?, Buffer::from_slice_nd(&b, [N, N])?, Buffer::from_slice_nd(&c, [N, N])?];
     let gflops = |seconds: f64| 2.0 * (N * N * N) as f64 / seconds * 1e-9;
     let rounds = Rounds::run(
         options.rounds,

@@ -8,10 +8,11 @@ use std::sync::mpsc;
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result, observe};
 
-use crate::protocol::{Bar, Measured, Options, seconds};
+use crate::protocol::{Bar, Measured, Options, resident, seconds};
 
 const SUBMISSIONS: usize = 1_000_000;
 const CHAIN: usize = 100_000;
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// Says that this process measures one value, prints it and ends.
 pub(crate) const CHILD: &str = "--child";
@@ -23,17 +24,19 @@ struct Case {
     measure: fn() -> Result<f64>,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 7] = [
     Case { name: "memory.million", unit: "MiB", bar: Bar::AtMost(20.0), measure: million },
     Case { name: "memory.million.waits", unit: "MiB", bar: Bar::AtMost(20.0), measure: million_waits },
     Case { name: "memory.chain", unit: "ms", bar: Bar::Information, measure: chain },
     Case { name: "memory.chain.blocked", unit: "ms", bar: Bar::Information, measure: chain_blocked },
     Case { name: "memory.chain.delayed", unit: "ms", bar: Bar::Information, measure: chain_delayed },
+    Case { name: "memory.unfinished.blocked", unit: "B", bar: Bar::Information, measure: unfinished_blocked },
+    Case { name: "memory.unfinished.delayed", unit: "B", bar: Bar::Information, measure: unfinished_delayed },
 ];
 
 pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
-        let n_runs = if case.unit == "MiB" { options.rounds.min(5) } else { options.rounds };
+        let n_runs = if case.unit == "ms" { options.rounds } else { options.rounds.min(5) };
         let values: Option<Vec<f64>> = (0..n_runs).map(|_| in_child(case.name)).collect();
         let Some(values) = values else {
             eprintln!("  {}: the process that measured it failed", case.name);
@@ -61,18 +64,10 @@ pub(crate) fn run_child(name: &str) -> Result {
     Ok(())
 }
 
-/// Resident memory of this process in MiB.
-fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1024.0)
-}
-
 /// Growth over many command groups of three kinds.
 fn growth(wait_every: usize) -> Result<f64> {
     let queue = Queue::default()?;
-    let buffer = BufferOptions::new().page_size([64]).from_vec(vec![0u32; 6400], [6400])?;
+    let buffer = BufferOptions::new().page_size([64]).from_vec(vec![0u32; 6400])?;
     let submit = |number: usize| {
         match number % 3 {
             0 => queue.submit(|cg| cg.single_task(|_| {})),
@@ -81,7 +76,7 @@ fn growth(wait_every: usize) -> Result<f64> {
                 cg.parallel_for([1], move |item| all.update(item, |x| x.wrapping_add(1)))
             }),
             _ => queue.submit(|cg| {
-                let part = cg.access_range(&buffer, ReadWrite, [64], [number % 100 * 64]);
+                let part = cg.access_range(&buffer, ReadWrite, [number % 100 * 64], [64]);
                 cg.parallel_for([64], move |item| part.update(item, |x| x.wrapping_add(1)))
             }),
         }
@@ -102,9 +97,9 @@ fn growth(wait_every: usize) -> Result<f64> {
         Ok(most)
     };
     run(10_000)?;
-    let before = resident();
+    let before = resident() / MIB;
     let most = run(SUBMISSIONS)?;
-    let growth = resident() - before;
+    let growth = resident() / MIB - before;
     // Commands that wait for a processor need memory, too: other work on the machine shows here.
     eprintln!("      {growth:.1} MiB; up to {most} commands were unfinished at the same time");
     Ok(growth)
@@ -118,14 +113,22 @@ fn million_waits() -> Result<f64> {
     growth(1_000)
 }
 
+/// What a chain took.
+struct Chain {
+    milliseconds: f64,
+    /// What the process grew by for each command while all of them were there.
+    bytes_per_command: f64,
+}
+
 /// Submits a chain and waits for it; `first` and `release` frame it.
-fn chain_after(first: impl FnOnce(&Queue, &Buffer<u64, 1>) -> Result, release: impl FnOnce()) -> Result<f64> {
+fn chain_after(first: impl FnOnce(&Queue, &Buffer<u64, 1>) -> Result, release: impl FnOnce()) -> Result<Chain> {
     let queue = Queue::default()?;
-    let buffer = Buffer::from_vec(vec![0u64], [1])?;
+    let buffer = Buffer::from_vec(vec![0u64])?;
     // Starts the threads.
     queue.single_task(|_| {})?.wait()?;
     first(&queue, &buffer)?;
     let mut result = Ok(());
+    let (before, mut after) = (resident(), 0.0);
     let time = seconds(|| {
         result = (0..CHAIN).try_for_each(|_| {
             let submitted = queue.submit(|cg| {
@@ -134,21 +137,39 @@ fn chain_after(first: impl FnOnce(&Queue, &Buffer<u64, 1>) -> Result, release: i
             });
             submitted.map(drop)
         });
+        after = resident();
         release();
         result = result.clone().and_then(|()| queue.wait());
     });
     result?;
     assert_eq!(buffer.to_vec()?, [CHAIN as u64]);
-    Ok(time * 1e3)
+    let bytes_per_command = (after - before) / CHAIN as f64;
+    Ok(Chain { milliseconds: time * 1e3, bytes_per_command })
 }
 
 /// Executed while it grows.
 fn chain() -> Result<f64> {
-    chain_after(|_, _| Ok(()), || {})
+    Ok(chain_after(|_, _| Ok(()), || {})?.milliseconds)
+}
+
+fn chain_blocked() -> Result<f64> {
+    Ok(blocked()?.milliseconds)
+}
+
+fn chain_delayed() -> Result<f64> {
+    Ok(delayed()?.milliseconds)
+}
+
+fn unfinished_blocked() -> Result<f64> {
+    Ok(blocked()?.bytes_per_command)
+}
+
+fn unfinished_delayed() -> Result<f64> {
+    Ok(delayed()?.bytes_per_command)
 }
 
 /// All links are with the device before the first one may run.
-fn chain_blocked() -> Result<f64> {
+fn blocked() -> Result<Chain> {
     use std::sync::atomic::{AtomicBool, Ordering};
     static OPEN: AtomicBool = AtomicBool::new(false);
     let first = |queue: &Queue, buffer: &Buffer<u64, 1>| {
@@ -167,7 +188,7 @@ fn chain_blocked() -> Result<f64> {
 }
 
 /// All links are with the scheduler, which waits for a host task, before the first one may run.
-fn chain_delayed() -> Result<f64> {
+fn delayed() -> Result<Chain> {
     let (open, gate) = mpsc::channel::<()>();
     let first = |queue: &Queue, buffer: &Buffer<u64, 1>| {
         let task = queue.submit(|cg| {

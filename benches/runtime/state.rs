@@ -16,13 +16,85 @@ const ACCESSORS: usize = 10_000;
 pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
     let queue = Queue::default()?;
     pages(options, results, &queue)?;
-    fragments(options, results, &queue)
+    fragments(options, results, &queue)?;
+    group_accessors(options, results, &queue)?;
+    coalesce(options, results, &queue)
+}
+
+/// What one of many accessors to disjoint elements costs, all in one command group.
+fn group_accessors(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Result {
+    const COUNTS: [usize; 3] = [100, 1_000, 10_000];
+    if !options.wants("state.group_accessors") {
+        return Ok(());
+    }
+    let buffer = BufferOptions::new().page_size([1]).from_vec(vec![0u8; COUNTS[2]])?;
+    let per_accessor = |count: usize| {
+        let time = seconds(|| {
+            let submitted = queue.submit(|cg| {
+                let parts: Vec<_> =
+                    (0..count).map(|offset| cg.access_range(&buffer, ReadWrite, [offset], [1])).collect();
+                let last = parts[count - 1];
+                cg.parallel_for([1], move |item| last.update(item, |x| x.wrapping_add(1)))
+            });
+            submitted.and_then(|event| event.wait()).expect("the command succeeds");
+        });
+        time * 1e6 / count as f64
+    };
+    for count in COUNTS {
+        let (many, ten) = (|| least(|| per_accessor(count)), || least(|| per_accessor(10)));
+        let rounds = Rounds::run(options.rounds, None, many, ten);
+        let bar = if count == COUNTS[2] { Bar::AtMost(2.0) } else { Bar::Information };
+        let measured = rounds.measured(&format!("state.group_accessors.{count}"), "us", "10 accessors").bar(bar);
+        measured.print();
+        results.push(measured);
+    }
+    Ok(())
+}
+
+/// What a command over the whole of a buffer costs, after each of its elements was written by another one: the first such command, by piece,
+/// and those that come later, when the pieces have become one.
+fn coalesce(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Result {
+    const COUNTS: [usize; 3] = [500, 5_000, 50_000];
+    const LATER: usize = 100;
+    if !options.wants("state.coalesce") {
+        return Ok(());
+    }
+    for count in COUNTS {
+        let buffer = fragmented(queue, count)?;
+        let whole = || touch(queue, &buffer, count, 0);
+        let mut first = Rounds::default();
+        let mut later = Rounds::default();
+        for _ in 0..options.rounds {
+            (0..count).for_each(|element| touch(queue, &buffer, 1, element));
+            queue.wait()?;
+            first.ours.push(seconds(whole) * 1e6 / count as f64);
+            queue.wait()?;
+            let per_command =
+                |commands: &dyn Fn()| seconds(|| (0..LATER).for_each(|_| commands())) * 1e6 / LATER as f64;
+            later.ours.push(per_command(&whole));
+            queue.wait()?;
+            let fresh = BufferOptions::new().page_size([1]).from_vec(vec![0u8; count])?;
+            let unbroken = || touch(queue, &fresh, count, 0);
+            first.peer.push(seconds(unbroken) * 1e6 / count as f64);
+            queue.wait()?;
+            later.peer.push(per_command(&unbroken));
+            queue.wait()?;
+            first.again.push(first.peer[first.peer.len() - 1]);
+            later.again.push(later.peer[later.peer.len() - 1]);
+        }
+        for (name, rounds) in [("first", &first), ("later", &later)] {
+            let measured = rounds.measured(&format!("state.coalesce.{name}.{count}"), "us", "an unbroken buffer");
+            measured.print();
+            results.push(measured);
+        }
+    }
+    Ok(())
 }
 
 /// Submits a command group with one accessor to `range` elements at `offset`, which writes one of them.
 fn touch(queue: &Queue, buffer: &Buffer<u8, 1>, range: usize, offset: usize) {
     let submitted = queue.submit(|cg| {
-        let part = cg.access_range(buffer, ReadWrite, [range], [offset]);
+        let part = cg.access_range(buffer, ReadWrite, [offset], [range]);
         cg.parallel_for([1], move |item| part.update(item, |x| x.wrapping_add(1)))
     });
     submitted.expect("the command is submitted");
@@ -30,7 +102,7 @@ fn touch(queue: &Queue, buffer: &Buffer<u8, 1>, range: usize, offset: usize) {
 
 fn pages(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Result {
     let range = BYTES / RANGES;
-    let buffer = |pages: usize| BufferOptions::new().page_size([BYTES / pages]).from_vec(vec![0u8; BYTES], [BYTES]);
+    let buffer = |pages: usize| BufferOptions::new().page_size([BYTES / pages]).from_vec(vec![0u8; BYTES]);
     let per_accessor = |buffer: &Buffer<u8, 1>| {
         let time = seconds(|| {
             for accessor in 0..ACCESSORS {
@@ -58,7 +130,7 @@ fn pages(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Resul
 
 /// A buffer of which each of `count` elements was last written by another command.
 fn fragmented(queue: &Queue, count: usize) -> Result<Buffer<u8, 1>> {
-    let buffer = BufferOptions::new().page_size([1]).from_vec(vec![0u8; count], [count])?;
+    let buffer = BufferOptions::new().page_size([1]).from_vec(vec![0u8; count])?;
     for element in 0..count {
         touch(queue, &buffer, 1, element);
     }

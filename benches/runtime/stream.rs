@@ -52,7 +52,7 @@ impl Buffers {
 
     /// The memory of the peers' vectors: the same kind of pages.
     fn from_arrays(arrays: Arrays) -> Result<Self> {
-        let take = |array: Vec<f64>| BufferOptions::new().from_vec(array, [N]);
+        let take = |array: Vec<f64>| BufferOptions::new().from_vec(array);
         let Arrays { a, b, c } = arrays;
         Ok(Self { a: take(a)?, b: take(b)?, c: take(c)?, partial: Buffer::uninit([N / CHUNK])? })
     }

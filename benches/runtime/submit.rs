@@ -113,7 +113,7 @@ fn chain(options: &Options, results: &mut Vec<Measured>, in_order: &Queue, out_o
     for (name, queue, bar, adaptive_cpp) in cases {
         let case = Case { name, bar, adaptive_cpp, peer: "rayon spawn from task" };
         let mut ours = || {
-            let buffer = Buffer::from_vec(vec![0u64], [1]).expect("a buffer of one element");
+            let buffer = Buffer::from_vec(vec![0u64]).expect("a buffer of one element");
             let time = per_group(queue, |queue, _| {
                 let submitted = queue.submit(|cg| {
                     let value = cg.access(&buffer, ReadWrite);
@@ -140,10 +140,10 @@ fn ranged(options: &Options, results: &mut Vec<Measured>, queue: &Queue) {
         let case = Case { name, bar: Bar::ScaledAtMost(2.5), adaptive_cpp, peer: "rayon spawn per block" };
         let mut ours = || {
             // A new buffer each time: its state is one region at first, and one per range in the end.
-            let buffer = buffer_options.from_vec(vec![0f32; n], [n]).expect("a buffer");
+            let buffer = buffer_options.from_vec(vec![0f32; n]).expect("a buffer");
             let time = per_group(queue, |queue, group| {
                 let submitted = queue.submit(|cg| {
-                    let block = cg.access_range(&buffer, ReadWrite, [BLOCK], [group * BLOCK]);
+                    let block = cg.access_range(&buffer, ReadWrite, [group * BLOCK], [BLOCK]);
                     cg.parallel_for([BLOCK], move |item| block.update(item, |x| x + 1.0))
                 });
                 submitted.expect("the command is submitted");

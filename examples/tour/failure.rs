@@ -81,7 +81,8 @@ fn first_line(error: &dyn Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-fn one_line(text: &str) -> String {
+/// A message in one line, without a full stop.
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }
 

@@ -72,7 +72,7 @@ fn tour(options: &Options, console: &mut Console) -> Result<(), Failure> {
     report::steps(console, &chosen, &outcome, picture.n_pixels())?;
 
     console.heading("check")?;
-    report::check(console, outcome.check.as_ref())?;
+    report::check(console, &outcome)?;
 
     let start = Instant::now();
     let after = outcome.result.histogram();

@@ -13,7 +13,7 @@ use oxisycl::prelude::*;
 use crate::failure::Failure;
 use crate::picture::Picture;
 use crate::progress;
-use crate::reference::{self, Check};
+use crate::reference::Check;
 use crate::steps::{self, HALO, LEVELS, Strip};
 
 /// The granularity of bands and of copies between devices, in rows.
@@ -126,7 +126,7 @@ impl<'p> Pipeline<'p> {
         let n_devices = self.queues.len();
         // A page per device, so that the devices count at the same time.
         let options = BufferOptions::new().page_size([1, LEVELS]);
-        let counts = options.from_vec(vec![0u32; n_devices * LEVELS], [n_devices, LEVELS])?;
+        let counts = options.from_vec_nd(vec![0u32; n_devices * LEVELS], [n_devices, LEVELS])?;
         let curve = Buffer::<u8, 1>::uninit(LEVELS)?;
 
         // The curve needs the whole histogram, so the strips come twice; a strip that is the only one stays.
@@ -173,7 +173,7 @@ impl<'p> Pipeline<'p> {
             self.fetch(&strip, &rows, &mut outcome)?;
             if let Some(check) = &mut checked {
                 let start = Instant::now();
-                let expected = reference::expected(self.picture, &rows, &outcome.curve);
+                let expected = check.expected(self.picture, &rows, &outcome.curve);
                 check.compare(&strip.buffers, &expected, rows.start, strip.begin)?;
                 outcome.checking += start.elapsed();
             }
@@ -237,8 +237,8 @@ impl<'p> Pipeline<'p> {
     fn fetch(&self, strip: &PlacedStrip, rows: &Range<usize>, outcome: &mut Outcome) -> Result<(), Failure> {
         let (start, before) = (Instant::now(), observe::counters());
         let (range, offset) = ([rows.len(), self.picture.width], [rows.start - strip.begin, 0]);
-        let result = strip.buffers.result.host_access_range(Read, range, offset)?;
-        let edges = strip.buffers.edges.host_access_range(Read, range, offset)?;
+        let result = strip.buffers.result.host_access_range(Read, offset, range)?;
+        let edges = strip.buffers.edges.host_access_range(Read, offset, range)?;
         // Whole rows follow each other without a gap.
         outcome.result.push_rows(result.to_slice().unwrap_or_default());
         outcome.edges.extend_from_slice(edges.to_slice().unwrap_or_default());

@@ -1,9 +1,10 @@
-//! The same steps in plain Rust, pixel by pixel over the whole picture, and the comparison with what the devices made.
+//! The same steps in plain Rust, and the comparison with what the devices made.
 //!
 //! Whole numbers must be equal. A device may round floating-point sums differently (for example with fused multiply-add), so for
 //! these, and for what is made of them, a tolerance is stated.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use oxisycl::prelude::*;
 
@@ -28,6 +29,8 @@ pub(crate) struct Expected {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Check {
     pub(crate) n_pixels: usize,
+    /// What the same steps took in plain Rust, on one thread.
+    pub(crate) plain: Duration,
     pub(crate) blurred: f64,
     pub(crate) edges: f64,
     pub(crate) result: f64,
@@ -37,60 +40,70 @@ pub(crate) fn luminance([red, green, blue]: Rgb) -> u8 {
     ((54 * u32::from(red) + 183 * u32::from(green) + 19 * u32::from(blue) + 128) / 256) as u8
 }
 
-/// Luminance and blur along the row, for one row of the picture; beyond the border, the nearest one.
-fn blurred_row(picture: &Picture, y: isize, weights: &[f32; TAPS]) -> Vec<f32> {
-    let y = y.clamp(0, picture.height as isize - 1) as usize;
-    let levels: Vec<u8> = picture.rows(y..y + 1).iter().map(|&pixel| luminance(pixel)).collect();
-    let last = levels.len() - 1;
-    let tap = |x: usize, k: usize| weights[k] * f32::from(levels[(x + k).saturating_sub(RADIUS).min(last)]);
-    (0..levels.len()).map(|x| (0..TAPS).map(|k| tap(x, k)).sum()).collect()
+/// A row with its outer values repeated `n` times on each side.
+fn padded<T: Copy>(row: &[T], n: usize) -> Vec<T> {
+    let (first, last) = (row[0], row[row.len() - 1]);
+    std::iter::repeat_n(first, n).chain(row.iter().copied()).chain(std::iter::repeat_n(last, n)).collect()
 }
 
-pub(crate) fn expected(picture: &Picture, rows: &Range<usize>, curve: &[u8; LEVELS]) -> Expected {
-    let width = picture.width;
+/// The sum of `weights[k]` times input `k`, element by element.
+fn weighted<'i>(width: usize, weights: &[f32; TAPS], input: impl Fn(usize) -> &'i [f32]) -> Vec<f32> {
+    let mut sums = vec![0.0; width];
+    for (k, &weight) in weights.iter().enumerate() {
+        for (sum, &tap) in sums.iter_mut().zip(input(k)) {
+            *sum += weight * tap;
+        }
+    }
+    sums
+}
+
+/// What the steps should make of `rows`. On one thread, as one would write it without a library.
+fn expected(picture: &Picture, rows: &Range<usize>, curve: &[u8; LEVELS]) -> Expected {
+    let (width, last_row) = (picture.width, picture.height - 1);
     let weights = gaussian();
-    let (begin, end) = (rows.start as isize, rows.end as isize);
-    // Row `i` of this is row `begin - 1 - RADIUS + i` of the picture; of `blurred`, row `begin - 1 + i`.
-    let reach = RADIUS as isize;
-    let half: Vec<Vec<f32>> = (begin - 1 - reach..end + 1 + reach).map(|y| blurred_row(picture, y, &weights)).collect();
-    let blur = |y: usize| -> Vec<f32> {
-        let sum = |x: usize| (0..TAPS).map(|k| weights[k] * half[y + k][x]).sum();
-        (0..width).map(sum).collect()
+    // The rows around, as far as there are any.
+    let around = |rows: &Range<usize>, n: usize| rows.start.saturating_sub(n)..(rows.end + n).min(picture.height);
+    let blurred_rows = around(rows, 1);
+    let half_rows = around(&blurred_rows, RADIUS);
+    let levels: Vec<u8> = picture.rows(half_rows.clone()).iter().map(|&pixel| luminance(pixel)).collect();
+    let along_row = |levels: &[u8]| {
+        let levels: Vec<f32> = padded(levels, RADIUS).into_iter().map(f32::from).collect();
+        weighted(width, &weights, |k| &levels[k..])
     };
-    let mut blurred: Vec<Vec<f32>> = (0..rows.len() + 2).map(blur).collect();
-    // Beyond the picture, edges see the nearest row, not one that was blurred there.
-    let n_blurred = blurred.len();
-    if rows.start == 0 {
-        blurred[0] = blurred[1].clone();
-    }
-    if rows.end == picture.height {
-        blurred[n_blurred - 1] = blurred[n_blurred - 2].clone();
-    }
+    let half: Vec<Vec<f32>> = levels.chunks(width).map(along_row).collect();
+    let along_columns = |y: usize| {
+        let row = |k: usize| (y + k).saturating_sub(RADIUS).min(last_row) - half_rows.start;
+        weighted(width, &weights, |k| &half[row(k)])
+    };
+    let blurred: Vec<Vec<f32>> = blurred_rows.clone().map(|y| padded(&along_columns(y), 1)).collect();
+
     let n_pixels = rows.len() * width;
     let mut expected = Expected {
-        luminance: picture.rows(rows.clone()).iter().map(|&pixel| luminance(pixel)).collect(),
+        luminance: levels[(rows.start - half_rows.start) * width..][..n_pixels].to_vec(),
         blurred: Vec::with_capacity(n_pixels),
         edges: Vec::with_capacity(n_pixels),
         result: Vec::with_capacity(n_pixels),
     };
-    let pixels = picture.rows(rows.clone());
-    for y in 0..rows.len() {
+    for ((y, pixels), levels) in
+        rows.clone().zip(picture.rows(rows.clone()).chunks(width)).zip(expected.luminance.chunks(width))
+    {
+        let row = |y: usize| &blurred[y - blurred_rows.start][..width + 2];
+        let (above, own, below) = (row(y.saturating_sub(1)), row(y), row((y + 1).min(last_row)));
         for x in 0..width {
-            let at = |dy: usize, dx: usize| blurred[y + dy][(x + dx).saturating_sub(1).min(width - 1)];
-            let right = at(0, 2) + 2.0 * at(1, 2) + at(2, 2);
-            let left = at(0, 0) + 2.0 * at(1, 0) + at(2, 0);
-            let below = at(2, 0) + 2.0 * at(2, 1) + at(2, 2);
-            let above = at(0, 0) + 2.0 * at(0, 1) + at(0, 2);
-            let gradient = ((right - left) * (right - left) + (below - above) * (below - above)).sqrt();
+            let right = above[x + 2] + 2.0 * own[x + 2] + below[x + 2];
+            let left = above[x] + 2.0 * own[x] + below[x];
+            let lower = below[x] + 2.0 * below[x + 1] + below[x + 2];
+            let upper = above[x] + 2.0 * above[x + 1] + above[x + 2];
+            let gradient = ((right - left) * (right - left) + (lower - upper) * (lower - upper)).sqrt();
             let edge = (EDGE_GAIN * gradient).min(255.0) as u8;
-            let level = expected.luminance[y * width + x];
-            let detail = f32::from(level) - at(1, 1);
+            let level = levels[x];
+            let detail = f32::from(level) - own[x + 1];
             let target = f32::from(curve[usize::from(level)]) + detail * f32::from(edge) / (f32::from(edge) + 32.0);
             let factor = (target.max(0.0) + 1.0) / (f32::from(level) + 1.0);
             let tone = |channel: u8| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8;
-            expected.blurred.push(at(1, 1));
+            expected.blurred.push(own[x + 1]);
             expected.edges.push(edge);
-            expected.result.push(pixels[y * width + x].map(tone));
+            expected.result.push(pixels[x].map(tone));
         }
     }
     expected
@@ -110,9 +123,21 @@ impl Check {
     /// Compares what concerns the picture as a whole.
     pub(crate) fn new(picture: &Picture, histogram: &[u64; LEVELS], found: &[u8; LEVELS]) -> Result<Self, Failure> {
         let whole = "the whole picture";
-        compare("histogram", whole, &picture.histogram(), histogram, 0.0, |a, b| a.abs_diff(b) as f64)?;
-        compare("curve", whole, &curve(histogram), found, 0.0, level_difference)?;
-        Ok(Self::default())
+        let start = Instant::now();
+        let expected = picture.histogram();
+        let expected_curve = curve(&expected);
+        let plain = start.elapsed();
+        compare("histogram", whole, &expected, histogram, 0.0, |a, b| a.abs_diff(b) as f64)?;
+        compare("curve", whole, &expected_curve, found, 0.0, level_difference)?;
+        Ok(Self { plain, ..Self::default() })
+    }
+
+    /// What the steps should make of some rows.
+    pub(crate) fn expected(&mut self, picture: &Picture, rows: &Range<usize>, curve: &[u8; LEVELS]) -> Expected {
+        let start = Instant::now();
+        let expected = expected(picture, rows, curve);
+        self.plain += start.elapsed();
+        expected
     }
 
     /// Compares the rows of a strip, which are those from `row` on in the picture, while its buffers begin with row `begin`.
@@ -126,10 +151,10 @@ impl Check {
         let width = strip.pixels.range()[1];
         let (range, offset) = ([expected.luminance.len() / width, width], [row - begin, 0]);
         let place = format!("the rows from {row} on, {width} pixels each");
-        let luminance = strip.luminance.host_access_range(Read, range, offset)?;
-        let blurred = strip.blurred.host_access_range(Read, range, offset)?;
-        let edges = strip.edges.host_access_range(Read, range, offset)?;
-        let result = strip.result.host_access_range(Read, range, offset)?;
+        let luminance = strip.luminance.host_access_range(Read, offset, range)?;
+        let blurred = strip.blurred.host_access_range(Read, offset, range)?;
+        let edges = strip.edges.host_access_range(Read, offset, range)?;
+        let result = strip.result.host_access_range(Read, offset, range)?;
         compare("luminance", &place, &expected.luminance, slice(&luminance), 0.0, level_difference)?;
         let float = |a: f32, b: f32| f64::from((a - b).abs());
         let blurred = compare("blur", &place, &expected.blurred, slice(&blurred), BLUR_TOLERANCE, float)?;

@@ -11,7 +11,7 @@ use oxisycl::prelude::Device;
 use crate::devices::short_name;
 use crate::failure::Failure;
 use crate::pipeline::{Cost, Outcome, Step};
-use crate::reference::{BLUR_TOLERANCE, Check, LEVEL_TOLERANCE};
+use crate::reference::{BLUR_TOLERANCE, LEVEL_TOLERANCE};
 
 /// Standard output. Goes silent if nobody reads any more, since the pictures are still to be written then.
 pub(crate) struct Console {
@@ -102,7 +102,7 @@ pub(crate) fn steps(
 ) -> Result<(), Failure> {
     console.heading("steps")?;
     let time = |cost: &Cost| cost.time.as_secs_f64();
-    let sum: f64 = outcome.costs.iter().flatten().map(time).sum();
+    let sum = device_time(outcome).as_secs_f64();
     let head = ["device", "step", "time", "share", "from host", "from devices", "to host"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (device, costs) in chosen.iter().zip(&outcome.costs) {
@@ -129,16 +129,26 @@ pub(crate) fn steps(
     console.line(format_args!("\n  {seconds} of device time, {rate:.0} million pixels per second of it"))
 }
 
+/// The time of all steps on all devices.
+fn device_time(outcome: &Outcome) -> Duration {
+    outcome.costs.iter().flatten().map(|cost| cost.time).sum()
+}
+
 fn moved(counters: &Counters) -> [String; 3] {
     let amount = |bytes_moved| if bytes_moved == 0 { "-".to_owned() } else { bytes(bytes_moved) };
     [amount(counters.bytes_to_device), amount(counters.bytes_between_devices), amount(counters.bytes_to_host)]
 }
 
-pub(crate) fn check(console: &mut Console, check: Option<&Check>) -> Result<(), Failure> {
-    let Some(check) = check else {
+pub(crate) fn check(console: &mut Console, outcome: &Outcome) -> Result<(), Failure> {
+    let Some(check) = &outcome.check else {
         return console.line(format_args!("  skipped"));
     };
     console.line(format_args!("  {} pixels agree with plain Rust", check.n_pixels))?;
+    let plain = duration(check.plain);
+    console.line(format_args!(
+        "  plain Rust took {plain} on one thread, the devices {}",
+        duration(device_time(outcome))
+    ))?;
     console.line(format_args!("  luminance, histogram and curve are equal"))?;
     console.line(format_args!(
         "  blur differs by at most {} levels (tolerance {BLUR_TOLERANCE}), edges by {} and the result by {} (tolerance {LEVEL_TOLERANCE})",

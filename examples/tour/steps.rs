@@ -44,7 +44,7 @@ impl Strip {
         // Pages of a few rows: a device that needs the rows around its band gets these, not the whole band of another device.
         let options = BufferOptions::new().page_size([PAGE_ROWS, width]);
         Ok(Self {
-            pixels: options.from_slice(pixels, range)?,
+            pixels: options.from_slice_nd(pixels, range)?,
             luminance: options.uninit(range)?,
             half_blurred: options.uninit(range)?,
             blurred: options.uninit(range)?,
@@ -75,8 +75,8 @@ pub(crate) fn luminance(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> ox
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("luminance");
-        let pixels = cg.access_range(&strip.pixels, Read, range, offset);
-        let luminance = cg.access_range(&strip.luminance, Write.no_init(), range, offset);
+        let pixels = cg.access_range(&strip.pixels, Read, offset, range);
+        let luminance = cg.access_range(&strip.luminance, Write.no_init(), offset, range);
         cg.parallel_for(range, move |item| luminance.set(item, luminance_of(pixels.get(item))))
     })
 }
@@ -98,8 +98,8 @@ pub(crate) fn histogram(
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("histogram");
-        let luminance = cg.access_range(&strip.luminance, Read, range, offset);
-        let counts = cg.access_range(counts, Atomic, [1, LEVELS], [part, 0]);
+        let luminance = cg.access_range(&strip.luminance, Read, offset, range);
+        let counts = cg.access_range(counts, Atomic, [part, 0], [1, LEVELS]);
         let n_chunks = [range[0], range[1].div_ceil(CHUNK)];
         cg.parallel_for(n_chunks, move |item: Item<2>| {
             // Counting in private first leaves few atomic operations.
@@ -175,33 +175,39 @@ pub(crate) fn gaussian() -> [f32; TAPS] {
 }
 
 /// The first pass of the blur, along the rows: a kernel with a name. Its fields are what a closure would capture.
+///
+/// Each work-item owns a chunk of a row, so that the loop over it becomes vector instructions on a CPU.
 #[derive(Clone, Copy)]
 struct BlurAlongRows<'cg> {
     luminance: Accessor<'cg, u8, 2, Read>,
-    half_blurred: Accessor<'cg, f32, 2, NoInit<Write>>,
+    half_blurred: Chunked<'cg, f32, 2, NoInit<ReadWrite>>,
     weights: [f32; TAPS],
 }
 
 impl Kernel<Item<'_, 2>> for BlurAlongRows<'_> {
     #[inline]
     fn run(&self, item: Item<'_, 2>) {
-        let [y, x] = item.id().into();
-        let luminance = self.luminance.view(item);
-        let width = luminance.range()[1];
-        let sum = if x >= RADIUS && x + RADIUS < width {
-            // Inside, the bounds of all taps are checked at once.
-            let taps = luminance.window::<1, TAPS>([y, x - RADIUS]).row(0);
-            weighted_sum(&self.weights, |k| taps[k])
-        } else {
-            weighted_sum(&self.weights, |k| luminance[[y, near(x, k, RADIUS, width)]])
-        };
-        self.half_blurred.set(item, sum);
+        let output = self.half_blurred.block(item);
+        let [y, begin] = output.origin().into();
+        let (row, output) = (self.luminance.view(item).row(y), output.row(0));
+        let end = begin + output.len();
+        // Only near the borders of the picture does a tap have to be looked for.
+        let first = begin.max(RADIUS).min(end);
+        let last = end.min(row.len().saturating_sub(RADIUS)).max(first);
+        for x in (begin..first).chain(last..end) {
+            let tap = |(k, weight): (usize, &f32)| weight * f32::from(row[near(x, k, RADIUS, row.len())]);
+            output[x - begin].set(self.weights.iter().enumerate().map(tap).sum());
+        }
+        if first < last {
+            let inside = &output[first - begin..last - begin];
+            for (k, weight) in self.weights.iter().enumerate() {
+                for (sum, &tap) in inside.iter().zip(&row[first + k - RADIUS..]) {
+                    let term = weight * f32::from(tap);
+                    sum.set(if k == 0 { term } else { sum.get() + term });
+                }
+            }
+        }
     }
-}
-
-#[inline]
-fn weighted_sum(weights: &[f32; TAPS], tap: impl Fn(usize) -> u8) -> f32 {
-    weights.iter().enumerate().map(|(k, weight)| weight * f32::from(tap(k))).sum()
 }
 
 /// The index `k - radius` steps from `index`, or the last one in that direction.
@@ -213,25 +219,25 @@ pub(crate) fn blur_along_rows(queue: &Queue, strip: &Strip, rows: &Range<usize>)
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         let kernel = BlurAlongRows {
-            luminance: cg.access_range(&strip.luminance, Read, range, offset),
-            half_blurred: cg.access_range(&strip.half_blurred, Write.no_init(), range, offset),
+            luminance: cg.access_range(&strip.luminance, Read, offset, range),
+            half_blurred: cg.access_chunks_range(&strip.half_blurred, ReadWrite.no_init(), [1, CHUNK], offset, range),
             weights: gaussian(),
         };
-        cg.launch(range, kernel)
+        cg.launch(kernel.half_blurred.n_blocks(), kernel)
     })
 }
 
-/// The second pass of the blur, along the columns. Each work-item owns a chunk of a row, so that the loop over it becomes vector
-/// instructions, and reads the rows around it. These may be another device's: the runtime brings them.
+/// The second pass of the blur, along the columns. Each work-item owns a chunk of a row, and reads the rows around it. These may be
+/// another device's: the runtime brings them.
 pub(crate) fn blur_along_columns(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
     let (range, offset) = strip.part(rows);
     let (around, around_offset, first) = strip.part_with_halo(rows, RADIUS);
     let weights = gaussian();
     queue.submit(|cg| {
         cg.name("blur along columns");
-        let half_blurred = cg.access_range(&strip.half_blurred, Read, around, around_offset);
+        let half_blurred = cg.access_range(&strip.half_blurred, Read, around_offset, around);
         let blurred: Chunked<'_, f32, 2, _> =
-            cg.access_chunks_range(&strip.blurred, ReadWrite.no_init(), [1, CHUNK], range, offset);
+            cg.access_chunks_range(&strip.blurred, ReadWrite.no_init(), [1, CHUNK], offset, range);
         cg.parallel_for(blurred.n_blocks(), move |item: Item<2>| {
             let input = half_blurred.view(item);
             let output = blurred.block(item);
@@ -253,8 +259,8 @@ pub(crate) fn edges(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisyc
     let (around, around_offset, first) = strip.part_with_halo(rows, 1);
     queue.submit(|cg| {
         cg.name("edges");
-        let blurred = cg.access_range(&strip.blurred, Read, around, around_offset);
-        let edges = cg.access_range(&strip.edges, Write.no_init(), range, offset);
+        let blurred = cg.access_range(&strip.blurred, Read, around_offset, around);
+        let edges = cg.access_range(&strip.edges, Write.no_init(), offset, range);
         cg.parallel_for(range, move |item: Item<2>| {
             let gradient = gradient_at(blurred.view(item), first + item.get(0), item.get(1));
             edges.set(item, (EDGE_GAIN * gradient).min(255.0) as u8);
@@ -294,12 +300,12 @@ pub(crate) fn tones(
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("tone mapping");
-        let pixels = cg.access_range(&strip.pixels, Read, range, offset);
-        let luminance = cg.access_range(&strip.luminance, Read, range, offset);
-        let blurred = cg.access_range(&strip.blurred, Read, range, offset);
-        let edges = cg.access_range(&strip.edges, Read, range, offset);
+        let pixels = cg.access_range(&strip.pixels, Read, offset, range);
+        let luminance = cg.access_range(&strip.luminance, Read, offset, range);
+        let blurred = cg.access_range(&strip.blurred, Read, offset, range);
+        let edges = cg.access_range(&strip.edges, Read, offset, range);
         let curve = cg.access(curve, Read);
-        let result = cg.access_range(&strip.result, Write.no_init(), range, offset);
+        let result = cg.access_range(&strip.result, Write.no_init(), offset, range);
         cg.parallel_for(range, move |item: Item<2>| {
             let level = luminance.get(item);
             let detail = f32::from(level) - blurred.get(item);

@@ -19,7 +19,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let mut notes = Vec::new();
     for device in ["host", "simulated"] {
         let mut command = nightly_cargo(workspace);
-        command.args(["test", "-q", "-p", conformance::PACKAGE, "--test", conformance::TEST, "--release"]);
+        command.args(["test", "-p", conformance::PACKAGE, "--test", conformance::TEST, "--release"]);
         command.args(["--target", TARGET, "--", "--device", device]);
         command
             .env("RUSTFLAGS", "-Zsanitizer=address")

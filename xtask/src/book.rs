@@ -73,8 +73,9 @@ fn manifest(root: &Path) -> String {
     let facade = root.join("crates/oxisycl").to_string_lossy().replace('\\', "/");
     format!(
         "[package]\nname = \"book-snippets\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dependencies]\noxisycl = {{ path = \"{facade}\" }}\n\
-         bytemuck = {{ version = \"1\", features = [\"derive\"] }}\n\n[workspace]\n"
+         [dependencies]\noxisycl = {{ path = \"{facade}\", features = [\"half\", \"num-complex\", \"glam\"] }}\n\
+         bytemuck = {{ version = \"1\", features = [\"derive\"] }}\nhalf = \"2\"\nnum-complex = \"0.4\"\nglam = \"0.30\"\n\
+         futures = \"0.3\"\ntokio = {{ version = \"1\", features = [\"rt\", \"macros\"] }}\n\n[workspace]\n"
     )
 }
 

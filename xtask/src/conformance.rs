@@ -1,6 +1,6 @@
 //! `cargo xtask conformance`: the conformance suite on one kind of device.
 //!
-//! The suite prints one `device area::name` line for each test and closes with `N passed, M failed`; a run that does not close like
+//! The suite prints one `device area::name` line for each test and closes as Rust's test programs do; a run that does not close like
 //! this, or in which no test passed, is a failure whatever its exit status.
 
 use crate::counts::Counts;
@@ -38,7 +38,7 @@ pub(crate) fn apart(workspace: &Workspace) -> Result<Outcome> {
 fn run_on(workspace: &Workspace, device: &str, rest: &[&str]) -> Result<Outcome> {
     let package = workspace.require(PACKAGE)?;
     let mut command = cargo(workspace);
-    command.args(["test", "-q", "-p", PACKAGE, "--test", TEST, "--release"]);
+    command.args(["test", "-p", PACKAGE, "--test", TEST, "--release"]);
     command.args(feature(package, device)).args(["--", "--device", device]).args(rest);
     check(&run_captured(&mut command)?)
 }
@@ -51,10 +51,10 @@ pub(crate) fn feature(package: &Package, device: &str) -> Vec<String> {
 
 /// Holds a finished run against its closing line.
 pub(crate) fn check(captured: &Captured) -> Result<Outcome> {
-    let Some(counts) = Counts::of_conformance(&captured.stdout) else {
-        return Err(Failure::new(format!("`{}` did not end with \"N passed, M failed\"", captured.line)));
+    let Some(counts) = Counts::of_test_program(&captured.stdout) else {
+        return Err(Failure::new(format!("`{}` did not end with \"test result: ..\"", captured.line)));
     };
-    let Counts { passed, failed } = counts;
+    let Counts { passed, failed, ignored } = counts;
     if failed > 0 {
         Err(Failure::new(format!("{passed} passed, {failed} failed")))
     } else if passed == 0 {
@@ -62,7 +62,7 @@ pub(crate) fn check(captured: &Captured) -> Result<Outcome> {
     } else if !captured.success {
         Err(Failure::new(format!("{passed} passed, none failed, but `{}` reports an error", captured.line)))
     } else {
-        Ok(Outcome::Passed(format!("{passed} tests")))
+        Ok(Outcome::Passed(format!("{passed} tests, {ignored} ignored with a reason")))
     }
 }
 
@@ -116,13 +116,14 @@ mod tests {
 
     #[test]
     fn only_a_run_that_closes_with_passed_tests_passes() {
-        let good = check(&captured("host:0 a::b\n2 passed, 0 failed\n", true));
-        assert_eq!(good, Ok(Outcome::Passed("2 tests".to_owned())));
+        let good = check(&captured("test host a::b ... ok\ntest result: ok. 2 passed; 0 failed; 1 ignored\n", true));
+        assert_eq!(good, Ok(Outcome::Passed("2 tests, 1 ignored with a reason".to_owned())));
         for (stdout, success) in [
-            ("2 passed, 0 failed\n", false),
-            ("2 passed, 1 failed\n", true),
-            ("0 passed, 0 failed\n", true),
-            ("host:0 a::b\n", true),
+            ("test result: ok. 2 passed; 0 failed; 0 ignored\n", false),
+            ("test result: FAILED. 2 passed; 1 failed; 0 ignored\n", true),
+            ("test result: ok. 0 passed; 0 failed; 9 ignored\n", true),
+            ("2 passed, 0 failed\n", true),
+            ("test host a::b ... ok\n", true),
             ("", true),
         ] {
             assert!(check(&captured(stdout, success)).is_err(), "{stdout:?} {success}");

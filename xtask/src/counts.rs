@@ -7,19 +7,31 @@
 pub(crate) struct Counts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    /// What the runner calls ignored or skipped.
+    pub(crate) ignored: u64,
 }
 
 impl Counts {
     /// The sum over all `test result: ok. 3 passed; 0 failed; ..` lines of `cargo test`.
     pub(crate) fn of_cargo_test(output: &str) -> Self {
         let mut counts = Self::default();
-        for line in output.lines() {
-            if let Some((_, result)) = line.split_once("test result:") {
-                counts.passed += number_before(result, " passed").unwrap_or(0);
-                counts.failed += number_before(result, " failed").unwrap_or(0);
-            }
+        for result in output.lines().filter_map(Self::of_result_line) {
+            counts.passed += result.passed;
+            counts.failed += result.failed;
+            counts.ignored += result.ignored;
         }
         counts
+    }
+
+    /// The closing line of one test program, `test result: ..`; `None` if the last line is another.
+    pub(crate) fn of_test_program(output: &str) -> Option<Self> {
+        Self::of_result_line(output.lines().rev().find(|line| !line.trim().is_empty())?)
+    }
+
+    fn of_result_line(line: &str) -> Option<Self> {
+        let (_, result) = line.split_once("test result:")?;
+        let count = |what| number_before(result, what).unwrap_or(0);
+        Some(Self { passed: count(" passed"), failed: count(" failed"), ignored: count(" ignored") })
     }
 
     /// The last `Summary [..] 5 tests run: 4 passed, 1 failed, 0 skipped` line of `cargo nextest run`.
@@ -31,15 +43,44 @@ impl Counts {
             return Self::default();
         };
         let count = |what| number_before(summary, what).unwrap_or(0);
-        Self { passed: count(" passed"), failed: count(" failed") + count(" timed out") }
+        Self { passed: count(" passed"), failed: count(" failed") + count(" timed out"), ignored: count(" skipped") }
     }
+}
 
-    /// The closing line of the conformance suite, `N passed, M failed`; `None` if the last line is another.
-    pub(crate) fn of_conformance(output: &str) -> Option<Self> {
-        let line = output.lines().rev().find(|line| !line.trim().is_empty())?.trim();
-        let (passed, failed) = line.split_once(" passed, ")?;
-        Some(Self { passed: passed.parse().ok()?, failed: failed.strip_suffix(" failed")?.parse().ok()? })
+/// The most lines of one run that [`telling_lines`] keeps.
+const MOST_LINES: usize = 60;
+/// How many lines after the first one belong to a panic or to an error of the compiler.
+const LINES_BEHIND: usize = 4;
+
+/// The lines of a failed run that say what failed: names of tests, panics, errors of the compiler. A log may be shortened on its way to the
+/// reader, so they are shown once more at its end.
+pub(crate) fn telling_lines(output: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut behind = 0;
+    for line in output.lines() {
+        let trimmed = line.trim_start();
+        let begins =
+            ["FAIL [", "TIMEOUT [", "SIG", "ABORT [", "error: ", "error["].iter().any(|s| trimmed.starts_with(s));
+        if begins
+            || trimmed.ends_with("... FAILED")
+            || (trimmed.starts_with("thread ") && trimmed.contains(" panicked at "))
+        {
+            behind = LINES_BEHIND;
+        } else if behind > 0 {
+            behind -= 1;
+        } else {
+            continue;
+        }
+        if !trimmed.is_empty() && !lines.iter().any(|kept| kept == line) {
+            lines.push(line.to_owned());
+        }
     }
+    if lines.len() > MOST_LINES {
+        let left_out = lines.len() - MOST_LINES;
+        lines.drain(..left_out);
+        lines.insert(0, format!("({left_out} lines before these are left out)"));
+    }
+    lines
 }
 
 /// The number that stands directly before the first occurrence of `label`.
@@ -53,40 +94,57 @@ fn number_before(text: &str, label: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn counts(passed: u64, failed: u64, ignored: u64) -> Counts {
+        Counts { passed, failed, ignored }
+    }
+
     #[test]
     fn results_of_all_test_binaries_are_added() {
-        let output = "running 2 tests\n..\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\
+        let output = "running 2 tests\n..\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
                       \ntest result: FAILED. 10 passed; 3 failed; 0 ignored; 0 measured\n";
-        assert_eq!(Counts::of_cargo_test(output), Counts { passed: 12, failed: 3 });
+        assert_eq!(Counts::of_cargo_test(output), counts(12, 3, 1));
     }
 
     #[test]
     fn text_without_a_result_counts_nothing() {
         assert_eq!(Counts::of_cargo_test("Finished in 3 passed"), Counts::default());
         assert_eq!(Counts::of_nextest("    Finished `test` profile\nerror: no tests to run"), Counts::default());
-        assert_eq!(Counts::of_conformance(""), None);
+        assert_eq!(Counts::of_test_program(""), None);
     }
 
     #[test]
     fn nextest_summaries_are_read_with_and_without_failures() {
         let all = "------------\n     Summary [   0.012s] 7 tests run: 7 passed, 2 skipped\n";
-        assert_eq!(Counts::of_nextest(all), Counts { passed: 7, failed: 0 });
+        assert_eq!(Counts::of_nextest(all), counts(7, 0, 2));
         let slow =
             "     Summary [  61.0s] 9 tests run: 5 passed (1 slow), 3 failed, 1 timed out, 0 skipped\n  FAIL a\n";
-        assert_eq!(Counts::of_nextest(slow), Counts { passed: 5, failed: 4 });
-        assert_eq!(
-            Counts::of_nextest(" Summary [ 1s] 1 test run: 1 passed, 0 skipped"),
-            Counts { passed: 1, failed: 0 }
+        assert_eq!(Counts::of_nextest(slow), counts(5, 4, 0));
+        assert_eq!(Counts::of_nextest(" Summary [ 1s] 1 test run: 1 passed, 0 skipped"), counts(1, 0, 0));
+    }
+
+    #[test]
+    fn what_failed_is_picked_out_of_a_long_log() {
+        let log = "    PASS [ 0.1s] (1/3) a::b c\n        FAIL [ 2.0s] (2/3) a::b broken\n  stdout ---\n\n\
+                   thread 'broken' (7) panicked at src/lib.rs:3:5:\nassertion failed\n  left: 1\n right: 2\nnote: run with\n\
+                   more\n    PASS [ 0.1s] (3/3) a::b d\n     Summary [ 2.2s] 3 tests run: 2 passed, 1 failed\n        FAIL [ 2.0s] (2/3) a::b broken\n";
+        let lines = telling_lines(log);
+        assert!(lines[0].ends_with("a::b broken") && lines.iter().any(|line| line == " right: 2"), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("PASS") || line == "more"), "{lines:?}");
+        assert!(telling_lines("test a ... ok\ntest b ... FAILED\n")[0].ends_with("b ... FAILED"));
+        let many: String = (0..500).map(|i| format!("error: {i}\n")).collect();
+        let lines = telling_lines(&many);
+        assert!(
+            lines[0].starts_with("(440 lines") && lines.last().is_some_and(|line| line == "error: 499"),
+            "{lines:?}"
         );
     }
 
     #[test]
-    fn the_conformance_suite_must_end_with_its_counts() {
-        assert_eq!(
-            Counts::of_conformance("host:0 a::b\n12 passed, 0 failed\n\n"),
-            Some(Counts { passed: 12, failed: 0 })
-        );
-        assert_eq!(Counts::of_conformance("12 passed, 0 failed\nthread panicked"), None);
-        assert_eq!(Counts::of_conformance("twelve passed, 0 failed"), None);
+    fn a_test_program_must_end_with_its_counts() {
+        let closing = "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 5 filtered out; finished in 0.01s";
+        let read = |output: &str| Counts::of_test_program(output);
+        assert_eq!(read(&format!("test host a::b ... ok\n\n{closing}\n\n")), Some(counts(12, 0, 3)));
+        assert_eq!(read(&format!("{closing}\nthread panicked")), None);
+        assert_eq!(read("12 passed, 0 failed"), None);
     }
 }

@@ -6,13 +6,13 @@ use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, read};
 
-const PACKAGE: &str = "oxisycl";
+const PACKAGE: &str = "oxisycl-examples";
 /// Run as smoke tests. What they write goes to a folder below the target directory.
 const RUN: &[&str] = &["ls", "tour"];
 /// Run as well with kernels that were compiled for devices.
 const FIRST: &str = "tour";
 
-/// Builds all examples of the facade in release and runs those of [`RUN`] that exist.
+/// Builds all examples in release and runs those of [`RUN`] that exist.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let package = workspace.require(PACKAGE)?;
     let built = package.targets.iter().filter(|target| target.kind == "example").count();

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::crates;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, collect, read};
@@ -83,7 +84,8 @@ fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
 /// Builds the programs of all parts, and gives their files in the order of the table.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     // `test` would make a test of an example that is named, and `build` leaves tests and benchmarks out.
-    let (examples, others): (Vec<&Part>, Vec<&Part>) = PARTS.iter().partition(|part| part.kind == "example");
+    let members = PARTS.iter().filter(|part| part.package != crates::PACKAGE);
+    let (examples, others): (Vec<&Part>, Vec<&Part>) = members.partition(|part| part.kind == "example");
     let mut messages = Vec::new();
     for (verb, parts) in [(&["test", "--no-run"][..], others), (&["build"], examples)] {
         let mut command = cargo(workspace);
@@ -97,7 +99,12 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
         let output = process::run_for_output(&mut command)?.succeeded()?.stdout;
         messages.extend(output.lines().filter_map(|line| line.parse::<Value>().ok()));
     }
-    PARTS.iter().map(|part| executable(workspace, part, &messages)).collect()
+    let of_part = |part: &Part| match part.package {
+        // A workspace of its own.
+        crates::PACKAGE => crates::build(workspace, TARGET, &["--release"]),
+        _ => executable(workspace, part, &messages),
+    };
+    PARTS.iter().map(of_part).collect()
 }
 
 /// The file that cargo says it made of a part's target.

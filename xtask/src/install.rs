@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::dockerfile::{self, Step};
+use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::package::{empty, pack};
 use crate::process::{self, Captured, cargo, command};
@@ -109,7 +111,30 @@ impl User {
         expect(&in_package(&["sycl", "test"])?.stdout, "1 passed")?;
         expect(&in_package(&["run"])?.stdout, OUTPUT)?;
         expect(&in_package(&["sycl", "inspect", "target/debug/my-app"])?.stdout, "no device code")?;
-        expect(&in_package(&["sycl", "doctor"])?.stdout, "ok  toolchain")
+        expect(&in_package(&["sycl", "doctor"])?.stdout, "ok  toolchain")?;
+        self.test_as_in_a_container(workspace, &package)
+    }
+
+    /// What the book's Dockerfile runs.
+    fn test_as_in_a_container(&self, workspace: &Workspace, package: &Path) -> Result<()> {
+        for step in dockerfile::steps(&workspace.read(dockerfile::PATH)?)? {
+            match step {
+                Step::Elsewhere { line, reason } => {
+                    println!("  {}: `{line}` does not run here: {reason}", dockerfile::PATH)
+                }
+                Step::Cargo { variables, arguments } => {
+                    let on_opencl = variables.iter().any(|(_, value)| value.starts_with("opencl"));
+                    if on_opencl && opencl::environment(workspace).is_none() {
+                        println!("  {}: no test on OpenCL: {} is missing", dockerfile::PATH, opencl::NAME);
+                        continue;
+                    }
+                    let mut command = self.cargo(workspace, package, &arguments)?;
+                    let tested = process::run_captured(command.envs(variables))?.succeeded()?;
+                    expect(&tested.stdout, "1 passed")?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes what is outside of the target folder. After a failure it stays, to be looked at.

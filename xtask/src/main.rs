@@ -10,7 +10,10 @@ mod bench;
 mod book;
 mod conformance;
 mod counts;
+mod crates;
 mod deny;
+mod device_programs;
+mod dockerfile;
 mod docs;
 mod examples;
 mod gpu_bundle;
@@ -25,6 +28,7 @@ mod opencl_suites;
 mod outcome;
 mod package;
 mod process;
+mod processor_time;
 mod ptx;
 mod ptxas;
 mod requirements;
@@ -53,6 +57,8 @@ usage: cargo xtask VERB [ARGUMENTS]
   requirements            requirements.toml against its numbers and against the tests
   conformance --device host|simulated|apart|cuda|opencl [FILTER]
                           the conformance suite on one kind of device
+  crates [--device host|opencl|cuda] [FILTER]
+                          kernels that call thirty published crates, as a table; without a device on the host and on OpenCL
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results. For gpu nvcc builds the peer, if there is one;
                           build is what cargo sycl takes for an example, beside cargo
@@ -100,6 +106,7 @@ fn run(verb: &str, rest: &[String]) -> Result<Outcome> {
         "validate" => validate::run(&workspace, rest),
         "test" => test::run(&workspace, rest),
         "conformance" => conformance::run(&workspace, rest),
+        "crates" => crates::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
         "gpu-bundle" => gpu_bundle::run(&workspace, rest),
         "package" => package::run(&workspace, rest),

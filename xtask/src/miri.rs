@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         let mut command = nightly_cargo(workspace);
         command.args(["miri", "test", "-p", package]).args(*target).arg("--").args(*arguments);
         // Random programs stay small: Miri is hundreds of times slower than the processor.
-        command.env("PROPTEST_CASES", "8").env("OXISYCL_HOST_THREADS", "2").env("MIRIFLAGS", flags);
+        command.env("OXISYCL_CASES", "8").env("OXISYCL_HOST_THREADS", "2").env("MIRIFLAGS", flags);
         passed += count(run_captured(&mut command)?, Counts::of_cargo_test, 1)?.passed;
     }
     Ok(Outcome::Passed(format!("{passed} tests")))

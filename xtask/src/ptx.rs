@@ -11,19 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use serde_json::Value;
-
+use crate::device_programs;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo, command};
 use crate::ptxas;
 use crate::workspace::Workspace;
-
-/// The packages whose programs have kernels.
-const PACKAGES: &[&str] = &["oxisycl", "oxisycl-kernel-suite"];
-/// Programs of theirs that run on devices: four suites, the benchmarks and the examples. Kernels of the other tests talk with their host, in
-/// ways that no GPU has, and some reach the whole runtime.
-const PROGRAMS: &[&str] =
-    &["--test", "conformance", "--test", "kernels", "--test", "fuzz", "--test", "math", "--benches", "--examples"];
 
 /// Programs that must have at least so many kernels with code; the other programs have the rest.
 const FEWEST: &[(&str, usize)] = &[
@@ -44,11 +36,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("test conformance", "captures_beyond_the_limit_are_refused", "bytes"),
     // On the host they let other threads run while they spin.
     ("test conformance", "blocking::hold::Hold::with", "sched_yield"),
-    ("bench runtime", "memory::chain_blocked", "sched_yield"),
+    ("bench runtime", "memory::blocked", "sched_yield"),
 ];
 
 /// The oldest processor, which images are made for, and that of the GPUs that figures are kept of.
-const PROCESSORS: &[&str] = &["sm_70", "sm_90"];
+const PROCESSORS: &[&str] = &[device_programs::PTX, "sm_90"];
 
 /// Modules that no compiler made.
 const WRITTEN_BY_HAND: &[&str] = &["crates/oxisycl-backend-cuda/tests/gpu/kernels.ptx"];
@@ -64,10 +56,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         return Ok(Outcome::Skipped(reason.to_owned()));
     };
     let folder = Folder::empty(workspace)?;
-    let programs = build(workspace)?;
+    let programs = device_programs::all(workspace)?;
     let (mut counts, mut modules, mut refusals, mut findings) =
         (BTreeMap::new(), BTreeSet::new(), Vec::new(), Vec::new());
-    for (name, program) in &programs {
+    for (name, program) in programs {
         let description = inspect(workspace, program, &[])?;
         let promised = n_promised(&description);
         refusals.extend(refused_kernels(name, &description));
@@ -139,26 +131,9 @@ fn failure(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-/// The programs, by kind and name.
-fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
-    let mut command = cargo(workspace);
-    command.args(["sycl", "build", "--targets", PROCESSORS[0], "--message-format", "json-render-diagnostics"]);
-    command.args(PROGRAMS);
-    command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
-    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
-    Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
-}
-
-/// The program that one of cargo's messages is about, if it is about one: kind and name, and its file.
-fn executable(message: &Value) -> Option<(String, PathBuf)> {
-    let path = message["executable"].as_str()?;
-    let target = &message["target"];
-    Some((format!("{} {}", target["kind"][0].as_str()?, target["name"].as_str()?), PathBuf::from(path)))
-}
-
 fn inspect(workspace: &Workspace, program: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = cargo(workspace);
-    command.args(["sycl", "inspect"]).arg(program).args(arguments);
+    command.args(["sycl", "inspect"]).arg(program).args(["--target", device_programs::PTX]).args(arguments);
     Ok(process::run_quietly(&mut command)?.succeeded()?.stdout)
 }
 
@@ -310,14 +285,5 @@ mod tests {
         assert_eq!(unexpected(&other).len(), 1 + REFUSED.len());
         refusals.extend(other);
         assert_eq!(unexpected(&refusals), ["test kernels: app::k: it reads a file"]);
-    }
-
-    #[test]
-    fn programs_are_read_from_cargos_messages() {
-        let read = |text: &str| executable(&text.parse().expect("JSON"));
-        let tour = r#"{"target":{"name":"tour","kind":["example"]},"executable":"/t/tour"}"#;
-        assert_eq!(read(tour), Some(("example tour".to_owned(), PathBuf::from("/t/tour"))));
-        assert_eq!(read(r#"{"target":{"name":"lib","kind":["lib"]},"executable":null}"#), None);
-        assert_eq!(read(r#"{"reason":"build-finished"}"#), None);
     }
 }

@@ -1,13 +1,16 @@
 //! The tests of all crates: unit, integration and documentation tests, and the facade's once more in release.
 //!
 //! Invariant: a run counts only if about as many tests ran as the sources hold; a run of no tests is a failure.
-//! Tests with their own `main` do not speak the test runner's protocol and run one by one. The conformance suite among them has
-//! stages of its own; see [`conformance`].
+//! Tests with their own `main` know only when they run whether they apply to this machine, which the test runner would take for passed: they
+//! run one by one, and what they ignored is counted. The conformance suite among them has stages of its own; see [`conformance`]. Tests
+//! that Rust's harness ignores need a driver or a tool, and run where all of those are.
 
 use crate::conformance;
 use crate::counts::Counts;
+use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
-use crate::process::{Captured, cargo, run, run_captured, succeeds};
+use crate::process::{Captured, cargo, run_captured, succeeds};
+use crate::ptxas;
 use crate::workspace::{File, Workspace, read};
 
 /// The share of the test functions in the sources that must run, in percent: a few need another system or feature.
@@ -27,21 +30,27 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     let bare = bare_tests(workspace)?;
     let fewest = (test_functions(&workspace.files(&["rs"])?) * SHARE / 100).max(1);
     let counts = if succeeds(cargo(workspace).args(["nextest", "--version"])) {
-        let counts = with_nextest(workspace, &bare, fewest)?;
+        let mut counts = with_nextest(workspace, &bare, fewest)?;
         for test in bare.iter().filter(|test| !test.is_conformance()) {
-            run(cargo(workspace).args(["test", "-p", &test.package, "--test", &test.name]))?;
+            let own = test.run(workspace)?;
+            counts.passed += own.passed;
+            counts.ignored += own.ignored;
         }
         counts
     } else {
         println!("  cargo-nextest is not installed: tests run without a time limit each");
         let mut command = cargo(workspace);
         command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]);
+        if has_all_needs(workspace) {
+            command.args(["--", "--include-ignored"]);
+        }
         count(run_captured(&mut command)?, Counts::of_cargo_test, fewest)?
     };
     let mut command = cargo(workspace);
     command.args(["test", "--doc", "--workspace", "--no-fail-fast"]);
     let documentation = count(run_captured(&mut command)?, Counts::of_cargo_test, FEWEST_DOC_TESTS)?;
-    Ok(Outcome::Passed(format!("{} tests, {} documentation tests", counts.passed, documentation.passed)))
+    let Counts { passed, ignored, .. } = counts;
+    Ok(Outcome::Passed(format!("{passed} tests, {ignored} ignored, {} documentation tests", documentation.passed)))
 }
 
 /// The tests of the facade, the runtime and the host backend in release: optimisation finds other bugs in unsafe code.
@@ -76,10 +85,18 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
 fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64) -> Result<Counts> {
     let mut command = cargo(workspace);
     command.args(["nextest", "run", "--workspace"]);
+    if has_all_needs(workspace) {
+        command.args(["--run-ignored", "all"]);
+    }
     if !bare.is_empty() {
         command.args(["-E", &filter(bare)]);
     }
     count(run_captured(&mut command)?, Counts::of_nextest, fewest)
+}
+
+/// Whether everything is there that ignored tests need: an OpenCL driver and `ptxas`, both of which `cargo xtask test` installs.
+fn has_all_needs(workspace: &Workspace) -> bool {
+    opencl::environment(workspace).is_some() && ptxas::find(workspace).is_some()
 }
 
 /// The nextest filter for all tests but those with their own `main`.
@@ -121,6 +138,23 @@ fn bare_tests(workspace: &Workspace) -> Result<Vec<BareTest>> {
 }
 
 impl BareTest {
+    /// Runs it. Tests of devices that this machine lacks are ignored, so that there may be nothing else in it; but there is something.
+    fn run(&self, workspace: &Workspace) -> Result<Counts> {
+        let mut command = cargo(workspace);
+        command.args(["test", "-p", &self.package, "--test", &self.name]);
+        let captured = run_captured(&mut command)?.succeeded()?;
+        self.closing(&captured)
+    }
+
+    /// The counts of a run that succeeded.
+    fn closing(&self, captured: &Captured) -> Result<Counts> {
+        let counts = enough(&captured.line, Counts::of_cargo_test(&captured.stdout), 0)?;
+        if counts.passed + counts.ignored == 0 {
+            return Err(Failure::new(format!("`{}`: no test ran, and none was ignored", captured.line)));
+        }
+        Ok(counts)
+    }
+
     fn is_conformance(&self) -> bool {
         (self.package.as_str(), self.name.as_str()) == (conformance::PACKAGE, conformance::TEST)
     }
@@ -147,10 +181,22 @@ mod tests {
 
     #[test]
     fn a_run_of_too_few_tests_fails() {
-        assert!(enough("cargo test", Counts { passed: 5, failed: 0 }, 5).is_ok());
+        assert!(enough("cargo test", Counts { passed: 5, ..Counts::default() }, 5).is_ok());
         let few = enough("cargo test", Counts::default(), 1).unwrap_err();
         assert_eq!(few.message, "`cargo test`: 0 tests ran, at least 1 expected");
-        assert!(enough("cargo test", Counts { passed: 50, failed: 1 }, 5).is_err());
+        assert!(enough("cargo test", Counts { passed: 50, failed: 1, ignored: 0 }, 5).is_err());
+    }
+
+    #[test]
+    fn a_suite_of_ignored_tests_is_no_failure_but_an_empty_one_is() {
+        let test = BareTest { package: "p".to_owned(), name: "t".to_owned() };
+        let closing = |passed: u64, failed: u64, ignored: u64| {
+            let stdout = format!("test result: ok. {passed} passed; {failed} failed; {ignored} ignored;");
+            test.closing(&Captured { stdout, stderr: String::new(), success: true, line: "cargo test".to_owned() })
+        };
+        assert_eq!(closing(0, 0, 5), Ok(Counts { ignored: 5, ..Counts::default() }));
+        assert_eq!(closing(4, 0, 1), Ok(Counts { passed: 4, ignored: 1, ..Counts::default() }));
+        assert!(closing(0, 0, 0).is_err() && closing(4, 1, 0).is_err());
     }
 
     #[test]
@@ -161,7 +207,7 @@ mod tests {
             success,
             line: "cargo test".to_owned(),
         };
-        assert_eq!(count(captured(true), Counts::of_cargo_test, 1), Ok(Counts { passed: 3, failed: 0 }));
+        assert_eq!(count(captured(true), Counts::of_cargo_test, 1), Ok(Counts { passed: 3, ..Counts::default() }));
         assert!(count(captured(false), Counts::of_cargo_test, 1).is_err());
     }
 }

@@ -7,7 +7,10 @@
 mod documents;
 mod edges;
 mod manifests;
+mod paths;
+mod public_unsafe;
 mod sources;
+mod tokens;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{Workspace, read};
@@ -35,6 +38,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         findings.extend(sources::check_tabs(file));
         if file.path.ends_with(".rs") {
             findings.extend(sources::check(file, &paths));
+            findings.extend(paths::check(file));
             long.extend(sources::long_file(file));
         }
     }
@@ -45,6 +49,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     }
     match workspace.read("book/src/settings.md") {
         Ok(text) => findings.extend(documents::check_settings(&text, &files)),
+        Err(failure) => findings.push(failure.message),
+    }
+
+    findings.extend(public_unsafe::check_traits(&workspace.packages, &files));
+    match workspace.read(public_unsafe::LIST) {
+        Ok(list) => findings.extend(public_unsafe::check(&list, &workspace.packages, &files)?),
         Err(failure) => findings.push(failure.message),
     }
 

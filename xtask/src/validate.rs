@@ -1,4 +1,4 @@
-//! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes.
+//! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes, of the clock and of processors.
 //!
 //! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
 
@@ -6,10 +6,11 @@ use std::env;
 use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Result};
+use crate::processor_time::children_seconds;
 use crate::workspace::Workspace;
 use crate::{
-    book, conformance, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx, requirements,
-    suites, tidy,
+    book, conformance, crates, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
+    requirements, suites, tidy,
 };
 
 /// One step of the validation.
@@ -32,6 +33,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "conformance-simulated", run: conformance::simulated },
     Stage { name: "conformance-apart", run: conformance::apart },
     Stage { name: "opencl", run: opencl_suites::run },
+    Stage { name: "crates", run: crates::few },
     Stage { name: "examples", run: examples::run },
     Stage { name: "ptx", run: ptx::run },
     Stage { name: "docs", run: docs::run },
@@ -55,6 +57,8 @@ pub(crate) struct Options {
 struct Report {
     name: &'static str,
     seconds: f64,
+    /// Seconds of processors, where the system tells them.
+    processor_seconds: Option<f64>,
     result: Result<Outcome>,
 }
 
@@ -108,22 +112,38 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
 /// Runs the selected stages and prints the table.
 pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     let mut reports = Vec::new();
+    // What ended before the first stage is what the set-up took.
+    let set_up = children_seconds().ok();
     for stage in STAGES.iter().filter(|stage| options.selects(stage.name)) {
         println!("==> {}", stage.name);
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), children_seconds().ok());
         let result = (stage.run)(workspace);
-        let report = Report { name: stage.name, seconds: start.elapsed().as_secs_f64(), result };
+        let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
+        let report = Report { name: stage.name, seconds: start.elapsed().as_secs_f64(), processor_seconds, result };
         if let Err(failure) = &report.result {
             println!("{failure}");
         }
         println!("<== {}\n", report.line());
         reports.push(report);
     }
-    println!("{:<24} {:>8}  result", "stage", "seconds");
+    println!("{:<24} {:>8} {:>10}  result", "stage", "seconds", "processor");
+    println!("{:<24} {:>8} {:>10}", "set-up", "", shown(set_up));
     for report in &reports {
         println!("{}", report.line());
     }
+    println!("{:<24} {:>8} {:>10}", "all", "", shown(children_seconds().ok()));
+    // Once more, since the places where they were printed first lie far above.
+    for report in &reports {
+        if let Err(failure) = &report.result {
+            println!("\nstage {}:\n{failure}", report.name);
+        }
+    }
     summary(&reports, options.strict)
+}
+
+/// Seconds, if they are known.
+fn shown(seconds: Option<f64>) -> String {
+    seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.1}"))
 }
 
 impl Report {
@@ -135,7 +155,7 @@ impl Report {
             Ok(Outcome::Skipped(reason)) => format!("did not run: {reason}"),
             Err(failure) => format!("FAILED: {}", failure.message.lines().next().unwrap_or_default()),
         };
-        format!("{:<24} {:>8.1}  {result}", self.name, self.seconds)
+        format!("{:<24} {:>8.1} {:>10}  {result}", self.name, self.seconds, shown(self.processor_seconds))
     }
 }
 
@@ -195,7 +215,7 @@ mod tests {
     }
 
     fn report(name: &'static str, result: Result<Outcome>) -> Report {
-        Report { name, seconds: 1.5, result }
+        Report { name, seconds: 1.5, processor_seconds: Some(2.0), result }
     }
 
     #[test]
@@ -258,7 +278,7 @@ mod tests {
     #[test]
     fn rows_of_the_table_show_notes_and_first_lines() {
         let row = report("fmt", Ok(Outcome::Passed("3 files".to_owned()))).line();
-        assert_eq!(row, "fmt                           1.5  passed (3 files)");
+        assert_eq!(row, "fmt                           1.5        2.0  passed (3 files)");
         assert!(report("fmt", Err(Failure::new("one\ntwo"))).line().ends_with("FAILED: one"));
     }
 }

@@ -3,12 +3,10 @@
 //! Invariant: paths handed out for display are relative to the root and use `/`. Reads files; writes none.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use serde_json::Value;
+use cargo_metadata::{DependencyKind, MetadataCommand};
 
 use crate::outcome::{Failure, Result};
 
@@ -35,6 +33,7 @@ pub(crate) struct Package {
     pub(crate) license: Option<String>,
     pub(crate) repository: Option<String>,
     pub(crate) categories: Vec<String>,
+    pub(crate) has_readme: bool,
     /// Whether it has a `package.metadata.docs.rs` table.
     pub(crate) has_docs_rs: bool,
     /// Names of its normal dependencies (neither development nor build).
@@ -64,34 +63,13 @@ pub(crate) struct File {
 impl Workspace {
     /// Asks cargo about the workspace around the current folder.
     pub(crate) fn load() -> Result<Self> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(["metadata", "--format-version", "1", "--no-deps"])
-            .output()
-            .map_err(|error| Failure::new(format!("cargo could not be started: {error}")))?;
-        if !output.status.success() {
-            let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Failure::new(format!("`cargo metadata` failed: {reason}")));
-        }
-        Self::from_metadata(&String::from_utf8_lossy(&output.stdout))
-    }
-
-    /// The workspace that the output of `cargo metadata --format-version 1` describes.
-    pub(crate) fn from_metadata(json: &str) -> Result<Self> {
-        let metadata: Value =
-            json.parse().map_err(|error| Failure::new(format!("`cargo metadata` wrote no JSON: {error}")))?;
-        let mut packages: Vec<Package> =
-            metadata["packages"].as_array().into_iter().flatten().map(Package::from_metadata).collect();
+        let metadata = MetadataCommand::new()
+            .no_deps()
+            .exec()
+            .map_err(|error| Failure::new(format!("`cargo metadata` failed: {error}")))?;
+        let mut packages: Vec<Package> = metadata.packages.into_iter().map(Package::from).collect();
         packages.sort_by(|a, b| a.name.cmp(&b.name));
-        let workspace = Self {
-            root: text(&metadata["workspace_root"]).unwrap_or_default().into(),
-            target_directory: text(&metadata["target_directory"]).unwrap_or_default().into(),
-            packages,
-        };
-        if workspace.root.as_os_str().is_empty() || workspace.packages.is_empty() {
-            return Err(Failure::new("`cargo metadata` names no workspace root or no packages"));
-        }
-        Ok(workspace)
+        Ok(Self { root: metadata.workspace_root.into(), target_directory: metadata.target_directory.into(), packages })
     }
 
     /// Where `cargo xtask test` installs the tools it needs.
@@ -137,29 +115,35 @@ impl Workspace {
     }
 }
 
-impl Package {
-    fn from_metadata(package: &Value) -> Self {
-        let manifest = PathBuf::from(text(&package["manifest_path"]).unwrap_or_default());
-        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+impl From<cargo_metadata::Package> for Package {
+    fn from(package: cargo_metadata::Package) -> Self {
+        let normal = |dependency: &cargo_metadata::Dependency| dependency.kind == DependencyKind::Normal;
         Self {
-            name: text(&package["name"]).unwrap_or_default(),
-            directory: manifest.parent().unwrap_or(Path::new("")).to_owned(),
-            // `null`: any registry; an empty list: none.
-            publish: package["publish"].as_array().is_none_or(|registries| !registries.is_empty()),
-            description: text(&package["description"]),
-            license: text(&package["license"]),
-            repository: text(&package["repository"]),
-            categories: texts(&package["categories"]),
-            has_docs_rs: package["metadata"]["docs"]["rs"].is_object(),
-            dependencies: dependencies
-                .filter(|dependency| dependency["kind"].is_null())
-                .filter_map(|dependency| text(&dependency["name"]))
-                .collect(),
-            features: package["features"].as_object().into_iter().flat_map(|map| map.keys().cloned()).collect(),
-            targets: package["targets"].as_array().into_iter().flatten().map(Target::from_metadata).collect(),
+            name: package.name.to_string(),
+            directory: package.manifest_path.parent().map(PathBuf::from).unwrap_or_default(),
+            // No list: any registry; an empty list: none.
+            publish: package.publish.is_none_or(|registries| !registries.is_empty()),
+            description: package.description,
+            license: package.license,
+            repository: package.repository,
+            categories: package.categories,
+            has_readme: package.readme.is_some(),
+            has_docs_rs: package.metadata["docs"]["rs"].is_object(),
+            dependencies: package.dependencies.into_iter().filter(normal).map(|dependency| dependency.name).collect(),
+            features: package.features.into_keys().collect(),
+            targets: package.targets.into_iter().map(Target::from).collect(),
         }
     }
+}
 
+impl From<cargo_metadata::Target> for Target {
+    fn from(target: cargo_metadata::Target) -> Self {
+        let kind = target.kind.first().map(ToString::to_string).unwrap_or_default();
+        Self { name: target.name, kind, source: target.src_path.into() }
+    }
+}
+
+impl Package {
     /// The target of one of the kinds with a name.
     pub(crate) fn target(&self, kind: &str, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.kind == kind && target.name == name)
@@ -182,16 +166,6 @@ impl Package {
         let tests = manifest.get("test").and_then(toml::Value::as_array).into_iter().flatten();
         let bare = tests.filter(|test| test.get("harness").and_then(toml::Value::as_bool) == Some(false));
         Ok(bare.filter_map(|test| test.get("name")?.as_str().map(str::to_owned)).collect())
-    }
-}
-
-impl Target {
-    fn from_metadata(target: &Value) -> Self {
-        Self {
-            name: text(&target["name"]).unwrap_or_default(),
-            kind: texts(&target["kind"]).into_iter().next().unwrap_or_default(),
-            source: text(&target["src_path"]).unwrap_or_default().into(),
-        }
     }
 }
 
@@ -225,61 +199,31 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(text).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const METADATA: &str = r#"{
-        "workspace_root": "/w", "target_directory": "/w/target",
-        "packages": [
-            {"name": "b", "manifest_path": "/w/b/Cargo.toml", "publish": [], "description": null, "license": "MIT",
-             "repository": "r", "categories": [], "metadata": null, "dependencies": [],
-             "targets": [{"name": "b", "kind": ["bin"], "src_path": "/w/b/src/main.rs"}]},
-            {"name": "a", "manifest_path": "/w/a/Cargo.toml", "publish": null, "description": "d", "license": "MIT",
-             "repository": "r", "categories": ["science"], "metadata": {"docs": {"rs": {"all-features": true}}},
-             "dependencies": [{"name": "x", "kind": null}, {"name": "y", "kind": "dev"}, {"name": "z", "kind": "build"}],
-             "targets": [{"name": "t", "kind": ["test"], "src_path": "/w/a/tests/t.rs"},
-                         {"name": "a", "kind": ["lib"], "src_path": "/w/a/src/lib.rs"}]}
-        ]
-    }"#;
-
     #[test]
     fn packages_are_sorted_and_keep_only_normal_dependencies() {
-        let workspace = Workspace::from_metadata(METADATA).unwrap();
-        assert_eq!(workspace.packages.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        let a = workspace.package("a").unwrap();
-        assert_eq!(a.dependencies, BTreeSet::from(["x".to_owned()]));
-        assert!(a.publish && a.has_docs_rs);
-        assert_eq!(a.main_target().unwrap().kind, "lib");
-        assert!(a.target("test", "t").is_some() && a.target("bench", "t").is_none());
+        let workspace = Workspace::load().unwrap();
+        assert!(workspace.packages.is_sorted_by(|a, b| a.name < b.name));
+        let facade = workspace.require("oxisycl").unwrap();
+        assert!(facade.publish && facade.has_docs_rs && facade.features.contains("cuda"));
+        assert!(facade.dependencies.contains("oxisycl-runtime"));
+        assert!(!facade.dependencies.contains("libtest-mimic"), "a development dependency");
+        assert_eq!(facade.main_target().unwrap().kind, "lib");
+        assert!(facade.target("test", "conformance").is_some() && facade.target("bench", "conformance").is_none());
+        assert!(facade.tests_without_harness().unwrap().contains(&"conformance".to_owned()));
+        assert_eq!(workspace.require("oxisycl-macros").unwrap().main_target().unwrap().kind, "proc-macro");
     }
 
     #[test]
     fn an_empty_list_of_registries_means_not_published() {
-        let workspace = Workspace::from_metadata(METADATA).unwrap();
-        let b = workspace.require("b").unwrap();
-        assert!(!b.publish && !b.has_docs_rs && b.description.is_none());
-        assert_eq!(b.main_target().unwrap().kind, "bin");
-        assert!(workspace.require("c").is_err());
-    }
-
-    #[test]
-    fn metadata_of_nothing_is_a_failure() {
-        assert!(Workspace::from_metadata("{}").is_err());
-        assert!(Workspace::from_metadata("error: no manifest").is_err());
-    }
-
-    #[test]
-    fn shown_paths_are_relative_to_the_root() {
-        let workspace = Workspace::from_metadata(METADATA).unwrap();
-        assert_eq!(workspace.relative(Path::new("/w/a/src/lib.rs")), "a/src/lib.rs");
+        let workspace = Workspace::load().unwrap();
+        let tasks = workspace.require("xtask").unwrap();
+        assert!(!tasks.publish && !tasks.has_docs_rs && tasks.repository.is_none());
+        assert_eq!(tasks.main_target().unwrap().kind, "bin");
+        assert_eq!(workspace.relative(&tasks.main_target().unwrap().source), "xtask/src/main.rs");
+        assert!(workspace.require("nothing").is_err());
     }
 }

@@ -3,7 +3,7 @@ use std::io;
 use std::path::Path;
 
 /// Why the tool gave up: one message for the user, which says what to do where there is something.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     message: String,
 }

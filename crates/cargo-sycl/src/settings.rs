@@ -38,6 +38,10 @@ pub(crate) struct Settings {
     pub(crate) stamps: PathBuf,
     /// A wrapper of the user's, such as sccache, for the host's compilations.
     pub(crate) inner: Option<PathBuf>,
+    /// NVIDIA's assembler, which looks at new code, if it is there and wanted.
+    pub(crate) ptxas: Option<PathBuf>,
+    /// Where progress is shown, if the user wants to see it.
+    pub(crate) progress: Option<PathBuf>,
 }
 
 impl Settings {
@@ -63,7 +67,8 @@ impl Settings {
     pub(crate) fn key(&self) -> String {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
         let targets = self.targets.join(",");
-        let text = format!("{}\n{targets} {}\n{}\n{dump}", self.tool, self.are_targets_named, self.float);
+        let ptxas = self.ptxas.as_ref().map(|ptxas| ptxas.to_string_lossy()).unwrap_or_default();
+        let text = format!("{}\n{targets} {}\n{}\n{dump}\n{ptxas}", self.tool, self.are_targets_named, self.float);
         short_hash(text.as_bytes())
     }
 }
@@ -126,6 +131,8 @@ pub(crate) mod tests {
             dump: None,
             stamps: "/t/stamps".into(),
             inner: None,
+            ptxas: None,
+            progress: None,
         }
     }
 
@@ -143,7 +150,9 @@ pub(crate) mod tests {
         assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
+        assert_ne!(Settings { ptxas: Some("p".into()), ..settings() }.key(), key);
         assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);
+        assert_eq!(Settings { progress: Some("/p".into()), ..settings() }.key(), key);
     }
 
     #[test]

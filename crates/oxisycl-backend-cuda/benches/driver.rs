@@ -106,7 +106,7 @@ impl Bare {
 struct Counter(AtomicU64);
 
 impl Completion for Counter {
-    fn complete(self: Arc<Self>, outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         assert!(outcome.result.is_ok());
         self.0.fetch_add(1, Ordering::Release);
     }

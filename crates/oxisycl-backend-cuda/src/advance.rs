@@ -222,7 +222,8 @@ fn end(task: Arc<CudaTask>, outcome: Outcome, steps: &mut Steps) {
     let ending = task.begin_end(outcome.result.as_ref().err().cloned());
     task.queue.core.forget_task();
     if let Some(completion) = ending.completion {
-        tell(|| completion.complete(outcome));
+        // SAFETY: taken from the task, which its queue made for the command; it has ended, as have its dependencies.
+        tell(|| unsafe { completion.complete(outcome) });
     }
     tell_followers(task.finish_end(), steps);
     task.queue.let_go(&task);

@@ -32,7 +32,8 @@ impl CudaDevice {
     }
 }
 
-impl Device for CudaDevice {
+// SAFETY: the driver's word; memory and queues are of the one GPU that the object stands for.
+unsafe impl Device for CudaDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::Cuda
     }

@@ -168,6 +168,7 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         partition_affinity_domains: Vec::new(),
         partition_type_property: None,
         partition_type_affinity_domain: None,
+        opencl: None,
     })
 }
 

@@ -94,7 +94,8 @@ pub(crate) unsafe fn give(context: &Context, block: Block) {
     };
 }
 
-impl Memory for CudaMemory {
+// SAFETY: allocations of the driver, in the device's context, which clears or has filled them.
+unsafe impl Memory for CudaMemory {
     fn id(&self) -> MemoryId {
         self.core.context.memory
     }

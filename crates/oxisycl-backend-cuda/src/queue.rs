@@ -185,7 +185,8 @@ fn fences(stream: &Arc<Stream>, dependencies: &Dependencies) -> Result<Waits, Dr
     Ok(waits)
 }
 
-impl Queue for CudaQueue {
+// SAFETY: commands are issued behind their dependencies, by streams and events or by the host, and end when the driver says so.
+unsafe impl Queue for CudaQueue {
     unsafe fn enqueue(
         &self,
         command: Command,

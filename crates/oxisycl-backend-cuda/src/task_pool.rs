@@ -1,6 +1,5 @@
 //! The memory of tasks, used again and again.
 
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use oxisycl_backend::pool::{Near, Pool};
 use crate::task::CudaTask;
 
 thread_local! {
-    static NEAR: Near<Arc<MaybeUninit<CudaTask>>> = const { RefCell::new(Vec::new()) };
+    static NEAR: Near<Arc<MaybeUninit<CudaTask>>> = const { Near::new() };
 }
 
 /// Tasks are made by threads that submit, and end on another thread.

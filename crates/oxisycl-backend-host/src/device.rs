@@ -133,7 +133,8 @@ impl HostDevice {
     }
 }
 
-impl Device for HostDevice {
+// SAFETY: the memory is the host's, and kernels are the program's own code.
+unsafe impl Device for HostDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::Host
     }

@@ -161,6 +161,7 @@ pub(crate) fn host_info(processor: &Processor, compute_units: usize) -> DeviceIn
         partition_affinity_domains: Vec::new(),
         partition_type_property: None,
         partition_type_affinity_domain: None,
+        opencl: None,
     }
 }
 

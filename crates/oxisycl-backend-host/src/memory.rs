@@ -23,7 +23,8 @@ impl HostMemory {
     }
 }
 
-impl Memory for HostMemory {
+// SAFETY: blocks of the host's allocator, zeroed.
+unsafe impl Memory for HostMemory {
     fn id(&self) -> MemoryId {
         MemoryId::HOST
     }

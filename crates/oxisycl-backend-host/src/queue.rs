@@ -31,7 +31,8 @@ impl HostQueue {
     }
 }
 
-impl Queue for HostQueue {
+// SAFETY: a command becomes ready when the last of its dependencies ends, and ends when all threads have left it.
+unsafe impl Queue for HostQueue {
     unsafe fn enqueue(
         &self,
         command: Command,

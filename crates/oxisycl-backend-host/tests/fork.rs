@@ -15,7 +15,7 @@ use oxisycl_types::{HostChunk, LaunchRange};
 struct Done(AtomicBool);
 
 impl Completion for Done {
-    fn complete(self: Arc<Self>, _: Outcome) {
+    unsafe fn complete(self: Arc<Self>, _: Outcome) {
         self.0.store(true, Ordering::Release);
     }
 }

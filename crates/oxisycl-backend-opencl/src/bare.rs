@@ -90,9 +90,12 @@ impl Device {
     }
 
     /// Compiles a module. The error holds the driver's log.
-    pub fn build(&self, spirv: &[u8]) -> Result<Program<'_>, String> {
+    ///
+    /// # Safety
+    /// The bytes are a valid module: drivers need not check them.
+    pub unsafe fn build(&self, spirv: &[u8]) -> Result<Program<'_>, String> {
         let mut result = 0;
-        // SAFETY: bytes with their length, and a live context.
+        // SAFETY: the bytes of a module, by contract, with their length, and a live context.
         let program = unsafe {
             (self.functions.clCreateProgramWithIL)(self.context, spirv.as_ptr().cast(), spirv.len(), &raw mut result)
         };

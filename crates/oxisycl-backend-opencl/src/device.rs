@@ -12,6 +12,7 @@ use oxisycl_types::{BackendKind, DeviceType};
 
 use crate::context::{Context, Parts};
 use crate::core::Core;
+use crate::ending;
 use crate::error::check;
 use crate::info::{self, DOMAINS, Origin};
 use crate::launch_shape::GroupLimits;
@@ -167,7 +168,8 @@ fn partition_properties(partition: &Partition) -> (Vec<isize>, Origin) {
     }
 }
 
-impl Device for ClDevice {
+// SAFETY: the driver's word; memory and queues are of the one context that the object belongs to.
+unsafe impl Device for ClDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::OpenCl
     }
@@ -189,6 +191,15 @@ impl Device for ClDevice {
             // SAFETY: a live device, a list that ends with zero, and room for as many handles as are said.
             let result =
                 unsafe { (functions.clCreateSubDevices)(context.device.0, properties.as_ptr(), n, devices, count) };
+            if [code::DEVICE_PARTITION_FAILED, code::INVALID_DEVICE_PARTITION_COUNT, code::INVALID_VALUE]
+                .contains(&result)
+            {
+                // Intel's driver splits no device into one part, for example.
+                return Err(self.unsupported(format!(
+                    "a partition of its {} compute units, {partition:?}",
+                    self.info.max_compute_units
+                )));
+            }
             check("clCreateSubDevices", result).map_err(|error| context.fail(error))
         };
         let mut count = 0;
@@ -230,6 +241,7 @@ impl Device for ClDevice {
 
     unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
         self.check_target(image)?;
+        let _compiling = ending::Compiling::begin();
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load(self.context(), self.core.limits, image) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))

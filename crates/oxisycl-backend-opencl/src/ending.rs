@@ -1,7 +1,7 @@
 //! The end of the process: drivers tear themselves down in handlers of their own, and some (Intel's, seen with 2026.22) abort the process if
 //! a kernel runs then, or if anybody asks about one.
 //!
-//! A handler that runs before the driver's waits for a while until all commands have ended, and then keeps the threads of this crate
+//! A handler that runs before the driver's waits for a while until all commands have ended and nothing is compiled any more, and then keeps the threads of this crate
 //! away from the driver for good. Where commands still run after that while, the process ends there and then, with its own status.
 //! Handlers run in the reverse order of their registration; drivers register theirs when they are loaded or first used, so this one is
 //! registered again after each such moment, a few times.
@@ -54,7 +54,26 @@ pub(crate) fn watch() {
     }
 }
 
-/// Waits for commands, then closes the gate. Whether all commands had ended.
+/// How many programs drivers are compiling.
+static N_COMPILING: AtomicUsize = AtomicUsize::new(0);
+
+/// Held while a driver compiles: the end of the process waits for that as it waits for commands.
+pub(crate) struct Compiling(());
+
+impl Compiling {
+    pub(crate) fn begin() -> Self {
+        N_COMPILING.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        N_COMPILING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Waits for commands and compilers, then closes the gate. Whether all had ended.
 fn end() -> bool {
     if is_ending() {
         return true;
@@ -65,7 +84,7 @@ fn end() -> bool {
         cores.iter().filter_map(Weak::upgrade).filter(|core| !core.context.is_foreign()).collect()
     };
     let began = Instant::now();
-    let has_tasks = || cores.iter().any(|core| core.has_tasks());
+    let has_tasks = || N_COMPILING.load(Ordering::Acquire) > 0 || cores.iter().any(|core| core.has_tasks());
     while has_tasks() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }

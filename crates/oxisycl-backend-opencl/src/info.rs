@@ -1,8 +1,8 @@
 //! What a device says of itself, and whether kernels can be given to it at all.
 
 use oxisycl_backend::{
-    AffinityDomain, CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty,
-    UsmKind, VectorWidths,
+    AffinityDomain, CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
+    OpenClInfo, PartitionProperty, UsmKind, VectorWidths,
 };
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, DeviceLaunch, DeviceType};
@@ -211,7 +211,8 @@ pub(crate) fn device_info(device: Asked<'_>, sharing: Option<&Sharing>, origin: 
     let parameters = device.number(code::DEVICE_MAX_PARAMETER_SIZE) as usize;
     DeviceInfo {
         device_type: device_type(device),
-        name: device.text(code::DEVICE_NAME),
+        // Other backends have devices for the same processors, with the same names.
+        name: format!("{} (OpenCL)", device.text(code::DEVICE_NAME)),
         vendor: device.text(code::DEVICE_VENDOR),
         vendor_id: device.small(code::DEVICE_VENDOR_ID),
         driver_version: device.text(code::DRIVER_VERSION),
@@ -276,6 +277,14 @@ pub(crate) fn device_info(device: Asked<'_>, sharing: Option<&Sharing>, origin: 
             .collect(),
         partition_type_property: origin.map(|(property, _)| property),
         partition_type_affinity_domain: origin.and_then(|(_, domain)| domain),
+        opencl: Some(OpenClInfo {
+            profile: device.text(code::DEVICE_PROFILE),
+            execution_capabilities: flags(
+                device.number(code::DEVICE_EXECUTION_CAPABILITIES),
+                &[ExecutionCapability::ExecKernel, ExecutionCapability::ExecNativeKernel],
+            ),
+            preferred_interop_user_sync: device.number(code::DEVICE_PREFERRED_INTEROP_USER_SYNC) != 0,
+        }),
     }
 }
 

@@ -69,7 +69,8 @@ impl ClMemory {
     }
 }
 
-impl Memory for ClMemory {
+// SAFETY: allocations of the driver, in the device's context.
+unsafe impl Memory for ClMemory {
     fn id(&self) -> MemoryId {
         self.context.memory
     }

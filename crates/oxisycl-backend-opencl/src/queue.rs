@@ -186,7 +186,8 @@ impl Drop for QueueShared {
     }
 }
 
-impl Queue for ClQueue {
+// SAFETY: commands are enqueued behind their dependencies, by events or by the host, and end when the driver says so.
+unsafe impl Queue for ClQueue {
     unsafe fn enqueue(
         &self,
         command: Command,

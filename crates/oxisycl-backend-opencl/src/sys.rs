@@ -39,7 +39,9 @@ pub mod code {
     pub const OUT_OF_RESOURCES: Code = -5;
     pub const OUT_OF_HOST_MEMORY: Code = -6;
     pub const PROFILING_INFO_NOT_AVAILABLE: Code = -7;
+    pub const DEVICE_PARTITION_FAILED: Code = -18;
     pub const INVALID_VALUE: Code = -30;
+    pub const INVALID_DEVICE_PARTITION_COUNT: Code = -68;
     pub const INVALID_CONTEXT: Code = -34;
     pub const INVALID_COMMAND_QUEUE: Code = -36;
     pub const INVALID_BUILD_OPTIONS: Code = -43;
@@ -82,11 +84,14 @@ pub mod code {
     pub const DEVICE_ERROR_CORRECTION_SUPPORT: u32 = 0x1024;
     pub const DEVICE_PROFILING_TIMER_RESOLUTION: u32 = 0x1025;
     pub const DEVICE_AVAILABLE: u32 = 0x1027;
+    pub const DEVICE_EXECUTION_CAPABILITIES: u32 = 0x1029;
     pub const DEVICE_QUEUE_PROPERTIES: u32 = 0x102A;
     pub const DEVICE_NAME: u32 = 0x102B;
     pub const DEVICE_VENDOR: u32 = 0x102C;
     pub const DRIVER_VERSION: u32 = 0x102D;
+    pub const DEVICE_PROFILE: u32 = 0x102E;
     pub const DEVICE_VERSION: u32 = 0x102F;
+    pub const DEVICE_PREFERRED_INTEROP_USER_SYNC: u32 = 0x1048;
     pub const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub const DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4231;
     pub const DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4232;

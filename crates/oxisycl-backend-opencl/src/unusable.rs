@@ -35,7 +35,8 @@ fn refusal(device: &str, reason: &str) -> BackendError {
     BackendError::Unsupported { device: device.to_owned(), what: format!("kernels: {reason}") }
 }
 
-impl Device for UnusableDevice {
+// SAFETY: it makes no queues, and its memory no allocations.
+unsafe impl Device for UnusableDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::OpenCl
     }
@@ -80,7 +81,8 @@ struct NoMemory {
     id: MemoryId,
 }
 
-impl Memory for NoMemory {
+// SAFETY: it has no allocations.
+unsafe impl Memory for NoMemory {
     fn id(&self) -> MemoryId {
         self.id
     }

@@ -24,41 +24,65 @@ pub use order::{
     an_in_order_queue_keeps_the_order_that_it_promises, dependencies_may_repeat_and_be_complete, enqueue_does_not_wait,
     every_command_completes_once, profiling_gives_times, threads_may_share_a_queue,
 };
-pub use subject::Subject;
+pub use subject::{Need, Subject};
 pub use transfers::{copies_agree_with_a_model, fills_agree_with_a_model};
 
 /// A test of the contract.
-pub type Test = fn(&Subject);
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// The name of its function.
+    pub name: &'static str,
+    /// What a device must have for it.
+    pub needs: &'static [Need],
+    run: fn(&Subject),
+}
 
-/// All tests with their names.
-pub const TESTS: &[(&str, Test)] = &[
-    ("every_command_completes_once", every_command_completes_once),
-    ("a_chain_runs_in_order", a_chain_runs_in_order),
-    ("an_in_order_queue_keeps_the_order_that_it_promises", an_in_order_queue_keeps_the_order_that_it_promises),
-    ("a_diamond_joins", a_diamond_joins),
-    ("dependencies_may_repeat_and_be_complete", dependencies_may_repeat_and_be_complete),
-    ("a_marker_waits", a_marker_waits),
-    ("enqueue_does_not_wait", enqueue_does_not_wait),
-    ("a_completion_may_enqueue", a_completion_may_enqueue),
-    ("threads_may_share_a_queue", threads_may_share_a_queue),
-    ("profiling_gives_times", profiling_gives_times),
-    ("kernels_run_every_item_once", kernels_run_every_item_once),
-    (
-        "data_dependencies_pass_failures_on_and_order_dependencies_do_not",
-        data_dependencies_pass_failures_on_and_order_dependencies_do_not,
-    ),
-    ("failures_travel_along_chains_with_their_root", failures_travel_along_chains_with_their_root),
-    ("a_failed_dependency_is_told_after_all_dependencies", a_failed_dependency_is_told_after_all_dependencies),
-    ("copies_agree_with_a_model", copies_agree_with_a_model),
-    ("fills_agree_with_a_model", fills_agree_with_a_model),
-    ("zeroed_memory_is_zero", zeroed_memory_is_zero),
-    ("allocations_are_aligned_and_distinct", allocations_are_aligned_and_distinct),
+/// Lists tests, with what they need.
+macro_rules! tests {
+    ($($name:ident $([$($need:ident),+])?,)*) => {
+        &[$(Test { name: stringify!($name), needs: &[$($(Need::$need),+)?], run: $name }),*]
+    };
+}
+
+/// All tests.
+pub const TESTS: &[Test] = tests![
+    every_command_completes_once,
+    a_chain_runs_in_order,
+    an_in_order_queue_keeps_the_order_that_it_promises [OrderKept],
+    a_diamond_joins,
+    dependencies_may_repeat_and_be_complete,
+    a_marker_waits,
+    enqueue_does_not_wait [EndlessKernel],
+    a_completion_may_enqueue,
+    threads_may_share_a_queue,
+    profiling_gives_times [Profiling],
+    kernels_run_every_item_once,
+    data_dependencies_pass_failures_on_and_order_dependencies_do_not [FailingKernel],
+    failures_travel_along_chains_with_their_root [FailingKernel],
+    a_failed_dependency_is_told_after_all_dependencies [FailingKernel, EndlessKernel],
+    copies_agree_with_a_model,
+    fills_agree_with_a_model,
+    zeroed_memory_is_zero,
+    allocations_are_aligned_and_distinct,
 ];
 
-/// Runs every test, and prints its name first.
-pub fn run_all(subject: &Subject) {
-    for (name, test) in TESTS {
-        println!("{} {name}", subject.device().info().name);
-        test(subject);
+/// Runs every test that applies to the device, and prints its name first. Gives the names of those that do not apply, and prints the
+/// reason: a backend's tests say which they are.
+#[must_use = "a test that did not run shows nothing"]
+pub fn run_all(subject: &Subject) -> Vec<&'static str> {
+    let device = &subject.device().info().name;
+    let mut left_out = Vec::new();
+    for Test { name, needs, run } in TESTS {
+        match needs.iter().find(|need| !subject.has(**need)) {
+            Some(need) => {
+                println!("{device} {name}: does not apply, {need}");
+                left_out.push(*name);
+            }
+            None => {
+                println!("{device} {name}");
+                run(subject);
+            }
+        }
     }
+    left_out
 }

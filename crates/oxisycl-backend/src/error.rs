@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use oxisycl_types::BUFFER_AT;
 
 use crate::UsmKind;
 
@@ -78,6 +80,11 @@ pub enum BackendError {
         /// The how-manieth operation of that class, from 1.
         count: u64,
     },
+    /// A driver has not compiled an image in time, or a process ended while it did.
+    NotCompiled {
+        /// What happened, and what to do.
+        reason: String,
+    },
     /// The device is gone.
     DeviceLost {
         /// The device.
@@ -111,6 +118,7 @@ impl fmt::Display for BackendError {
             Self::InjectedFault { device, operation, count } => {
                 write!(f, "device \"{device}\": injected fault in {operation} number {count}")
             }
+            Self::NotCompiled { reason } => f.write_str(reason),
             Self::DeviceLost { device, reason } => write!(f, "device \"{device}\" is lost: {reason}"),
             Self::Driver { call, code, name } => write!(f, "{call} failed with {name} ({code})"),
         }
@@ -129,6 +137,9 @@ struct Failure {
     device: String,
     kind: FailureKind,
     has_run: bool,
+    /// The message of a panic with the name of the buffer that it tells by an address. Set before whoever depends on the command is told, and
+    /// shared by all copies.
+    named: OnceLock<String>,
 }
 
 /// What happened to a failed command.
@@ -154,7 +165,13 @@ impl CommandFailure {
     /// A failure of `command` on `device`.
     pub fn new(command: impl fmt::Display, device: impl Into<String>, kind: FailureKind) -> Self {
         let has_run = !matches!(kind, FailureKind::Dependency(_));
-        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind, has_run }))
+        Self(Arc::new(Failure {
+            command: command.to_string(),
+            device: device.into(),
+            kind,
+            has_run,
+            named: OnceLock::new(),
+        }))
     }
 
     /// `command` did not run because `cause` happened. Keeps only the root cause, so that long chains stay short.
@@ -166,7 +183,23 @@ impl CommandFailure {
     /// left behind, and what it wrote is worth nothing.
     pub fn spoiled(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
         let kind = FailureKind::Dependency(cause.root().clone());
-        Self(Arc::new(Failure { command: command.to_string(), device: device.into(), kind, has_run: true }))
+        Self(Arc::new(Failure {
+            command: command.to_string(),
+            device: device.into(),
+            kind,
+            has_run: true,
+            named: OnceLock::new(),
+        }))
+    }
+
+    /// Has the message of a panic say the name of the buffer that it tells by an address of its memory, if `name` knows it.
+    pub fn name_buffer(&self, name: impl FnOnce(usize) -> Option<String>) {
+        let FailureKind::Panic { message, .. } = &self.0.kind else { return };
+        let Some((before, digits)) = message.rsplit_once(BUFFER_AT) else { return };
+        let Ok(address) = usize::from_str_radix(digits, 16) else { return };
+        if let Some(name) = name(address) {
+            _ = self.0.named.set(format!("{before}, in {name}"));
+        }
     }
 
     /// Whether the command may have run, so that what it writes is lost. If not, that is as it was before.
@@ -210,7 +243,7 @@ impl fmt::Display for CommandFailure {
                 if let Some(location) = location {
                     write!(f, " at {location}")?;
                 }
-                write!(f, ": {message}")
+                write!(f, ": {}", self.0.named.get().unwrap_or(message))
             }
             FailureKind::Dependency(_) if self.0.has_run => {
                 f.write_str(" ran for nothing because a command it depends on failed")

@@ -184,6 +184,28 @@ pub struct DeviceInfo {
     pub partition_type_property: Option<PartitionProperty>,
     /// The domain a sub-device was made by, if it was.
     pub partition_type_affinity_domain: Option<AffinityDomain>,
+    /// What only devices of OpenCL have; `None` for others.
+    pub opencl: Option<OpenClInfo>,
+}
+
+/// What a device of OpenCL says beyond [`DeviceInfo`] (SYCL 2020, OpenCL backend specification).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenClInfo {
+    /// `FULL_PROFILE` or `EMBEDDED_PROFILE`.
+    pub profile: String,
+    /// What the device executes.
+    pub execution_capabilities: Vec<ExecutionCapability>,
+    /// Whether programs that share memory objects with other interfaces had better synchronise these themselves.
+    pub preferred_interop_user_sync: bool,
+}
+
+/// Something that a device of OpenCL can execute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ExecutionCapability {
+    /// Kernels of OpenCL.
+    ExecKernel,
+    /// Functions of the host's language.
+    ExecNativeKernel,
 }
 
 impl DeviceInfo {

@@ -1,6 +1,5 @@
 //! A launch of a kernel behind one address, so that commands are small to move.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
@@ -13,7 +12,7 @@ use crate::pool::{Near, Pool};
 use crate::{ArgumentBlock, Captures, Command, KernelCommand, LoadedKernel};
 
 thread_local! {
-    static NEAR: Near<Box<MaybeUninit<KernelCommand>>> = const { RefCell::new(Vec::new()) };
+    static NEAR: Near<Box<MaybeUninit<KernelCommand>>> = const { Near::new() };
 }
 
 static POOL: Pool<Box<MaybeUninit<KernelCommand>>> = Pool::new(&NEAR);

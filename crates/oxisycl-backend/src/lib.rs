@@ -39,7 +39,8 @@ pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformI
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
 pub use fill_pattern::FillPattern;
 pub use info::{
-    CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, PartitionProperty, VectorWidths,
+    CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, OpenClInfo,
+    PartitionProperty, VectorWidths,
 };
 pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};

@@ -13,8 +13,22 @@ use std::thread::LocalKey;
 
 use parking_lot::Mutex;
 
-/// What a thread keeps for itself.
-pub type Near<M> = RefCell<Vec<M>>;
+/// What a thread keeps for itself. Only pools can look inside: they write to what they find, which nobody else may have.
+#[derive(Debug)]
+pub struct Near<M>(RefCell<Vec<M>>);
+
+impl<M> Near<M> {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+}
+
+impl<M> Default for Near<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// How many travel at once. A thread keeps at most twice as many.
 const BATCH: usize = 64;
@@ -39,7 +53,7 @@ impl<M> Pool<M> {
     fn take(&self) -> Option<M> {
         // An error means that the thread is ending.
         let taken = self.near.try_with(|near| {
-            let mut near = near.borrow_mut();
+            let mut near = near.0.borrow_mut();
             near.pop().or_else(|| self.take_batch(&mut near))
         });
         taken.ok().flatten()
@@ -58,7 +72,7 @@ impl<M> Pool<M> {
     fn put(&self, memory: M) {
         // If the thread is ending, the memory is dropped with the closure.
         let _ = self.near.try_with(move |near| {
-            let mut near = near.borrow_mut();
+            let mut near = near.0.borrow_mut();
             near.push(memory);
             if near.len() >= 2 * BATCH {
                 self.put_batch(&mut near);
@@ -144,7 +158,7 @@ mod tests {
     macro_rules! pool {
         ($memory:ty) => {{
             thread_local! {
-                static NEAR: Near<$memory> = const { RefCell::new(Vec::new()) };
+                static NEAR: Near<$memory> = const { Near::new() };
             }
             static POOL: Pool<$memory> = Pool::new(&NEAR);
             &POOL

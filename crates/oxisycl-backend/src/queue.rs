@@ -125,11 +125,19 @@ pub trait Completion: Send + Sync {
     fn output(&self, _output: KernelOutput<'_>) {}
 
     /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
-    fn complete(self: Arc<Self>, outcome: Outcome);
+    ///
+    /// # Safety
+    /// The caller is the [`Queue`] that the completion was enqueued with, the command has ended, and it was not called before: memory that the
+    /// command used is released, or used by others, because of this call.
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome);
 }
 
 /// Executes commands.
-pub trait Queue: Send + Sync {
+///
+/// # Safety
+/// A command uses no memory but what it refers to, and that only after the command's dependencies have completed, and before its completion
+/// is called. A completion that succeeds means that the command has been carried out.
+pub unsafe trait Queue: Send + Sync {
     /// Hands over a command. It may start as soon as all `dependencies` (of this backend) are complete, and does not run if one
     /// of kind [`Data`](DependencyKind::Data) failed. The same event may stand in the list more than once. `completion` may be
     /// called before this function returns; it is not called if it returns an error.

@@ -212,7 +212,8 @@ struct RecordingDevice {
     shared: Arc<Shared>,
 }
 
-impl Device for RecordingDevice {
+// SAFETY: one memory for each device; images have no code, and their kernels are those of the image.
+unsafe impl Device for RecordingDevice {
     fn backend(&self) -> BackendKind {
         self.kind
     }
@@ -274,7 +275,8 @@ struct RecordingQueue {
     shared: Arc<Shared>,
 }
 
-impl Queue for RecordingQueue {
+// SAFETY: commands are carried out within their boxes, once nothing that they wait for is left, and end afterwards.
+unsafe impl Queue for RecordingQueue {
     unsafe fn enqueue(
         &self,
         command: Command,

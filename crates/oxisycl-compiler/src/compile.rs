@@ -1,4 +1,4 @@
-//! One link unit, one target: from bitcode to images, one for each kernel.
+//! One link unit: from bitcode to images, one for each kernel and target.
 
 use std::fmt;
 use std::mem;
@@ -8,11 +8,12 @@ use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel};
 
 use crate::compiled::{Compiled, Generated, LoweredModule};
 use crate::gather::gather;
-use crate::isolation::{InThisProcess, Isolation};
+use crate::isolation::{InThisProcess, Inspect, Isolation, Kept, KeptNowhere, Uninspected};
 use crate::library::{Library, Provider};
 use crate::llvm::{self, Context};
+use crate::prelink;
 use crate::program::{Decision, Program};
-use crate::stage::kernels::Kernel;
+use crate::stage::kernels::{Described, Kernel};
 use crate::stage::resolve::Scope;
 use crate::target::{self, Target};
 use crate::{CompileError, Toolchain};
@@ -25,8 +26,8 @@ pub enum FloatPolicy {
     /// A product and a sum may become one operation that rounds once.
     #[default]
     Contract,
-    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter; and the target's
-    /// imprecise functions.
+    /// Also what assumes that the order of operations and the sign of zeros do not matter; and the target's imprecise functions.
+    /// Infinities and NaNs stay values.
     Fast,
 }
 
@@ -57,21 +58,25 @@ pub struct Request {
     /// Un-optimised bitcode of the program's crates, the final crate first.
     pub modules: Vec<PathBuf>,
     /// What for.
-    pub target: ImageTarget,
+    pub targets: Vec<ImageTarget>,
     /// How.
     pub options: Options,
 }
 
-/// Compiles the kernels of a link unit for one target, in this process. LLVM may end it on code that it cannot handle.
+/// What a link unit becomes for each of its targets, or why there is nothing for one.
+pub type ForTargets = Vec<Result<Compiled, CompileError>>;
+
+/// Compiles the kernels of a link unit for each target, in this process. LLVM may end it on code that it cannot handle.
 ///
 /// # Errors
 /// Problems of the toolchain and the input; never a construct that the target cannot run.
-pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<Compiled, CompileError> {
-    compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess)
+pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<ForTargets, CompileError> {
+    compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess, &KeptNowhere, &Uninspected)
 }
 
 /// The same for a program some of whose crates have no bitcode yet: asks `provider` for a symbol that no module defines, before it looks
 /// for it in the standard library. The kernels are compiled by `isolation`, one job for each; it is not used by more than one thread.
+/// What was `kept` is not compiled again. A kernel whose code `inspect` refuses is one that the target cannot run.
 ///
 /// # Errors
 /// As [`compile`], and what `provider` fails with.
@@ -80,47 +85,83 @@ pub fn compile_with<'p>(
     request: &Request,
     provider: &'p mut Provider<'p>,
     isolation: &mut dyn Isolation,
-) -> Result<Compiled, CompileError> {
-    llvm::load(&toolchain.llvm_library)?;
-    let target = target::of(&request.target)?;
+    kept: &dyn Kept,
+    inspect: &dyn Inspect,
+) -> Result<ForTargets, CompileError> {
+    llvm::load(toolchain.llvm_library())?;
+    let mut failures = Vec::new();
+    let targets = request.targets.iter().map(|image_target| {
+        let target = target::of(image_target);
+        target.map_err(|error| failures.push((image_target, error))).ok()
+    });
+    let targets: Vec<Option<Box<dyn Target>>> = targets.collect();
     let mut library = Library::new(provider);
     let known = gather(toolchain, request, &mut library)?;
-    let mut rejected = Vec::new();
+    let mut rejected: Vec<Vec<UnsupportedKernel>> = vec![Vec::new(); targets.len()];
     let mut wanted = Vec::new();
-    for described in &known {
-        match refusal(&described.kernel, &*target) {
-            Some(reason) => rejected.push(described.kernel.unsupported(reason)),
-            None => wanted.push(described),
+    for (target_idx, target) in targets.iter().enumerate() {
+        let Some(target) = target else { continue };
+        for described in &known {
+            match refusal(&described.kernel, &**target) {
+                Some(reason) => rejected[target_idx].push(described.kernel.unsupported(reason)),
+                None => wanted.push(Wanted { described, target_idx, target: &**target }),
+            }
         }
     }
+    let prelinked = prelink::all(&wanted, &mut library, isolation)?;
+    let contexts: Vec<Context> = prelinked.iter().map(|_| Context::new()).collect();
     let is_separate = isolation.is_separate();
+    let opened = prelink::open(&prelinked, &contexts, is_separate)?;
     let fault = request.options.fault.as_ref();
+    isolation.announce("kernel");
     let results = isolation.run(wanted.len(), &mut |job| {
-        let described = wanted[job];
+        let Wanted { described, target_idx, target } = wanted[job];
         if fault.is_some_and(|fault| described.kernel.type_name.contains(fault)) {
             eprintln!("LLVM ERROR: a test asked for this");
             std::process::abort();
         }
-        let context = Context::new();
-        let mut program = Program::of_kernel(&context, described, request, &*target)?;
+        let image_target = &request.targets[target_idx];
+        let own = Context::new();
+        let code = prelink::take(&wanted[job], &prelinked, &opened);
+        let context = code.opened.as_ref().map_or(&own, |module| module.context());
+        let mut program = Program::of_kernel(context, described, code, target, image_target, &request.options)?;
         program.link(&mut library, Scope::WithoutFormatting)?;
-        let generated = match program.early_refusal() {
-            Some(refused) => Generated::without_code(program.image(refused, Vec::new(), toolchain)),
+        let bytes = match program.early_refusal() {
+            Some(refused) => Generated::without_code(program.image(refused, Vec::new(), toolchain)).encode()?,
             None => {
-                program.add_kernel()?;
-                generate(&mut program, &mut library, toolchain)?
+                let content = program.content();
+                match kept.find(&content) {
+                    Some(bytes) if Generated::decode(&bytes).is_ok() => bytes,
+                    _ => {
+                        program.add_kernel()?;
+                        let generated = generate(&mut program, &mut library, toolchain)?;
+                        let mut coded = generated.images.iter().filter(|image| !image.kernels.is_empty());
+                        match coded.try_for_each(|image| inspect.inspect(image)) {
+                            Ok(()) => {
+                                let bytes = generated.encode()?;
+                                kept.keep(&content, !program.was_linked_later(), &bytes);
+                                bytes
+                            }
+                            Err(reason) => {
+                                let refused = vec![described.kernel.unsupported(described.kernel.with_place(&reason))];
+                                let image = without_code(image_target, &request.options, toolchain, refused);
+                                Generated::without_code(image).encode()?
+                            }
+                        }
+                    }
+                }
             }
         };
         if is_separate {
             // The process ends with the job.
             mem::forget(program);
-            mem::forget(context);
+            mem::forget(own);
         }
-        generated.encode()
+        Ok(bytes)
     })?;
-    let mut compiled = Compiled::default();
-    for (described, result) in wanted.iter().zip(results) {
-        let kernel = &described.kernel;
+    let mut compiled: Vec<Compiled> = targets.iter().map(|_| Compiled::default()).collect();
+    for (Wanted { described, target_idx, .. }, result) in wanted.iter().zip(results) {
+        let (kernel, compiled, rejected) = (&described.kernel, &mut compiled[*target_idx], &mut rejected[*target_idx]);
         match result.map(|bytes| Generated::decode(&bytes)) {
             Ok(Ok(Generated { images, bitcode })) => {
                 for mut image in images {
@@ -137,11 +178,26 @@ pub fn compile_with<'p>(
             Err(death) => rejected.push(kernel.unsupported(kernel.with_place(&death))),
         }
     }
-    if !rejected.is_empty() {
-        rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
-        compiled.images.push(without_code(request, toolchain, rejected));
-    }
-    Ok(compiled)
+    let finish = |((image_target, mut compiled), mut rejected): ((_, Compiled), Vec<UnsupportedKernel>)| {
+        if let Some(failed) = failures.iter().position(|(of, _)| *of == image_target) {
+            return Err(failures.swap_remove(failed).1);
+        }
+        if !rejected.is_empty() {
+            rejected.sort_by(|a, b| (&a.type_name, a.type_id).cmp(&(&b.type_name, b.type_id)));
+            compiled.images.push(without_code(image_target, &request.options, toolchain, rejected));
+        }
+        Ok(compiled)
+    };
+    Ok(request.targets.iter().zip(compiled).zip(rejected).map(finish).collect())
+}
+
+/// A kernel to compile, and what for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) described: &'a Described,
+    /// The target's position in the request.
+    pub(crate) target_idx: usize,
+    pub(crate) target: &'a dyn Target,
 }
 
 /// Why the target cannot run a kernel, as far as that is known without its code.
@@ -214,8 +270,13 @@ pub(crate) fn build_options(toolchain: &Toolchain, float: FloatPolicy) -> String
     format!("oxisycl={own} rustc={release}-{commit} opt-level=3 float={float}")
 }
 
-fn without_code(request: &Request, toolchain: &Toolchain, unsupported: Vec<UnsupportedKernel>) -> DeviceImage {
+fn without_code(
+    target: &ImageTarget,
+    options: &Options,
+    toolchain: &Toolchain,
+    unsupported: Vec<UnsupportedKernel>,
+) -> DeviceImage {
     let (kernels, sites, code) = (Vec::new(), Vec::new(), Vec::new());
-    let (target, build_options) = (request.target.clone(), build_options(toolchain, request.options.float));
+    let (target, build_options) = (target.clone(), build_options(toolchain, options.float));
     DeviceImage { target, kernels, build_options, unsupported, sites, code }
 }

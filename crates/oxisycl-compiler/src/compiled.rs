@@ -34,7 +34,7 @@ impl LoweredModule {
     /// # Errors
     /// If the toolchain's LLVM cannot be loaded, or does not read the bitcode.
     pub fn assembly(&self, toolchain: &Toolchain) -> Result<String, CompileError> {
-        llvm::load(&toolchain.llvm_library)?;
+        llvm::load(toolchain.llvm_library())?;
         let context = Context::new();
         Ok(Module::from_bitcode(&context, &self.bitcode, program::NAME)?.to_string())
     }

@@ -48,8 +48,8 @@ fn check(name: &str, text: &str) {
 }
 
 fn toolchain() -> Toolchain {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     toolchain
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Library<'p> {
     modules: Vec<Stored>,
     /// Symbol of a crate to module. The first one that defines a symbol wins.
     index: BTreeMap<String, usize>,
+    /// The same for what a crate's own pass keeps to itself. Crates that were compiled against the host's metadata may refer to it: of
+    /// optimised crates rustc gives others bodies of functions, with the private items in them.
+    private: BTreeMap<String, usize>,
     /// Asked for symbols that no crate defines.
     provider: Option<&'p mut Provider<'p>>,
     /// Asked last. Most kernels need little of it, since their generic functions are in the crates that use them.
@@ -49,6 +52,9 @@ impl<'p> Library<'p> {
         for symbol in symbols(module) {
             self.index.entry(symbol).or_insert(number);
         }
+        for symbol in private_symbols(module) {
+            self.private.entry(symbol).or_insert(number);
+        }
         let name = path.display().to_string();
         self.modules.push(Stored { name, bitcode: Rc::clone(bitcode), is_standard: false });
     }
@@ -76,7 +82,7 @@ impl<'p> Library<'p> {
             let module = Module::lazy(&context, &bitcode, &path.display().to_string())?;
             self.add_crate(&path, &bitcode, &module);
         }
-        if let Some(number) = self.index.get(symbol) {
+        if let Some(number) = self.index.get(symbol).or_else(|| self.private.get(symbol)) {
             return Ok(Some(*number));
         }
         let Some(member) = self.standard.find(symbol) else { return Ok(None) };
@@ -117,6 +123,25 @@ fn symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
         !value.is_declaration() && !value.linkage().is_local() && value.linkage() != Linkage::APPENDING
     });
     shared.map(|value| value.name().to_owned())
+}
+
+/// What a module defines for itself, less what has no name of its own. A static that is not constant would be another one in each image.
+fn private_symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
+    let constants = module.globals().into_iter().filter(|global| global.is_constant_global());
+    let values = module.functions().into_iter().chain(constants);
+    let named = |name: &str| name.starts_with("_ZN") || name.starts_with("_R");
+    let private =
+        values.filter(move |value| !value.is_declaration() && value.linkage().is_local() && named(value.name()));
+    private.map(|value| value.name().to_owned())
+}
+
+/// Has the module define a symbol for others, if it is one that it keeps to itself.
+pub(crate) fn share(module: &Module<'_>, symbol: &str) {
+    let value = module.function(symbol).or_else(|| module.global(symbol));
+    if let Some(value) = value.filter(|value| !value.is_declaration() && value.linkage().is_local()) {
+        value.clear_placement();
+        value.set_linkage(Linkage::LINK_ONCE_ODR);
+    }
 }
 
 /// Gives every definition a linkage with which it is linked only where it is used.

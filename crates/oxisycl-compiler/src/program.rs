@@ -3,21 +3,23 @@
 //! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs stages, and
 //! keeps what later steps need of them. Each kernel is a program of its own. Invariant: between two steps the module is well formed.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 use oxisycl_types::Aspect;
 
-use crate::compile::{FloatPolicy, Options, Request, build_options};
+use crate::compile::{FloatPolicy, Options, build_options};
 use crate::library::Library;
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
 use crate::stage::kernels::{Described, Kernel};
 use crate::stage::resolve::{Scope, Searches};
 use crate::stage::trial::Extent;
 use crate::stage::{
-    approximate, builtins, checks, conditions, dependencies, features, float, float_atomics, functions, layout,
-    legality, native, pairs, panics, recursion, resolve, sanitize, trial, wide_integers, x86,
+    approximate, arena, builtins, checks, conditions, dependencies, features, float, float_atomics, frames, functions,
+    layout, legality, native, pairs, panics, private_atomics, recursion, resolve, sanitize, trial, wide_integers, x86,
 };
 use crate::target::Target;
 use crate::{CompileError, Toolchain};
@@ -52,12 +54,26 @@ pub(crate) struct Program<'c, 'a> {
     float: FloatPolicy,
     sites: panics::Sites,
     searches: Searches,
+    /// Statics that hold what the program made of questions about the processor.
+    caches: BTreeSet<String>,
     /// Whether each position of the kernel's grid runs two work-items.
     is_paired: bool,
     /// How often code was linked to what was there.
     round: u32,
     /// Why the target cannot run it, if that was seen before anything was optimised.
     early_refusal: Option<String>,
+    /// Whether all that the kernel reaches is there and is device code: what the first [`link`](Self::link) is for was done before.
+    is_linked: bool,
+}
+
+/// The code that a kernel's entry is in.
+pub(crate) struct KernelCode<'c> {
+    /// Its bitcode.
+    pub(crate) bitcode: &'c Rc<Vec<u8>>,
+    /// The module, if it was opened before.
+    pub(crate) opened: Option<Module<'c>>,
+    /// Whether it is device code, with all that kernels reach in other modules.
+    pub(crate) is_linked: bool,
 }
 
 /// What was decided about a kernel.
@@ -75,23 +91,27 @@ impl Decision<'_> {
 }
 
 impl<'c, 'a> Program<'c, 'a> {
-    /// Links the kernel's entry, and what it reaches in its crate.
+    /// Links the kernel's entry, and what it reaches in `code`.
     pub(crate) fn of_kernel(
         context: &'c Context,
         described: &Described,
-        request: &'a Request,
+        code: KernelCode<'c>,
         target: &'a dyn Target,
+        image_target: &'a ImageTarget,
+        options: &'a Options,
     ) -> Result<Self, CompileError> {
         let module = Module::empty(context, NAME);
         module.set_target(target.machine().triple(), &target.machine().data_layout());
         let kernel = described.kernel.clone();
-        let code = Module::lazy(context, &described.code, "kernels")?;
+        let KernelCode { bitcode, opened, is_linked } = code;
+        let code = opened.map_or_else(|| Module::lazy(context, bitcode, "kernels"), Ok)?;
         let entry = code.function(&kernel.entry);
         entry.ok_or_else(|| entry_was_lost(&kernel))?.set_linkage(Linkage::EXTERNAL);
         module.link(code)?;
-        let mut program = Self::of_module(module, kernel, target, &request.target, &request.options);
-        let folder = |dump: &PathBuf| dump.join(request.target.to_string()).join(&program.kernel.symbol);
-        program.dump = request.options.dump.as_ref().map(folder);
+        let mut program = Self::of_module(module, kernel, target, image_target, options);
+        program.is_linked = is_linked;
+        let folder = |dump: &PathBuf| dump.join(image_target.to_string()).join(&program.kernel.symbol);
+        program.dump = options.dump.as_ref().map(folder);
         program.dump("0-linked")?;
         Ok(program)
     }
@@ -117,9 +137,11 @@ impl<'c, 'a> Program<'c, 'a> {
             float: options.float,
             sites: panics::Sites::default(),
             searches: Searches::default(),
+            caches: BTreeSet::new(),
             is_paired: false,
             round: 0,
             early_refusal: None,
+            is_linked: false,
         }
     }
 
@@ -134,31 +156,14 @@ impl<'c, 'a> Program<'c, 'a> {
         if self.round > 0 && !self.link_missing(library, scope)? {
             return Ok(false);
         }
-        let machine = Some(self.target.machine());
         let is_first = self.round == 0;
         let mut was_excessive = false;
-        loop {
-            let module = &self.module;
-            builtins::replace(module, self.target.builtins())?;
-            features::deny(module);
-            native::replace(module)?;
-            x86::lower(module)?;
-            wide_integers::call_conversions(module);
-            functions::replace_all(module);
-            panics::hook(module);
+        let mut is_linked = is_first && self.is_linked;
+        while !is_linked {
             // Nothing calls the record's function before panics are lowered.
-            let is_entry = |name: &str| name == panics::RECORD && self.round == 0 || name == self.kernel.entry;
+            let is_entry = |name: &str| name == panics::RECORD && is_first || name == self.kernel.entry;
             let is_kernel = |name: &str| name == self.kernel.symbol;
-            sanitize::sanitize(module, &is_entry, &is_kernel);
-            sanitize::drop_library_checks(module);
-            self.target.adapt(module);
-            module.run(sanitize::LOWER_INVOKES, machine, &TUNING)?;
-            sanitize::remove_personalities(module);
-            module.run("globaldce", machine, &TUNING)?;
-            if self.round == 0 {
-                // So that it is linked once, and not with each kernel.
-                panics::declare_record(module);
-            }
+            make_device_code(&self.module, self.target, &is_entry, &is_kernel, is_first, &mut self.caches)?;
             if is_first && !was_excessive && trial::is_excessive(&self.module) {
                 was_excessive = true;
                 self.look_ahead(Extent::Part)?;
@@ -166,12 +171,14 @@ impl<'c, 'a> Program<'c, 'a> {
                     return Ok(true);
                 }
             }
-            if !self.link_missing(library, scope)? {
-                break;
-            }
+            is_linked = !self.link_missing(library, scope)?;
         }
         if is_first {
             self.look_ahead(Extent::Linked)?;
+            if self.early_refusal.is_none() {
+                let oversize = trial::oversize(&self.module, trial::MAX_INSTRUCTIONS);
+                self.early_refusal = oversize.map(|reason| self.kernel.with_place(&reason));
+            }
         }
         self.round += 1;
         self.module.verify("linking")?;
@@ -181,6 +188,19 @@ impl<'c, 'a> Program<'c, 'a> {
 
     fn link_missing(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
         resolve::link_missing(&self.module, library, &mut self.searches, scope)
+    }
+
+    /// All that decides about what becomes of the program from here on, but for what is linked later and the compiler itself.
+    pub(crate) fn content(&self) -> Vec<u8> {
+        let Options { float, .. } = self.options;
+        let description = format!("{} {float} {:?} {:?}", self.image_target, self.kernel, self.caches);
+        let length = (description.len() as u64).to_le_bytes();
+        [&length, description.as_bytes(), &*self.module.to_bitcode()].concat()
+    }
+
+    /// Whether anything was linked after the program was optimised for the first time.
+    pub(crate) fn was_linked_later(&self) -> bool {
+        self.round > 1
     }
 
     /// Makes the function that a driver launches. From here on nothing else is visible from outside.
@@ -218,7 +238,9 @@ impl<'c, 'a> Program<'c, 'a> {
     /// The program in the form in which each position of the grid runs two work-items, if it may be the better one.
     pub(crate) fn paired(&self) -> Option<Self> {
         let is_line = matches!(self.kernel.form, Form::Range(1));
-        (is_line && pairs::may_gain(&self.module)).then(|| Self { is_paired: true, ..self.copy() })
+        // Each work-item has an arena of its own.
+        let may_gain = is_line && pairs::may_gain(&self.module) && !arena::is_wanted(&self.module);
+        may_gain.then(|| Self { is_paired: true, ..self.copy() })
     }
 
     /// The same program again, before it is optimised.
@@ -234,6 +256,7 @@ impl<'c, 'a> Program<'c, 'a> {
             dependencies: dependencies::Dependencies::default(),
             sites: panics::Sites::default(),
             searches: Searches::default(),
+            caches: self.caches.clone(),
             early_refusal: None,
             ..*self
         }
@@ -260,6 +283,9 @@ impl<'c, 'a> Program<'c, 'a> {
         }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
         sanitize::inline_cold(&self.module);
+        arena::provide(&self.module, self.function)?;
+        features::forget(&self.module, &self.caches);
+        private_atomics::make_plain(&self.module)?;
         self.dump(&format!("2-optimised-{}.1-simplified", self.round))?;
         // Inner conditions first: what encloses them becomes simple by that.
         for _ in 0..MAX_NESTED_CONDITIONS {
@@ -287,6 +313,8 @@ impl<'c, 'a> Program<'c, 'a> {
         }
         self.dump(&format!("2-optimised-{}.3-float", self.round))?;
         self.module.run(&format!("{},globaldce", self.target.optimisation()), machine, &TUNING)?;
+        // Of what was inlined only now.
+        private_atomics::make_plain(&self.module)?;
         panics::check_recorders(&self.module)?;
         self.dump(&format!("2-optimised-{}", self.round))
     }
@@ -295,6 +323,8 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn lower_panics(&mut self) -> Result<(), CompileError> {
         if self.target.stack_limit_space().is_some() {
             recursion::add_checks(&self.module);
+            self.dump(&format!("2-optimised-{}.then-1-recursion", self.round))?;
+        } else if frames::flatten(&self.module)? {
             self.dump(&format!("2-optimised-{}.then-1-recursion", self.round))?;
         }
         let Self { module, target, sites, .. } = self;
@@ -398,6 +428,38 @@ impl<'c, 'a> Program<'c, 'a> {
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text()));
         written.map_err(|error| CompileError::File { path, error })
     }
+}
+
+/// Turns the host code in a module into device code, as far as it is there. `is_first` is for code to which nothing was linked yet after it
+/// was optimised. Adds to `caches` as [`features::caches`] does.
+pub(crate) fn make_device_code(
+    module: &Module<'_>,
+    target: &dyn Target,
+    is_entry: &dyn Fn(&str) -> bool,
+    is_kernel: &dyn Fn(&str) -> bool,
+    is_first: bool,
+    caches: &mut BTreeSet<String>,
+) -> Result<(), CompileError> {
+    let machine = Some(target.machine());
+    builtins::replace(module, target.builtins())?;
+    features::caches(module, caches);
+    features::deny(module);
+    native::replace(module)?;
+    x86::lower(module)?;
+    wide_integers::call_conversions(module);
+    functions::replace_all(module);
+    panics::hook(module);
+    sanitize::sanitize(module, is_entry, is_kernel);
+    sanitize::drop_library_checks(module);
+    target.adapt(module);
+    module.run(sanitize::LOWER_INVOKES, machine, &TUNING)?;
+    sanitize::remove_personalities(module);
+    module.run("globaldce", machine, &TUNING)?;
+    if is_first {
+        // So that it is linked once, and not with each kernel.
+        panics::declare_record(module);
+    }
+    Ok(())
 }
 
 fn entry_was_lost(kernel: &Kernel) -> CompileError {

@@ -15,7 +15,7 @@ pub const SECTION: &str = ".oxisycl";
 /// An image that breaks a rule of the format, or a host without a code generator.
 pub fn registration_object(toolchain: &Toolchain, images: &[DeviceImage]) -> Result<Vec<u8>, CompileError> {
     let bundle = encode_bundle(images).map_err(|error| CompileError::Kernel(error.to_string()))?;
-    llvm::load(&toolchain.llvm_library)?;
+    llvm::load(toolchain.llvm_library())?;
     let context = Context::new();
     let machine = Machine::new(&toolchain.host, "", "")?;
     let module = Module::from_text(&context, &assembly(&bundle), "registration")?;
@@ -53,11 +53,10 @@ fn assembly(bundle: &[u8]) -> String {
 mod tests {
     use super::*;
     use object::{Object, ObjectSection, ObjectSymbol};
-    use std::path::Path;
 
     #[test]
     fn the_object_holds_the_images_and_refers_to_the_runtime() {
-        let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+        let toolchain = Toolchain::of_the_tests();
         let object = registration_object(&toolchain, &[]).expect("a native object");
         assert_eq!(object, registration_object(&toolchain, &[]).expect("a native object"), "the same bytes again");
         let file = object::File::parse(&*object).expect("an object file");

@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_the_standard_library_defines_is_found_with_its_bitcode() {
-        let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
+        let toolchain = Toolchain::of_the_tests();
         let archives = toolchain.standard_library().expect("it has a standard library");
         let library = StandardLibrary::open(archives).expect("it can be read");
         let member = library.find("memcmp").or_else(|| library.find("__divti3")).expect("the runtime library is there");

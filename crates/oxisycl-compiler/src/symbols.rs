@@ -25,7 +25,7 @@ pub(crate) fn path(symbol: &str) -> String {
 }
 
 /// Less numbers behind dots.
-fn without_numbers(symbol: &str) -> &str {
+pub(crate) fn without_numbers(symbol: &str) -> &str {
     match symbol.rsplit_once('.') {
         Some((first, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => without_numbers(first),
         _ => symbol,

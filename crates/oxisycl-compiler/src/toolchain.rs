@@ -18,16 +18,20 @@ pub struct Toolchain {
     pub commit: String,
     /// The triple of the machine it runs on.
     pub host: String,
-    /// LLVM as a shared library.
-    pub llvm_library: PathBuf,
+    /// LLVM as a shared library, whose code this process runs.
+    llvm_library: PathBuf,
 }
 
 impl Toolchain {
     /// Asks a compiler.
     ///
+    /// # Safety
+    /// It is the Rust compiler of a toolchain: the LLVM in its folder is loaded into this process, and reads, without checks of its own, the
+    /// modules that are compiled and shown with the toolchain. These were written by that compiler, or by this crate.
+    ///
     /// # Errors
     /// `Toolchain` if it does not answer, or brings no LLVM as a shared library.
-    pub fn of(rustc: &Path) -> Result<Self, CompileError> {
+    pub unsafe fn of(rustc: &Path) -> Result<Self, CompileError> {
         let version = ask(rustc, &["-vV"])?;
         let field = |name: &str| {
             let value = version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -45,6 +49,18 @@ impl Toolchain {
             sysroot,
             llvm_library,
         })
+    }
+
+    /// The one that the tests run under.
+    #[cfg(test)]
+    pub(crate) fn of_the_tests() -> Self {
+        // SAFETY: cargo runs the tests with this compiler, which writes what they compile, or they write text that LLVM checks.
+        unsafe { Self::of(Path::new("rustc")) }.expect("the tests run under a toolchain with LLVM")
+    }
+
+    /// LLVM as a shared library.
+    pub fn llvm_library(&self) -> &Path {
+        &self.llvm_library
     }
 
     /// The archives of the standard library for the host, in a fixed order.

@@ -4,12 +4,14 @@ use core::cell::Cell;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
 
 use oxisycl_types::{AccessMode, Id, Range};
 
+use crate::advice::AccessorIndex;
 use crate::builtin;
 use crate::item::Brand;
-use crate::{Atomic, CellView, DeviceCopyable, InItem, Inside, Item, Loads, Mode, Read, Single, Stores, View};
+use crate::{Atomic, CellView, DeviceCopyable, InItem, Inside, Item, Loads, Mode, OnlyLoads, Single, Stores, View};
 
 /// Access of one command group to a range of a buffer (SYCL 2020 section 4.7.6.9).
 ///
@@ -65,34 +67,44 @@ pub struct AccessorParts<T, const D: usize> {
     pub range: Range<D>,
 }
 
-/// A panic with two indices of one to three dimensions in its message. Each number is an argument of its own, and not a reference: devices
-/// pass numbers on to the host, but run no code that formats arrays, and the compiler may not see what a reference leads to.
+/// A panic with two indices of one to three dimensions in its message, and the address that tells the runtime which buffer is meant. Each
+/// number is an argument of its own, and not a reference: devices pass numbers on to the host, but run no code that formats arrays, and the
+/// compiler may not see what a reference leads to.
 macro_rules! panic_with_indices {
-    ($before:literal, $a:ident, $between:literal, $b:ident) => {
+    ($before:literal, $a:ident, $between:literal, $b:ident, $first:ident) => {
         match ($a.as_slice(), $b.as_slice()) {
-            (&[a], &[b]) => panic!(concat!($before, "[{}]", $between, "[{}]"), a, b),
-            (&[a], &[b, c]) => panic!(concat!($before, "[{}]", $between, "[{}, {}]"), a, b, c),
-            (&[a], &[b, c, d]) => panic!(concat!($before, "[{}]", $between, "[{}, {}, {}]"), a, b, c, d),
-            (&[a, b], &[c, d]) => panic!(concat!($before, "[{}, {}]", $between, "[{}, {}]"), a, b, c, d),
+            (&[a], &[b]) => panic_with_indices!($before, "{}", $between, "{}", $first, a, b),
+            (&[a], &[b, c]) => panic_with_indices!($before, "{}", $between, "{}, {}", $first, a, b, c),
+            (&[a], &[b, c, d]) => panic_with_indices!($before, "{}", $between, "{}, {}, {}", $first, a, b, c, d),
+            (&[a, b], &[c, d]) => panic_with_indices!($before, "{}, {}", $between, "{}, {}", $first, a, b, c, d),
+            (&[a, b], &[c, d, e]) => {
+                panic_with_indices!($before, "{}, {}", $between, "{}, {}, {}", $first, a, b, c, d, e)
+            }
             (&[a, b, c], &[d, e, f]) => {
-                panic!(concat!($before, "[{}, {}, {}]", $between, "[{}, {}, {}]"), a, b, c, d, e, f)
+                panic_with_indices!($before, "{}, {}, {}", $between, "{}, {}, {}", $first, a, b, c, d, e, f)
             }
             (a, b) => panic!(concat!($before, "{:?}", $between, "{:?}"), a, b),
         }
+    };
+    ($before:literal, $a:literal, $between:literal, $b:literal, $first:ident, $($number:ident),*) => {
+        panic!(concat!($before, "[", $a, "]", $between, "[", $b, "], in the buffer at {:#x}"), $($number),*, $first)
     };
 }
 
 // The arguments are values: a reference would put them in memory, and every work-item would store a copy of its accessors there.
 #[cold]
 #[inline(never)]
-fn outside<const D: usize>(end: [usize; D], range: [usize; D]) -> ! {
-    panic_with_indices!("the launch goes up to ", end, ", beyond the accessor's range ", range)
+#[track_caller]
+fn outside<const D: usize>(end: [usize; D], range: [usize; D], first: usize) -> ! {
+    panic_with_indices!("the launch goes up to ", end, ", beyond the accessor's range ", range, first)
 }
 
+/// Ends the work-item for an index that is not in `range`; `first` is the address of an element of the buffer.
 #[cold]
 #[inline(never)]
-pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], range: [usize; E]) -> ! {
-    panic_with_indices!("index ", index, " is outside the accessor's range ", range)
+#[track_caller]
+pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], range: [usize; E], first: usize) -> ! {
+    panic_with_indices!("index ", index, " is outside the accessor's range ", range, first)
 }
 
 /// Row-major position of `index` in memory whose extents are `pitch`.
@@ -105,11 +117,18 @@ pub(crate) fn position<const D: usize>(index: [usize; D], pitch: [usize; D]) -> 
     position
 }
 
+/// The same for an index that must be in `range`, which begins at `first`.
 #[inline(always)]
-pub(crate) fn checked_position<const D: usize>(index: [usize; D], range: [usize; D], pitch: [usize; D]) -> usize {
+#[track_caller]
+pub(crate) fn checked_position<T, const D: usize>(
+    index: [usize; D],
+    range: [usize; D],
+    pitch: [usize; D],
+    first: *const T,
+) -> usize {
     for d in 0..D {
         if index[d] >= range[d] {
-            out_of_bounds(index, range)
+            out_of_bounds(index, range, first.addr())
         }
     }
     position(index, pitch)
@@ -183,11 +202,12 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
 
     /// The address of the work-item's own element.
     #[inline(always)]
+    #[track_caller]
     fn own(self, item: Item<'_, D>) -> *mut T {
         // The same for every work-item of the launch, so the test leaves the loop.
         for d in 0..D {
             if item.end[d] > self.range[d] {
-                outside(item.end, self.range)
+                outside(item.end, self.range, self.first.addr())
             }
         }
         // SAFETY: `item.id < item.end <= self.range` per dimension, and the range lies inside the allocation.
@@ -195,20 +215,26 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn element(self, index: [usize; D]) -> *mut T {
-        let position = checked_position(index, self.range, self.pitch);
+        let position = checked_position(index, self.range, self.pitch, self.first);
         // SAFETY: the index lies inside the range, which lies inside the allocation.
         unsafe { self.first.add(position) }
     }
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Loads> Accessor<'_, T, D, M> {
+// The bounds of modes are those of the methods and not of the blocks: where one does not hold, the compiler shows what its trait says.
+impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// The work-item's own element.
     ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
-    pub fn get(self, item: Item<'_, D>) -> T {
+    #[track_caller]
+    pub fn get(self, item: Item<'_, D>) -> T
+    where
+        M: Loads,
+    {
         let own = self.own(item);
         if matches!(M::MODE, AccessMode::Read) {
             // SAFETY: `own` gives a valid element, and the range of an accessor that only reads is not written while the kernel runs:
@@ -220,31 +246,42 @@ impl<T: DeviceCopyable, const D: usize, M: Loads> Accessor<'_, T, D, M> {
     }
 }
 
-impl<T: DeviceCopyable, const D: usize> Accessor<'_, T, D, Read> {
-    /// All elements, for reading at any index.
+impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
+    /// All elements of an accessor with mode [`Read`](crate::Read), for reading at any index.
     #[inline(always)]
-    pub fn view<'k>(self, _inside: impl Inside<'k>) -> View<'k, T, D> {
+    pub fn view<'k>(self, _inside: impl Inside<'k>) -> View<'k, T, D>
+    where
+        M: OnlyLoads,
+    {
         // SAFETY: a read accessor's range is valid and not written while the kernel of the token runs.
         unsafe { View::new(self.first, self.range, self.pitch) }
     }
 
-    /// One element at any index.
+    /// One element at any index of an accessor with mode [`Read`](crate::Read).
     ///
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
-    pub fn at<'k>(self, inside: impl Inside<'k>, index: impl Into<Id<D>>) -> &'k T {
+    #[track_caller]
+    pub fn at<'k>(self, inside: impl Inside<'k>, index: impl Into<Id<D>>) -> &'k T
+    where
+        M: OnlyLoads,
+    {
         self.view(inside).at(index)
     }
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Stores> Accessor<'_, T, D, M> {
+impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// Stores to the work-item's own element.
     ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
-    pub fn set(self, item: Item<'_, D>, value: T) {
+    #[track_caller]
+    pub fn set(self, item: Item<'_, D>, value: T)
+    where
+        M: Stores,
+    {
         // SAFETY: `own` gives a valid element that no other work-item reaches.
         unsafe { *self.own(item) = value }
     }
@@ -258,7 +295,11 @@ impl<T: DeviceCopyable, const D: usize, M: Stores> Accessor<'_, T, D, M> {
     /// No other work-item of this launch accesses the element, and this one holds no [`Cell`] borrow of it that it expects
     /// unchanged.
     #[inline(always)]
-    pub unsafe fn scatter<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>, value: T) {
+    #[track_caller]
+    pub unsafe fn scatter<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>, value: T)
+    where
+        M: Stores,
+    {
         // SAFETY: `element` checked the index; exclusiveness is the caller's promise.
         unsafe { *self.element(index.into().0) = value }
     }
@@ -268,19 +309,27 @@ impl<T: DeviceCopyable, const D: usize, M: Stores> Accessor<'_, T, D, M> {
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
-    pub fn set_at(self, _single: Single<'_>, index: impl Into<Id<D>>, value: T) {
+    #[track_caller]
+    pub fn set_at(self, _single: Single<'_>, index: impl Into<Id<D>>, value: T)
+    where
+        M: Stores,
+    {
         // SAFETY: `element` checked the index; a single task is the only work-item.
         unsafe { *self.element(index.into().0) = value }
     }
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M> {
+impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// The work-item's own element as a cell.
     ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
-    pub fn cell<'wi>(self, item: Item<'wi, D>) -> &'wi Cell<T> {
+    #[track_caller]
+    pub fn cell<'wi>(self, item: Item<'wi, D>) -> &'wi Cell<T>
+    where
+        M: Stores + Loads,
+    {
         // SAFETY: `own` gives a valid element that no other work-item reaches; `Cell<T>` has the layout of `T`, and cells may
         // alias each other within the work-item.
         unsafe { &*self.own(item).cast_const().cast::<Cell<T>>() }
@@ -291,7 +340,11 @@ impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M>
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
-    pub fn update(self, item: Item<'_, D>, f: impl FnOnce(T) -> T) {
+    #[track_caller]
+    pub fn update(self, item: Item<'_, D>, f: impl FnOnce(T) -> T)
+    where
+        M: Stores + Loads,
+    {
         let cell = self.cell(item);
         cell.set(f(cell.get()));
     }
@@ -304,14 +357,21 @@ impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M>
     /// # Safety
     /// No other work-item of this launch writes the element.
     #[inline(always)]
-    pub unsafe fn gather<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>) -> T {
+    #[track_caller]
+    pub unsafe fn gather<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>) -> T
+    where
+        M: Stores + Loads,
+    {
         // SAFETY: `element` checked the index; the absence of a writer is the caller's promise.
         unsafe { *self.element(index.into().0) }
     }
 
     /// All elements as cells, for the only work-item of a single task.
     #[inline(always)]
-    pub fn cells<'wi>(self, _single: Single<'wi>) -> CellView<'wi, T, D> {
+    pub fn cells<'wi>(self, _single: Single<'wi>) -> CellView<'wi, T, D>
+    where
+        M: Stores + Loads,
+    {
         // SAFETY: the accessor's range is valid, and only this work-item uses it during the kernel.
         unsafe { CellView::new(self.first, self.range, self.pitch) }
     }
@@ -321,7 +381,11 @@ impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M>
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
-    pub fn get_at(self, _single: Single<'_>, index: impl Into<Id<D>>) -> T {
+    #[track_caller]
+    pub fn get_at(self, _single: Single<'_>, index: impl Into<Id<D>>) -> T
+    where
+        M: Stores + Loads,
+    {
         // SAFETY: `element` checked the index; a single task is the only work-item.
         unsafe { *self.element(index.into().0) }
     }
@@ -329,8 +393,22 @@ impl<T: DeviceCopyable, const D: usize, M: Stores + Loads> Accessor<'_, T, D, M>
 
 impl<T: crate::AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn atomic_element(self, index: impl Into<Id<D>>) -> *mut T {
         self.element(index.into().0)
+    }
+}
+
+impl<T, const D: usize, M, I: AccessorIndex> Index<I> for Accessor<'_, T, D, M> {
+    type Output = T;
+    fn index(&self, index: I) -> &T {
+        index.never()
+    }
+}
+
+impl<T, const D: usize, M, I: AccessorIndex> IndexMut<I> for Accessor<'_, T, D, M> {
+    fn index_mut(&mut self, index: I) -> &mut T {
+        index.never()
     }
 }
 

@@ -165,6 +165,7 @@ macro_rules! operations {
             /// # Panics
             /// If the index is outside the accessor's range.
             #[inline(always)]
+            #[track_caller]
             pub fn $name<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>, $($argument: T),*) -> $result {
                 // SAFETY: the element is inside the accessor's range, and an atomic accessor is the only way to it in this
                 // command group.
@@ -195,6 +196,7 @@ impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_min<'k>(self, item: impl InItem<'k>, index: impl Into<Id<D>>, value: T) -> T {
         self.fetch_update(item, index, |old| if value < old { value } else { old })
     }
@@ -204,6 +206,7 @@ impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_max<'k>(self, item: impl InItem<'k>, index: impl Into<Id<D>>, value: T) -> T {
         self.fetch_update(item, index, |old| if value > old { value } else { old })
     }
@@ -213,6 +216,7 @@ impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_update<'k>(self, _item: impl InItem<'k>, index: impl Into<Id<D>>, f: impl FnMut(T) -> T) -> T {
         // SAFETY: as in the other operations.
         unsafe { T::fetch_update(self.atomic_element(index), f) }

@@ -3,7 +3,8 @@
 //! The bodies here are those of the host device. The compiler finds a builtin by its path, so that a rename here is a change of the
 //! compiler's table (`oxisycl-compiler`, `stage/builtins.rs`).
 //!
-//! Nothing in here is checked. Safe interfaces are built on top.
+//! Nothing in here is checked, and nothing is for users: safe interfaces are built on top. What is wrong to call from a kernel at some place
+//! or on some target is `unsafe`.
 
 use oxisycl_types::DeviceLaunch;
 
@@ -47,19 +48,28 @@ fn not_on_the_host() -> ! {
 }
 
 /// Whether each position of the calling kernel's grid runs two work-items, which the compiler decides. False in native code.
+///
+/// # Safety
+/// The caller is the entry of a kernel, which runs both of them where the answer is yes.
 #[inline(always)]
-pub fn is_paired() -> bool {
+pub unsafe fn is_paired() -> bool {
     false
 }
 
 /// Stands between the two work-items of a position. Does nothing.
+///
+/// # Safety
+/// The caller is the entry of a paired kernel, and has run the first of them: loads of the second one may come before this.
 #[inline(always)]
-pub fn next_item() {}
+pub unsafe fn next_item() {}
 
 /// Stands behind a work-item that is alone at its position in a paired kernel, so that its code is not seen to be that of the second
 /// work-item of others and joined with it. Does nothing.
+///
+/// # Safety
+/// The caller is the entry of a kernel, at its end.
 #[inline(always)]
-pub fn only_item() {}
+pub unsafe fn only_item() {}
 
 /// Loads from memory that nobody writes while the kernel runs, so that the load may come before stores that stand before it.
 ///
@@ -74,8 +84,11 @@ pub unsafe fn load_constant<T: Copy>(pointer: *const T) -> T {
 macro_rules! positions {
     ($($(#[$doc:meta])* $name:ident,)*) => { $(
         $(#[$doc])*
+        ///
+        /// # Safety
+        /// Native code may not call it.
         #[inline(never)]
-        pub fn $name() -> u64 {
+        pub unsafe fn $name() -> u64 {
             not_on_the_host()
         }
     )* };
@@ -94,8 +107,11 @@ positions! {
 }
 
 /// The launch that the calling work-item belongs to.
+///
+/// # Safety
+/// Native code may not call it.
 #[inline(never)]
-pub fn launch() -> *const DeviceLaunch {
+pub unsafe fn launch() -> *const DeviceLaunch {
     not_on_the_host()
 }
 

@@ -113,8 +113,9 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
+    #[track_caller]
     pub fn set(self, index: impl Into<Id<D>>, value: T) {
-        let position = checked_position(index.into().0, self.extent, self.pitch);
+        let position = checked_position(index.into().0, self.extent, self.pitch, self.first);
         // SAFETY: the index lies inside the block, which lies inside the accessor's range; only this work-item owns it.
         unsafe { *self.first.add(position) = value }
     }
@@ -149,13 +150,17 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
     }
 }
 
-impl<'wi, T: DeviceCopyable, const D: usize, M: Stores + Loads> Block<'wi, T, D, M> {
+impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
     /// Loads one element of the block.
     ///
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
-    pub fn get(self, index: impl Into<Id<D>>) -> T {
+    #[track_caller]
+    pub fn get(self, index: impl Into<Id<D>>) -> T
+    where
+        M: Loads,
+    {
         self.cell(index).get()
     }
 
@@ -164,17 +169,24 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores + Loads> Block<'wi, T, D,
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
-    pub fn cell(self, index: impl Into<Id<D>>) -> &'wi Cell<T> {
-        let position = checked_position(index.into().0, self.extent, self.pitch);
+    #[track_caller]
+    pub fn cell(self, index: impl Into<Id<D>>) -> &'wi Cell<T>
+    where
+        M: Loads,
+    {
+        let position = checked_position(index.into().0, self.extent, self.pitch, self.first);
         // SAFETY: as in `set`; `Cell<T>` has the layout of `T`, and cells may alias each other within the work-item.
         unsafe { &*self.first.add(position).cast_const().cast::<Cell<T>>() }
     }
 }
 
-impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 1, M> {
+impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 1, M> {
     /// The block as a slice of cells.
     #[inline(always)]
-    pub fn as_cells(self) -> &'wi [Cell<T>] {
+    pub fn as_cells(self) -> &'wi [Cell<T>]
+    where
+        M: Loads,
+    {
         if self.extent[0] == 0 {
             return &[];
         }
@@ -183,15 +195,19 @@ impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 1, M> {
     }
 }
 
-impl<'wi, T: DeviceCopyable, M: Stores + Loads> Block<'wi, T, 2, M> {
+impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 2, M> {
     /// Row `y` of the block as a slice of cells.
     ///
     /// # Panics
     /// If the row is outside the block.
     #[inline(always)]
-    pub fn row(self, y: usize) -> &'wi [Cell<T>] {
+    #[track_caller]
+    pub fn row(self, y: usize) -> &'wi [Cell<T>]
+    where
+        M: Loads,
+    {
         if y >= self.extent[0] {
-            crate::accessor::out_of_bounds([y], self.extent)
+            crate::accessor::out_of_bounds([y], self.extent, self.first.addr())
         }
         if self.extent[1] == 0 {
             return &[];

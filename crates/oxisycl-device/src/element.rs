@@ -11,7 +11,9 @@
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be copied to a device",
     label = "not `DeviceCopyable`",
-    note = "derive it with `#[derive(Clone, Copy, DeviceCopyable)]`; references, pointers and function pointers are refused"
+    note = "derive it for a type of your own: `#[derive(Clone, Copy, DeviceCopyable)]`",
+    note = "types of `half`, `num-complex` and `glam` have it with the feature of `oxisycl` that has the crate's name",
+    note = "references, pointers, function pointers and owners of memory mean nothing on a device"
 )]
 pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {}
 

@@ -13,7 +13,7 @@
 //!
 //! Specification: SYCL 2020 leaves contraction to implementations (section 4.17.5 names the accuracy of single functions only).
 
-use crate::{Item, Kernel, Single, SingleKernel, builtin};
+use crate::{Captured, Item, Kernel, Single, SingleKernel, builtin};
 
 macro_rules! policies {
     ($($(#[$doc:meta])* $function:ident $task:ident $wrapper:ident $builtin:ident;)*) => { $(
@@ -23,7 +23,7 @@ macro_rules! policies {
         #[inline(always)]
         pub fn $function<const D: usize, K>(kernel: K) -> impl for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync
         where
-            K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+            K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync,
         {
             move |item: Item<'_, D>| {
                 builtin::$builtin();
@@ -37,7 +37,7 @@ macro_rules! policies {
         #[inline(always)]
         pub fn $task<K>(kernel: K) -> impl for<'wi> Fn(Single<'wi>) + Copy + Send + Sync
         where
-            K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync,
+            K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync,
         {
             move |task: Single<'_>| {
                 builtin::$builtin();
@@ -74,7 +74,7 @@ policies! {
     strict strict_task Strict float_strict;
     /// A product and a sum may become one operation that rounds once.
     contract contract_task Contract float_contract;
-    /// Also what assumes that there are no infinities and NaNs, and that the order of operations does not matter; and imprecise functions
-    /// where the device has them.
+    /// Also the order of operations, the sign of zeros, and quotients by reciprocals may change, and imprecise functions are used where the
+    /// device has them. Infinities and NaNs stay values like others: no result is undefined behaviour.
     fast fast_task Fast float_fast;
 }

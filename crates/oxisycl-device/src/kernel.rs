@@ -8,12 +8,17 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{DeviceLaunch, HostChunk, HostEntry, LaunchRange};
 
-use crate::{Item, Single, builtin};
+use crate::{Captured, Item, Single, builtin};
 
 /// What identifies a kernel: the functions of a vtable that the device compiler looks for in the program's code, and the runtime calls.
 ///
 /// Implemented by the forms of a launch, without a value of the kernel.
-pub trait DescribeKernel {
+///
+/// # Safety
+/// `type_id`, `layout` and `type_name` are those of one type, and `entry` is the entry of that type for the form of launch that
+/// `dimensions` tells: the device compiler and the runtime pass it a value of the type, which they never look at.
+#[doc(hidden)]
+pub unsafe trait DescribeKernel {
     /// The kernel's type. Callers outside the compiler may erase lifetimes first: they are not part of the id.
     fn type_id(&self) -> TypeId
     where
@@ -40,7 +45,8 @@ pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
 #[derive(Debug)]
 pub struct SingleForm<K>(pub PhantomData<K>);
 
-impl<K, const D: usize> DescribeKernel for RangeForm<K, D>
+// SAFETY: all methods are about `K`, and the entry is that of a range of `D` dimensions.
+unsafe impl<K, const D: usize> DescribeKernel for RangeForm<K, D>
 where
     K: for<'wi> Fn(Item<'wi, D>) + Copy,
 {
@@ -52,6 +58,7 @@ where
     }
 
     fn entry(&self) -> HostEntry {
+        const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
         range_entry::<K, D>
     }
 
@@ -68,7 +75,8 @@ where
     }
 }
 
-impl<K> DescribeKernel for SingleForm<K>
+// SAFETY: all methods are about `K`, and the entry is that of a single task.
+unsafe impl<K> DescribeKernel for SingleForm<K>
 where
     K: for<'wi> Fn(Single<'wi>) + Copy,
 {
@@ -118,7 +126,7 @@ pub trait SingleKernel: Copy + Send + Sync {
 #[inline(always)]
 pub fn kernel<const D: usize, K>(kernel: K) -> K
 where
-    K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+    K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync,
 {
     kernel
 }
@@ -256,30 +264,46 @@ unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
 /// Runs the calling work-item, unless it lies beyond the launch.
 #[inline(always)]
 fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLaunch) {
-    // A grid has one position in the dimensions that the launch does not have.
-    let positions = [builtin::grid_position_z, builtin::grid_position_y, builtin::grid_position_x];
-    if D == 1 && builtin::is_paired() {
+    // SAFETY: this is the entry of a kernel, compiled for a device, and below it runs both work-items.
+    let is_paired = || unsafe { D == 1 && builtin::is_paired() };
+    if is_paired() {
         // With the first one inside the launch as well, which comes before it, so that no test stands between the two.
-        let second = [0, 0, builtin::second_position_x()];
+        // SAFETY: this is device code, of a paired kernel.
+        let second = [0, 0, unsafe { builtin::second_position_x() }];
         if is_in_launch::<D>(launch, &|axis| second[axis]) {
-            let [first, second] = [[0, 0, builtin::grid_position_x()], second].map(|position| {
+            let [first, second] = [[0, 0, grid_position(2)], second].map(|position| {
                 let [id, end, offset] = place_in_launch(launch, &|axis| position[axis]);
                 // SAFETY: as below; the two positions of a thread are nobody else's.
                 unsafe { Item::new(id, end, offset) }
             });
             kernel(first);
-            builtin::next_item();
+            // SAFETY: the first work-item of the position has run.
+            unsafe { builtin::next_item() };
             kernel(second);
             return;
         }
     }
-    let position = |axis: usize| positions[axis]();
-    if is_in_launch::<D>(launch, &position) {
-        let [id, end, offset] = place_in_launch(launch, &position);
+    if is_in_launch::<D>(launch, &grid_position) {
+        let [id, end, offset] = place_in_launch(launch, &grid_position);
         // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
         kernel(unsafe { Item::new(id, end, offset) });
-        if D == 1 && builtin::is_paired() {
-            builtin::only_item();
+        if is_paired() {
+            // SAFETY: the end of the entry.
+            unsafe { builtin::only_item() };
+        }
+    }
+}
+
+/// The position of the calling work-item along an axis of the grid, whose last axis is `x`. A grid has one position along the axes that the
+/// launch does not have. For device code.
+#[inline(always)]
+pub(crate) fn grid_position(axis: usize) -> u64 {
+    // SAFETY: callers are compiled for a device.
+    unsafe {
+        match axis {
+            0 => builtin::grid_position_z(),
+            1 => builtin::grid_position_y(),
+            _ => builtin::grid_position_x(),
         }
     }
 }
@@ -324,7 +348,7 @@ where
     // SAFETY: `arguments` holds a value of `K` by contract.
     let kernel = unsafe { *arguments.cast::<K>() };
     // A device starts whole groups: all but one of the work-items have nothing to do.
-    if builtin::is_device_code() && builtin::grid_position_x() != 0 {
+    if builtin::is_device_code() && grid_position(2) != 0 {
         return;
     }
     // SAFETY: called once per launch, or by one work-item of the launch, and the token's lifetime is that of this call.

@@ -24,7 +24,9 @@ extern crate std;
 mod tests;
 
 mod accessor;
+mod advice;
 mod atomic;
+#[doc(hidden)]
 pub mod builtin;
 mod chunks;
 mod element;
@@ -40,12 +42,14 @@ mod recorded;
 mod view;
 
 pub use accessor::{Accessor, AccessorParts};
+#[doc(hidden)]
+pub use advice::{AnyBits, Captured};
 pub use atomic::AtomicElement;
 pub use chunks::{Block, Chunked};
 pub use element::DeviceCopyable;
 pub use item::{InItem, Inside, Item, Single};
 pub use kernel::{DescribeKernel, Kernel, RangeForm, SingleForm, SingleKernel, kernel, range_entry, single_entry};
-pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, Read, ReadWrite, Stores, Write};
+pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, OnlyLoads, Read, ReadWrite, Stores, Write};
 pub use oxisycl_macros::DeviceCopyable;
 pub use view::{CellView, View, ViewIter, Window};
 

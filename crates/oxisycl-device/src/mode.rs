@@ -32,12 +32,25 @@ pub trait Mode: sealed::Sealed + Copy + Send + Sync + 'static {
 pub unsafe trait ModeFor<T>: Mode {}
 
 /// A mode that stores.
-#[diagnostic::on_unimplemented(message = "an accessor with mode `{Self}` cannot store")]
+#[diagnostic::on_unimplemented(
+    message = "an accessor with mode `{Self}` cannot store",
+    note = "make it with `Write`, which keeps what is not written, `ReadWrite` or, for new contents only, `Write.no_init()`"
+)]
 pub trait Stores: Mode {}
 
 /// A mode that loads.
-#[diagnostic::on_unimplemented(message = "an accessor with mode `{Self}` cannot load")]
+#[diagnostic::on_unimplemented(
+    message = "an accessor with mode `{Self}` cannot load",
+    note = "make it with `Read` or `ReadWrite`; an accessor with mode `Atomic` has `load`"
+)]
 pub trait Loads: Mode {}
+
+/// A mode that loads and does not store. What a [`View`](crate::View) needs: nobody writes the elements while the kernel runs.
+#[diagnostic::on_unimplemented(
+    message = "an accessor with mode `{Self}` has no views, because other work-items may write its elements",
+    note = "make it with `Read`; results go into another buffer"
+)]
+pub trait OnlyLoads: Loads {}
 
 /// Reads only.
 #[derive(Clone, Copy, Debug)]
@@ -117,3 +130,5 @@ impl<M: Stores> Stores for NoInit<M> {}
 impl Loads for Read {}
 impl Loads for ReadWrite {}
 impl<M: Loads> Loads for NoInit<M> {}
+
+impl OnlyLoads for Read {}

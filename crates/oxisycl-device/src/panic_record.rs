@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use oxisycl_types::{DeviceLaunch, PanicRecord};
 
 use crate::builtin;
+use crate::kernel::grid_position;
 use crate::recorded::{Recorded, Text, record};
 
 /// Fills in the record of the launch, unless another work-item was first.
@@ -81,9 +82,9 @@ unsafe fn fill_in<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, v
     // Ids do not overflow. The check of a debug build would call this function again, and not all devices can do that.
     let item = || {
         [
-            launch.begin[0].wrapping_add(builtin::grid_position_z()),
-            launch.begin[1].wrapping_add(builtin::grid_position_y()),
-            launch.begin[2].wrapping_add(builtin::grid_position_x()),
+            launch.begin[0].wrapping_add(grid_position(0)),
+            launch.begin[1].wrapping_add(grid_position(1)),
+            launch.begin[2].wrapping_add(grid_position(2)),
         ]
     };
     // SAFETY: the backend passes a record that lives until the launch has ended; the rest is this function's contract.

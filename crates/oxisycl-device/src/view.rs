@@ -50,8 +50,9 @@ impl<'k, T, const D: usize> View<'k, T, D> {
     /// # Panics
     /// If the index is outside the range.
     #[inline(always)]
+    #[track_caller]
     pub fn at(self, index: impl Into<Id<D>>) -> &'k T {
-        let position = checked_position(index.into().0, self.range, self.pitch);
+        let position = checked_position(index.into().0, self.range, self.pitch, self.first);
         // SAFETY: the index lies inside the range; validity is the constructor's contract.
         unsafe { &*self.first.add(position) }
     }
@@ -111,9 +112,10 @@ impl<'k, T> View<'k, T, 2> {
     /// # Panics
     /// If the row is outside the range.
     #[inline(always)]
+    #[track_caller]
     pub fn row(self, y: usize) -> &'k [T] {
         if y >= self.range[0] {
-            out_of_bounds([y], self.range)
+            out_of_bounds([y], self.range, self.first.addr())
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
         unsafe { core::slice::from_raw_parts(self.first.add(y * self.pitch[1]), self.range[1]) }
@@ -124,10 +126,11 @@ impl<'k, T> View<'k, T, 2> {
     /// # Panics
     /// If the block is not inside the range.
     #[inline(always)]
+    #[track_caller]
     pub fn window<const Y: usize, const X: usize>(self, origin: impl Into<Id<2>>) -> Window<'k, T, Y, X> {
         let [y, x] = origin.into().0;
         if Y > self.range[0] || X > self.range[1] || y > self.range[0] - Y || x > self.range[1] - X {
-            out_of_bounds([y.saturating_add(Y), x.saturating_add(X)], self.range)
+            out_of_bounds([y.saturating_add(Y), x.saturating_add(X)], self.range, self.first.addr())
         }
         // Wrapping: a block without elements may begin outside the allocation; it is never dereferenced.
         let first = self.first.wrapping_add(position([y, x], self.pitch));
@@ -141,9 +144,10 @@ impl<'k, T> View<'k, T, 3> {
     /// # Panics
     /// If the row is outside the range.
     #[inline(always)]
+    #[track_caller]
     pub fn row(self, z: usize, y: usize) -> &'k [T] {
         if z >= self.range[0] || y >= self.range[1] {
-            out_of_bounds([z, y], self.range)
+            out_of_bounds([z, y], self.range, self.first.addr())
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
         unsafe { core::slice::from_raw_parts(self.first.add(position([z, y, 0], self.pitch)), self.range[2]) }
@@ -153,6 +157,7 @@ impl<'k, T> View<'k, T, 3> {
 impl<T, const D: usize> Index<[usize; D]> for View<'_, T, D> {
     type Output = T;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: [usize; D]) -> &T {
         self.at(index)
     }
@@ -161,6 +166,7 @@ impl<T, const D: usize> Index<[usize; D]> for View<'_, T, D> {
 impl<T, const D: usize> Index<Id<D>> for View<'_, T, D> {
     type Output = T;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: Id<D>) -> &T {
         self.at(index)
     }
@@ -169,6 +175,7 @@ impl<T, const D: usize> Index<Id<D>> for View<'_, T, D> {
 impl<T> Index<usize> for View<'_, T, 1> {
     type Output = T;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: usize) -> &T {
         self.at(index)
     }
@@ -287,9 +294,10 @@ impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
+    #[track_caller]
     pub fn at(self, index: [usize; 2]) -> &'k T {
         if index[0] >= Y || index[1] >= X {
-            out_of_bounds(index, [Y, X])
+            out_of_bounds(index, [Y, X], self.first.addr())
         }
         // SAFETY: `View::window` checked that the whole block lies inside the view.
         unsafe { &*self.first.add(index[0] * self.pitch + index[1]) }
@@ -300,9 +308,10 @@ impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
     /// # Panics
     /// If `y >= Y`.
     #[inline(always)]
+    #[track_caller]
     pub fn row(self, y: usize) -> &'k [T; X] {
         if y >= Y {
-            out_of_bounds([y], [Y, X])
+            out_of_bounds([y], [Y, X], self.first.addr())
         }
         // SAFETY: `View::window` checked that the whole block lies inside the view; a row is contiguous.
         unsafe { &*self.first.add(y * self.pitch).cast::<[T; X]>() }
@@ -312,6 +321,7 @@ impl<'k, T, const Y: usize, const X: usize> Window<'k, T, Y, X> {
 impl<T, const Y: usize, const X: usize> Index<[usize; 2]> for Window<'_, T, Y, X> {
     type Output = T;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: [usize; 2]) -> &T {
         self.at(index)
     }
@@ -353,8 +363,9 @@ impl<'wi, T, const D: usize> CellView<'wi, T, D> {
     /// # Panics
     /// If the index is outside the range.
     #[inline(always)]
+    #[track_caller]
     pub fn at(self, index: impl Into<Id<D>>) -> &'wi Cell<T> {
-        let position = checked_position(index.into().0, self.range, self.pitch);
+        let position = checked_position(index.into().0, self.range, self.pitch, self.first);
         // SAFETY: the index lies inside the range; `Cell<T>` has the layout of `T`; exclusiveness is the constructor's contract.
         unsafe { &*self.first.add(position).cast_const().cast::<Cell<T>>() }
     }
@@ -372,6 +383,7 @@ impl<'wi, T> CellView<'wi, T, 1> {
 impl<T, const D: usize> Index<[usize; D]> for CellView<'_, T, D> {
     type Output = Cell<T>;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: [usize; D]) -> &Cell<T> {
         self.at(index)
     }
@@ -380,6 +392,7 @@ impl<T, const D: usize> Index<[usize; D]> for CellView<'_, T, D> {
 impl<T> Index<usize> for CellView<'_, T, 1> {
     type Output = Cell<T>;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: usize) -> &Cell<T> {
         self.at(index)
     }

@@ -53,11 +53,43 @@ impl KernelDescriptor {
     pub fn display_name(&self) -> &'static str {
         self.name.unwrap_or_else(|| {
             // Not `trim_end_matches`, which prepares a general search: this is called once per launch.
-            let mut name = self.type_name;
+            let mut name = user_name(self.type_name);
             while let Some(shorter) = name.strip_suffix("::{{closure}}") {
                 name = shorter;
             }
             name
         })
+    }
+}
+
+/// The name of the user's own type in that of a kernel: a policy for floating-point numbers wraps the kernel in a closure of OxiSYCL, such
+/// as `oxisycl_device::float::strict<1, app::main::{{closure}}>::{{closure}}`.
+pub fn user_name(type_name: &str) -> &str {
+    let inner = |name| {
+        let (_, arguments) = str::split_once(str::strip_prefix(name, "oxisycl_device::float::")?, '<')?;
+        let (_, inner) = arguments.split_once(", ")?;
+        inner.rsplit_once('>').map(|(inner, _)| inner)
+    };
+    let mut name = type_name;
+    while let Some(shorter) = inner(name) {
+        name = shorter;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_with_a_policy_have_the_name_of_the_users_type() {
+        let name = "oxisycl_device::float::strict<1, app::Env::compare<(u32, u8), app::hex::{{closure}}>::{{closure}}>::{{closure}}";
+        assert_eq!(user_name(name), "app::Env::compare<(u32, u8), app::hex::{{closure}}>::{{closure}}");
+        let twice =
+            "oxisycl_device::float::fast<1, oxisycl_device::float::strict<2, app::K>::{{closure}}>::{{closure}}";
+        assert_eq!(user_name(twice), "app::K");
+        for other in ["app::main::{{closure}}", "float::strict<1, app::K>", "oxisycl_device::float::Policy"] {
+            assert_eq!(user_name(other), other);
+        }
     }
 }

@@ -31,7 +31,11 @@ pub struct Runtime {
 static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 
 /// The runtime, made from `wiring` at the first call (S-F5). A wrong environment variable is an error at every call.
-pub fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
+///
+/// # Safety
+/// The first device of the host's backend works on the host's own memory, and `in_kernel` tells the truth on every thread: what a kernel
+/// must not do is refused by its word.
+pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
     RUNTIME.get_or_init(|| Runtime::new(wiring()?)).as_ref().map_err(Clone::clone)
 }
 
@@ -80,6 +84,7 @@ impl Runtime {
         if let Some(cache) = program::disk_cache_from_env()? {
             program::programs().use_disk_cache(cache);
         }
+        program::programs().limit_compiling(program::compile_limit_from_env()?);
         fork::watch();
         // Miri has no such function.
         if !cfg!(miri) {

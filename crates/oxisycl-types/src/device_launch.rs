@@ -39,6 +39,10 @@ impl DeviceLaunch {
     pub const MAX_FORMATTING: usize = 4 << 10;
 }
 
+/// What comes before the address, in hexadecimal digits, at the end of the message of a work-item that used an accessor outside its range.
+/// The runtime writes the buffer's name instead: an accessor has no room for one.
+pub const BUFFER_AT: &str = ", in the buffer at 0x";
+
 /// Where the first work-item of a launch that panics leaves what the host needs to tell about it.
 ///
 /// The host clears `state` before the launch. A work-item that panics changes it from [`FREE`](Self::FREE) to

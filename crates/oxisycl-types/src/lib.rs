@@ -24,7 +24,7 @@ mod range;
 pub use access_mode::{AccessMode, Target};
 pub use aspect::Aspect;
 pub use backend_kind::BackendKind;
-pub use device_launch::{DeviceLaunch, PanicArgument, PanicRecord, PrintHeader, PrintRecord};
+pub use device_launch::{BUFFER_AT, DeviceLaunch, PanicArgument, PanicRecord, PrintHeader, PrintRecord};
 pub use device_type::DeviceType;
 pub use error_code::ErrorCode;
 pub use id::Id;

@@ -1,6 +1,6 @@
 use crate::Range;
 
-/// A global range divided into work-groups of a local range (SYCL 2020 section 4.9.1.2).
+/// A global range divided into work-groups of a local range (SYCL 2020 section 4.9.1.2). No launch takes one yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NdRange<const D: usize> {
     global: Range<D>,
@@ -8,7 +8,7 @@ pub struct NdRange<const D: usize> {
 }
 
 impl<const D: usize> NdRange<D> {
-    /// An nd-range; whether `local` divides `global` is checked at the launch.
+    /// An nd-range. `local` may be anything; [`group_range`](Self::group_range) rounds down.
     pub const fn new(global: Range<D>, local: Range<D>) -> Self {
         Self { global, local }
     }

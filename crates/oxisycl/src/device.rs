@@ -190,11 +190,19 @@ impl Device {
 
     /// Splits the device into parts with the given numbers of compute units; zeros are ignored.
     ///
-    /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if the sum is more than it has.
+    /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if there is no number but zeros, or if the sum is more than it
+    /// has.
     pub fn partition_by_counts(&self, counts: &[usize]) -> Result<Vec<Device>> {
         self.check_partition(PartitionProperty::ByCounts)?;
         let counts: Vec<usize> = counts.iter().copied().filter(|&count| count > 0).collect();
         let available = self.info().max_compute_units as usize;
+        if counts.is_empty() {
+            return Err(Error::invalid(format!(
+                "cannot split device \"{}\" into no parts: expected a number of compute units above zero for at least one, it has \
+                 {available}",
+                self.name()
+            )));
+        }
         let sum = counts.iter().try_fold(0usize, |sum, &count| sum.checked_add(count)).unwrap_or(usize::MAX);
         if sum > available || counts.len() > self.info().partition_max_sub_devices as usize {
             return Err(Error::invalid(format!(

@@ -129,24 +129,33 @@ impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
     }
 }
 
-impl<T: DeviceCopyable, const D: usize, M: Stores> HostAccessor<T, D, M> {
+impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     /// The element at `index`, or `None` outside the range.
     #[inline]
-    pub fn get_mut(&mut self, index: impl Into<Id<D>>) -> Option<&mut T> {
+    pub fn get_mut(&mut self, index: impl Into<Id<D>>) -> Option<&mut T>
+    where
+        M: Stores,
+    {
         let position = self.position(&index.into())?;
         // SAFETY: as in `get`, with exclusive access to the accessor, which is the only one for its bytes.
         Some(unsafe { &mut *self.as_ptr().cast_mut().add(position) })
     }
 
     /// All elements as one slice, if they are contiguous in memory.
-    pub fn to_slice_mut(&mut self) -> Option<&mut [T]> {
+    pub fn to_slice_mut(&mut self) -> Option<&mut [T]>
+    where
+        M: Stores,
+    {
         let first = self.contiguous()?;
         // SAFETY: the elements are contiguous; the rest as in `get_mut`.
         Some(unsafe { std::slice::from_raw_parts_mut(first.cast_mut(), self.size()) })
     }
 
     /// Calls `f` with each element's index and the element, in row-major order.
-    pub fn for_each_mut(&mut self, mut f: impl FnMut(Id<D>, &mut T)) {
+    pub fn for_each_mut(&mut self, mut f: impl FnMut(Id<D>, &mut T))
+    where
+        M: Stores,
+    {
         let mut index = Id::default();
         for _ in 0..self.size() {
             if let Some(element) = self.get_mut(index) {
@@ -157,9 +166,12 @@ impl<T: DeviceCopyable, const D: usize, M: Stores> HostAccessor<T, D, M> {
     }
 }
 
-impl<T: DeviceCopyable, M: Stores> HostAccessor<T, 1, M> {
+impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
     /// All elements as a slice.
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
+    pub fn as_mut_slice(&mut self) -> &mut [T]
+    where
+        M: Stores,
+    {
         self.to_slice_mut().unwrap_or(&mut [])
     }
 }

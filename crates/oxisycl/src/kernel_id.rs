@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
+use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::Form;
 use oxisycl_runtime::program::{KernelKey, programs};
 use oxisycl_types::HostEntry;
@@ -34,7 +34,7 @@ impl KernelId {
     /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
     pub fn of_range<const D: usize, K>(_kernel: &K) -> Self
     where
-        K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync,
+        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync,
     {
         Self::new(&RangeForm::<K, D>(PhantomData), Form::Range(D as u8))
     }
@@ -42,7 +42,7 @@ impl KernelId {
     /// The kernel that [`single_task`](crate::Handler::single_task) launches for this closure.
     pub fn of_single<K>(_kernel: &K) -> Self
     where
-        K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync,
+        K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync,
     {
         Self::new(&SingleForm::<K>(PhantomData), Form::Single)
     }

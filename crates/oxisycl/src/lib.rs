@@ -5,7 +5,7 @@
 //!
 //! fn main() -> oxisycl::Result<()> {
 //!     let queue = Queue::default()?;
-//!     let buffer = Buffer::from_vec((0..512).collect::<Vec<i32>>(), [8, 8, 8])?;
+//!     let buffer = Buffer::from_vec_nd((0..512).collect::<Vec<i32>>(), [8, 8, 8])?;
 //!     let val = 12;
 //!     queue.submit(|cg| {
 //!         let acc = cg.access(&buffer, ReadWrite);
@@ -30,10 +30,12 @@ extern crate oxisycl_builtins as _;
 #[doc(hidden)]
 #[path = "print.rs"]
 pub mod __print;
+pub mod backend_info;
 mod buffer;
 mod compile_time;
 mod context;
 mod device;
+mod environment;
 mod event;
 mod handler;
 mod host_accessor;
@@ -51,6 +53,10 @@ pub mod observe;
 pub use __print::{OutputHandler, set_output_handler};
 pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
 pub use compile_time::{all_devices_have, any_device_has};
+#[doc(hidden)]
+pub mod __compile_time {
+    pub use crate::compile_time::{all_targets_have, any_target_has};
+}
 pub use context::Context;
 pub use device::Device;
 pub use event::{Event, Profile};
@@ -67,8 +73,8 @@ pub use oxisycl_backend::{
 pub use oxisycl_device::math;
 pub use oxisycl_device::{
     Accessor, Atomic, AtomicElement, Block, CellView, Chunked, DeviceCopyable, Id, InItem, Inside, Item, Kernel, Loads,
-    Mode, ModeFor, NdRange, NoInit, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter, Window,
-    Write, float, kernel,
+    Mode, ModeFor, NdRange, NoInit, OnlyLoads, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter,
+    Window, Write, float, kernel,
 };
 pub use oxisycl_image::ImageTarget;
 pub use oxisycl_runtime::{Error, Result};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 
 use oxisycl_backend::{Priority, QueueOptions};
-use oxisycl_device::{DeviceCopyable, Item, Single};
+use oxisycl_device::{Captured, DeviceCopyable, Item, Single};
 use oxisycl_runtime::graph::{AsyncErrors, Node, forbid_blocking};
 use oxisycl_runtime::schedule;
 use oxisycl_types::{Aspect, BackendKind, ErrorCode, PrintHeader, Range};
@@ -222,7 +222,7 @@ impl Queue {
     #[track_caller]
     pub fn parallel_for<const D: usize, K>(&self, range: impl Into<Range<D>>, kernel: K) -> Result<Event>
     where
-        K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync + 'static,
+        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync + 'static,
     {
         forbid_blocking("submit")?;
         let mut handler = Handler::new(self);
@@ -234,7 +234,7 @@ impl Queue {
     #[track_caller]
     pub fn single_task<K>(&self, kernel: K) -> Result<Event>
     where
-        K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'static,
+        K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync + 'static,
     {
         forbid_blocking("submit")?;
         let mut handler = Handler::new(self);

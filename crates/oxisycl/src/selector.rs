@@ -4,9 +4,9 @@
 //! number the first one wins in the order of [`Device::all`]. Which devices are visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
 
 use oxisycl_runtime::program::programs;
-use oxisycl_types::{Aspect, DeviceType, ErrorCode};
+use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
-use crate::{Device, Error, Result};
+use crate::{Device, Error, Platform, Result};
 
 /// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
 /// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded. Of several CPUs the host device wins,
@@ -68,8 +68,45 @@ pub(crate) fn select_from(devices: &[Device], selector: impl Fn(&Device) -> i32)
         }
     }
     best.map(|(_, device)| device.clone()).ok_or_else(|| {
-        let names: Vec<String> = devices.iter().map(|d| format!("\"{}\" ({})", d.name(), d.backend())).collect();
-        let seen = if names.is_empty() { "no device is visible".to_owned() } else { names.join(", ") };
-        Error::new(ErrorCode::Runtime, format!("the selector accepts none of the devices: {seen}"))
+        let names: Vec<String> = devices.iter().map(|d| titled(d.selector(), d.backend(), d.name())).collect();
+        Error::new(
+            ErrorCode::Runtime,
+            match names.is_empty() {
+                true => nothing_visible(),
+                false => format!("the selector accepts none of the devices: {}", names.join(", ")),
+            },
+        )
     })
+}
+
+/// A device in a list: what names it in `OXISYCL_DEVICE_SELECTOR`, if anything does, and its name.
+fn titled(selector: Option<&str>, backend: BackendKind, name: &str) -> String {
+    match selector {
+        Some(selector) => format!("{selector} \"{name}\""),
+        None => format!("\"{name}\" ({backend})"),
+    }
+}
+
+/// Why there is no device, and what can be done.
+fn nothing_visible() -> String {
+    let platforms = Platform::all().unwrap_or_default();
+    let hidden: Vec<String> = platforms
+        .iter()
+        .flat_map(|platform| {
+            platform.hidden_devices().map(|(name, info)| titled(Some(name), platform.backend(), &info.name))
+        })
+        .collect();
+    let doctor = "`cargo sycl doctor` says why a device is missing";
+    match std::env::var("OXISYCL_DEVICE_SELECTOR") {
+        Ok(value) if hidden.is_empty() => {
+            format!(
+                "no device is visible: there is none for OXISYCL_DEVICE_SELECTOR={value:?} to choose from; {doctor}"
+            )
+        }
+        Ok(value) => format!(
+            "no device is visible: OXISYCL_DEVICE_SELECTOR={value:?} fits none of the devices, which are {}; {doctor}",
+            hidden.join(", ")
+        ),
+        Err(_) => format!("no device is visible; {doctor}"),
+    }
 }

@@ -8,9 +8,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use bytemuck::AnyBitPattern;
 use oxisycl_backend::UsmKind;
-use oxisycl_device::DeviceCopyable;
+use oxisycl_device::{AnyBits, DeviceCopyable};
 use oxisycl_runtime::memory::{self, UsmAllocation};
 use oxisycl_types::Aspect;
 use parking_lot::Mutex;
@@ -131,29 +130,29 @@ impl Queue {
     ///
     /// Errors, for all allocation functions: `FeatureNotSupported` if the device lacks the kind; `MemoryAllocation` if memory is
     /// exhausted; `Invalid` if the size overflows.
-    pub fn malloc_device<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+    pub fn malloc_device<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Device, len)
     }
 
     /// An allocation on the host that kernels can use.
-    pub fn malloc_host<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+    pub fn malloc_host<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Host, len)
     }
 
     /// An allocation that the host and the queue's device can use.
-    pub fn malloc_shared<T: DeviceCopyable + AnyBitPattern>(&self, len: usize) -> Result<UsmSlice<T>> {
+    pub fn malloc_shared<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Shared, len)
     }
 
     /// An allocation of the given kind.
-    pub fn malloc<T: DeviceCopyable + AnyBitPattern>(&self, kind: UsmKind, len: usize) -> Result<UsmSlice<T>> {
+    pub fn malloc<T: DeviceCopyable + AnyBits>(&self, kind: UsmKind, len: usize) -> Result<UsmSlice<T>> {
         self.aligned_alloc(kind, len, align_of::<T>())
     }
 
     /// An allocation of the given kind, aligned to at least `align` bytes and to the element type.
     ///
     /// Errors: also `Invalid` if `align` is not a power of two.
-    pub fn aligned_alloc<T: DeviceCopyable + AnyBitPattern>(
+    pub fn aligned_alloc<T: DeviceCopyable + AnyBits>(
         &self,
         kind: UsmKind,
         len: usize,
@@ -241,7 +240,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// Errors: the copy's failure.
     pub fn to_vec(&self, queue: &Queue) -> Result<Vec<T>>
     where
-        T: AnyBitPattern,
+        T: AnyBits,
     {
         let mut owned: Vec<T> = vec![T::zeroed(); self.len];
         let bytes = self.len * size_of::<T>();

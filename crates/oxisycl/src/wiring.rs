@@ -3,11 +3,12 @@
 use oxisycl_backend_host::HostBackend;
 use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
 
-use crate::Result;
+use crate::{Result, environment};
 
 /// The process's runtime, made at the first call (S-F5).
 pub(crate) fn runtime() -> Result<&'static Runtime> {
-    get_or_init(|| {
+    let wiring = || {
+        environment::report_unknown();
         oxisycl_device::print::set_native_output(oxisycl_runtime::output::print);
         // In the order in which devices are listed, which decides between devices that a selector likes equally well: the host device comes
         // before an OpenCL driver's device for the same processor.
@@ -23,5 +24,7 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
             backends.push(simulated);
         }
         Ok(Wiring { backends, in_kernel: oxisycl_backend_host::in_kernel })
-    })
+    };
+    // SAFETY: the host backend's devices work on the host's memory, and its function knows on which threads kernels run.
+    unsafe { get_or_init(wiring) }
 }

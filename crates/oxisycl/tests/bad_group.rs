@@ -10,7 +10,7 @@ use oxisycl::{BufferOptions, UsmKind};
 use support::{Gate, in_order, refused, simulated, watchdog};
 
 fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+    Buffer::from_vec(vec![7; n_elements]).unwrap()
 }
 
 #[test]
@@ -103,20 +103,20 @@ fn both<const D: usize, const E: usize>(
         let submitted = queue.submit(|cg| {
             match turn {
                 0 => {
-                    cg.access_range(first.0, Read, first.1, first.2);
-                    cg.access_range(second.0, Write, second.1, second.2);
+                    cg.access_range(first.0, Read, first.2, first.1);
+                    cg.access_range(second.0, Write, second.2, second.1);
                 }
                 1 => {
-                    cg.access_range(second.0, ReadWrite, second.1, second.2);
-                    cg.access_range(first.0, Read, first.1, first.2);
+                    cg.access_range(second.0, ReadWrite, second.2, second.1);
+                    cg.access_range(first.0, Read, first.2, first.1);
                 }
                 2 => {
-                    cg.access_range(first.0, Write.no_init(), first.1, first.2);
-                    cg.access_range(second.0, ReadWrite.no_init(), second.1, second.2);
+                    cg.access_range(first.0, Write.no_init(), first.2, first.1);
+                    cg.access_range(second.0, ReadWrite.no_init(), second.2, second.1);
                 }
                 _ => {
-                    let _host = cg.access_host_range(first.0, Read, first.1, first.2);
-                    let _device = cg.access_range(second.0, Write, second.1, second.2);
+                    let _host = cg.access_host_range(first.0, Read, first.2, first.1);
+                    let _device = cg.access_range(second.0, Write, second.2, second.1);
                 }
             }
             cg.single_task(|_| {})
@@ -129,8 +129,8 @@ fn both<const D: usize, const E: usize>(
         }
     }
     let submitted = queue.submit(|cg| {
-        cg.access_range(first.0, Read, first.1, first.2);
-        cg.access_range(second.0, Read, second.1, second.2);
+        cg.access_range(first.0, Read, first.2, first.1);
+        cg.access_range(second.0, Read, second.2, second.1);
         cg.single_task(|_| {})
     });
     submitted.unwrap().wait().unwrap();
@@ -171,11 +171,24 @@ fn overlaps_are_found_across_sub_buffers_and_reinterpretations() {
     let queue = Queue::default().unwrap();
     for (word, is_allowed) in [(1, true), (2, false), (3, true)] {
         let submitted = queue.submit(|cg| {
-            cg.access_range(&words, ReadWrite, 1, word);
-            cg.access_range(&line, Read, 1, 11);
+            cg.access_range(&words, ReadWrite, word, 1);
+            cg.access_range(&line, Read, 11, 1);
             cg.single_task(|_| {})
         });
         assert_eq!(submitted.is_ok(), is_allowed, "word {word}");
+    }
+}
+
+#[test]
+fn columns_of_a_view_in_another_shape_are_told_apart_up_to_1024_rows() {
+    let _watchdog = watchdog();
+    for (rows, is_allowed) in [(1024, true), (1025, false)] {
+        let line = Buffer::<u8, 1>::uninit(4 * rows).unwrap();
+        let view = line.reinterpret::<u8, 2>([rows, 4]).unwrap();
+        both(is_allowed, (&view, [rows, 2], [0, 0]), (&view, [rows, 2], [0, 2]));
+        // Of a buffer in its own shape there may be any number.
+        let grid = Buffer::<u8, 2>::uninit([rows, 4]).unwrap();
+        both(true, (&grid, [rows, 2], [0, 0]), (&grid, [rows, 2], [0, 2]));
     }
 }
 
@@ -186,7 +199,7 @@ fn overlaps_are_found_between_operands_of_copies_and_with_atomic_and_chunked_acc
     let buffer = filled(8);
     refused(queue.copy(&buffer, &buffer.clone()), ErrorCode::Accessor, &["overlap"]);
     let submitted = queue.submit(|cg| {
-        let (from, to) = (cg.access_range(&buffer, Read, 5, 0), cg.access_range(&buffer, Write, 5, 3));
+        let (from, to) = (cg.access_range(&buffer, Read, 0, 5), cg.access_range(&buffer, Write, 3, 5));
         cg.copy(from, to)
     });
     refused(submitted, ErrorCode::Accessor, &["overlap"]);
@@ -197,19 +210,19 @@ fn overlaps_are_found_between_operands_of_copies_and_with_atomic_and_chunked_acc
     refused(submitted, ErrorCode::Accessor, &[]);
     let submitted = queue.submit(|cg| {
         cg.access(&buffer, Atomic);
-        cg.access_range(&buffer, Read, 1, 0);
+        cg.access_range(&buffer, Read, 0, 1);
         cg.single_task(|_| {})
     });
     refused(submitted, ErrorCode::Accessor, &["overlap"]);
     let submitted = queue.submit(|cg| {
         cg.access_chunks(&buffer, ReadWrite, 2);
-        cg.access_range(&buffer, Read, 1, 7);
+        cg.access_range(&buffer, Read, 7, 1);
         cg.single_task(|_| {})
     });
     refused(submitted, ErrorCode::Accessor, &["overlap"]);
     queue.wait().unwrap();
     let halves = queue.submit(|cg| {
-        let (from, to) = (cg.access_range(&buffer, Read, 4, 0), cg.access_range(&buffer, Write, 4, 4));
+        let (from, to) = (cg.access_range(&buffer, Read, 0, 4), cg.access_range(&buffer, Write, 4, 4));
         cg.copy(from, to)
     });
     halves.unwrap().wait().unwrap();
@@ -249,9 +262,9 @@ fn a_page_cannot_be_written_in_two_memories_by_one_group() {
     let (devices, _control) = simulated(1);
     let queue = Queue::new(&devices[0]).unwrap();
     for (page, is_allowed) in [(8, false), (4, true)] {
-        let buffer = BufferOptions::new().page_size(page).from_vec(vec![7; 8], 8).unwrap();
+        let buffer = BufferOptions::new().page_size(page).from_vec(vec![7; 8]).unwrap();
         let submitted = queue.submit(|cg| {
-            let _device = cg.access_range(&buffer, ReadWrite, 4, 0);
+            let _device = cg.access_range(&buffer, ReadWrite, 0, 4);
             let mut host = cg.access_host_range(&buffer, ReadWrite, 4, 4);
             cg.host_task(move |scope| host.slice_mut(scope).iter_mut().for_each(|x| *x = 8))
         });
@@ -309,7 +322,7 @@ fn a_buffer_made_from_usm_is_taken_back_only_when_nothing_refers_to_it() {
     let queue = Queue::new(&devices[0]).unwrap();
     let usm = queue.malloc::<i32>(UsmKind::Device, 8).unwrap();
     let address = usm.as_ptr();
-    let buffer = BufferOptions::new().from_usm(usm, 8).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(usm, 8).unwrap();
     queue.fill(&buffer, 3).unwrap();
     let clone = buffer.clone();
     refused(buffer.into_usm(), ErrorCode::Invalid, &["into_usm", "clone"]);
@@ -362,4 +375,48 @@ fn native_objects_that_are_not_the_groups_are_refused_in_a_host_task() {
     let (backend, native) = hear.recv().unwrap();
     assert_eq!(backend, queue.backend());
     refused(native, ErrorCode::BackendMismatch, &["native queue"]);
+}
+
+/// Larger groups keep the uses of a buffer by region; smaller ones compare accessors in pairs.
+#[test]
+fn overlaps_are_found_in_groups_of_any_size() {
+    let queue = Queue::default().unwrap();
+    let buffer = Buffer::from_vec(vec![0u32; 4000]).unwrap();
+    for n_accessors in [1, 7, 8, 9, 100, 3000] {
+        let submit = |mode_is_read: bool, extra: usize, extra_writes: bool| {
+            queue.submit(|cg| {
+                for element in 0..n_accessors {
+                    if mode_is_read {
+                        cg.access_range(&buffer, Read, [element], [1]);
+                    } else {
+                        cg.access_range(&buffer, ReadWrite, [element], [1]);
+                    }
+                }
+                if extra_writes {
+                    cg.access_range(&buffer, ReadWrite, [extra], [1]);
+                } else {
+                    cg.access_range(&buffer, Read, [extra], [1]);
+                }
+                cg.single_task(|_| {})
+            })
+        };
+        for (is_read, extra, writes, is_refused) in [
+            (false, n_accessors - 1, false, true),
+            (false, 0, true, true),
+            (true, n_accessors / 2, true, true),
+            (true, n_accessors / 2, false, false),
+            (false, n_accessors, true, false),
+            (true, n_accessors, true, false),
+        ] {
+            let submitted = submit(is_read, extra, writes);
+            let text = format!("{n_accessors} accessors, read {is_read}, another to {extra}, write {writes}");
+            match submitted {
+                Ok(event) => {
+                    assert!(!is_refused, "{text}");
+                    event.wait().unwrap();
+                }
+                Err(error) => assert!(is_refused && error.code() == ErrorCode::Accessor, "{text}: {error}"),
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use oxisycl::{AffinityDomain, BufferOptions, UsmKind};
 use support::{assert_error, refused, simulated, watchdog};
 
 fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+    Buffer::from_vec(vec![7; n_elements]).unwrap()
 }
 
 #[test]
@@ -25,19 +25,19 @@ fn an_accessor_beyond_its_buffer_is_refused_and_nothing_runs() {
         [(11, 0), (6, 5), (1, 10), (0, 11), (1, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)]
     {
         let submitted = queue.submit(|cg| {
-            let _out = cg.access_range(&buffer, ReadWrite, range, offset);
+            let _out = cg.access_range(&buffer, ReadWrite, offset, range);
             cg.single_task(|_| RAN.store(true, Ordering::SeqCst))
         });
         let (range_text, offset_text) = (range.to_string(), offset.to_string());
         refused(submitted, ErrorCode::Invalid, &[&id, "range [10]", &range_text, &offset_text]);
-        let host = buffer.host_access_range(Read, range, offset);
+        let host = buffer.host_access_range(Read, offset, range);
         refused(host, ErrorCode::Invalid, &[&id, "range [10]", &offset_text]);
         let task = queue.submit(|cg| {
-            let _out = cg.access_host_range(&buffer, Read, range, offset);
+            let _out = cg.access_host_range(&buffer, Read, offset, range);
             cg.host_task(|_| RAN.store(true, Ordering::SeqCst))
         });
         refused(task, ErrorCode::Invalid, &[&id, "range [10]"]);
-        let placeholder = buffer.placeholder_range(Read, range, offset);
+        let placeholder = buffer.placeholder_range(Read, offset, range);
         let required = queue.submit(|cg| {
             let _out = cg.require(&placeholder);
             cg.single_task(|_| RAN.store(true, Ordering::SeqCst))
@@ -52,12 +52,12 @@ fn an_accessor_beyond_its_buffer_is_refused_and_nothing_runs() {
 #[test]
 fn an_accessor_is_refused_if_one_of_three_dimensions_is_beyond_the_buffer() {
     let queue = Queue::default().unwrap();
-    let buffer = Buffer::from_vec(vec![0u8; 24], [2, 3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![0u8; 24], [2, 3, 4]).unwrap();
     for (range, offset) in
         [([3, 1, 1], [0, 0, 0]), ([1, 3, 1], [0, 1, 0]), ([1, 1, 2], [0, 0, 3]), ([1, 12, 2], [0, 0, 0])]
     {
         let submitted = queue.submit(|cg| {
-            cg.access_range(&buffer, Read, range, offset);
+            cg.access_range(&buffer, Read, offset, range);
             cg.single_task(|_| {})
         });
         let parts = [format!("{range:?}"), format!("{offset:?}"), "[2, 3, 4]".to_owned()];
@@ -70,12 +70,12 @@ fn a_failed_access_is_returned_even_if_the_closure_forgets_it() {
     let queue = Queue::default().unwrap();
     let buffer = filled(4);
     let submitted = queue.submit(|cg| {
-        cg.access_range(&buffer, Read, 5, 0);
+        cg.access_range(&buffer, Read, 0, 5);
         Ok(())
     });
     refused(submitted, ErrorCode::Invalid, &["outside"]);
     let submitted = queue.submit(|cg| {
-        cg.access_range(&buffer, Read, 5, 0);
+        cg.access_range(&buffer, Read, 0, 5);
         let ignored = cg.single_task(|_| {});
         assert!(ignored.is_err());
         Ok(())
@@ -90,7 +90,7 @@ fn buffers_whose_size_overflows_are_refused() {
     refused(Buffer::<u8, 2>::uninit([1 << 40, 1 << 40]), ErrorCode::Invalid, &["overflow"]);
     refused(Buffer::<u8, 1>::uninit(usize::MAX), ErrorCode::Invalid, &["larger than memory can be"]);
     let range = [usize::MAX, 2];
-    refused(Buffer::from_vec(vec![0u8; 4], range), ErrorCode::Invalid, &["4 elements", "[18446744073709551615, 2]"]);
+    refused(Buffer::from_vec_nd(vec![0u8; 4], range), ErrorCode::Invalid, &["4 elements", "[18446744073709551615, 2]"]);
     // A zero extent makes the product zero, whatever the others are.
     let empty = Buffer::<u8, 3>::uninit([usize::MAX, 0, 1]);
     assert!(empty.is_ok_and(|buffer| buffer.is_empty()));
@@ -109,7 +109,7 @@ fn launches_whose_size_overflows_name_kernel_and_device() {
         let range = format!("{range:?}");
         refused(submitted, ErrorCode::NdRange, &["kernel \"too many\"", &device, &range]);
     }
-    let submitted = queue.submit(|cg| cg.parallel_for_offset(2, usize::MAX, |_| RAN.store(true, Ordering::SeqCst)));
+    let submitted = queue.submit(|cg| cg.parallel_for_offset(usize::MAX, 2, |_| RAN.store(true, Ordering::SeqCst)));
     refused(submitted, ErrorCode::NdRange, &[&device, &usize::MAX.to_string()]);
     refused(queue.parallel_for([usize::MAX, 2], |_| {}), ErrorCode::NdRange, &[&device]);
     queue.wait().unwrap();
@@ -120,7 +120,7 @@ fn launches_whose_size_overflows_name_kernel_and_device() {
 fn a_page_size_of_zero_is_refused() {
     refused(BufferOptions::new().page_size(0).uninit::<i32>(8), ErrorCode::Invalid, &["page size [0]"]);
     let pages = BufferOptions::new().page_size([2, 0]);
-    refused(pages.from_vec(vec![0; 4], [2, 2]), ErrorCode::Invalid, &["page size [2, 0]"]);
+    refused(pages.from_vec_nd(vec![0; 4], [2, 2]), ErrorCode::Invalid, &["page size [2, 0]"]);
     // Larger than the buffer is one page.
     assert!(BufferOptions::new().page_size(usize::MAX).uninit::<i32>(8).is_ok());
 }
@@ -189,14 +189,14 @@ fn an_accessor_to_a_sub_buffer_that_the_device_cannot_address_is_refused() {
 
 #[test]
 fn a_wrong_number_of_elements_is_refused() {
-    refused(Buffer::from_vec(vec![1, 2, 3], 4), ErrorCode::Invalid, &["[4]", "3 elements"]);
-    refused(Buffer::from_slice(&[1, 2, 3], [2, 1]), ErrorCode::Invalid, &["[2, 1]", "3 elements"]);
-    refused(Buffer::from_shared(vec![1u8; 3].into(), 2), ErrorCode::Invalid, &["[2]", "3 elements"]);
+    refused(Buffer::from_vec_nd(vec![1, 2, 3], 4), ErrorCode::Invalid, &["[4]", "3 elements"]);
+    refused(Buffer::from_slice_nd(&[1, 2, 3], [2, 1]), ErrorCode::Invalid, &["[2, 1]", "3 elements"]);
+    refused(Buffer::from_shared_nd(vec![1u8; 3].into(), 2), ErrorCode::Invalid, &["[2]", "3 elements"]);
     let mut data = [0; 5];
-    refused(Buffer::from_slice_mut(&mut data, 6), ErrorCode::Invalid, &["[6]", "5 elements"]);
+    refused(Buffer::from_slice_mut_nd(&mut data, 6), ErrorCode::Invalid, &["[6]", "5 elements"]);
     let queue = Queue::default().unwrap();
     let usm = queue.malloc_device::<i32>(3).unwrap();
-    refused(BufferOptions::new().from_usm(usm, 4), ErrorCode::Invalid, &["[4]", "3 elements"]);
+    refused(BufferOptions::new().from_usm_nd(usm, 4), ErrorCode::Invalid, &["[4]", "3 elements"]);
     let mut usm = queue.malloc_device::<i32>(3).unwrap();
     refused(usm.copy_from_slice(&queue, &[1, 2]), ErrorCode::Invalid, &["2 elements to 3 elements"]);
 }
@@ -241,7 +241,7 @@ fn exhausted_device_memory_names_device_and_sizes_and_leaves_the_device_usable()
     let simulator = Simulator::new(SimulatedConfig::new(2).memory(4096)).unwrap();
     let (devices, control) = (simulator.devices(), simulator.control());
     let queue = Queue::new(&devices[0]).unwrap();
-    let large = Buffer::from_vec(vec![1u8; 4097], 4097).unwrap();
+    let large = Buffer::from_vec(vec![1u8; 4097]).unwrap();
     let fill = queue.fill(&large, 3);
     let parts = [devices[0].name(), "out of memory", "4097", "4096"];
     refused(fill, ErrorCode::MemoryAllocation, &parts);
@@ -317,6 +317,9 @@ fn wrong_partitions_are_refused() {
     refused(host.partition_by_counts(&[units, 1]), ErrorCode::Invalid, &[name, &(units + 1).to_string()]);
     refused(host.partition_by_counts(&[usize::MAX, 2]), ErrorCode::Invalid, &[name]);
     refused(host.partition_by_counts(&vec![1; units + 1]), ErrorCode::Invalid, &[name]);
+    for none in [&[][..], &[0], &[0, 0]] {
+        refused(host.partition_by_counts(none), ErrorCode::Invalid, &[name, "no parts"]);
+    }
     let parts = host.partition_by_counts(&[0, 1, 0]).unwrap();
     assert_eq!(parts.len(), 1, "zero counts are left out");
     refused(host.parent(), ErrorCode::Invalid, &[name, "root device"]);

@@ -31,9 +31,9 @@ fn a_second_host_accessor_of_a_thread_that_the_first_blocks_is_refused() {
 #[test]
 fn host_accessors_of_one_thread_to_different_pages_or_buffers_go_together() {
     let _watchdog = watchdog();
-    let buffer = BufferOptions::new().page_size(4).from_vec(vec![0; 8], 8).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(vec![0; 8]).unwrap();
     let other = filled(1);
-    let mut front = buffer.host_access_range(ReadWrite, 4, 0).unwrap();
+    let mut front = buffer.host_access_range(ReadWrite, 0, 4).unwrap();
     let mut back = buffer.host_access_range(ReadWrite, 4, 4).unwrap();
     let mut rest = other.host_access(ReadWrite).unwrap();
     (front[0], back[0], rest[0]) = (1, 2, 3);
@@ -89,9 +89,9 @@ fn a_refused_host_accessor_does_not_discard_pages_on_a_device() {
     let _watchdog = watchdog();
     let (devices, _control) = simulated(1);
     let queue = Queue::new(&devices[0]).unwrap();
-    let buffer = BufferOptions::new().page_size(4).from_vec(vec![7; 8], 8).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(vec![7; 8]).unwrap();
     add_one(&queue, &buffer).wait().unwrap();
-    let host = buffer.host_access_range(Read, 4, 0).unwrap();
+    let host = buffer.host_access_range(Read, 0, 4).unwrap();
     refused(buffer.host_access(Write.no_init()), ErrorCode::Invalid, &["this thread holds a host accessor"]);
     drop(host);
     assert_eq!(buffer.to_vec().unwrap(), [8; 8]);
@@ -119,7 +119,7 @@ fn a_buffer_with_a_destination_that_is_dropped_under_a_host_accessor_of_the_thre
 fn a_borrowed_buffer_that_ends_under_a_host_accessor_of_the_thread_reports_it() {
     let _watchdog = watchdog();
     let mut data = [1, 2, 3];
-    let buffer = Buffer::from_slice_mut(&mut data, 3).unwrap();
+    let buffer = Buffer::from_slice_mut_nd(&mut data, 3).unwrap();
     let mut host = buffer.host_access(ReadWrite).unwrap();
     host[0] = 9;
     refused(buffer.finish(), ErrorCode::Invalid, &["this thread holds a host accessor"]);

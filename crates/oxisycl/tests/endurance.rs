@@ -47,7 +47,7 @@ fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> oxisycl::Result<Event> {
 }
 
 fn one_element() -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![0], 1).unwrap()
+    Buffer::from_vec(vec![0]).unwrap()
 }
 
 fn stall() {
@@ -102,7 +102,7 @@ fn processor_time() -> Duration {
 fn idle() {
     static GATE: Gate = Gate::new();
     let (simulated, _control) = simulated(2);
-    let buffer = Buffer::from_vec(vec![0; 1000], 1000).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 1000]).unwrap();
     for device in [Device::default().unwrap(), simulated[0].clone(), simulated[1].clone()] {
         for queue in [Queue::new(&device).unwrap(), in_order(&device)] {
             for _ in 0..100 {
@@ -151,8 +151,8 @@ fn measure_memory(name: &str) {
     let host = Device::default().unwrap();
     let (queue, ordered) = (Queue::new(&host).unwrap(), in_order(&host));
     let remote = Queue::new(&devices[0]).unwrap();
-    let buffer = Buffer::from_vec(vec![0; 16], 16).unwrap();
-    let paged = BufferOptions::new().page_size(1).from_vec(vec![0; 1000], 1000).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 16]).unwrap();
+    let paged = BufferOptions::new().page_size(1).from_vec(vec![0; 1000]).unwrap();
     let submit = |i: usize| match name.trim_start_matches("memory ") {
         "independent" => drop(queue.single_task(|_| {}).unwrap()),
         "in order" => drop(ordered.single_task(|_| {}).unwrap()),
@@ -162,7 +162,7 @@ fn measure_memory(name: &str) {
         "host accessors" => drop(buffer.host_access(ReadWrite).unwrap()),
         "pages" => {
             let submitted = queue.submit(|cg| {
-                let data = cg.access_range(&paged, ReadWrite, 3, i * 7 % 998);
+                let data = cg.access_range(&paged, ReadWrite, i * 7 % 998, 3);
                 cg.parallel_for(3, move |item| data.update(item, |x| x + 1))
             });
             submitted.unwrap();

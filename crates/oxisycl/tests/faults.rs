@@ -45,12 +45,12 @@ impl Program {
         };
         let host = Device::select(oxisycl::selector::cpu_selector).unwrap();
         let queues = [queue(&devices[0], false), queue(&devices[1], true), queue(&host, false)];
-        let paged = BufferOptions::new().page_size(16).from_vec(vec![100; N], N).unwrap();
+        let paged = BufferOptions::new().page_size(16).from_vec(vec![100; N]).unwrap();
         let buffers = [
-            Buffer::from_vec((0..N as i32).collect(), N).unwrap(),
+            Buffer::from_vec_nd((0..N as i32).collect(), N).unwrap(),
             Buffer::uninit(N).unwrap(),
             paged,
-            Buffer::from_slice(&[5; N], N).unwrap(),
+            Buffer::from_slice(&[5; N]).unwrap(),
         ];
         let models = [std::array::from_fn(|i| Some(i as i32)), [None; N], [Some(100); N], [Some(5); N]];
         Self { queues, buffers, asynchronous, returned: Vec::new(), pending: Vec::new(), models }
@@ -71,8 +71,8 @@ impl Program {
     fn combine(&mut self, queue: usize, from: usize, to: usize, range: std::ops::Range<usize>, f: fn(i32, i32) -> i32) {
         let (offset, len) = (range.start, range.len());
         let event = self.queues[queue].submit(|cg| {
-            let source = cg.access_range(&self.buffers[from], Read, len, offset);
-            let target = cg.access_range(&self.buffers[to], ReadWrite, len, offset);
+            let source = cg.access_range(&self.buffers[from], Read, offset, len);
+            let target = cg.access_range(&self.buffers[to], ReadWrite, offset, len);
             cg.parallel_for(len, move |item| target.update(item, |x| f(x, source.get(item))))
         });
         self.submitted(event, move |models| {
@@ -86,7 +86,7 @@ impl Program {
     fn update(&mut self, queue: usize, to: usize, range: std::ops::Range<usize>, f: fn(i32) -> i32) {
         let (offset, len) = (range.start, range.len());
         let event = self.queues[queue].submit(|cg| {
-            let target = cg.access_range(&self.buffers[to], ReadWrite, len, offset);
+            let target = cg.access_range(&self.buffers[to], ReadWrite, offset, len);
             cg.parallel_for(len, move |item| target.update(item, f))
         });
         self.submitted(event, move |models| range.clone().for_each(|i| models[to][i] = models[to][i].map(f)));
@@ -178,7 +178,7 @@ fn run(config: SimulatedConfig, fault: Option<(usize, Operation, u64)>) -> (Vec<
         control.fail_next(device, operation, nth);
     }
     // On the host nobody injects anything.
-    let bystander = Buffer::from_vec(vec![1; N], N).unwrap();
+    let bystander = Buffer::from_vec(vec![1; N]).unwrap();
     let mut program = Program::new(&simulator.devices());
     program.run();
     let event = program.queues[2].submit(|cg| {

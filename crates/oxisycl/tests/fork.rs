@@ -41,7 +41,7 @@ fn forked(in_child: impl FnOnce() -> bool) {
 
 /// Uses all that a process can use.
 fn use_everything(queue: &Queue) -> oxisycl::Result<i32> {
-    let buffer = Buffer::from_vec(vec![1; 100], 100)?;
+    let buffer = Buffer::from_vec(vec![1; 100])?;
     queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(100, move |item| data.update(item, |x| x + 1))
@@ -88,7 +88,7 @@ fn fork_with_work_pending() {
     static GATE: Gate = Gate::new();
     let (simulated, _control) = simulated(1);
     let queues = [Queue::default().unwrap(), Queue::new(&simulated[0]).unwrap()];
-    let buffer = Buffer::from_vec(vec![1; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 4]).unwrap();
     let events: Vec<Event> = queues.iter().map(|queue| queue.single_task(|_| GATE.pass()).unwrap()).collect();
     let task = queues[0].submit(|cg| {
         let mut data = cg.access_host(&buffer, ReadWrite);

@@ -164,10 +164,10 @@ fn lose_one() {
     let other = Queue::new(&second).unwrap();
 
     // What is only on the device when it is lost: a buffer, two with an end, and an allocation.
-    let kept = Buffer::from_vec(vec![1_u32; N], N).unwrap();
+    let kept = Buffer::from_vec(vec![1_u32; N]).unwrap();
     let mut slice = vec![1_u32; N];
-    let borrowed = Buffer::from_slice_mut(&mut slice, N).unwrap();
-    let delivered = Buffer::from_vec(vec![1_u32; N], N).unwrap();
+    let borrowed = Buffer::from_slice_mut_nd(&mut slice, N).unwrap();
+    let delivered = Buffer::from_vec(vec![1_u32; N]).unwrap();
     let (sender, receiver) = mpsc::channel();
     delivered.set_final_data(FinalData::call(move |data| sender.send(data).unwrap()));
     for buffer in [&kept, &*borrowed, &delivered] {
@@ -175,7 +175,7 @@ fn lose_one() {
     }
     let usm = queue.malloc_device::<u32>(N).unwrap();
     // What the host and the other device have.
-    let elsewhere = Buffer::from_vec(vec![7_u32; N], N).unwrap();
+    let elsewhere = Buffer::from_vec(vec![7_u32; N]).unwrap();
     other.fill(&elsewhere, 8).unwrap().wait().unwrap();
 
     let crashed = crash(&queue, crashing);
@@ -212,7 +212,7 @@ fn lose_one() {
     asynchronous.iter().for_each(names_the_kernel);
 
     // The other device.
-    let fresh = Buffer::from_vec(vec![1_u32; N], N).unwrap();
+    let fresh = Buffer::from_vec(vec![1_u32; N]).unwrap();
     other.fill(&fresh, 9).unwrap();
     other.parallel_for(1, empty).unwrap();
     other.wait().unwrap();
@@ -226,7 +226,7 @@ fn lose_all() {
     let gpus = gpus(1);
     let crashing = kernel("crash", |_| {});
     let [queue, other] = gpus.each_ref().map(|gpu| Queue::new(gpu).unwrap());
-    let buffer = Buffer::from_vec(vec![1_u32; N], N).unwrap();
+    let buffer = Buffer::from_vec(vec![1_u32; N]).unwrap();
     other.fill(&buffer, 2).unwrap().wait().unwrap();
     names_the_kernel(&crash(&queue, crashing).wait().unwrap_err());
     let error = other.fill(&buffer, 3).and_then(|event| event.wait()).unwrap_err();
@@ -237,7 +237,7 @@ fn lose_all() {
     other.take_errors().iter().for_each(names_the_kernel);
     // The host goes on.
     let host = Queue::new(&Device::select(oxisycl::selector::cpu_selector).unwrap()).unwrap();
-    let fresh = Buffer::from_vec(vec![1_u32; N], N).unwrap();
+    let fresh = Buffer::from_vec(vec![1_u32; N]).unwrap();
     host.fill(&fresh, 4).unwrap();
     assert_eq!(fresh.to_vec().unwrap(), [4; N]);
 }

@@ -1,8 +1,8 @@
 //! The data-state and dependency rules of the AdaptiveCpp runtime specification against a naive model, under random programs on
 //! three simulated devices.
 //!
-//! The model keeps every element's value, and per page who wrote it last, who has read it since, and which memories hold its
-//! newest bytes. A program is checked in two ways: run freely, with every transferred byte compared with the model's prediction
+//! The model keeps of every element its value, who wrote it last, who wrote to another part of its page with `no_init` since, who has read
+//! it since both, and which memories hold its newest bytes. A program is checked in two ways: run freely, with every transferred byte compared with the model's prediction
 //! (S-R19 to S-R30), and held back by a gate, with every command's dependencies compared with the model's conflicts (S-R32 to
 //! S-R38). `OXISYCL_CASES` sets the number of programs.
 
@@ -88,10 +88,12 @@ fn program() -> impl Strategy<Value = Program> {
     (buffers, proptest::collection::vec(op(), 1..24), any::<u64>())
 }
 
-/// One page of the model.
+/// The commands that use an element.
 #[derive(Clone, Default)]
-struct Page {
+struct Users {
     writer: Option<usize>,
+    /// Who wrote to other elements of the page only.
+    neighbour: Option<usize>,
     readers: BTreeSet<usize>,
 }
 
@@ -102,7 +104,7 @@ struct ModelBuffer {
     known: Vec<bool>,
     /// Per element, the memories with its newest value; none if nobody ever wrote it.
     current: Vec<BTreeSet<usize>>,
-    pages: Vec<Page>,
+    users: Vec<Users>,
 }
 
 impl ModelBuffer {
@@ -110,13 +112,12 @@ impl ModelBuffer {
         let n = spec.extent[0] * spec.extent[1];
         let values = (0..n as u32).map(|i| if spec.is_initialized { i * 7 + 1 } else { 0 }).collect();
         let current = vec![if spec.is_initialized { BTreeSet::from([HOST]) } else { BTreeSet::new() }; n];
-        let [rows, columns] = Self::grid(spec);
         Self {
             spec: spec.clone(),
             values,
             known: vec![spec.is_initialized; n],
             current,
-            pages: vec![Page::default(); rows * columns],
+            users: vec![Users::default(); n],
         }
     }
 
@@ -158,16 +159,24 @@ impl ModelBuffer {
         let mut moved = 0;
         let pages = self.pages_of(part);
         let writes = access != Access::Read;
-        for &page in &pages {
-            dependencies.extend(self.pages[page].writer);
-            if writes {
-                dependencies.extend(self.pages[page].readers.iter().copied());
-            }
-        }
         let named: BTreeSet<usize> = self.elements(part).into_iter().collect();
         for element in 0..self.values.len() {
             if !pages.contains(&self.page_of(element)) {
                 continue;
+            }
+            let users = &mut self.users[element];
+            dependencies.extend(users.writer.into_iter().chain(users.neighbour));
+            if !writes {
+                if users.writer != Some(id) {
+                    users.readers.insert(id);
+                }
+            } else {
+                dependencies.append(&mut users.readers);
+                if access == Access::Discard && !named.contains(&element) {
+                    users.neighbour = Some(id);
+                } else {
+                    (users.writer, users.neighbour) = (Some(id), None);
+                }
             }
             if access == Access::Discard {
                 if named.contains(&element) {
@@ -181,15 +190,6 @@ impl ModelBuffer {
             }
             if writes {
                 *current = BTreeSet::from([memory]);
-            }
-        }
-        for page in pages {
-            let page = &mut self.pages[page];
-            if writes {
-                page.writer = Some(id);
-                page.readers.clear();
-            } else if page.writer != Some(id) {
-                page.readers.insert(id);
             }
         }
         dependencies.remove(&id);
@@ -224,7 +224,7 @@ fn make_buffer(spec: &BufferSpec) -> Buffer<u32, 2> {
     }
     let n = spec.extent[0] * spec.extent[1];
     if spec.is_initialized {
-        options.from_vec((0..n as u32).map(|i| i * 7 + 1).collect(), spec.extent).unwrap()
+        options.from_vec_nd((0..n as u32).map(|i| i * 7 + 1).collect(), spec.extent).unwrap()
     } else {
         options.uninit(spec.extent).unwrap()
     }
@@ -249,21 +249,21 @@ fn submit_kernel(
         }
         match access {
             Access::Read => {
-                let a = cg.access_range(buffer, Read, part.extent, part.begin);
+                let a = cg.access_range(buffer, Read, part.begin, part.extent);
                 cg.parallel_for(part.extent, move |item| {
                     std::hint::black_box(a.get(item));
                 })
             }
             Access::Update => {
-                let a = cg.access_range(buffer, ReadWrite, part.extent, part.begin);
+                let a = cg.access_range(buffer, ReadWrite, part.begin, part.extent);
                 cg.parallel_for(part.extent, move |item| a.update(item, |x| x.wrapping_mul(31).wrapping_add(id)))
             }
             Access::Write => {
-                let a = cg.access_range(buffer, Write, part.extent, part.begin);
+                let a = cg.access_range(buffer, Write, part.begin, part.extent);
                 cg.parallel_for(part.extent, move |item| a.set(item, value(item)))
             }
             Access::Discard => {
-                let a = cg.access_range(buffer, Write.no_init(), part.extent, part.begin);
+                let a = cg.access_range(buffer, Write.no_init(), part.begin, part.extent);
                 cg.parallel_for(part.extent, move |item| a.set(item, value(item)))
             }
         }
@@ -328,8 +328,8 @@ fn run_freely((specs, ops, seed): &Program) -> Result<(), TestCaseError> {
                 }
                 let (source, target) = (&buffers[source], &buffers[target]);
                 let copied = queues[device].submit(|cg| {
-                    let a = cg.access_range(source, Read, from.extent, from.begin);
-                    let b = cg.access_range(target, Write, to.extent, to.begin);
+                    let a = cg.access_range(source, Read, from.begin, from.extent);
+                    let b = cg.access_range(target, Write, to.begin, to.extent);
                     cg.copy(a, b)
                 });
                 copied.unwrap();
@@ -354,7 +354,7 @@ fn run_freely((specs, ops, seed): &Program) -> Result<(), TestCaseError> {
 
 /// What the host reads is what the model has, where anybody wrote anything.
 fn check_on_host(buffer: &Buffer<u32, 2>, model: &ModelBuffer, part: Part) -> Result<(), TestCaseError> {
-    let host = buffer.host_access_range(Read, part.extent, part.begin).unwrap();
+    let host = buffer.host_access_range(Read, part.begin, part.extent).unwrap();
     for (element, &value) in model.elements(part).into_iter().zip(host.iter()) {
         if model.known[element] {
             prop_assert_eq!(value, model.values[element], "element {}", element);
@@ -367,10 +367,10 @@ fn write_on_host(buffer: &Buffer<u32, 2>, model: &ModelBuffer, part: Part, acces
     let columns = model.spec.extent[1];
     let value = |index: Id<2>| model.values[(index[0] + part.begin[0]) * columns + index[1] + part.begin[1]];
     if access == Access::Discard {
-        let mut host = buffer.host_access_range(Write.no_init(), part.extent, part.begin).unwrap();
+        let mut host = buffer.host_access_range(Write.no_init(), part.begin, part.extent).unwrap();
         host.for_each_mut(|index, element| *element = value(index));
     } else {
-        let mut host = buffer.host_access_range(ReadWrite, part.extent, part.begin).unwrap();
+        let mut host = buffer.host_access_range(ReadWrite, part.begin, part.extent).unwrap();
         host.for_each_mut(|index, element| *element = value(index));
     }
 }

@@ -16,7 +16,7 @@ use oxisycl::prelude::*;
 use support::{Gate, block_on, collecting, eventually, in_order, refused, simulated, watchdog};
 
 fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+    Buffer::from_vec(vec![7; n_elements]).unwrap()
 }
 
 /// The queue runs kernels, host tasks and copies as if nothing had happened.

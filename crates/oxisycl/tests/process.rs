@@ -47,7 +47,7 @@ fn leave_work_pending() {
     for device in [Device::default().unwrap(), simulated[0].clone()] {
         let queue = in_order(&device);
         queue.single_task(|_| GATE.pass()).unwrap();
-        let buffer = Buffer::from_vec(vec![1; 100], 100).unwrap();
+        let buffer = Buffer::from_vec(vec![1; 100]).unwrap();
         queue.fill(&buffer, 2).unwrap();
         let task = Queue::new(&device).unwrap().submit(|cg| cg.host_task(|_| GATE.pass()));
         let blocked = Queue::new(&device).unwrap().submit(|cg| {
@@ -85,7 +85,7 @@ fn exit_in_a_storm() {
     for i in 0..4 {
         let queue = Queue::new(if i == 3 { &simulated[0] } else { &host }).unwrap();
         std::thread::spawn(move || {
-            let buffer = Buffer::from_vec(vec![1u64; 1000], 1000).unwrap();
+            let buffer = Buffer::from_vec(vec![1u64; 1000]).unwrap();
             loop {
                 let submitted = queue.submit(|cg| {
                     let data = cg.access(&buffer, ReadWrite);
@@ -130,12 +130,12 @@ fn fill_statics() {
     let device = Device::default().unwrap();
     let context = Context::new(std::slice::from_ref(&device)).unwrap();
     let queue = Queue::builder().context(&context).build().unwrap();
-    let buffer = Buffer::from_vec(vec![1; 10], 10).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 10]).unwrap();
     let event = queue.fill(&buffer, 5).unwrap();
     let (_, queue, buffer, event) = STATIC.get_or_init(|| (context, queue, buffer, event));
     queue.fill(buffer, 6).unwrap();
     event.wait().unwrap();
-    let local = Buffer::from_vec(vec![1; 10], 10).unwrap();
+    let local = Buffer::from_vec(vec![1; 10]).unwrap();
     local.set_final_data(FinalData::call(|data| println!("local={:?}", data.map(|data| data[0]))));
     queue.fill(&local, 7).unwrap();
     LOCAL.set(Some((queue.clone(), local)));
@@ -211,12 +211,12 @@ fn fail_on_many_lines() {
     // What `drop` cannot return.
     let mut data = [1, 2];
     let host = {
-        let borrowed = Buffer::from_slice_mut(&mut data, 2).unwrap();
+        let borrowed = Buffer::from_slice_mut_nd(&mut data, 2).unwrap();
         borrowed.host_access(Read).unwrap()
     };
     drop(host);
     let vector = std::sync::Arc::new(std::sync::Mutex::new(vec![5]));
-    let buffer = Buffer::from_vec(vec![1, 2], 2).unwrap();
+    let buffer = Buffer::from_vec(vec![1, 2]).unwrap();
     buffer.set_final_data(FinalData::weak(std::sync::Arc::downgrade(&vector)));
     let host = buffer.host_access(Read).unwrap();
     drop(buffer);
@@ -300,10 +300,10 @@ fn fail_and_wait_without_the_queue() {
     drop(queue);
     late.unwrap().wait().unwrap_err();
     // What was to be written is asked for instead of the event.
-    let buffer = Buffer::from_vec(vec![0], 1).unwrap();
+    let buffer = Buffer::from_vec(vec![0]).unwrap();
     drop(fail_writing(&buffer));
     buffer.to_vec().unwrap_err();
-    drop(fail_writing(&Buffer::from_vec(vec![0], 1).unwrap()).wait());
+    drop(fail_writing(&Buffer::from_vec(vec![0]).unwrap()).wait());
     // Statics live on after this.
     static KEPT: OnceLock<Event> = OnceLock::new();
     KEPT.get_or_init(|| failed(|queue| queue.single_task(|_| panic!("kept")))).wait().unwrap_err();
@@ -321,7 +321,7 @@ fn fail_unseen_without_the_queue() {
     let event = queue.single_task(|_| panic!("in order 2.")).unwrap();
     eventually("it ends", || event.is_complete());
     drop((queue, event));
-    let buffer = Buffer::from_vec(vec![0], 1).unwrap();
+    let buffer = Buffer::from_vec(vec![0]).unwrap();
     drop(fail_writing(&buffer));
     // Nobody has asked, but the buffer would still tell.
     std::thread::sleep(Duration::from_millis(20));

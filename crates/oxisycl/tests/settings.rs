@@ -31,7 +31,7 @@ fn child() {
                 println!("message={}", format!("{error}").replace('\n', "\\n"));
                 // The same at every later call, also of others.
                 assert_eq!(Queue::default().unwrap_err().to_string(), error.to_string());
-                assert_eq!(Buffer::from_vec(vec![1], 1).unwrap_err().to_string(), error.to_string());
+                assert_eq!(Buffer::from_vec(vec![1]).unwrap_err().to_string(), error.to_string());
             }
         },
         Some("names_devices") => {
@@ -44,6 +44,7 @@ fn child() {
                 hidden.map(|(name, info)| format!("{name}={}", info.name)).collect::<Vec<_>>().join("|")
             );
         }
+        Some("asks_for_a_device") => println!("error={}", Device::default().unwrap_err()),
         Some("works") => println!("sum={:?}", work().map_err(|error| format!("{error:?}"))),
         Some("works_on_simulated") => {
             let devices = Device::all().unwrap();
@@ -59,7 +60,7 @@ fn child() {
 /// Kernels, copies, a fill and a host task, named and with dependencies.
 fn work() -> oxisycl::Result<i32> {
     let queue = Queue::builder().device(&Device::select(cpu_selector)?).profiling().build()?;
-    let (buffer, other) = (Buffer::from_vec(vec![1; 1000], 1000)?, Buffer::<i32, 1>::uninit(1000)?);
+    let (buffer, other) = (Buffer::from_vec(vec![1; 1000])?, Buffer::<i32, 1>::uninit(1000)?);
     // Pending while everything else is submitted, so that the graph has edges.
     let slow = queue.submit(|cg| cg.host_task(|_| std::thread::sleep(Duration::from_millis(20))))?;
     queue.submit(|cg| {
@@ -325,4 +326,17 @@ fn the_graph_is_written_as_dot() {
 fn counters_are_printed_when_asked_for() {
     let ended = run("works", &[("OXISYCL_COUNTERS", "1")]).succeeded();
     assert!(ended.stderr.contains("kernels: 1") && ended.stderr.contains("host_tasks: 2"), "{ended:#?}");
+}
+
+#[test]
+fn a_selector_that_leaves_no_device_is_told_with_what_there_is() {
+    let ended = run("asks_for_a_device", &[("OXISYCL_DEVICE_SELECTOR", "cuda:99")]);
+    let error = ended.value("error");
+    for part in [
+        "no device is visible: OXISYCL_DEVICE_SELECTOR=\"cuda:99\" fits none of the devices, which are ",
+        "host:0 \"",
+        "; `cargo sycl doctor` says why a device is missing",
+    ] {
+        assert!(error.contains(part), "{part:?} is not in {error:?}");
+    }
 }

@@ -48,7 +48,7 @@ fn threads_that_change_one_buffer_through_all_queues_lose_no_change() {
     const ROUNDS: i64 = 60;
     let _watchdog = watchdog();
     let queues = queues();
-    let buffer = Buffer::from_vec(vec![0i64; 32], 32).unwrap();
+    let buffer = Buffer::from_vec(vec![0i64; 32]).unwrap();
     on_threads(N_THREADS, |thread| {
         for round in 0..ROUNDS {
             add(&queues[(thread + round as usize) % queues.len()], &buffer, 1);
@@ -63,7 +63,7 @@ fn threads_on_one_queue_with_buffers_of_their_own_do_not_disturb_each_other() {
     let _watchdog = watchdog();
     for queue in queues() {
         on_threads(N_THREADS, |thread| {
-            let buffer = Buffer::from_vec(vec![thread as i64; 8], 8).unwrap();
+            let buffer = Buffer::from_vec(vec![thread as i64; 8]).unwrap();
             for _ in 0..ROUNDS {
                 add(&queue, &buffer, thread as i64);
             }
@@ -79,7 +79,7 @@ fn groups_that_name_buffers_in_opposite_orders_neither_hang_nor_mix_up() {
     const ROUNDS: usize = 50;
     let _watchdog = watchdog();
     let queues = queues();
-    let accounts: Vec<Buffer<i64, 1>> = (0..5).map(|_| Buffer::from_vec(vec![1000], 1).unwrap()).collect();
+    let accounts: Vec<Buffer<i64, 1>> = (0..5).map(|_| Buffer::from_vec(vec![1000]).unwrap()).collect();
     on_threads(N_THREADS, |thread| {
         for round in 0..ROUNDS {
             let from = &accounts[(thread + round) % 5];
@@ -115,7 +115,7 @@ fn host_accessors_of_many_threads_exclude_commands_and_each_other() {
     const ROUNDS: usize = 40;
     let _watchdog = watchdog();
     let queues = queues();
-    let buffer = Buffer::from_vec(vec![0i64; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0i64; 4]).unwrap();
     on_threads(N_THREADS, |thread| {
         for round in 0..ROUNDS {
             match (thread + round) % 3 {
@@ -143,11 +143,11 @@ fn pages_of_one_buffer_are_independent_under_a_storm() {
     let _watchdog = watchdog();
     let queues = queues();
     let n_elements = 4 * N_THREADS;
-    let buffer = BufferOptions::new().page_size(4).from_vec(vec![0i64; n_elements], n_elements).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(vec![0i64; n_elements]).unwrap();
     on_threads(N_THREADS, |thread| {
         for round in 0..ROUNDS {
             let submitted = queues[(thread + round as usize) % queues.len()].submit(|cg| {
-                let data = cg.access_range(&buffer, ReadWrite, 4, 4 * thread);
+                let data = cg.access_range(&buffer, ReadWrite, 4 * thread, 4);
                 cg.parallel_for(4, move |item| data.update(item, |x| x + thread as i64))
             });
             submitted.unwrap();
@@ -182,7 +182,7 @@ fn many_threads_wait_for_one_event_and_one_queue_in_every_way() {
 fn pending_kernel(device: &Device, ran: &'static AtomicUsize) -> Vec<Box<dyn Any>> {
     let context = Context::new(std::slice::from_ref(device)).unwrap();
     let queue = Queue::builder().device(device).context(&context).build().unwrap();
-    let buffer = Buffer::from_vec(vec![1i64; 16], 16).unwrap();
+    let buffer = Buffer::from_vec(vec![1i64; 16]).unwrap();
     let mut usm = queue.malloc_device::<i64>(16).unwrap();
     usm.copy_from_slice(&queue, &[41; 16]).unwrap();
     let host = buffer.host_access(Read).unwrap();
@@ -261,14 +261,14 @@ fn threads_may_end_with_work_pending_and_buffers_in_thread_locals() {
     const ROUNDS: usize = 100;
     let _watchdog = watchdog();
     let queues = queues();
-    let shared = Buffer::from_vec(vec![0i64; 4], 4).unwrap();
+    let shared = Buffer::from_vec(vec![0i64; 4]).unwrap();
     let delivered = Arc::new(Mutex::new(Vec::new()));
     for round in 0..ROUNDS {
         let (queue, shared, list) = (queues[round % queues.len()].clone(), shared.clone(), delivered.clone());
         let thread = std::thread::spawn(move || {
             shared.host_access(ReadWrite).unwrap()[0] += 1;
             add(&queue, &shared, 1);
-            let own = Buffer::from_vec(vec![round as i64], 1).unwrap();
+            let own = Buffer::from_vec(vec![round as i64]).unwrap();
             own.set_final_data(FinalData::call(move |data| list.lock().unwrap().push(data.unwrap()[0])));
             add(&queue, &own, 1000);
             AT_THREAD_END.set(Some((own, queue)));
@@ -288,7 +288,7 @@ fn buffers_dropped_by_other_threads_while_commands_use_them_stay_valid() {
     on_threads(N_THREADS, |thread| {
         for round in 0..50 {
             let queue = &queues[(thread + round) % queues.len()];
-            let buffer = Buffer::from_vec(vec![3i64; 256], 256).unwrap();
+            let buffer = Buffer::from_vec(vec![3i64; 256]).unwrap();
             let last = (0..3).fold(None, |_, _| Some(add(queue, &buffer, 1)));
             let submitted = queue.submit(|cg| {
                 let data = cg.access(&buffer, Read);

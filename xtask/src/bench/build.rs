@@ -1,7 +1,10 @@
 //! `cargo xtask bench build`: what `cargo sycl` takes for an example, beside what plain cargo takes.
 //!
 //! Both build the same example into folders of their own, first from nothing and then with nothing changed, in turn. Cache and tool of
-//! `cargo sycl` are not the user's: the cache is empty at the start of each build from nothing, and building the tool is not counted.
+//! `cargo sycl` are not the user's: the cache is empty at the start of each build from nothing, and building the tool is not counted. The same
+//! for a crate of many kernels and two targets: with its dependencies from nothing, and by itself.
+
+mod kernels;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +14,8 @@ use serde_json::json;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo, command};
-use crate::workspace::Workspace;
+use crate::processor_time::children_seconds;
+use crate::workspace::{Workspace, read};
 
 const EXAMPLE: &str = "tour";
 /// Builds with nothing changed.
@@ -20,16 +24,20 @@ const REPETITIONS: usize = 5;
 const RATIO: f64 = 2.0;
 /// The most time beyond plain cargo's with nothing changed, in seconds.
 const EXTRA: f64 = 0.5;
+/// The most processor time for a crate of many kernels, as a ratio.
+const KERNELS_RATIO: f64 = 2.5;
+/// Builds of the crate of many kernels by itself.
+const KERNELS_REPETITIONS: usize = 3;
 
 pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[&String]) -> Result<Outcome> {
     if let Some(argument) = rest.first() {
         return Err(Failure::new(format!("unexpected argument \"{argument}\"")));
     }
     let folder = workspace.target_directory.join("bench-build");
-    process::run(cargo(workspace).args(["build", "--quiet", "--release", "-p", "cargo-sycl"]))?;
-    let tool = workspace.target_directory.join("release/cargo-sycl");
-    let plain = || Builder { workspace, tool: None, folder: folder.join("cargo") };
-    let sycl = || Builder { workspace, tool: Some(&tool), folder: folder.join("cargo-sycl") };
+    process::run(cargo(workspace).args(["build", "--quiet", "--profile", "tool", "-p", "cargo-sycl"]))?;
+    let tool = workspace.target_directory.join("tool/cargo-sycl");
+    let plain = || Builder { workspace, tool: None, folder: folder.join("cargo"), package: None };
+    let sycl = || Builder { workspace, tool: Some(&tool), folder: folder.join("cargo-sycl"), package: None };
     let [theirs, ours] = [plain().clean()?, sycl().clean()?];
     let mut unchanged = [f64::INFINITY; 2];
     for _ in 0..REPETITIONS {
@@ -40,6 +48,7 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[&String]) 
     let ratio = ours / theirs;
     let extra = unchanged[1] - unchanged[0];
     let verdict = |holds: bool| if holds { "holds" } else { "MISSED" };
+    let many = many_kernels(workspace, &tool, &folder)?;
     let holds = [ratio <= RATIO, extra <= EXTRA];
     println!(
         "build.clean      {ours:.1} s of processors, cargo {theirs:.1} s, ratio {ratio:.2}, bar <= {RATIO}: {}\n\
@@ -49,24 +58,78 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[&String]) 
         unchanged[0],
         verdict(holds[1])
     );
+    let kernel_names = ["build.kernels_clean", "build.kernels"];
+    let is_held = |[theirs, ours]: [f64; 2]| ours / theirs <= KERNELS_RATIO;
+    for (name, [theirs, ours]) in kernel_names.into_iter().zip(many) {
+        println!(
+            "{name:20} {ours:.1} s of processors for {} kernels and two targets, cargo {theirs:.1} s, ratio {:.2}, bar <= {KERNELS_RATIO}: {}",
+            kernels::N_KERNELS,
+            ours / theirs,
+            verdict(is_held([theirs, ours]))
+        );
+    }
     if let Some(file) = json {
         let result = |name: &str, [peer_value, value]: [f64; 2], holds: bool| json!({ "name": name, "value": value, "unit": "s", "peer": "cargo", "peer_value": peer_value, "ratio": value / peer_value, "holds": holds });
-        let results = [result("build.clean", [theirs, ours], holds[0]), result("build.unchanged", unchanged, holds[1])];
+        let mut results =
+            vec![result("build.clean", [theirs, ours], holds[0]), result("build.unchanged", unchanged, holds[1])];
+        results.extend(kernel_names.into_iter().zip(many).map(|(name, times)| result(name, times, is_held(times))));
         let text = serde_json::to_string_pretty(&results).map_err(|error| Failure::new(error.to_string()))?;
         fs::write(file, text + "\n").map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
-    if holds == [true; 2] { Ok(Outcome::passed()) } else { Err(Failure::new("a bar is missed")) }
+    if holds == [true; 2] && many.into_iter().all(is_held) {
+        Ok(Outcome::passed())
+    } else {
+        Err(Failure::new("a bar is missed"))
+    }
 }
 
-/// Builds the example into a folder.
+/// Seconds of processors of plain cargo and of `cargo sycl`, for the crate of many kernels with its dependencies, and for the crate alone, the
+/// least of some builds.
+fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<[[f64; 2]; 2]> {
+    let package = folder.join("kernels");
+    let source = package.join("src/main.rs");
+    let oxisycl = workspace.root.join("crates/oxisycl");
+    write(&package.join("Cargo.toml"), &kernels::manifest(&oxisycl.to_string_lossy()))?;
+    write(&source, &kernels::source())?;
+    // The versions that everything else here is built with.
+    write(&package.join("Cargo.lock"), &read(&workspace.root.join("Cargo.lock"))?)?;
+    let builder =
+        |tool, name: &str| Builder { workspace, tool, folder: folder.join(name), package: Some(package.clone()) };
+    let builders = [builder(None, "kernels-cargo"), builder(Some(tool), "kernels-cargo-sycl")];
+    let clean = [builders[0].clean()?, builders[1].clean()?];
+    let mut alone = [f64::INFINITY; 2];
+    for _ in 0..KERNELS_REPETITIONS {
+        for (builder, least) in builders.iter().zip(&mut alone) {
+            write(&source, &kernels::source())?;
+            let _ = fs::remove_dir_all(builder.cache());
+            *least = least.min(builder.build()?.0);
+        }
+    }
+    Ok([clean, alone])
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
+    written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// Builds the example, or a package, into a folder.
 struct Builder<'a> {
     workspace: &'a Workspace,
     /// `cargo sycl`, or plain cargo.
     tool: Option<&'a PathBuf>,
     folder: PathBuf,
+    /// A package outside the workspace, for two targets, instead of the example.
+    package: Option<PathBuf>,
 }
 
 impl Builder<'_> {
+    /// The cache of images.
+    fn cache(&self) -> PathBuf {
+        self.folder.join("cache")
+    }
+
     /// Seconds of processors, of all processes, for a build without anything there.
     fn clean(&self) -> Result<f64> {
         if self.folder.exists() {
@@ -90,49 +153,21 @@ impl Builder<'_> {
                 build
             }
         };
-        build.args(["--quiet", "--release", "-p", "oxisycl", "--example", EXAMPLE, "--target-dir"]).arg(&self.folder);
-        // The cache of images is in there.
-        build.env("XDG_CACHE_HOME", self.folder.join("cache"));
+        build.args(["--quiet", "--release", "--target-dir"]).arg(&self.folder);
+        match &self.package {
+            Some(package) => {
+                build.arg("--manifest-path").arg(package.join("Cargo.toml"));
+                if self.tool.is_some() {
+                    build.args(["--targets", "sm_70,spirv"]);
+                }
+            }
+            None => {
+                build.args(["-p", "oxisycl-examples", "--example", EXAMPLE]);
+            }
+        }
+        build.env("XDG_CACHE_HOME", self.cache());
         let (start, before) = (Instant::now(), children_seconds()?);
         process::run_quietly(&mut build)?.succeeded()?;
         Ok((children_seconds()? - before, start.elapsed()))
-    }
-}
-
-/// Seconds of processors that ended children of this process have used, and theirs.
-fn children_seconds() -> Result<f64> {
-    /// Of a second; the same on all Linux systems.
-    const TICKS: f64 = 100.0;
-    let stat = fs::read_to_string("/proc/self/stat");
-    let stat = stat.map_err(|error| Failure::new(format!("/proc/self/stat: {error}; this benchmark needs Linux")))?;
-    parse_children(&stat)
-        .map(|ticks| ticks as f64 / TICKS)
-        .ok_or_else(|| Failure::new("/proc/self/stat has another form"))
-}
-
-/// The sum of `cutime` and `cstime`.
-fn parse_children(stat: &str) -> Option<u64> {
-    // The second field is a name in parentheses, which may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
-    Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processor_time_of_children_is_read_behind_any_name() {
-        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 90 5000 0 3 11 12 130 14 20 0 1 0 100 200 300\n";
-        assert_eq!(parse_children(stat), Some(144));
-        assert_eq!(parse_children("7 (x) S 1"), None);
-    }
-
-    #[test]
-    fn a_child_that_works_is_seen() {
-        let before = children_seconds().unwrap();
-        let mut work = std::process::Command::new("sh");
-        process::run_quietly(work.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"])).unwrap();
-        assert!(children_seconds().unwrap() > before);
     }
 }

@@ -254,8 +254,9 @@ mod tests {
 
     #[test]
     fn results_say_what_came_of_each_part_and_where() {
-        let suite = "echo 'cuda a::b ... skipped (one device)'; echo '12 passed, 0 failed'";
-        let failing = "echo oh >&2; echo '3 passed, 1 failed'; exit 1";
+        let suite =
+            "echo 'test cuda a::b ... ignored (one device)'; echo 'test result: ok. 12 passed; 0 failed; 1 ignored'";
+        let failing = "echo oh >&2; echo 'test result: FAILED. 3 passed; 1 failed'; exit 1";
         let writing = "pwd > \"$2/where\"";
         let bundle = Bundle::new("results", &[("good", suite), ("bad", failing), ("writing", writing)]);
         let parts = [
@@ -278,13 +279,13 @@ mod tests {
             ("driver", json!("1.2")),
             ("date", json!("today")),
             ("commit", json!("abc")),
-            ("log", json!("cuda a::b ... skipped (one device)\n12 passed, 0 failed")),
+            ("log", json!("test cuda a::b ... ignored (one device)\ntest result: ok. 12 passed; 0 failed; 1 ignored")),
         ] {
             assert_eq!(good[key], expected, "{key}");
         }
         assert!(good["seconds"].is_f64());
         assert_eq!((&bad["result"], &bad["failed"]), (&json!("1 failed"), &json!(1)));
-        assert_eq!(bad["log"], "oh\n3 passed, 1 failed");
+        assert_eq!(bad["log"], "oh\ntest result: FAILED. 3 passed; 1 failed");
         assert_eq!(writing["result"], "passed");
         assert!(bundle.0.join("out/where").is_file(), "the folder of the results is passed on");
         assert!(missing["result"].as_str().unwrap().contains("bin/missing"), "{missing}");
@@ -292,7 +293,10 @@ mod tests {
 
     #[test]
     fn a_part_in_which_nothing_passed_has_failed() {
-        let bundle = Bundle::new("nothing", &[("empty", "exit 0"), ("crash", "echo '1 passed, 0 failed'; exit 3")]);
+        let bundle = Bundle::new(
+            "nothing",
+            &[("empty", "exit 0"), ("crash", "echo 'test result: ok. 1 passed; 0 failed'; exit 3")],
+        );
         let parts = [part("empty", Counting::Conformance), part("crash", Counting::Conformance)];
         let (outcome, results) = bundle.run(&parts, LIMIT);
         assert!(outcome.is_err());

@@ -51,7 +51,7 @@ pub(super) fn parse(document: &Table) -> Result<Vec<Entry>> {
         table.as_table().ok_or_else(|| Failure::new(format!("{KEY} is not a table")))?.iter().map(|(row, tests)| {
             let tests = tests.as_array().ok_or_else(|| wrong(row))?.iter();
             let tests = tests.map(|test| test.as_str().map(str::to_owned).ok_or_else(|| wrong(row)));
-            Ok(Entry { id: row.clone(), tests: tests.collect::<Result<_>>()?, reason: None })
+            Ok(Entry { id: row.clone(), tests: tests.collect::<Result<_>>()?, reason: None, planned: Vec::new() })
         });
     entries.collect()
 }

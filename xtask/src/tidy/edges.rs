@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-runtime",
         ],
     ),
+    ("oxisycl-examples", &[]),
     ("oxisycl-kernel-suite", &[]),
     ("cargo-sycl", &["oxisycl", "oxisycl-image", "oxisycl-compiler"]),
     ("xtask", &[]),

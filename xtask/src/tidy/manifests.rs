@@ -2,7 +2,7 @@ use crate::outcome::Result;
 use crate::workspace::{Package, parse_toml};
 
 /// Keys of `[package]` that come from the root manifest.
-const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "repository"];
+const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
 
 /// Findings for one manifest: what it must inherit, and what a published crate must say about itself.
 pub(super) fn check(package: &Package, manifest: &str) -> Result<Vec<String>> {
@@ -17,12 +17,16 @@ pub(super) fn check(package: &Package, manifest: &str) -> Result<Vec<String>> {
             findings.push(format!("{name}: does not inherit `{key}` from the workspace"));
         }
     }
+    // A place that can be visited is named when there is one; until then any name would be untrue.
+    if package.repository.is_some() {
+        findings.push(format!("{name}: names a repository, and there is none to visit"));
+    }
     if package.publish {
         let present = [
             ("a description", package.description.is_some()),
             ("a licence", package.license.is_some()),
-            ("a repository", package.repository.is_some()),
             ("categories", !package.categories.is_empty()),
+            ("a README.md", package.has_readme),
             ("a `package.metadata.docs.rs` table", package.has_docs_rs),
         ];
         let missing = present.iter().filter(|(_, present)| !present);
@@ -41,7 +45,7 @@ mod tests {
     use super::*;
 
     const MANIFEST: &str = "[package]\nversion.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n\
-                            license.workspace = true\nrepository.workspace = true\n[lints]\nworkspace = true\n";
+                            license.workspace = true\n[lints]\nworkspace = true\n";
 
     fn package() -> Package {
         Package {
@@ -49,8 +53,8 @@ mod tests {
             publish: true,
             description: Some("d".to_owned()),
             license: Some("MIT".to_owned()),
-            repository: Some("r".to_owned()),
             categories: vec!["science".to_owned()],
+            has_readme: true,
             has_docs_rs: true,
             ..Package::default()
         }
@@ -70,6 +74,12 @@ mod tests {
         );
         let manifest = MANIFEST.replace("[lints]\nworkspace = true", "[lints.rust]\nmissing_docs = \"allow\"");
         assert_eq!(check(&package(), &manifest).unwrap(), ["p: does not inherit the lints of the workspace"]);
+    }
+
+    #[test]
+    fn a_repository_that_does_not_exist_is_not_named() {
+        let named = Package { repository: Some("https://example.org/p".to_owned()), ..package() };
+        assert_eq!(check(&named, MANIFEST).unwrap(), ["p: names a repository, and there is none to visit"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Images that were compiled before, for all of the user's builds, and the modules that their code was generated from.
+//! Images that were compiled before, for all of the user's builds, and the modules that their code was generated from: those of a link unit
+//! for a target together, and those of each kernel, which are kept as soon as they are made.
 //!
 //! Entries are named by what they were made of. Invariant: an entry is whole or is not used. Nothing here fails a build: what cannot be
 //! read is compiled again, and what cannot be written is not kept.
@@ -22,6 +23,10 @@ use crate::settings::hex;
 /// The most that all entries may have together, in bytes.
 const CAPACITY: u64 = 512 << 20;
 
+/// What the results for single kernels begin with, and the size of the hash after it.
+const KERNEL_MAGIC: &[u8; 8] = b"OXIKERN1";
+const HASH_SIZE: usize = 32;
+
 /// The folder of entries.
 #[derive(Debug)]
 pub(crate) struct ImageCache {
@@ -29,14 +34,15 @@ pub(crate) struct ImageCache {
     capacity: u64,
 }
 
-/// The name of a request's entry: a hash of all that decides about the image, contents of files included.
-pub(crate) fn key(request: &Request) -> Result<String> {
+/// The name of the entry of a request's target: a hash of all that decides about the images, contents of files included.
+pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     let mut hasher = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hasher.update((bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
-    for text in [&request.key, &request.toolchain, &request.target, &request.float] {
+    let ptxas = request.ptxas.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
+    for text in [&*request.key, &request.toolchain, target, &request.float, &ptxas] {
         part(text.as_bytes());
     }
     for sidecar in &request.deferred {
@@ -76,18 +82,39 @@ impl ImageCache {
 
     /// The entry of this key, if there is a whole one of this user.
     pub(crate) fn get(&self, key: &str) -> Option<Outcome> {
+        self.read(key, Outcome::decode)
+    }
+
+    /// The result for one kernel, kept under this key.
+    pub(super) fn get_kernel(&self, key: &str) -> Option<Vec<u8>> {
+        self.read(key, |bytes| {
+            let (hash, result) = bytes.strip_prefix(KERNEL_MAGIC)?.split_at_checked(HASH_SIZE)?;
+            (Sha256::digest(result).as_slice() == hash).then(|| result.to_vec())
+        })
+    }
+
+    /// Keeps the result for one kernel. Room for it is made when the outcome of its build is kept.
+    pub(super) fn put_kernel(&self, key: &str, result: &[u8]) {
+        let bytes = [KERNEL_MAGIC.as_slice(), Sha256::digest(result).as_slice(), result].concat();
+        if bytes.len() as u64 <= self.capacity {
+            // What cannot be written is not kept.
+            let _ = write_atomically(&self.entry(key), &bytes);
+        }
+    }
+
+    fn read<T>(&self, key: &str, decode: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let path = self.entry(key);
         let metadata = fs::symlink_metadata(&path).ok()?;
         // Nothing that was kept is larger than all may be together.
         if !metadata.is_file() || !is_own(&metadata) || metadata.len() > self.capacity {
             return None;
         }
-        let outcome = Outcome::decode(&fs::read(&path).ok()?)?;
+        let found = decode(&fs::read(&path).ok()?)?;
         // Entries that are in use are the last to go.
         if let Ok(file) = fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
-        Some(outcome)
+        Some(found)
     }
 
     /// The modules that the code of these images was generated from; none for images that were made elsewhere or so long ago that their
@@ -168,7 +195,7 @@ struct Entry {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use super::super::outcome::tests::outcome;
@@ -179,17 +206,20 @@ mod tests {
         ImageCache { folder: PrivateFolder::at(&scratch.path().join("oxisycl/images")).unwrap(), capacity }
     }
 
-    fn request(module: PathBuf) -> Request {
+    pub(in crate::compile) fn request(module: PathBuf) -> Request {
         Request {
             rustc: "/bin/rustc".into(),
             toolchain: "c".to_owned(),
             key: "k".to_owned(),
             modules: vec![module],
             deferred: Vec::new(),
-            target: "sm_70".to_owned(),
+            targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
             dump: None,
             folder: "/t".into(),
+            ptxas: None,
+            is_kept: true,
+            progress: None,
         }
     }
 
@@ -202,6 +232,24 @@ mod tests {
         assert_eq!(cache.get("a"), Some(outcome()));
         assert_eq!(cache.get("b"), None);
         assert_eq!(cache.usage().0, 1);
+    }
+
+    #[test]
+    fn results_for_kernels_come_back_and_damaged_ones_do_not() {
+        let scratch = Scratch::new("cache-kernel");
+        let cache = cache(&scratch, CAPACITY);
+        cache.put_kernel("k", b"result");
+        assert_eq!(cache.get_kernel("k"), Some(b"result".to_vec()));
+        // Each kind is told from the other.
+        assert_eq!(cache.get("k"), None);
+        cache.put("o", &outcome().encode().unwrap());
+        assert_eq!(cache.get_kernel("o"), None);
+        let whole = fs::read(cache.entry("k")).unwrap();
+        for number in 0..500 {
+            let bytes = damaged(&whole, number);
+            fs::write(cache.entry("k"), &bytes).unwrap();
+            assert_eq!(cache.get_kernel("k").is_some(), bytes == whole, "case {number}");
+        }
     }
 
     #[test]
@@ -301,13 +349,14 @@ mod tests {
         let (a, b) = (scratch.path().join("a.bc"), scratch.path().join("b.bc"));
         fs::write(&a, "1").unwrap();
         fs::write(&b, "1").unwrap();
-        let of_a = key(&request(a.clone())).unwrap();
-        assert_eq!(key(&request(b.clone())).unwrap(), of_a);
+        let key = |request: Request| super::key(&request, &request.targets[0]);
+        let of_a = key(request(a.clone())).unwrap();
+        assert_eq!(key(request(b.clone())).unwrap(), of_a);
         fs::write(&b, "2").unwrap();
-        assert_ne!(key(&request(b)).unwrap(), of_a);
-        assert_ne!(key(&Request { target: "sm_90".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
-        assert_ne!(key(&Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
-        assert_ne!(key(&Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
-        assert!(key(&request("/missing.bc".into())).is_err());
+        assert_ne!(key(request(b)).unwrap(), of_a);
+        assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
+        assert!(key(request("/missing.bc".into())).is_err());
     }
 }

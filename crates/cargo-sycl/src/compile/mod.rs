@@ -1,41 +1,45 @@
-//! Has the images of a link unit compiled, for each target in a process of its own: LLVM may end the process that it runs in.
+//! Has the images of a link unit compiled, for all targets in a process of their own: LLVM may end the process that it runs in.
 //!
 //! Such a process reads the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
 //! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.
 
 mod cache;
 mod deferred;
+mod kernel_cache;
 mod outcome;
 mod private_folder;
 mod processes;
+mod progress;
 mod slots;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
-use std::thread::{self, ScopedJoinHandle};
 
-use oxisycl_compiler::{Compiled, Options, Toolchain};
+use oxisycl_compiler::{Compiled, Inspect, Options};
+use oxisycl_image::{DeviceImage, ImageTarget};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cache::ImageCache;
 use self::deferred::DeferredCrates;
+use self::kernel_cache::KernelCache;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::private_folder::PrivateFolder;
 use self::processes::Processes;
-use self::slots::Slots;
+pub(crate) use self::progress::{Progress, place_of_this_process};
 use crate::failure::{Failure, Result};
 use crate::files::temporary_name;
 use crate::settings::{parse_float, parse_target};
+use crate::toolchain;
+use crate::verb::ptxas::Ptxas;
 
 /// The argument that makes a process of this tool the compiler.
 pub(crate) const VERB: &str = "__compile";
 
-/// What the images of one target are compiled from and for.
+/// What images are compiled from and for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The compiler of the toolchain.
@@ -48,14 +52,20 @@ pub(crate) struct Request {
     pub(crate) modules: Vec<PathBuf>,
     /// The sidecars of crates whose bitcode is made when a kernel needs it.
     pub(crate) deferred: Vec<PathBuf>,
-    /// The target's text.
-    pub(crate) target: String,
+    /// The targets' texts, in the order of the outcomes.
+    pub(crate) targets: Vec<String>,
     /// The policy for floating-point arithmetic.
     pub(crate) float: String,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// A folder that belongs to the build.
     pub(crate) folder: PathBuf,
+    /// The assembler that looks at new code for NVIDIA GPUs, if it is there and wanted.
+    pub(crate) ptxas: Option<PathBuf>,
+    /// Whether results may come from the user's cache, and go there.
+    pub(crate) is_kept: bool,
+    /// What progress is shown of, if it is.
+    pub(crate) progress: Option<Progress>,
 }
 
 /// Names kernels at which the compiler ends as LLVM ends it. Not for users: tests see by it that the other kernels have their images.
@@ -65,73 +75,62 @@ fn fault() -> Option<String> {
     std::env::var(FAULT).ok()
 }
 
-/// What comes of each request, in their order. As many run at a time as cargo allows.
-pub(crate) fn run_all(requests: &[Request]) -> Vec<Result<Outcome>> {
-    in_slots(&Slots::of_build(), requests, run)
-}
+/// For each target the outcome with its bytes, or why there is none.
+type Answers = Vec<Result<(Outcome, Vec<u8>)>>;
 
-fn in_slots<I: Sync, O: Send>(slots: &Slots, inputs: &[I], run: impl Fn(&I) -> Result<O> + Sync) -> Vec<Result<O>> {
-    let run = &run;
-    let end = |thread: ScopedJoinHandle<'_, Result<O>>| {
-        thread.join().unwrap_or_else(|_| Err(Failure::new("the thread that waits for the compiler panicked")))
-    };
-    thread::scope(|scope| {
-        let (mut running, mut outcomes) = (VecDeque::new(), Vec::new());
-        for input in inputs {
-            let slot = loop {
-                match slots.take(running.len()) {
-                    Some(slot) => break slot,
-                    None => outcomes.extend(running.pop_front().map(end)),
-                }
-            };
-            running.push_back(scope.spawn(move || {
-                let _slot = slot;
-                run(input)
-            }));
-        }
-        outcomes.extend(running.into_iter().map(end));
-        outcomes
-    })
-}
-
-/// The images for a request, from the cache or newly compiled.
-fn run(request: &Request) -> Result<Outcome> {
+/// What comes of each target, in the order of the targets: from the cache, or newly compiled.
+pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
     // A fault is wanted for what comes of it, not for the images.
     let cache = if fault().is_none() { ImageCache::open() } else { None };
     let Some(cache) = cache else { return run_uncached(request) };
-    let key = cache::key(request)?;
-    // A dump is wanted for what it shows.
-    let known = if request.dump.is_none() { cache.get(&key) } else { None };
-    if let Some(outcome) =
-        known.filter(|known| deferred::are_as_they_were(&known.deferred, &request.deferred, &request.key))
-    {
-        return Ok(outcome);
+    let mut outcomes: Vec<Option<Result<Outcome>>> = Vec::new();
+    let keys: Vec<Result<String>> = request.targets.iter().map(|target| cache::key(request, target)).collect();
+    for key in &keys {
+        // A dump is wanted for what it shows.
+        let known = key.as_ref().ok().filter(|_| request.dump.is_none()).and_then(|key| cache.get(key));
+        let is_current = |known: &Outcome| deferred::are_as_they_were(&known.deferred, &request.deferred, &request.key);
+        outcomes.push(known.filter(is_current).map(Ok));
     }
-    let (outcome, bytes) = compile(request)?;
-    cache.put(&key, &bytes);
-    Ok(outcome)
+    let missing: Vec<usize> = (0..outcomes.len()).filter(|idx| outcomes[*idx].is_none()).collect();
+    let targets = missing.iter().map(|idx| request.targets[*idx].clone()).collect();
+    let compiled = if missing.is_empty() { Vec::new() } else { compile(&Request { targets, ..request.clone() }) };
+    for (idx, compiled) in missing.into_iter().zip(compiled) {
+        outcomes[idx] = Some(compiled.map(|(outcome, bytes)| {
+            if let Ok(key) = &keys[idx]
+                && !outcome.is_of_this_machine()
+            {
+                cache.put(key, &bytes);
+            }
+            outcome
+        }));
+    }
+    outcomes.into_iter().flatten().collect()
 }
 
 /// The images for a request, newly compiled.
-pub(crate) fn run_uncached(request: &Request) -> Result<Outcome> {
-    compile(request).map(|(outcome, _)| outcome)
+pub(crate) fn run_uncached(request: &Request) -> Vec<Result<Outcome>> {
+    compile(request).into_iter().map(|compiled| compiled.map(|(outcome, _)| outcome)).collect()
 }
 
 /// Starts the compiler and waits for it. Gives what it wrote, too.
-fn compile(request: &Request) -> Result<(Outcome, Vec<u8>)> {
+fn compile(request: &Request) -> Answers {
     let (input, output) =
         (temporary_name(&request.folder.join("request")), temporary_name(&request.folder.join("outcome")));
-    let text = serde_json::to_vec(request).map_err(|error| Failure::new(error.to_string()))?;
-    fs::write(&input, text).map_err(|error| Failure::file(&input, error))?;
-    let result = start(&input, &output);
+    let result = || {
+        let text = serde_json::to_vec(request).map_err(|error| Failure::new(error.to_string()))?;
+        fs::write(&input, text).map_err(|error| Failure::file(&input, error))?;
+        start(&input, &output, request.targets.len())
+    };
+    let result = result();
     for path in [&input, &output] {
         // Whatever is left of them is hidden and small.
         let _ = fs::remove_file(path);
     }
-    result
+    // What is wrong with the program is wrong for each target.
+    result.unwrap_or_else(|failure| request.targets.iter().map(|_| Err(failure.clone())).collect())
 }
 
-fn start(input: &PathBuf, output: &PathBuf) -> Result<(Outcome, Vec<u8>)> {
+fn start(input: &PathBuf, output: &PathBuf, n_targets: usize) -> Result<Answers> {
     let tool = std::env::current_exe().map_err(|error| Failure::new(format!("this tool's own path: {error}")))?;
     let child = Command::new(&tool).arg(VERB).args([input, output]).stdin(Stdio::null()).output();
     let child = child.map_err(|error| Failure::start(&tool, error))?;
@@ -139,8 +138,39 @@ fn start(input: &PathBuf, output: &PathBuf) -> Result<(Outcome, Vec<u8>)> {
         return Err(Failure::new(death(child.status, &String::from_utf8_lossy(&child.stderr))));
     }
     let bytes = fs::read(output).map_err(|error| Failure::file(output, error))?;
-    let outcome = Outcome::decode(&bytes);
-    Ok((outcome.ok_or_else(|| Failure::new("the device compiler's answer is damaged"))?, bytes))
+    let answers = answers(&bytes).filter(|answers| answers.len() == n_targets);
+    let answers = answers.ok_or_else(|| Failure::new("the device compiler's answer is damaged"))?;
+    Ok(answers)
+}
+
+/// The bytes of answers, one for each target: whether there is an outcome, its length, and the outcome or why there is none.
+fn encode_answers(outcomes: Vec<Result<Outcome>>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for outcome in outcomes {
+        let (kind, body) = match outcome {
+            Ok(outcome) => (1, outcome.encode()?),
+            Err(failure) => (0, failure.to_string().into_bytes()),
+        };
+        bytes.push(kind);
+        bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&body);
+    }
+    Ok(bytes)
+}
+
+/// Reads them; `None` if they are damaged.
+fn answers(mut bytes: &[u8]) -> Option<Answers> {
+    let mut answers = Vec::new();
+    while let Some((kind, rest)) = bytes.split_first() {
+        let (length, rest) = rest.split_first_chunk()?;
+        let (body, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        answers.push(match kind {
+            1 => Ok((Outcome::decode(body)?, body.to_vec())),
+            _ => Err(Failure::new(String::from_utf8_lossy(body))),
+        });
+        bytes = rest;
+    }
+    Some(answers)
 }
 
 /// Why there is no image.
@@ -163,28 +193,52 @@ pub(crate) fn serve(arguments: &[OsString]) -> Result<ExitCode> {
     let bytes = fs::read(&input).map_err(|error| Failure::file(&input, error))?;
     let request: Request =
         serde_json::from_slice(&bytes).map_err(|error| Failure::new(format!("{}: {error}", input.display())))?;
-    let outcome = request.compile()?;
-    fs::write(&output, outcome.encode()?).map_err(|error| Failure::file(&output, error))?;
+    let outcomes = request.compile()?;
+    fs::write(&output, encode_answers(outcomes)?).map_err(|error| Failure::file(&output, error))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the assembler look at code.
+struct Assembler(Option<Ptxas>);
+
+impl Inspect for Assembler {
+    fn inspect(&self, image: &DeviceImage) -> Result<(), String> {
+        match (&self.0, &image.target) {
+            (Some(ptxas), ImageTarget::Ptx { sm }) => ptxas.verify(*sm, &image.code),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Request {
     /// Compiles in this process.
-    fn compile(&self) -> Result<Outcome> {
-        let toolchain = Toolchain::of(&self.rustc)?;
+    fn compile(&self) -> Result<Vec<Result<Outcome>>> {
+        let toolchain = toolchain::ask(&self.rustc)?;
         let deferred = RefCell::new(DeferredCrates::new(&self.deferred, &self.key));
         let request = oxisycl_compiler::Request {
             modules: self.modules.clone(),
-            target: parse_target(&self.target)?,
+            targets: self.targets.iter().map(|target| parse_target(target)).collect::<Result<_>>()?,
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone(), fault: fault() },
         };
-        let mut processes = Processes::new(&self.folder, &deferred);
+        // A dump shows how each kernel is compiled, and a fault ends what would be kept.
+        let cache = if self.is_kept && self.dump.is_none() && fault().is_none() { ImageCache::open() } else { None };
+        let kept = KernelCache::new(cache, self, &deferred)?;
+        let inspect = Assembler(self.ptxas.clone().map(Ptxas::at));
+        let mut processes = Processes::new(&self.folder, &deferred, self.progress.as_ref());
         let mut provide = |symbol: &str| Ok(deferred.borrow_mut().provide(symbol));
-        let compiled = oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes)?;
-        let Compiled { images, modules } = compiled;
+        let compiled =
+            oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes, &kept, &inspect)?;
+        drop(kept);
         let mut deferred = deferred.into_inner();
         let warnings = std::mem::take(&mut deferred.warnings);
-        Ok(Outcome { images, warnings, deferred: deferred.used()?, modules })
+        let deferred = deferred.used()?;
+        let outcome = |Compiled { images, modules }| Outcome {
+            images,
+            warnings: warnings.clone(),
+            deferred: deferred.clone(),
+            modules,
+        };
+        Ok(compiled.into_iter().map(|compiled| Ok(outcome(compiled?))).collect())
     }
 }
 
@@ -193,26 +247,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_targets_are_compiled_for_at_a_time_as_there_are_slots() {
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        use std::time::{Duration, Instant};
-
-        for n_tokens in 0..2 {
-            let slots = Slots::OfCargo(jobserver::Client::new(n_tokens).unwrap());
-            let (n_running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let outcomes = in_slots(&slots, &[1, 2, 3], |number| {
-                most.fetch_max(1 + n_running.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
-                // With a token the first two go on when both have begun.
-                let began = Instant::now();
-                while n_tokens == 1 && *number < 3 && most.load(Ordering::SeqCst) < 2 {
-                    assert!(began.elapsed() < Duration::from_secs(60), "{number} is alone");
-                    thread::yield_now();
-                }
-                n_running.fetch_sub(1, Ordering::SeqCst);
-                if *number == 2 { Err(Failure::new("second")) } else { Ok(10 * number) }
-            });
-            assert_eq!(outcomes, [Ok(10), Err(Failure::new("second")), Ok(30)]);
-            assert_eq!(most.into_inner(), 1 + n_tokens);
+    fn answers_come_back_and_damaged_ones_do_not() {
+        let outcomes = || vec![Ok(outcome::tests::outcome()), Err(Failure::new("no such target"))];
+        let bytes = encode_answers(outcomes()).unwrap();
+        let read: Vec<_> =
+            answers(&bytes).unwrap().into_iter().map(|answer| answer.map(|(outcome, _)| outcome)).collect();
+        assert_eq!(read, outcomes());
+        for length in 1..bytes.len() {
+            assert!(answers(&bytes[..length]).is_none_or(|answers| answers.len() < 2), "{length} bytes");
         }
     }
 

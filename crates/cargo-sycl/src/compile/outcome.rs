@@ -10,6 +10,7 @@ use oxisycl_image::DeviceImage;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::processes::TOO_SLOW;
 use crate::failure::{Failure, Result};
 
 const MAGIC: &[u8; 8] = b"OXICACH3";
@@ -53,6 +54,12 @@ struct NotedModule {
 }
 
 impl Outcome {
+    /// Whether another machine, or this one at another time, could come to another outcome.
+    pub(super) fn is_of_this_machine(&self) -> bool {
+        let mut refused = self.images.iter().flat_map(|image| &image.unsupported);
+        refused.any(|kernel| kernel.reason.starts_with(TOO_SLOW))
+    }
+
     /// Its bytes.
     ///
     /// # Errors

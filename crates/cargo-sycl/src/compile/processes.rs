@@ -17,11 +17,18 @@ use oxisycl_compiler::{CompileError, Isolation, Job};
 use serde::{Deserialize, Serialize};
 
 use super::deferred::DeferredCrates;
+use super::progress::{Lines, Progress};
 use super::slots::{Slot, Slots};
 use crate::files::temporary_name;
 
 /// The most that is told of what a compilation said before it ended.
 const MAX_LAST_WORDS: usize = 600;
+
+/// The most processor time that a kernel may take, in seconds: far more than any does that its size did not refuse. What is slow here may be
+/// fast elsewhere, so that what comes of it is not kept.
+const MAX_SECONDS: u64 = 600;
+/// Begins what is said of a kernel that takes more.
+pub(super) const TOO_SLOW: &str = "the device compiler was stopped on it";
 
 /// See the module documentation.
 pub(crate) struct Processes<'a, 'd> {
@@ -29,6 +36,9 @@ pub(crate) struct Processes<'a, 'd> {
     /// A copy may find that it needs more of them, and says so.
     deferred: &'a RefCell<DeferredCrates<'d>>,
     slots: Slots,
+    progress: Option<Lines<'a>>,
+    /// What runs now.
+    jobs: String,
 }
 
 /// What a copy found out beside the bytes.
@@ -49,8 +59,12 @@ struct Running {
 
 impl<'a, 'd> Processes<'a, 'd> {
     /// Copies that leave files in the folder while they run.
-    pub(crate) fn new(folder: &'a Path, deferred: &'a RefCell<DeferredCrates<'d>>) -> Self {
-        Self { folder, deferred, slots: Slots::of_build() }
+    pub(crate) fn new(
+        folder: &'a Path,
+        deferred: &'a RefCell<DeferredCrates<'d>>,
+        progress: Option<&'a Progress>,
+    ) -> Self {
+        Self { folder, deferred, slots: Slots::of_build(), progress: progress.map(Lines::new), jobs: String::new() }
     }
 
     fn start(&self, number: usize, slot: Slot, job: &mut Job<'_>) -> io::Result<(libc::pid_t, Running)> {
@@ -69,6 +83,7 @@ impl<'a, 'd> Processes<'a, 'd> {
         let compile = || -> io::Result<()> {
             redirect_errors(&running.messages)?;
             leave_no_core();
+            limit_time();
             let result = job(running.number);
             let (error, bytes) = match result {
                 Ok(bytes) => (None, bytes),
@@ -120,6 +135,10 @@ impl Isolation for Processes<'_, '_> {
         true
     }
 
+    fn announce(&mut self, jobs: &str) {
+        jobs.clone_into(&mut self.jobs);
+    }
+
     fn run(&mut self, n_jobs: usize, job: &mut Job<'_>) -> Result<Vec<Result<Vec<u8>, String>>, CompileError> {
         let failed = |what: &str, error: io::Error| CompileError::Isolation(format!("{what}: {error}"));
         if let Some(n_threads) = n_threads().filter(|n_threads| *n_threads != 1) {
@@ -130,7 +149,7 @@ impl Isolation for Processes<'_, '_> {
         let mut results: Vec<Option<Result<Vec<u8>, String>>> = Vec::new();
         results.resize_with(n_jobs, || None);
         let mut running = HashMap::new();
-        let mut next = 0;
+        let (mut next, mut n_ended) = (0, 0);
         loop {
             while next < n_jobs
                 && let Some(slot) = self.slots.take(running.len())
@@ -144,6 +163,10 @@ impl Isolation for Processes<'_, '_> {
             let (process, status) = wait().map_err(|error| failed("wait", error))?;
             if let Some(ended) = running.remove(&process) {
                 results[ended.number] = Some(self.finish(&ended, status));
+                n_ended += 1;
+                if let Some(lines) = &mut self.progress {
+                    lines.ended(&self.jobs, n_ended, n_jobs);
+                }
             }
         }
         Ok(results.into_iter().flatten().collect())
@@ -181,6 +204,13 @@ fn leave_no_core() {
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
 }
 
+/// Ends this process when it has used the time that a kernel may take.
+fn limit_time() {
+    let limit = libc::rlimit { rlim_cur: MAX_SECONDS, rlim_max: MAX_SECONDS + 5 };
+    // SAFETY: a complete structure. If it fails, there is a guard less.
+    unsafe { libc::setrlimit(libc::RLIMIT_CPU, &raw const limit) };
+}
+
 /// Waits for the end of any copy.
 fn wait() -> io::Result<(libc::pid_t, ExitStatus)> {
     loop {
@@ -206,6 +236,7 @@ fn death(status: ExitStatus, messages: &str) -> String {
     let words = last_words(messages);
     let words = if words.is_empty() { String::new() } else { format!(": {words}") };
     match status.signal() {
+        Some(libc::SIGXCPU) => format!("{TOO_SLOW} after {MAX_SECONDS} s of processor time, the limit for a kernel"),
         Some(signal) => format!("the code generator ended with signal {signal}{words}"),
         None => format!("the compiler failed on it{words}"),
     }
@@ -240,6 +271,10 @@ mod tests {
             "the code generator ended with signal 6: LLVM ERROR: Cannot select: _ f128 = fadd _ _ _ f128 = load"
         );
         assert_eq!(death(ExitStatus::from_raw(101 << 8), "panicked"), "the compiler failed on it: panicked");
+        assert_eq!(
+            death(ExitStatus::from_raw(libc::SIGXCPU), ""),
+            "the device compiler was stopped on it after 600 s of processor time, the limit for a kernel"
+        );
         assert_eq!(death(ExitStatus::from_raw(9), ""), "the code generator ended with signal 9");
         assert!(last_words(&"word ".repeat(1000)).len() < MAX_LAST_WORDS + 10);
     }

@@ -8,7 +8,7 @@ mod probe;
 use std::fs;
 use std::path::Path;
 
-use oxisycl_compiler::Toolchain;
+use oxisycl_compiler::{CompileError, Toolchain};
 
 use crate::compile::PrivateFolder;
 use crate::failure::{Failure, Result};
@@ -17,9 +17,16 @@ use crate::settings::short_hash;
 /// The versions of rustc that were tested with this tool.
 const TESTED: &[&str] = &["1.95.0"];
 
+/// What a compiler says of its toolchain.
+pub(crate) fn ask(rustc: &Path) -> Result<Toolchain, CompileError> {
+    // SAFETY: the compiler that cargo builds the program with, which runs code of its choice on this machine anyway. What is compiled with it
+    // are the modules that this tool had it write, and those of its cache, which others cannot write to.
+    unsafe { Toolchain::of(rustc) }
+}
+
 /// Fails if a compiler cannot make device code, and says what to do. `tool` is the hash of this tool.
 pub(crate) fn check(rustc: &Path, tool: &str) -> Result<Toolchain> {
-    let toolchain = Toolchain::of(rustc)?;
+    let toolchain = ask(rustc)?;
     if !is_tested(&toolchain) {
         let passed = PrivateFolder::of_user("toolchains").ok().map(|folder| folder.path().join(mark(&toolchain, tool)));
         if !passed.as_ref().is_some_and(|passed| passed.is_file()) {

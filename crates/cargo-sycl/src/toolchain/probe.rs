@@ -44,16 +44,20 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         key: String::new(),
         modules: vec![bitcode],
         deferred: Vec::new(),
-        target: "sm_70".to_owned(),
+        targets: vec!["sm_70".to_owned()],
         float: "contract".to_owned(),
         dump: None,
         folder: folder.0.clone(),
+        ptxas: None,
+        is_kept: false,
+        progress: None,
     };
-    let outcome = compile::run_uncached(&request)?;
-    if outcome.images.is_empty() {
+    let outcomes: Vec<_> = compile::run_uncached(&request).into_iter().collect::<Result<_>>()?;
+    let images: Vec<DeviceImage> = outcomes.into_iter().flat_map(|outcome| outcome.images).collect();
+    if images.is_empty() {
         return Err(Failure::new("no kernel was found in a program with three"));
     }
-    compare(&outcome.images, &type_ids)
+    compare(&images, &type_ids)
 }
 
 /// Holds the images of the probe against what the host says: a line for each kernel, with its type's name and the bytes of its id.

@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::build_options::BuildOptions;
 use super::cargo::{Cargo, literal};
+use super::ptxas::Ptxas;
+use crate::compile;
 use crate::failure::{Failure, Result};
 use crate::settings::{Settings, VARIABLE, hex};
 use crate::stamps;
@@ -49,6 +51,8 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         dump: options.dump,
         stamps: folders.target.join(".oxisycl"),
         inner: cargo.wrapper(),
+        ptxas: ptxas(),
+        progress: if is_quiet(&options.cargo) { None } else { compile::place_of_this_process() },
     };
     stamps::set(&settings)?;
     if verb == "test" && may_test_documentation(&options.cargo) {
@@ -64,10 +68,30 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
     if let Some(build) = &folders.build {
         configure("build.build-dir", &literal(path_text(build)?));
     }
+    // For `all_devices_have!` and `any_device_has!`. On cargo, which compares what crates asked for with its own environment.
+    command.env("OXISYCL_TARGETS", settings.targets.join(","));
     // It would win over the configuration; the settings hold what it says.
     command.env_remove("RUSTC_WRAPPER").env(VARIABLE, settings.to_text()).args(options.cargo);
     let error = command.exec();
     Err(Failure::start(cargo.program(), error))
+}
+
+/// Turns the assembler's look at new code off, if it is `0`.
+const VERIFY: &str = "CARGO_SYCL_PTXAS";
+
+/// The assembler that looks at new code, unless the user does not want that.
+fn ptxas() -> Option<PathBuf> {
+    let is_wanted = env::var_os(VERIFY).is_none_or(|value| value != "0");
+    is_wanted.then(Ptxas::find).flatten().map(|ptxas| ptxas.path().to_owned())
+}
+
+/// Whether cargo is asked to say nothing.
+fn is_quiet(arguments: &[OsString]) -> bool {
+    let mut own = arguments.iter().take_while(|argument| *argument != "--");
+    own.any(|argument| {
+        let argument = argument.to_string_lossy();
+        argument == "--quiet" || argument.starts_with('-') && !argument.starts_with("--") && argument.contains('q')
+    })
 }
 
 fn executable() -> Result<PathBuf> {
@@ -106,6 +130,21 @@ fn hash(tool: &PathBuf) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_wants_silence_is_heard() {
+        for (line, expected) in [
+            ("", false),
+            ("--quiet", true),
+            ("-q", true),
+            ("-rq", true),
+            ("-r --features quick", false),
+            ("-- -q", false),
+        ] {
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert_eq!(is_quiet(&arguments), expected, "{line}");
+        }
+    }
 
     #[test]
     fn documentation_is_tested_unless_targets_are_chosen() {

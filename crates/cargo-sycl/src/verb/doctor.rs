@@ -12,7 +12,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use oxisycl_compiler::Toolchain;
 
 use super::cargo::Cargo;
 use crate::compile::{ImageCache, PrivateFolder};
@@ -78,11 +77,11 @@ fn line(name: &str, finding: &Finding) -> String {
 /// The compiler, and the LLVM that it brings.
 fn toolchain(with_probe: bool) -> Result<Vec<(&'static str, Finding)>> {
     let rustc = Cargo::here(Vec::new())?.rustc();
-    let toolchain = match Toolchain::of(&rustc) {
+    let toolchain = match toolchain::ask(&rustc) {
         Ok(toolchain) => toolchain,
         Err(error) => return Ok(vec![("toolchain", Finding::Broken(error.to_string()))]),
     };
-    let llvm = llvm::find(&toolchain.llvm_library);
+    let llvm = llvm::find(toolchain.llvm_library());
     let is_probed = with_probe || !toolchain::is_tested(&toolchain);
     // Without LLVM the probe would say the same once more.
     let probed = if is_probed && matches!(llvm, Finding::Found(_)) { toolchain::probe(&toolchain) } else { Ok(()) };

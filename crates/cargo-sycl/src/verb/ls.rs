@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use oxisycl::ImageTarget;
 use oxisycl::prelude::{Device, Platform};
+use oxisycl::{DeviceInfo, ImageTarget};
 
 use crate::failure::{Failure, Result};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     }
     let failed = |error: oxisycl::Error| Failure::new(error.to_string());
     let default = Device::default().ok();
-    let mut rows = Vec::new();
+    let (mut rows, mut details) = (Vec::new(), Vec::new());
     for platform in Platform::all().map_err(failed)? {
         for device in platform.devices() {
             let mark = if Some(&device) == default.as_ref() { "*" } else { " " };
@@ -37,15 +37,52 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
                 None => runs(device.image_targets()),
             };
             rows.push([mark.to_owned(), selector, device.name().to_owned(), runs]);
+            details.push(described(device.info()));
         }
     }
     if rows.is_empty() {
         println!("no visible device");
     } else {
-        print!("{}", table(&rows));
+        for (row, detail) in table(&rows).lines().zip(&details) {
+            print!("{row}\n{detail}");
+        }
         println!("* the default device");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Columns in front of what belongs to a device.
+const INDENT: &str = "    ";
+/// Columns that lists of words are wrapped to.
+const WIDTH: usize = 100;
+
+/// A device's memory, compute units and aspects, in lines of their own.
+fn described(info: &DeviceInfo) -> String {
+    let memory = size(info.global_mem_size);
+    let units = info.max_compute_units;
+    let mut text = format!("{INDENT}{memory} of memory, {units} compute units; aspects:");
+    let mut column = text.len();
+    for aspect in &info.aspects {
+        let name = aspect.name();
+        if column + 1 + name.len() > WIDTH {
+            text.push_str(&format!("\n{INDENT}{INDENT}"));
+            column = 2 * INDENT.len();
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(name);
+        column += name.len();
+    }
+    text.push('\n');
+    text
+}
+
+/// Bytes in the largest unit that keeps them at least one.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(4) as usize;
+    format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit])
 }
 
 /// What a program has to contain for its kernels to run on a device that takes these targets, best first.
@@ -80,6 +117,21 @@ mod tests {
         let row = |texts: [&str; 4]| texts.map(str::to_owned);
         let rows = [row(["*", "host:0", "CPU", "native"]), row([" ", "simulated:1", "Device", "all"])];
         assert_eq!(table(&rows), "* host:0       CPU     runs native\n  simulated:1  Device  runs all\n");
+    }
+
+    #[test]
+    fn memory_units_and_aspects_are_told_in_lines_of_limited_length() {
+        let device = Device::default().expect("the host device");
+        let text = described(device.info());
+        let first = format!(
+            "{INDENT}{} of memory, {} compute units; aspects: ",
+            size(device.info().global_mem_size),
+            device.info().max_compute_units
+        );
+        assert!(text.starts_with(&first) && text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(device.info().aspects.iter().all(|aspect| words.contains(&aspect.name())), "{text}");
+        assert_eq!([size(0), size(1536), size(139 << 30)], ["0.0 B", "1.5 KiB", "139.0 GiB"]);
     }
 
     #[test]

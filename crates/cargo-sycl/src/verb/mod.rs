@@ -8,7 +8,7 @@ pub(crate) mod doctor;
 mod inspect;
 mod ls;
 mod new;
-mod ptxas;
+pub(crate) mod ptxas;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;

@@ -1,4 +1,7 @@
 //! `new`: a package with a kernel, a program that launches it, and a test.
+//!
+//! The package depends on the OxiSYCL that this tool is of: the clone that it was built from while that is there, else the published crate.
+//! Which one it is does not depend on a network.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,7 +18,8 @@ Makes a package with a kernel and a test
 Usage: cargo sycl new PATH [OPTIONS]
 
   --name NAME     The package's name [default: the last part of the path]
-  --oxisycl PATH  A checkout of OxiSYCL to use instead of the published crate
+  --oxisycl PATH  The clone of OxiSYCL to use [default: the one that this tool was built from, if any]
+  --published     Use the published crate instead of a clone
 ";
 
 const MAIN: &str = include_str!("new/main.rs.txt");
@@ -23,11 +27,12 @@ const LIBRARY: &str = include_str!("new/lib.rs.txt");
 
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let (mut path, mut name, mut checkout) = (None, None, None);
+    let (mut path, mut name, mut checkout, mut is_published) = (None, None, None, false);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("name") => name = Some(parser.value()?.string()?),
             Long("oxisycl") => checkout = Some(PathBuf::from(parser.value()?)),
+            Long("published") => is_published = true,
             Long("help") | Short('h') => {
                 print!("{HELP}");
                 return Ok(ExitCode::SUCCESS);
@@ -41,10 +46,32 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         Some(name) => name,
         None => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
-    let checkout = checkout.map(|path| path.canonicalize().map_err(|error| Failure::file(&path, error))).transpose()?;
+    let checkout = match checkout {
+        Some(_) if is_published => {
+            return Err(Failure::new("new: expected --oxisycl or --published, found both"));
+        }
+        Some(path) => Some(path.canonicalize().map_err(|error| Failure::file(&path, error))?),
+        None if is_published => None,
+        None => checkout_around(Path::new(env!("CARGO_MANIFEST_DIR"))),
+    };
     write(&path, &name, checkout.as_deref())?;
+    if let Some(checkout) = &checkout {
+        println!("its dependency is the clone of OxiSYCL in {}", checkout.display());
+    }
     println!("made {}: `cargo sycl run` in there runs its kernel, `cargo sycl test` tests it", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The clone of OxiSYCL that has this package of the tool, if it is one of this version. A package from a registry stands beside others in
+/// folders with versions in their names.
+fn checkout_around(package: &Path) -> Option<PathBuf> {
+    let root = package.parent()?.parent()?;
+    let table = |path: PathBuf| fs::read_to_string(path).ok()?.parse::<toml::Table>().ok();
+    let workspace = table(root.join("Cargo.toml"))?;
+    let version = workspace.get("workspace")?.get("package")?.get("version")?.as_str()?;
+    let facade = table(root.join("crates/oxisycl/Cargo.toml"))?;
+    let name = facade.get("package")?.get("name")?.as_str()?;
+    (name == "oxisycl" && version == env!("CARGO_PKG_VERSION")).then(|| root.to_owned())
 }
 
 fn write(path: &Path, name: &str, checkout: Option<&Path>) -> Result<()> {
@@ -109,6 +136,24 @@ mod tests {
         write(&path, "app", Some("/src/oxisycl".as_ref())).unwrap();
         let manifest: toml::Table = fs::read_to_string(path.join("Cargo.toml")).unwrap().parse().unwrap();
         assert_eq!(manifest["dependencies"]["oxisycl"]["path"].as_str(), Some("/src/oxisycl/crates/oxisycl"));
+    }
+
+    #[test]
+    fn the_clone_around_the_tool_is_used_while_it_is_one_of_this_version() {
+        let own = checkout_around(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(own.join("crates/cargo-sycl").is_dir());
+        let scratch = Scratch::new("new-clone");
+        let package = scratch.path().join("crates/cargo-sycl");
+        assert_eq!(checkout_around(&package), None);
+        let facade = scratch.path().join("crates/oxisycl");
+        fs::create_dir_all(&facade).unwrap();
+        fs::write(facade.join("Cargo.toml"), "[package]\nname = \"oxisycl\"\n").unwrap();
+        for (version, is_used) in [(env!("CARGO_PKG_VERSION"), true), ("99.0.0", false)] {
+            let workspace = format!("[workspace.package]\nversion = \"{version}\"\n");
+            fs::write(scratch.path().join("Cargo.toml"), workspace).unwrap();
+            assert_eq!(checkout_around(&package), is_used.then(|| scratch.path().to_owned()), "{version}");
+        }
+        assert_eq!(checkout_around("/home/u/.cargo/registry/src/index/cargo-sycl-0.1.0".as_ref()), None);
     }
 
     #[test]

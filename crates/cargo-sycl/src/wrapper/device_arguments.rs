@@ -211,7 +211,7 @@ mod tests {
         );
         assert_eq!(
             kept("-L dependency=/t/deps -L native=/usr/lib"),
-            "-L dependency=/t/oxisycl -L dependency=/t/deps -L native=/usr/lib --crate-type bin"
+            "-L dependency=/t/.oxisycl -L dependency=/t/deps -L native=/usr/lib --crate-type bin"
         );
     }
 

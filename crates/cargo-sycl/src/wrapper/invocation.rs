@@ -137,7 +137,7 @@ impl Invocation {
 
     /// Whether cargo compiles a crate of the program with it: not a macro, a build script, a probe or a check.
     pub(crate) fn compiles_crate(&self) -> bool {
-        let named = self.crate_name().is_some_and(|name| name != "___" && !name.starts_with("build_script_"));
+        let named = self.crate_name().is_some_and(|name| name != "___" && !self.is_build_script(name));
         let links = self.values("--emit").flat_map(|kinds| kinds.split(',')).any(|kind| kind == "link");
         named
             && links
@@ -146,6 +146,12 @@ impl Invocation {
             && !self.crate_types().contains(&"proc-macro")
             && !self.has("-")
             && self.out_dir().is_some()
+    }
+
+    /// Whether it is a package's build script. A program of the user's may have the same name, and is in another folder.
+    fn is_build_script(&self, name: &str) -> bool {
+        let folder = self.out_dir().and_then(Path::file_name);
+        name.starts_with("build_script_") && !folder.is_some_and(|folder| folder == "deps" || folder == "examples")
     }
 
     /// The folder for the outputs.
@@ -268,6 +274,9 @@ mod tests {
             (format!("{CARGO} --emit=dep-info,link --print native-static-libs"), false),
             (format!("{CARGO} --emit=dep-info,link").replace("bin", "proc-macro"), false),
             (format!("{CARGO} --emit=dep-info,link").replace("app", "build_script_build"), false),
+            (format!("{CARGO}/build/app-1 --emit=link").replace("app ", "build_script_main "), false),
+            (format!("{CARGO}/debug/deps --emit=link").replace("app ", "build_script_build "), true),
+            (format!("{CARGO}/debug/examples --emit=link").replace("app ", "build_script_build "), true),
             (format!("{CARGO} --emit=dep-info,link").replace("-C metadata=1", ""), false),
             ("-vV".to_owned(), false),
             ("- --crate-name ___ --print=file-names --crate-type bin".to_owned(), false),

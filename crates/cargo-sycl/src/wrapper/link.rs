@@ -13,10 +13,11 @@ use oxisycl_image::DeviceImage;
 use super::diagnostic::Reporter;
 use super::refusals::{self, Message};
 use super::sidecar::{Place, Sidecar, outdated};
-use crate::compile::{self, Outcome, Request};
-use crate::failure::Result;
+use crate::compile::{self, Outcome, Progress, Request};
+use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
 use crate::settings::Settings;
+use crate::toolchain;
 
 /// The object that registers the crate's images; `None` if no target has kernels of it.
 pub(crate) fn object(
@@ -26,11 +27,12 @@ pub(crate) fn object(
     sidecar: &Sidecar,
     reporter: &Reporter,
 ) -> Result<Option<PathBuf>> {
-    let toolchain = Toolchain::of(rustc)?;
+    let toolchain = toolchain::ask(rustc)?;
     let closure = Closure::of(place, sidecar, &settings.tool)?;
-    let requests: Vec<Request> =
-        settings.targets.iter().map(|target| closure.request(settings, &toolchain, place, target)).collect();
-    let (images, warnings) = sort(&settings.targets, compile::run_all(&requests), &sidecar.crate_name);
+    let progress = settings.progress.clone();
+    let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
+    let request = Request { progress, ..closure.request(settings, &toolchain, place) };
+    let (images, warnings) = sort(&settings.targets, compile::run(&request), &sidecar.crate_name);
     warnings.iter().for_each(|warning| reporter.warning(warning));
     for message in refusals::messages(&images, settings.are_targets_named) {
         match message {
@@ -77,6 +79,9 @@ fn sort<'t>(
     (images, warnings)
 }
 
+/// The crates whose items the compiler treats in a way of their own. Every program with kernels has each of them.
+const OURS: [&str; 2] = ["oxisycl_device", "oxisycl_builtins"];
+
 /// Everything that a crate is made of.
 struct Closure {
     /// The crates with bitcode, the crate itself first.
@@ -90,9 +95,18 @@ impl Closure {
         let mut closure = Self { device: Vec::new(), deferred: Vec::new() };
         let mut seen = HashSet::from([place.clone()]);
         let mut next = vec![(place.clone(), sidecar.clone())];
+        let mut ours = HashSet::new();
         while !next.is_empty() {
             let mut found = Vec::new();
             for (place, sidecar) in next {
+                // The compiler tells OxiSYCL's items by the name of their crate, which a user's crate must not borrow.
+                if OURS.contains(&sidecar.crate_name.as_str()) && !ours.insert(sidecar.crate_name.clone()) {
+                    return Err(Failure::new(format!(
+                        "two crates of the program have the name `{0}`, expected OxiSYCL's alone: rename the other one, or use one \
+                         version of OxiSYCL (`cargo tree -i {0}` shows both)",
+                        sidecar.crate_name
+                    )));
+                }
                 for dependency in sidecar.dependencies(&place).filter(|dependency| seen.insert(dependency.clone())) {
                     let Some(sidecar) = Sidecar::read(&dependency, key)? else {
                         return Err(outdated(&format!("{} is missing", dependency.sidecar().display())));
@@ -106,17 +120,20 @@ impl Closure {
         Ok(closure)
     }
 
-    fn request(&self, settings: &Settings, toolchain: &Toolchain, place: &Place, target: &str) -> Request {
+    fn request(&self, settings: &Settings, toolchain: &Toolchain, place: &Place) -> Request {
         Request {
             rustc: toolchain.rustc.clone(),
             toolchain: toolchain.commit.clone(),
             key: settings.tool.clone(),
             modules: self.device.iter().map(Place::bitcode).collect(),
             deferred: self.deferred.iter().map(Place::sidecar).collect(),
-            target: target.to_owned(),
+            targets: settings.targets.clone(),
             float: settings.float.clone(),
             dump: settings.dump.clone(),
             folder: place.folder().to_owned(),
+            ptxas: settings.ptxas.clone(),
+            is_kept: true,
+            progress: None,
         }
     }
 }
@@ -126,7 +143,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::failure::Failure;
     use crate::files::tests::Scratch;
 
     fn crate_at(out_dir: &Path, name: &str, device: bool, dependencies: &[&Place]) -> Place {
@@ -154,6 +170,22 @@ mod tests {
         let expected =
             ["no kernel of crate `app` runs on sm_70, spirv1.2: x", "no kernel of crate `app` runs on sm_80: y"];
         assert_eq!((images.len(), warnings), (0, expected.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn a_crate_with_the_name_of_one_of_ours_is_refused() {
+        let scratch = Scratch::new("spoofed");
+        let out_dir = scratch.path().join("deps");
+        fs::create_dir_all(super::super::sidecar::device_folder(&out_dir)).unwrap();
+        let real = crate_at(&out_dir, "oxisycl_device", true, &[]);
+        let alone = crate_at(&out_dir, "alone", true, &[&real]);
+        assert!(Closure::of(&alone, &Sidecar::read(&alone, "k").unwrap().unwrap(), "k").is_ok());
+        let fake = Place::new(&out_dir, "fake");
+        fs::write(fake.bitcode(), "").unwrap();
+        Sidecar::new(&fake, "k", "oxisycl_device", &[], true, None).write(&fake).unwrap();
+        let app = crate_at(&out_dir, "app", true, &[&fake, &real]);
+        let error = Closure::of(&app, &Sidecar::read(&app, "k").unwrap().unwrap(), "k").err().unwrap().to_string();
+        assert!(error.contains("two crates") && error.contains("`oxisycl_device`"), "{error}");
     }
 
     #[test]

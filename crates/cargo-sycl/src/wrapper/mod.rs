@@ -26,6 +26,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, exit};
 
+use oxisycl_compiler::RESERVED;
+
 use self::device_pass::Passed;
 use self::diagnostic::Reporter;
 use self::invocation::Invocation;
@@ -68,6 +70,11 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     let key = &settings.tool;
     let place = Place::new(out_dir, &invocation.stem());
     let name = invocation.crate_name().unwrap_or_default();
+    if RESERVED.contains(&name) {
+        return Err(Failure::new(format!(
+            "a crate is named `{name}`, as one of the standard library: what kernels use of it could not be told from that"
+        )));
+    }
     let dependencies = dependencies(invocation, key)?;
     let device = DEVICE_LIBRARIES.contains(&name) || dependencies.iter().any(|(_, sidecar)| sidecar.device);
     let is_library = !invocation.is_program();

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use oxisycl_image::{DeviceImage, Form, UnsupportedKernel};
+use oxisycl_image::{DeviceImage, Form, UnsupportedKernel, user_name};
 
 /// How many kernels a note names. It is one line, and `inspect` names all.
 const MAX_NAMES: usize = 4;
@@ -32,7 +32,7 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
         let mut run_elsewhere = Vec::new();
         for kernel in images.iter().flat_map(|image| &image.unsupported) {
             if may_be_unwanted && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
-                run_elsewhere.push(kernel.type_name.as_str());
+                run_elsewhere.push(user_name(&kernel.type_name));
             } else if let Some((_, of_targets)) = warnings.iter_mut().find(|(other, _)| *other == kernel) {
                 of_targets.push(target);
             } else {
@@ -45,7 +45,11 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
     }
     let warnings = warnings.into_iter().map(|(kernel, targets)| {
         let targets = targets.join(", ");
-        Message::Warning(format!("kernel `{}` cannot run on {targets}: {}", kernel.type_name, kernel.reason))
+        Message::Warning(format!(
+            "kernel `{}` cannot run on {targets}: {}",
+            user_name(&kernel.type_name),
+            kernel.reason
+        ))
     });
     warnings.chain(notes).collect()
 }

@@ -1,6 +1,6 @@
 //! What the wrapper leaves beside each crate for the crates that use it.
 //!
-//! Owns the folder `oxisycl` beside cargo's `deps`, and the names in it. A sidecar is written last, when everything that it names is
+//! Owns the folder `.oxisycl` beside cargo's `deps`, and the names in it. A sidecar is written last, when everything that it names is
 //! there, and is removed first. Does not run anything.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
 
-/// Changes when a field does.
-pub(crate) const VERSION: u32 = 1;
+/// Changes when a field or the folder does: then everything is compiled again, instead of being missed.
+pub(crate) const VERSION: u32 = 2;
 
 /// What is known of a crate that was compiled through the wrapper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -50,9 +50,12 @@ pub(crate) struct Place {
     stem: String,
 }
 
+/// The name of the folder of sidecars. It stands beside programs, and no crate has a name with a dot.
+const FOLDER: &str = ".oxisycl";
+
 /// The folder of sidecars for a folder of cargo's outputs.
 pub(crate) fn device_folder(outputs: &Path) -> PathBuf {
-    outputs.parent().unwrap_or(outputs).join("oxisycl")
+    outputs.parent().unwrap_or(outputs).join(FOLDER)
 }
 
 impl Place {
@@ -212,9 +215,9 @@ mod tests {
     #[test]
     fn a_crate_is_found_by_the_file_of_its_library() {
         for (library, folder, stem) in [
-            ("/t/debug/deps/libkernels-12.rmeta", "/t/debug/oxisycl", "kernels-12"),
-            ("/t/debug/deps/libkernels.so", "/t/debug/oxisycl", "kernels"),
-            ("/t/debug/examples/libshared.dylib", "/t/debug/oxisycl", "shared"),
+            ("/t/debug/deps/libkernels-12.rmeta", "/t/debug/.oxisycl", "kernels-12"),
+            ("/t/debug/deps/libkernels.so", "/t/debug/.oxisycl", "kernels"),
+            ("/t/debug/examples/libshared.dylib", "/t/debug/.oxisycl", "shared"),
         ] {
             let place = Place::of_library(library.as_ref()).unwrap();
             assert_eq!((place.folder().to_str(), place.stem.as_str()), (Some(folder), stem));

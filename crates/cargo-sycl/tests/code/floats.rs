@@ -1,8 +1,10 @@
 //! Each kernel is compiled as strictly as it says, or else as the build says.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use crate::program::{build, functions, kernel};
+use crate::program::{Package, build, functions, kernel};
 
 /// Products, sums and fused operations of `f32` in code.
 fn operations(code: &str) -> (usize, usize, usize) {
@@ -94,4 +96,37 @@ fn a_fast_build_uses_the_devices_imprecise_functions_except_in_kernels_that_are_
     let plain = imprecise(&kernel(&functions, "floats_plain_functions_closure")).len();
     let strict = imprecise(&kernel(&functions, "floats_strict_functions_closure")).len();
     assert_eq!((plain, strict), (8, 0), "kinds of imprecise instructions");
+}
+
+#[test]
+fn modules_of_spirv_never_promise_that_there_are_no_nans_and_infinities() {
+    const MAGIC: u32 = 0x0723_0203;
+    const OP_DECORATE: u32 = 71;
+    const FP_FAST_MATH_MODE: u32 = 40;
+    const NO_SIGNED_ZEROS: u32 = 4;
+    const ALLOW_RECIPROCAL: u32 = 8;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("floats-spirv");
+    let _ = fs::remove_dir_all(&folder);
+    let package = Package::enter();
+    package.sycl(&["build", "--targets", "spirv", "--float", "fast", "--bin", "floats"]);
+    package.sycl(&["inspect", "target/sycl/debug/floats", "--emit", "spirv", "--out", folder.to_str().unwrap()]);
+    let mut all = 0;
+    for file in fs::read_dir(&folder).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        let words: Vec<u32> = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        assert_eq!(words[0], MAGIC);
+        let mut at = 5;
+        while at < words.len() {
+            let length = (words[at] >> 16) as usize;
+            if let [first, _, FP_FAST_MATH_MODE, mode] = words[at..at + length]
+                && first & 0xFFFF == OP_DECORATE
+            {
+                // Neither `NotNaN` nor `NotInf`, nor `Fast`, which means both.
+                assert_eq!(mode & !(NO_SIGNED_ZEROS | ALLOW_RECIPROCAL), 0, "mode {mode:#x}");
+                all |= mode;
+            }
+            at += length;
+        }
+    }
+    assert_eq!(all, NO_SIGNED_ZEROS | ALLOW_RECIPROCAL, "the fast kernels say what they may");
 }

@@ -55,8 +55,11 @@ fn code(assembly: &str) -> Vec<String> {
 /// The warnings, sorted: kernels of one name are in the order of their identities, which depends on where the package is.
 fn normalised(messages: &str) -> String {
     let lines = messages.lines().map(str::trim_end);
-    let is_progress =
-        |line: &str| ["Blocking ", "Compiling ", "Finished "].iter().any(|start| line.trim_start().starts_with(start));
+    let is_progress = |line: &str| {
+        ["Blocking ", "Compiling ", "Device code ", "Finished "]
+            .iter()
+            .any(|start| line.trim_start().starts_with(start))
+    };
     let mut warnings: Vec<_> = lines.filter(|line| !line.is_empty() && !is_progress(line)).collect();
     warnings.sort_unstable();
     warnings.join("\n\n") + "\n"

@@ -27,13 +27,14 @@ fn told(package: &Package, program: &str, targets: &[&str]) -> Told {
 #[test]
 fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_if_that_is_named() {
     let package = Package::enter();
-    package.touch("recursion");
+    package.touch("large_frames");
     // The second build has nothing to do, and cargo repeats what the first one said.
     for round in 0..2 {
-        let Told { lines, kernels } = told(&package, "recursion", &[]);
+        let Told { lines, kernels } = told(&package, "large_frames", &[]);
         let [note] = &lines[..] else { panic!("round {round}: {lines:?}") };
         assert!(
-            note.starts_with("note: 1 kernel has no image for spirv1.2: recursion::each<") && note.contains(RECURSIVE),
+            note.starts_with("note: 1 kernel has no image for spirv1.2: large_frames::each<")
+                && note.contains(RECURSIVE),
             "{note}"
         );
         assert!(note.ends_with("; `cargo sycl inspect PROGRAM` tells why"), "{note}");
@@ -44,7 +45,7 @@ fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_i
     // What the code of each target was generated from, in files of their own.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-assembly");
     let _ = fs::remove_dir_all(&folder);
-    let arguments = ["inspect", "target/sycl/debug/recursion", "--emit", "llvm", "--out", folder.to_str().unwrap()];
+    let arguments = ["inspect", "target/sycl/debug/large_frames", "--emit", "llvm", "--out", folder.to_str().unwrap()];
     let (output, _) = package.sycl(&arguments);
     assert!(output.starts_with("3 files in "), "{output}");
     let n_files = |end: &str, triple: &str| {
@@ -54,18 +55,24 @@ fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_i
     };
     assert_eq!((n_files(".sm_70.ll", "nvptx64"), n_files(".spirv1.2.ll", "")), (2, 1));
     let (assembly, _) = package.sycl(&[&arguments[..4], &["--target", "spirv"]].concat());
-    assert!(assembly.starts_with("; kernel recursion::") && assembly.matches("\n; kernel ").count() == 0, "{assembly}");
+    assert!(
+        assembly.starts_with("; kernel large_frames::") && assembly.matches("\n; kernel ").count() == 0,
+        "{assembly}"
+    );
     // The same images, but the user asked for them.
     for round in 0..2 {
-        let Told { lines, .. } = told(&package, "recursion", &["--targets", "sm_70,spirv"]);
+        let Told { lines, .. } = told(&package, "large_frames", &["--targets", "sm_70,spirv"]);
         let [warning] = &lines[..] else { panic!("round {round}: {lines:?}") };
-        assert!(warning.starts_with("warning: kernel `recursion::each<") && warning.contains(RECURSIVE), "{warning}");
+        assert!(
+            warning.starts_with("warning: kernel `large_frames::each<") && warning.contains(RECURSIVE),
+            "{warning}"
+        );
         assert!(warning.contains("` cannot run on spirv1.2: "), "{warning}");
     }
-    let named = told(&package, "recursion", &["--targets", "spirv"]);
+    let named = told(&package, "large_frames", &["--targets", "spirv"]);
     assert_eq!(named.lines.len(), 1, "{:?}", named.lines);
     assert!(named.kernels.starts_with("spirv1.2: 1 kernel, ") && !named.kernels.contains("sm_70"), "{}", named.kernels);
-    assert_eq!(told(&package, "recursion", &["--targets", "sm_70"]).lines, Vec::<String>::new());
+    assert_eq!(told(&package, "large_frames", &["--targets", "sm_70"]).lines, Vec::<String>::new());
 }
 
 #[test]

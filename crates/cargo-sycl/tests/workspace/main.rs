@@ -89,6 +89,18 @@ fn a_debug_build_and_what_follows_it() {
     assert_eq!(compiled(&messages), ["app"]);
     assert!(project.inspect("target/sycl/debug/app").starts_with("sm_70: 3 kernels"));
 
+    // What a build knows of its devices follows its targets.
+    let asking = "fn main() { println!(\"{} {}\", oxisycl::all_devices_have!(Fp64), oxisycl::any_device_has!(Gpu)); }";
+    project.write("app/src/bin/asking.rs", asking);
+    let ask = |targets: &str| {
+        let arguments = ["run", "--package", "app", "--bin", "asking", "--targets", targets];
+        let (output, messages) = succeed(&mut project.sycl(&arguments));
+        assert_eq!(compiled(&messages), ["app"], "only crates that ask, and what is linked: {messages}");
+        output
+    };
+    assert_eq!([ask("sm_90"), ask("spirv"), ask("sm_90,spirv")], ["true true\n", "false true\n", "false true\n"]);
+    fs::remove_file(project.root.join("app/src/bin/asking.rs")).unwrap();
+
     // A change of a source changes the kernels.
     let main = fs::read_to_string(project.root.join("app/src/main.rs")).unwrap();
     project.write("app/src/main.rs", &main.replace("x * x", "x * x * x"));
@@ -124,6 +136,7 @@ fn a_debug_build_and_what_follows_it() {
 
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
+    borrowed_names_are_refused(&project);
     another_version_of_the_tool_compiles_device_code_again(&project);
     device_code_that_was_deleted_is_an_error(&project);
 }
@@ -202,6 +215,54 @@ fn errors_of_the_user_are_shown_once(project: &Project) {
     project.write("app/src/main.rs", &main);
 }
 
+/// A crate cannot pass for another one, nor a type for one of other fields.
+fn borrowed_names_are_refused(project: &Project) {
+    let read = |path: &str| fs::read_to_string(project.root.join(path)).unwrap();
+    let (workspace, app, main) = (read("Cargo.toml"), read("app/Cargo.toml"), read("app/src/main.rs"));
+    project.write("Cargo.toml", &workspace.replacen("members = [", "members = [\"lender\", ", 1));
+    project.write(
+        "app/Cargo.toml",
+        &app.replacen("[dependencies]\n", "[dependencies]\nlender = { path = \"../lender\" }\n", 1),
+    );
+    let manifest = |library: &str| {
+        format!("[package]\nname = \"lender\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\n{library}\n")
+    };
+    let function = "#![forbid(unsafe_code)]\npub mod accessor {\n    #[derive(Clone, Copy)]\n    pub struct Trusted(pub &'static [u32]);\n}\n";
+    project.write("lender/src/lib.rs", function);
+    for (name, message) in [
+        (
+            "std_detect",
+            "a crate is named `std_detect`, as one of the standard library: what kernels use of it could not be told from that",
+        ),
+        ("oxisycl_device", "two crates"),
+    ] {
+        project.write("lender/Cargo.toml", &manifest(&format!("name = \"{name}\"")));
+        project.write(
+            "app/src/main.rs",
+            &main.replacen(
+                "fn main() {",
+                &format!("fn main() {{\n    std::hint::black_box({name}::accessor::Trusted(&[]));"),
+                1,
+            ),
+        );
+        let messages = fail(&mut project.sycl(&["build", "--package", "app", "--bin", "app"]));
+        assert!(messages.contains(message) && messages.contains(&format!("`{name}`")), "{messages}");
+    }
+    // An attribute below the derive replaces the type that the derive has seen.
+    project.write("lender/Cargo.toml", &manifest("proc-macro = true"));
+    project.write(
+        "lender/src/lib.rs",
+        "use proc_macro::TokenStream;\n#[proc_macro_attribute]\npub fn swap(new: TokenStream, _old: TokenStream) -> TokenStream { new }\n",
+    );
+    let element = "#[derive(Clone, Copy, oxisycl::DeviceCopyable)]\n#[lender::swap(struct Element(&'static u32);)]\nstruct Element(u64);\n";
+    project.write("app/src/main.rs", &format!("{element}fn main() {{}}\n"));
+    let messages = fail(&mut project.cargo(&["check", "--package", "app", "--bin", "app"]));
+    assert!(messages.contains("`&u32` cannot be copied to a device"), "{messages}");
+    for (path, text) in [("Cargo.toml", &workspace), ("app/Cargo.toml", &app), ("app/src/main.rs", &main)] {
+        project.write(path, text);
+    }
+}
+
 fn another_version_of_the_tool_compiles_device_code_again(project: &Project) {
     use std::io::Write;
 
@@ -234,7 +295,7 @@ fn another_version_of_the_tool_compiles_device_code_again(project: &Project) {
 }
 
 fn device_code_that_was_deleted_is_an_error(project: &Project) {
-    fs::remove_dir_all(project.root.join("target/sycl/debug/oxisycl")).unwrap();
+    fs::remove_dir_all(project.root.join("target/sycl/debug/.oxisycl")).unwrap();
     let messages = fail(&mut project.sycl(&["build", "--package", "app"]));
     assert!(messages.contains("run `cargo sycl clean`"), "{messages}");
     let (output, _) = succeed(&mut project.sycl(&["clean"]));
@@ -435,11 +496,29 @@ fn a_doctor_names_what_is_there_and_what_to_do_about_what_is_not() {
     }
 }
 
+/// Programs whose names are those of folders and crates of this tool.
+#[test]
+fn programs_of_any_name_have_their_kernels() {
+    let project = Project::new("names");
+    let program = "fn main() {\n    println!(\"{:?}\", kernels::mapped(vec![2.0], |x| x + 40.0));\n}\n";
+    let names = ["oxisycl", "sycl", "build-script-build"];
+    for name in names {
+        project.write(&format!("app/src/bin/{name}.rs"), program);
+    }
+    succeed(&mut project.sycl(&["build", "--package", "app", "--bins"]));
+    for name in names {
+        let kernels = project.inspect(format!("target/sycl/debug/{name}"));
+        assert!(kernels.contains(KERNEL), "{name}: {kernels}");
+        let output = succeed(&mut Command::new(project.root.join("target/sycl/debug").join(name))).0;
+        assert_eq!(output, "[42.0]\n", "{name}");
+    }
+}
+
 #[test]
 fn checking_needs_no_device_code() {
     let project = Project::new("check");
     succeed(&mut project.sycl(&["check", "--package", "app"]));
-    let outputs = fs::read_dir(project.root.join("target/sycl/debug/oxisycl")).unwrap();
+    let outputs = fs::read_dir(project.root.join("target/sycl/debug/.oxisycl")).unwrap();
     let bitcode = outputs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|name| name == "bc"));
     assert_eq!(bitcode.count(), 0);
 }
@@ -448,8 +527,15 @@ fn checking_needs_no_device_code() {
 fn a_new_package_is_one_that_cargo_knows() {
     let project = Project::new("new");
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    succeed(&mut project.sycl(&["new", "my-app", "--oxisycl", repository.to_str().unwrap()]));
+    // The tool was built from this repository, so that nothing has to be said.
+    let (output, _) = succeed(&mut project.sycl(&["new", "my-app"]));
+    assert!(output.contains("its dependency is the clone of OxiSYCL in /"), "{output}");
     let manifest = fs::read_to_string(project.root.join("my-app/Cargo.toml")).unwrap();
+    succeed(&mut project.sycl(&["new", "named", "--name", "my-app", "--oxisycl", repository.to_str().unwrap()]));
+    assert_eq!(fs::read_to_string(project.root.join("named/Cargo.toml")).unwrap(), manifest);
+    succeed(&mut project.sycl(&["new", "published", "--published"]));
+    let published = fs::read_to_string(project.root.join("published/Cargo.toml")).unwrap();
+    assert!(published.contains("oxisycl = \"0.1"), "{published}");
     project.write("my-app/Cargo.toml", &format!("{manifest}\n[workspace]\n"));
     fs::copy(project.root.join("Cargo.lock"), project.root.join("my-app/Cargo.lock")).unwrap();
     succeed(project.sycl(&["check", "--all-targets"]).current_dir(project.root.join("my-app")));

@@ -73,7 +73,7 @@ use oxisycl::prelude::*;
 pub fn halved(numbers: Vec<f32>) -> Vec<f32> {
     let unused_and_not_told = 1;
     let n = numbers.len();
-    let buffer = Buffer::from_vec(numbers, n).unwrap();
+    let buffer = Buffer::from_vec(numbers).unwrap();
     Queue::default()
         .unwrap()
         .submit(|cg| {
@@ -114,7 +114,7 @@ use oxisycl::prelude::*;
 pub fn mapped(numbers: Vec<f32>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Vec<f32> {
     let n = numbers.len();
     let queue = Queue::default().unwrap();
-    let buffer = Buffer::from_vec(numbers, n).unwrap();
+    let buffer = Buffer::from_vec(numbers).unwrap();
     queue
         .submit(|cg| {
             let numbers = cg.access(&buffer, ReadWrite);

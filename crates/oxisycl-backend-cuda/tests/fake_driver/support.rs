@@ -137,7 +137,7 @@ impl Completion for Probe {
         }
     }
 
-    fn complete(self: Arc<Self>, outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         let before = self.outcome.lock().unwrap().replace(outcome);
         assert!(before.is_none(), "a command completed twice");
         self.changed.notify_all();

@@ -91,7 +91,8 @@ pub(crate) fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
     if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
 }
 
-impl Device for SimulatedDevice {
+// SAFETY: one memory for each device, and queues that copy and fill in the process's own memory.
+unsafe impl Device for SimulatedDevice {
     fn backend(&self) -> BackendKind {
         BackendKind::Simulated
     }
@@ -147,7 +148,8 @@ struct SimulatedQueue {
     options: TaskOptions,
 }
 
-impl Queue for SimulatedQueue {
+// SAFETY: a command becomes ready when the last of its dependencies ends, and ends when its engine has carried it out.
+unsafe impl Queue for SimulatedQueue {
     unsafe fn enqueue(
         &self,
         command: Command,

@@ -120,7 +120,8 @@ impl SimulatedMemory {
     }
 }
 
-impl Memory for SimulatedMemory {
+// SAFETY: blocks of the host's allocator, filled; the id is one that nobody else has.
+unsafe impl Memory for SimulatedMemory {
     fn id(&self) -> MemoryId {
         self.id
     }

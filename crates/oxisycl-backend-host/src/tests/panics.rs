@@ -151,7 +151,7 @@ fn help_inside_a_kernel_does_nothing() {
 fn a_completion_that_panics_does_not_end_its_thread() {
     struct Bad;
     impl oxisycl_backend::Completion for Bad {
-        fn complete(self: Arc<Self>, _: oxisycl_backend::Outcome) {
+        unsafe fn complete(self: Arc<Self>, _: oxisycl_backend::Outcome) {
             panic!("in a completion");
         }
     }

@@ -35,7 +35,7 @@ macro_rules! without {
                 // SAFETY: the caller's room, as it says.
                 return unsafe { answer($text, size, value, needed) };
             }
-            let get = real().expect("the test has looked for it").clGetDeviceInfo;
+            let get = real().clGetDeviceInfo;
             // SAFETY: the caller's arguments.
             unsafe { get(device, what, size, value, needed) }
         }
@@ -52,6 +52,7 @@ without!(absent, code::DEVICE_AVAILABLE, &0u32.to_ne_bytes());
 type Query = unsafe extern "system" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn devices_that_lack_something_are_listed_with_the_reason() {
     let cases: [(Query, &str); 5] = [
         (no_il, "its driver takes no SPIR-V"),
@@ -85,6 +86,7 @@ without!(no_generic_addresses, code::DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, &0u32
 without!(no_extensions, code::DEVICE_EXTENSIONS, b"cl_khr_fp64 cl_intel_unified_shared_memory\0");
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn code_that_needs_what_the_device_lacks_is_refused_before_the_driver_sees_it() {
     let cases: [(Query, u32, &str); 2] =
         [(no_generic_addresses, 38, "generic addresses"), (no_extensions, 65, "shuffles of sub-groups")];
@@ -112,6 +114,7 @@ fn code_that_needs_what_the_device_lacks_is_refused_before_the_driver_sees_it() 
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_loader_without_drivers_or_with_broken_ones_means_no_platform() {
     unsafe extern "system" fn none(_n: u32, _platforms: *mut Handle, _count: *mut u32) -> Code {
         code::PLATFORM_NOT_FOUND
@@ -120,23 +123,22 @@ fn a_loader_without_drivers_or_with_broken_ones_means_no_platform() {
         code::OUT_OF_HOST_MEMORY
     }
     for answer in [none, out_of_memory] {
-        if let Some(platforms) = platforms(|functions| functions.clGetPlatformIDs = answer) {
-            assert!(platforms.is_empty(), "an error would be one of the whole runtime");
-        }
+        let platforms = platforms(|functions| functions.clGetPlatformIDs = answer);
+        assert!(platforms.is_empty(), "an error would be one of the whole runtime");
     }
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_platform_that_fails_is_left_out() {
     unsafe extern "system" fn fails(_: Handle, _: u64, _: u32, _: *mut Handle, _: *mut u32) -> Code {
         code::DEVICE_NOT_FOUND
     }
-    if let Some(platforms) = platforms(|functions| functions.clGetDeviceIDs = fails) {
-        assert!(platforms.is_empty());
-    }
+    assert!(platforms(|functions| functions.clGetDeviceIDs = fails).is_empty());
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_driver_without_a_clock_has_times_on_the_hosts() {
     unsafe extern "system" fn no_timer(_: Handle, _: *mut u64, _: *mut u64) -> Code {
         -59

@@ -7,18 +7,19 @@ use std::sync::{Arc, Mutex};
 use oxisycl_backend::{BackendError, Platform, UsmKind};
 use oxisycl_types::DeviceType;
 
-use super::{real, skip};
+use super::{loaded, real};
 use crate::SharingKind;
 use crate::backend::OpenClBackend;
 use crate::device::ClDevice;
-use crate::sys::{Functions, Handle};
+use crate::sys::Handle;
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_driver_as_they_came() {
     static GIVEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     static BACK: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     unsafe extern "system" fn allocate(context: Handle, flags: u64, size: usize, align: u32) -> *mut c_void {
-        let allocate = real().expect("the test has looked for it").clSVMAlloc;
+        let allocate = real().clSVMAlloc;
         // SAFETY: the caller's arguments.
         let pointer = unsafe { allocate(context, flags, size, align) };
         GIVEN.lock().unwrap().push(pointer as usize);
@@ -26,15 +27,11 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
     }
     unsafe extern "system" fn free(context: Handle, pointer: *mut c_void) {
         BACK.lock().unwrap().push(pointer as usize);
-        let free = real().expect("the test has looked for it").clSVMFree;
+        let free = real().clSVMFree;
         // SAFETY: the caller's arguments.
         unsafe { free(context, pointer) };
     }
-    // SAFETY: the system's loader.
-    let Ok(mut functions) = (unsafe { Functions::load(None) }) else { return skip("there is no OpenCL loader") };
-    if real().is_none() {
-        return skip("there is no OpenCL loader");
-    }
+    let mut functions = loaded();
     (functions.clSVMAlloc, functions.clSVMFree) = (allocate, free);
     let backend = OpenClBackend::new().sharing(SharingKind::Svm);
     let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
@@ -42,9 +39,7 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
     let is_processor = |device: &Arc<dyn oxisycl_backend::Device>| {
         device.unusable().is_none() && device.info().device_type == DeviceType::Cpu
     };
-    let Some(device) = devices.into_iter().find(is_processor) else {
-        return skip("there is no device of OpenCL that is a processor");
-    };
+    let device = devices.into_iter().find(is_processor).expect("there is a processor among the OpenCL devices");
     const PAGE: usize = 2 << 20;
     let memory = device.memory();
     let layout = |size: usize| Layout::from_size_align(size, 64).expect("a layout");
@@ -72,19 +67,17 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     unsafe extern "system" fn none(_: Handle, _: u64, _: usize, _: u32) -> *mut c_void {
         std::ptr::null_mut()
     }
-    // SAFETY: the system's loader.
-    let Ok(mut functions) = (unsafe { Functions::load(None) }) else { return skip("there is no OpenCL loader") };
+    let mut functions = loaded();
     functions.clSVMAlloc = none;
     let backend = OpenClBackend::new().sharing(SharingKind::Svm);
     let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
     let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
-    let Some(device) = devices.iter().find(|device| device.unusable().is_none()) else {
-        return skip("there is no device of OpenCL that can be used");
-    };
+    let device = devices.iter().find(|device| device.unusable().is_none()).expect("an OpenCL device can be used");
     let layout = Layout::new::<[u64; 32]>();
     let error = device.memory().allocate(UsmKind::Device, layout, false).expect_err("there is no memory");
     let BackendError::OutOfMemory { device: name, requested: 256, .. } = &error else { panic!("{error}") };

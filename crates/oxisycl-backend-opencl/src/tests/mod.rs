@@ -1,6 +1,7 @@
 //! The backend on a driver that fails when it is told to: functions of the real one, some of them replaced.
 //!
-//! Needs a driver; says so and passes where there is none. A replacement is a plain function, so each test has statics of its own.
+//! Needs a driver, as Rust's harness can only be told before a test runs: each test is ignored, and run by `cargo xtask` where a driver
+//! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
 #[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
 #[allow(dead_code, reason = "what tests of other backends need as well")]
@@ -20,40 +21,36 @@ use oxisycl_backend::{Device, Platform};
 use crate::backend::OpenClBackend;
 use crate::sys::Functions;
 
-/// The functions of the system's loader, for replacements to call.
-fn real() -> Option<&'static Functions> {
-    static REAL: OnceLock<Option<Functions>> = OnceLock::new();
-    let functions = REAL.get_or_init(|| {
-        // SAFETY: the system's loader.
-        unsafe { Functions::load(None) }.ok()
-    });
-    functions.as_ref()
-}
-
-/// The platforms that the backend sees through functions of which some were replaced; `None` without a loader.
-fn platforms(replace: impl FnOnce(&mut Functions)) -> Option<Vec<Arc<dyn Platform>>> {
+/// The functions of the system's loader.
+fn loaded() -> Functions {
     // SAFETY: the system's loader.
-    let Ok(mut functions) = (unsafe { Functions::load(None) }) else {
-        skip("there is no OpenCL loader");
-        return None;
-    };
-    real()?;
-    replace(&mut functions);
-    Some(OpenClBackend::new().open_all(&Arc::new(functions)).expect("platforms can be asked for"))
+    unsafe { Functions::load(None) }.expect("there is an OpenCL loader")
 }
 
-/// All devices that it sees.
+/// The same, for replacements to call.
+fn real() -> &'static Functions {
+    static REAL: OnceLock<Functions> = OnceLock::new();
+    REAL.get_or_init(loaded)
+}
+
+/// The platforms that the backend sees through functions of which some were replaced.
+fn platforms(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Platform>> {
+    let mut functions = loaded();
+    replace(&mut functions);
+    OpenClBackend::new().open_all(&Arc::new(functions)).expect("platforms can be asked for")
+}
+
+/// All devices that it sees, at least one.
 fn devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
-    let platforms = platforms(replace).unwrap_or_default();
-    let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
-    if devices.is_empty() {
-        skip("there is no OpenCL device");
-    }
+    let devices: Vec<_> = platforms(replace).iter().flat_map(|platform| platform.devices()).collect();
+    assert!(!devices.is_empty(), "there is no OpenCL device");
     devices
 }
 
-/// Says why a test does nothing. Where a driver was installed for the tests, that is a failure.
-fn skip(reason: &str) {
-    assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here, but {reason}");
-    println!("skipped: {reason}");
+/// Those of them that can be used, at least one.
+fn usable_devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
+    let mut devices = devices(replace);
+    devices.retain(|device| device.unusable().is_none());
+    assert!(!devices.is_empty(), "no OpenCL device can be used");
+    devices
 }

@@ -39,12 +39,13 @@ unsafe extern "system" fn build_without_the_option(
     if unsafe { CStr::from_ptr(options) }.to_string_lossy().contains(OPTION) {
         return code::INVALID_BUILD_OPTIONS;
     }
-    let build = real().expect("the test has looked for it").clBuildProgram;
+    let build = real().clBuildProgram;
     // SAFETY: the caller's arguments.
     unsafe { build(program, n_devices, devices, options, notify, data) }
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_driver_that_refuses_to_round_correctly_is_warned_of_once_for_each_device() {
     for device in devices(|functions| functions.clBuildProgram = build_without_the_option) {
         let name = device.info().name.clone();
@@ -58,6 +59,7 @@ fn a_driver_that_refuses_to_round_correctly_is_warned_of_once_for_each_device() 
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_driver_that_knows_the_option_is_not_warned_of_and_one_that_refuses_others_is_an_error() {
     for device in devices(|_| {}) {
         // SAFETY: the code of this test.
@@ -85,12 +87,13 @@ unsafe extern "system" fn build_and_note_options(
 ) -> Code {
     // SAFETY: the caller gives a text.
     OPTIONS.lock().unwrap().push(unsafe { CStr::from_ptr(options) }.to_string_lossy().into_owned());
-    let build = real().expect("the test has looked for it").clBuildProgram;
+    let build = real().clBuildProgram;
     // SAFETY: the caller's arguments.
     unsafe { build(program, n_devices, devices, options, notify, data) }
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn code_and_binary_are_built_with_the_same_options() {
     for device in devices(|functions| functions.clBuildProgram = build_and_note_options) {
         let image = DeviceImage { build_options: "opt-level=3 -cl-mad-enable".to_owned(), ..image() };

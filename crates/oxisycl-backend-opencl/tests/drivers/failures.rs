@@ -3,9 +3,19 @@
 use oxisycl_backend::{Command, Dependency, DependencyKind, FailureKind};
 use oxisycl_backend_opencl::SharingKind;
 
-use crate::support::{devices, enqueue, in_order, kernels, launch, out_of_order, run, succeed};
+use crate::support::{
+    devices, devices_with_host_memory, enqueue, in_order, kernels, launch, out_of_order, run, succeed,
+};
 
-#[test]
+crate::suite::tests![
+    a_command_behind_a_known_panic_does_not_run_and_one_behind_its_end_does,
+    queues_modules_and_devices_may_be_dropped_before_their_commands_end,
+    what_is_forgotten_disturbs_nobody,
+    long_chains_end_without_deep_recursion,
+    a_panicking_completion_stops_nothing,
+    a_process_that_ends_while_a_kernel_runs_ends_with_its_own_status,
+];
+
 fn a_command_behind_a_known_panic_does_not_run_and_one_behind_its_end_does() {
     for device in devices(SharingKind::Best) {
         let [failing, empty] = kernels(&device, ["failing", "empty"]);
@@ -23,7 +33,6 @@ fn a_command_behind_a_known_panic_does_not_run_and_one_behind_its_end_does() {
     }
 }
 
-#[test]
 fn queues_modules_and_devices_may_be_dropped_before_their_commands_end() {
     for device in devices(SharingKind::Best) {
         let [empty] = kernels(&device, ["empty"]);
@@ -37,7 +46,6 @@ fn queues_modules_and_devices_may_be_dropped_before_their_commands_end() {
     }
 }
 
-#[test]
 fn what_is_forgotten_disturbs_nobody() {
     for device in devices(SharingKind::Best) {
         let [empty] = kernels(&device, ["empty"]);
@@ -48,7 +56,6 @@ fn what_is_forgotten_disturbs_nobody() {
     }
 }
 
-#[test]
 fn long_chains_end_without_deep_recursion() {
     const LINKS: usize = 20_000;
     for device in devices(SharingKind::Best) {
@@ -65,11 +72,10 @@ fn long_chains_end_without_deep_recursion() {
     }
 }
 
-#[test]
 fn a_panicking_completion_stops_nothing() {
     struct Panics;
     impl oxisycl_backend::Completion for Panics {
-        fn complete(self: std::sync::Arc<Self>, _outcome: oxisycl_backend::Outcome) {
+        unsafe fn complete(self: std::sync::Arc<Self>, _outcome: oxisycl_backend::Outcome) {
             panic!("a completion that panics, as this test wants it");
         }
     }
@@ -85,12 +91,8 @@ fn a_panicking_completion_stops_nothing() {
 /// Set for the process that ends while a kernel runs.
 const CHILD: &str = "OPENCL_TEST_ENDS_WITH_A_KERNEL_RUNNING";
 
-#[test]
 fn a_process_that_ends_while_a_kernel_runs_ends_with_its_own_status() {
-    use oxisycl_types::Aspect;
-
-    let devices = devices(SharingKind::Best);
-    let Some(device) = devices.iter().find(|device| device.info().has(Aspect::UsmHostAllocations)) else { return };
+    let device = &devices_with_host_memory()[0];
     if std::env::var_os(CHILD).is_some() {
         let [gate] = kernels(device, ["gate"]);
         let byte = crate::memory::HostByte::new(device);

@@ -9,16 +9,30 @@ use oxisycl_backend::{
     QueueOptions, UsmKind,
 };
 use oxisycl_backend_opencl::SharingKind;
-use oxisycl_types::{Aspect, DeviceLaunch};
+use oxisycl_types::DeviceLaunch;
 
 use crate::support::{
-    Probe, WAYS, devices, enqueue, in_order, kernels, launch, launch_with, out_of_order, row, run, succeed,
+    Probe, WAYS, devices, devices_with_host_memory, enqueue, in_order, kernels, launch, launch_with, out_of_order, row,
+    run, succeed,
 };
+
+crate::suite::tests![
+    a_panic_is_told_with_message_place_and_item,
+    many_launches_that_panic_have_a_record_each_and_records_are_used_again,
+    what_kernels_print_comes_with_the_completion,
+    more_launches_than_there_are_print_buffers_lose_nothing,
+    what_finds_no_room_is_counted,
+    a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order,
+    commands_wait_for_those_of_another_device,
+    arguments_beyond_the_device_s_limit_are_refused_before_the_launch,
+    arguments_of_another_size_than_the_image_s_are_refused,
+    launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own,
+    other_memory_comes_and_goes_while_kernels_run,
+];
 
 /// Bytes of arguments that come with every launch.
 const LAUNCH: usize = size_of::<DeviceLaunch>();
 
-#[test]
 fn a_panic_is_told_with_message_place_and_item() {
     for way in WAYS {
         for device in devices(way) {
@@ -34,7 +48,6 @@ fn a_panic_is_told_with_message_place_and_item() {
     }
 }
 
-#[test]
 fn many_launches_that_panic_have_a_record_each_and_records_are_used_again() {
     for way in WAYS {
         for device in devices(way) {
@@ -49,7 +62,6 @@ fn many_launches_that_panic_have_a_record_each_and_records_are_used_again() {
     }
 }
 
-#[test]
 fn what_kernels_print_comes_with_the_completion() {
     for way in WAYS {
         for device in devices(way) {
@@ -63,7 +75,6 @@ fn what_kernels_print_comes_with_the_completion() {
     }
 }
 
-#[test]
 fn more_launches_than_there_are_print_buffers_lose_nothing() {
     for device in devices(SharingKind::Best) {
         let [printing] = kernels(&device, ["printing"]);
@@ -77,7 +88,6 @@ fn more_launches_than_there_are_print_buffers_lose_nothing() {
     }
 }
 
-#[test]
 fn what_finds_no_room_is_counted() {
     for device in devices(SharingKind::Best) {
         let [printing] = kernels(&device, ["printing"]);
@@ -90,9 +100,8 @@ fn what_finds_no_room_is_counted() {
     }
 }
 
-#[test]
 fn a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order() {
-    for device in devices(SharingKind::Best).into_iter().filter(|d| d.info().has(Aspect::UsmHostAllocations)) {
+    for device in devices_with_host_memory() {
         let [gate] = kernels(&device, ["gate"]);
         let byte = crate::memory::HostByte::new(&device);
         let queue = out_of_order(&device);
@@ -113,9 +122,8 @@ fn a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order() {
     }
 }
 
-#[test]
 fn commands_wait_for_those_of_another_device() {
-    for device in devices(SharingKind::Best).into_iter().filter(|d| d.info().has(Aspect::UsmHostAllocations)) {
+    for device in devices_with_host_memory() {
         // A second opening of the driver has contexts of its own, as another device would.
         for other in devices(SharingKind::Best) {
             let [gate] = kernels(&device, ["gate"]);
@@ -136,7 +144,6 @@ fn commands_wait_for_those_of_another_device() {
     }
 }
 
-#[test]
 fn arguments_beyond_the_device_s_limit_are_refused_before_the_launch() {
     for device in devices(SharingKind::Best) {
         let limit = device.info().max_parameter_size;
@@ -158,7 +165,6 @@ fn arguments_beyond_the_device_s_limit_are_refused_before_the_launch() {
     }
 }
 
-#[test]
 fn arguments_of_another_size_than_the_image_s_are_refused() {
     for device in devices(SharingKind::Best) {
         let [affine] = kernels(&device, ["affine"]);
@@ -171,7 +177,6 @@ fn arguments_of_another_size_than_the_image_s_are_refused() {
     }
 }
 
-#[test]
 fn launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own() {
     const LEN: usize = 100;
     for way in WAYS {
@@ -199,7 +204,6 @@ fn launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own() 
     }
 }
 
-#[test]
 fn other_memory_comes_and_goes_while_kernels_run() {
     const LEN: usize = 10_000;
     for way in WAYS {

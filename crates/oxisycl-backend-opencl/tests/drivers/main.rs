@@ -1,5 +1,5 @@
-//! The backend on the OpenCL drivers of this machine. Needs a driver that takes SPIR-V, and `spirv-as` for the kernels; says what is
-//! missing and passes where one is not there.
+//! The backend on the OpenCL drivers of this machine. Needs a driver that takes SPIR-V, and `spirv-as` for the kernels; tests that lack one
+//! of them are reported as ignored, with the reason.
 //!
 //! The kernels are written in SPIR-V by hand (`kernels.spvasm`), since the device compiler stands above this crate.
 
@@ -14,4 +14,20 @@ mod modules;
 mod native;
 mod rounding;
 mod sub_devices;
+#[path = "../../../oxisycl-backend/tests/support/suite.rs"]
+mod suite;
 mod support;
+
+fn main() -> std::process::ExitCode {
+    suite::main(&[
+        ("contract", contract::TESTS),
+        ("devices", devices::TESTS),
+        ("failures", failures::TESTS),
+        ("launches", launches::TESTS),
+        ("memory", memory::TESTS),
+        ("modules", modules::TESTS),
+        ("native", native::TESTS),
+        ("rounding", rounding::TESTS),
+        ("sub_devices", sub_devices::TESTS),
+    ])
+}

@@ -12,6 +12,13 @@ use oxisycl_backend_opencl::SharingKind;
 
 use crate::support::{WAYS, devices, in_order, out_of_order, row, succeed};
 
+crate::suite::tests![
+    more_than_there_is_of_memory_is_an_error_that_says_how_much,
+    kinds_of_memory_that_a_device_lacks_are_refused,
+    boxes_of_many_rows_are_copied_whole,
+    long_fills_with_odd_patterns_and_padding_are_whole,
+];
+
 /// A byte that kernels and the host see, zero at first.
 pub(crate) struct HostByte {
     device: Arc<dyn Device>,
@@ -43,7 +50,6 @@ impl Drop for HostByte {
     }
 }
 
-#[test]
 fn more_than_there_is_of_memory_is_an_error_that_says_how_much() {
     for way in WAYS {
         for device in devices(way) {
@@ -59,7 +65,6 @@ fn more_than_there_is_of_memory_is_an_error_that_says_how_much() {
     }
 }
 
-#[test]
 fn kinds_of_memory_that_a_device_lacks_are_refused() {
     for device in devices(SharingKind::CoarseSvm) {
         for kind in [UsmKind::Host, UsmKind::Shared] {
@@ -69,7 +74,6 @@ fn kinds_of_memory_that_a_device_lacks_are_refused() {
     }
 }
 
-#[test]
 fn boxes_of_many_rows_are_copied_whole() {
     const ROWS: usize = 300;
     for way in WAYS {
@@ -101,7 +105,6 @@ fn boxes_of_many_rows_are_copied_whole() {
     }
 }
 
-#[test]
 fn long_fills_with_odd_patterns_and_padding_are_whole() {
     /// Five bytes and three without a value.
     #[derive(Clone, Copy)]

@@ -1,12 +1,23 @@
 //! Images that drivers take and refuse, and what they make of them.
 
-use oxisycl_backend::BackendError;
+use std::sync::Arc;
+
+use oxisycl_backend::{BackendError, Device};
 use oxisycl_backend_opencl::SharingKind;
 use oxisycl_image::{DeviceImage, ImageTarget};
 
-use crate::support::{devices, image, in_order, launch, succeed};
+use crate::support::{devices, devices_that, image, in_order, launch, succeed};
 
-#[test]
+crate::suite::tests![
+    code_that_the_driver_refuses_is_an_error_with_call_and_name,
+    code_that_does_not_build_comes_with_the_driver_s_log,
+    options_of_an_image_are_given_to_the_driver,
+    images_for_other_targets_and_kernels_that_are_not_there_are_refused,
+    an_image_that_promises_other_parameters_than_its_code_has_is_refused,
+    an_image_with_two_work_items_at_each_position_is_refused_as_code_and_as_binary,
+    a_binary_makes_the_same_kernels_and_a_damaged_one_is_refused,
+];
+
 fn code_that_the_driver_refuses_is_an_error_with_call_and_name() {
     for device in devices(SharingKind::Best) {
         let load = |code: Vec<u8>| {
@@ -19,7 +30,6 @@ fn code_that_the_driver_refuses_is_an_error_with_call_and_name() {
     }
 }
 
-#[test]
 fn code_that_does_not_build_comes_with_the_driver_s_log() {
     for device in devices(SharingKind::Best) {
         let mut code = image().code;
@@ -36,7 +46,6 @@ fn code_that_does_not_build_comes_with_the_driver_s_log() {
     }
 }
 
-#[test]
 fn options_of_an_image_are_given_to_the_driver() {
     for device in devices(SharingKind::Best) {
         let load = |options: &str| {
@@ -50,7 +59,6 @@ fn options_of_an_image_are_given_to_the_driver() {
     }
 }
 
-#[test]
 fn images_for_other_targets_and_kernels_that_are_not_there_are_refused() {
     for device in devices(SharingKind::Best) {
         for target in [ImageTarget::Ptx { sm: 70 }, ImageTarget::SpirV { major: 1, minor: 99 }] {
@@ -65,7 +73,6 @@ fn images_for_other_targets_and_kernels_that_are_not_there_are_refused() {
     }
 }
 
-#[test]
 fn an_image_that_promises_other_parameters_than_its_code_has_is_refused() {
     for device in devices(SharingKind::Best) {
         let mut image = image();
@@ -81,7 +88,6 @@ fn an_image_that_promises_other_parameters_than_its_code_has_is_refused() {
     }
 }
 
-#[test]
 fn an_image_with_two_work_items_at_each_position_is_refused_as_code_and_as_binary() {
     for device in devices(SharingKind::Best) {
         // SAFETY: the code of this test.
@@ -100,15 +106,13 @@ fn an_image_with_two_work_items_at_each_position_is_refused_as_code_and_as_binar
     }
 }
 
-#[test]
 fn a_binary_makes_the_same_kernels_and_a_damaged_one_is_refused() {
-    for device in devices(SharingKind::Best) {
-        // SAFETY: the code of this test.
-        let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
-        let Some(binary) = module.binary() else {
-            println!("skipped: {} gives no binaries away", device.info().name);
-            continue;
-        };
+    // SAFETY: the code of this test.
+    let load = |device: &Arc<dyn Device>| unsafe { device.load(&image()) }.expect("the driver takes the image");
+    let gives = |device: &Arc<dyn Device>| load(device).binary().is_some();
+    for device in devices_that(SharingKind::Best, "gives binaries away", gives) {
+        let module = load(&device);
+        let binary = module.binary().expect("it gave one before");
         drop(module);
         // SAFETY: what `binary` gave.
         let again = unsafe { device.load_binary(&image(), &binary) }.expect("the driver takes its own binary");

@@ -6,7 +6,11 @@ use oxisycl_backend_opencl::{
 
 use crate::support::{devices, enqueue, in_order, kernels, launch};
 
-#[test]
+crate::suite::tests![
+    handles_of_devices_queues_and_events_are_given_out,
+    handles_of_other_backends_are_not_taken_for_opencl_s,
+];
+
 fn handles_of_devices_queues_and_events_are_given_out() {
     for device in devices(SharingKind::Best) {
         let handles = [native_platform(&*device), native_device(&*device), native_context(&*device)];
@@ -23,7 +27,6 @@ fn handles_of_devices_queues_and_events_are_given_out() {
     }
 }
 
-#[test]
 fn handles_of_other_backends_are_not_taken_for_opencl_s() {
     let other = oxisycl_backend::recording::RecordingBackend::new(oxisycl_backend::recording::RecordingConfig::new(1));
     for device in other.devices() {

@@ -13,7 +13,9 @@ use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
 };
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{Aspect, LaunchRange};
+
+use crate::suite;
 
 /// Kernels with the sizes of their arguments, and whether they can panic or print.
 const KERNELS: &[(&str, usize, bool, bool)] = &[
@@ -28,11 +30,19 @@ const KERNELS: &[(&str, usize, bool, bool)] = &[
 /// All ways to share memory.
 pub(crate) const WAYS: [SharingKind; 3] = [SharingKind::Best, SharingKind::Svm, SharingKind::CoarseSvm];
 
-/// The root devices that can be used, if there are the kernels to run on them; else none, and the reason is printed.
+/// The root devices that can be used, at least one, and there are the kernels to run on them; else the test is ignored.
 pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
+    devices_that(sharing, "can be used", |_| true)
+}
+
+/// Those of them of which something is true; without one the test is ignored, because no device does `what`.
+pub(crate) fn devices_that(
+    sharing: SharingKind,
+    what: &str,
+    is_meant: impl Fn(&Arc<dyn Device>) -> bool,
+) -> Vec<Arc<dyn Device>> {
     if let Err(reason) = code() {
         skip(reason);
-        return Vec::new();
     }
     let platforms = OpenClBackend::new().sharing(sharing).platforms().expect("a loader that can be used, or none");
     let mut devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
@@ -46,13 +56,23 @@ pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
     if devices.is_empty() {
         skip("there is no OpenCL loader, or it shows no device that takes SPIR-V");
     }
+    devices.retain(is_meant);
+    if devices.is_empty() {
+        suite::skip(format!("no OpenCL device {what}"));
+    }
     devices
 }
 
-/// Says why a test does nothing. Where a driver was installed for the tests, that is a failure.
-pub(crate) fn skip(reason: &str) {
+/// Those whose memory the host reaches while kernels run.
+pub(crate) fn devices_with_host_memory() -> Vec<Arc<dyn Device>> {
+    let has = |device: &Arc<dyn Device>| device.info().has(Aspect::UsmHostAllocations);
+    devices_that(SharingKind::Best, "has memory that the host reaches while kernels run", has)
+}
+
+/// Ends the test as ignored, because the machine lacks something. Where a driver was installed for the tests, that is a failure.
+fn skip(reason: &str) -> ! {
     assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here, but {reason}");
-    println!("skipped: {reason}");
+    suite::skip(reason)
 }
 
 /// The kernels as SPIR-V, or why there are none.
@@ -131,7 +151,7 @@ impl Completion for Probe {
         self.output.lock().unwrap().push_str(&text);
     }
 
-    fn complete(self: Arc<Self>, outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         *self.outcome.lock().unwrap() = Some(outcome);
         self.changed.notify_all();
     }

@@ -18,8 +18,7 @@ pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject:
     let step = |summand| subject.affine(Affine { values: memory.as_ptr().cast(), factor: 1, summand }, line(1));
     let mut may_have_run = false;
     for is_known in [false, true] {
-        let Some(command) = subject.failing() else { return };
-        let failing = enqueue(&queue, command, &[]);
+        let failing = enqueue(&queue, subject.failing(), &[]);
         if is_known {
             failing.probe.fail(&queue);
         }
@@ -46,9 +45,8 @@ pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject:
 /// Everything behind a failed command fails, however long the chain, and each failure leads back to the first.
 pub fn failures_travel_along_chains_with_their_root(subject: &Subject) {
     const LINKS: usize = 5000;
-    let Some(command) = subject.failing() else { return };
     let queue = subject.queue();
-    let failing = enqueue(&queue, command, &[]);
+    let failing = enqueue(&queue, subject.failing(), &[]);
     let mut chain: Vec<Enqueued> = vec![enqueue(&queue, Command::Marker, &[failing.data()])];
     for _ in 1..LINKS {
         let before = [chain[chain.len() - 1].data()];
@@ -64,13 +62,12 @@ pub fn failures_travel_along_chains_with_their_root(subject: &Subject) {
 /// A command that fails for a dependency completes only after its other dependencies, since what comes after it relies on that.
 pub fn a_failed_dependency_is_told_after_all_dependencies(subject: &Subject) {
     let gate = Gate::new(subject);
-    let (Some(failing), Some(blocked)) = (subject.failing(), subject.gate(&gate)) else { return };
     let queue = subject.queue();
-    let failing = enqueue(&queue, failing, &[]);
+    let failing = enqueue(&queue, subject.failing(), &[]);
     let settled = enqueue(&queue, Command::Marker, &[failing.order()]);
     let root = failing.probe.fail(&queue);
     settled.probe.succeed(&queue);
-    let blocked = enqueue(&queue, blocked, &[]);
+    let blocked = enqueue(&queue, subject.gate(&gate), &[]);
     let command = enqueue(&queue, Command::Marker, &[failing.data(), blocked.order()]);
     let behind = enqueue(&queue, Command::Marker, &[command.order()]);
     assert_eq!((command.probe.count(), behind.probe.count()), (0, 0), "a failure overtook a dependency");

@@ -1,6 +1,7 @@
 //! The device under test, and what the tests need to talk to it.
 
 use std::alloc::Layout;
+use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +42,10 @@ impl Subject {
 
     /// A device that runs code it was given: what [`affine_entry`](super::affine_entry), [`failing_entry`](super::failing_entry)
     /// and [`gate_entry`](super::gate_entry) do, compiled for it.
-    pub fn loaded(
+    ///
+    /// # Safety
+    /// The kernels do that, with the arguments of these functions.
+    pub unsafe fn loaded(
         device: Arc<dyn Device>,
         affine: Arc<dyn LoadedKernel>,
         failing: Option<Arc<dyn LoadedKernel>>,
@@ -97,15 +101,57 @@ impl Subject {
         kernel(&self.affine, &arguments, range)
     }
 
-    /// Fails, if the device has such a kernel.
-    pub(super) fn failing(&self) -> Option<Command> {
-        self.failing.as_ref().map(|failing| kernel(failing, &(), LaunchRange::SINGLE))
+    /// A queue that keeps its commands in order. Whether the device does it itself is [`Need::OrderKept`].
+    pub(super) fn in_order_queue(&self) -> Arc<dyn Queue> {
+        let options = QueueOptions { in_order: true, ..QueueOptions::default() };
+        self.device.create_queue(&options).expect("a device makes queues")
     }
 
-    /// Runs until the gate is opened, if the device has such a kernel.
-    pub(super) fn gate(&self, gate: &Arc<Gate>) -> Option<Command> {
+    /// Fails. For tests that say [`Need::FailingKernel`].
+    pub(super) fn failing(&self) -> Command {
+        let failing = self.failing.as_ref().expect("the test says that it needs the kernel");
+        kernel(failing, &(), LaunchRange::SINGLE)
+    }
+
+    /// Runs until the gate is opened. For tests that say [`Need::EndlessKernel`].
+    pub(super) fn gate(&self, gate: &Arc<Gate>) -> Command {
+        let code = self.gate.as_ref().expect("the test says that it needs the kernel");
         // The tests open the gate and see the completion before they let go of it.
-        self.gate.as_ref().map(|code| kernel(code, &Gate::address(gate), LaunchRange::SINGLE))
+        kernel(code, &Gate::address(gate), LaunchRange::SINGLE)
+    }
+
+    /// Whether the device has what a test needs.
+    pub(super) fn has(&self, need: Need) -> bool {
+        match need {
+            Need::FailingKernel => self.failing.is_some(),
+            Need::EndlessKernel => self.gate.is_some(),
+            Need::OrderKept => self.in_order_queue().keeps_order(),
+            Need::Profiling => self.device.info().has(oxisycl_types::Aspect::QueueProfiling),
+        }
+    }
+}
+
+/// What a device may lack, so that a test does not apply to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A kernel that fails and leaves the device usable.
+    FailingKernel,
+    /// A kernel that runs until the host lets it end.
+    EndlessKernel,
+    /// In-order queues that keep the order themselves ([`Queue::keeps_order`]).
+    OrderKept,
+    /// Times of commands.
+    Profiling,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FailingKernel => "there is no kernel that fails and leaves the device usable",
+            Self::EndlessKernel => "there is no kernel that runs until the host lets it end",
+            Self::OrderKept => "the runtime keeps the order of its in-order queues",
+            Self::Profiling => "it does not measure times",
+        })
     }
 }
 
@@ -246,7 +292,7 @@ impl Probe {
 }
 
 impl Completion for Probe {
-    fn complete(self: Arc<Self>, mut outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, mut outcome: Outcome) {
         if self.earlier.iter().any(|event| event.status() != EventStatus::Complete) {
             // A panic here would be in the backend's thread.
             let device = "the contract";

@@ -67,5 +67,6 @@ pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {
         partition_affinity_domains: Vec::new(),
         partition_type_property: None,
         partition_type_affinity_domain: None,
+        opencl: None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nodes are read through their operands, whose positions are those of LLVM 22's `DebugInfoMetadata.h`.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_uint, c_void};
 
 use oxisycl_image::SourceLocation;
 
@@ -40,6 +40,36 @@ pub(crate) mod tag {
     pub(crate) const POINTER: u16 = 0x0F;
     pub(crate) const REFERENCE: u16 = 0x10;
     pub(crate) const RVALUE_REFERENCE: u16 = 0x42;
+}
+
+impl Value<'_> {
+    /// Where an instruction comes from, and then where that was inlined, outwards: each place with the folder that its file is relative to.
+    pub(crate) fn places(self) -> Vec<(SourceLocation, String)> {
+        let mut places = Vec::new();
+        // SAFETY: a live instruction, and the nodes that it leads to, which live as long as its context.
+        unsafe {
+            let mut place = (ll().LLVMInstructionGetDebugLoc)(self.raw());
+            while !place.is_null() {
+                let file = (ll().LLVMDIScopeGetFile)((ll().LLVMDILocationGetScope)(place));
+                if !file.is_null() {
+                    let text = |get: unsafe extern "C" fn(*mut c_void, *mut c_uint) -> *const c_char| {
+                        let mut length = 0;
+                        let start = get(file, &raw mut length);
+                        if length == 0 {
+                            return String::new();
+                        }
+                        let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
+                        String::from_utf8_lossy(bytes).into_owned()
+                    };
+                    let (line, column) = ((ll().LLVMDILocationGetLine)(place), (ll().LLVMDILocationGetColumn)(place));
+                    let file = text(ll().LLVMDIFileGetFilename);
+                    places.push((SourceLocation { file, line, column }, text(ll().LLVMDIFileGetDirectory)));
+                }
+                place = (ll().LLVMDILocationGetInlinedAt)(place);
+            }
+        }
+        places
+    }
 }
 
 #[expect(

@@ -32,6 +32,15 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetOperand)(self.raw(), last as u32, callee.raw()) }
     }
 
+    pub(crate) fn set_operand(self, index: u32, value: Self) {
+        unsafe { (ll().LLVMSetOperand)(self.raw(), index, value.raw()) }
+    }
+
+    /// Lets a call use the caller's variables.
+    pub(crate) fn clear_tail_call(self) {
+        unsafe { (ll().LLVMSetTailCall)(self.raw(), 0) }
+    }
+
     /// The arguments of a call.
     pub(crate) fn arguments(self) -> Vec<Self> {
         let count = unsafe { (ll().LLVMGetNumArgOperands)(self.raw()) };
@@ -55,6 +64,11 @@ impl<'c> Value<'c> {
     /// Whether an instruction has metadata of that kind.
     pub(crate) fn has_metadata(self, kind: &str) -> bool {
         unsafe { !(ll().LLVMGetMetadata)(self.raw(), self.metadata_kind(kind)).is_null() }
+    }
+
+    /// Takes metadata of that kind away from an instruction.
+    pub(crate) fn unmark(self, kind: &str) {
+        unsafe { (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind(kind), std::ptr::null_mut()) }
     }
 
     /// Gives an instruction empty metadata of that kind.

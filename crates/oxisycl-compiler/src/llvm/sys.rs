@@ -83,6 +83,11 @@ functions! {
     LLVMDIBuilderCreateSubroutineType(*mut c_void, *mut c_void, *mut *mut c_void, c_uint, c_int) -> *mut c_void;
     LLVMDIBuilderCreateFunction(*mut c_void, *mut c_void, *const c_char, usize, *const c_char, usize, *mut c_void, c_uint, *mut c_void, Bool, Bool, c_uint, c_int, Bool) -> *mut c_void;
     LLVMDIBuilderCreateDebugLocation(*mut Context, c_uint, c_uint, *mut c_void, *mut c_void) -> *mut c_void;
+    LLVMInstructionGetDebugLoc(*mut Value) -> *mut c_void;
+    LLVMDILocationGetLine(*mut c_void) -> c_uint;
+    LLVMDILocationGetColumn(*mut c_void) -> c_uint;
+    LLVMDILocationGetScope(*mut c_void) -> *mut c_void;
+    LLVMDILocationGetInlinedAt(*mut c_void) -> *mut c_void;
     LLVMDIScopeGetFile(*mut c_void) -> *mut c_void;
     LLVMDISubprogramGetLine(*mut c_void) -> c_uint;
     LLVMSetSubprogram(*mut Value, *mut c_void);
@@ -176,6 +181,7 @@ functions! {
     LLVMSetMetadata(*mut Value, c_uint, *mut Value);
     LLVMGetTypeContext(*mut Type) -> *mut Context;
     LLVMInstructionRemoveFromParent(*mut Value);
+    LLVMSetTailCall(*mut Value, Bool);
     LLVMGetCalledValue(*mut Value) -> *mut Value;
     LLVMGetNumArgOperands(*mut Value) -> c_uint;
     LLVMGetGEPSourceElementType(*mut Value) -> *mut Type;

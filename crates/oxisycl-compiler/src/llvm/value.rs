@@ -212,6 +212,11 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsGlobalConstant)(self.0) != 0 }
     }
 
+    /// Of a global: nothing stores to it.
+    pub(crate) fn make_constant(self) {
+        unsafe { (ll().LLVMSetGlobalConstant)(self.0, 1) }
+    }
+
     pub(crate) fn is_thread_local(self) -> bool {
         unsafe { (ll().LLVMIsThreadLocal)(self.0) != 0 }
     }

@@ -7,14 +7,12 @@
 
 use crate::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Value};
+use crate::origin;
 use crate::stage::functions::{PREFIX, is_library};
-use crate::symbols::plain_path;
 
 const BODIES: &str = include_str!("approximate.ll");
 /// Before the names of the bodies.
 const BODY: &str = "oxisycl.fast.";
-/// Where the device library has its functions of `f32`, which the device's half of `oxisycl_device::math` calls by path.
-const SINGLE: &str = "oxisycl_builtins::single::";
 
 /// The functions by C's names without the `f` at their end, and the builtins that their bodies are made of.
 const FUNCTIONS: [(&str, &[&str]); 13] = [
@@ -74,10 +72,8 @@ fn imprecise(symbol: &str) -> Option<String> {
     if let Some(name) = symbol.strip_prefix(PREFIX) {
         return name.strip_suffix('f').map(str::to_owned);
     }
-    // Most symbols are not of that crate, and need not be demangled.
-    let path = symbol.contains("oxisycl_builtins").then(|| plain_path(symbol))?;
-    let (_, name) = path.strip_prefix(SINGLE)?.split_once("::")?;
-    Some(name.to_owned())
+    // The device's half of `oxisycl_device::math` calls them by path.
+    origin::single_precision(symbol)
 }
 
 #[cfg(test)]

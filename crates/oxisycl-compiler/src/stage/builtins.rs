@@ -2,11 +2,10 @@
 
 use crate::CompileError;
 use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
+use crate::origin;
 use crate::stage::sanitize::replace_body;
 use crate::stage::{float, float_atomics, pairs};
-use crate::symbols::plain_path;
 
-const PREFIX: &str = "oxisycl_device::builtin::";
 /// The beginning of the names of builtins whose own body is as good, but slower.
 const NATIVE: &str = "native_";
 /// Builtins whose own body holds for targets with a stack of calls.
@@ -25,8 +24,8 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
     let context = module.context();
     let mut used = Vec::new();
     for function in module.functions() {
-        let path = plain_path(function.name());
-        let Some(name) = path.strip_prefix(PREFIX) else { continue };
+        let Some(name) = origin::builtin(function.name()) else { continue };
+        let name = name.as_str();
         match name {
             "is_device_code" => {
                 // At once, so that what only native code needs is never linked. The body is for calls by address.
@@ -49,7 +48,7 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
             }
             "is_paired" => {}
             "second_position_x" if !text.contains(SECOND_POSITION) => {
-                replace_body(module, function, |builder| builder.unreachable());
+                replace_body(module, function, |builder| builder.ret(Type::int(context, 64).constant(0)));
             }
             "next_item" | "only_item" => {
                 let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
@@ -63,7 +62,8 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
                 // Not another way: LLVM also moves loads to callers, and forgets what they are marked with.
                 function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
             }
-            "not_on_the_host" => replace_body(module, function, |builder| builder.unreachable()),
+            // It becomes a panic.
+            "not_on_the_host" => {}
             "launch" => {
                 let launch = module.declare(LAUNCH, function.held_type());
                 // The same in every call of one work-item, and without effects: calls may be merged and moved.

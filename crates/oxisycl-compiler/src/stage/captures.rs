@@ -7,10 +7,8 @@
 use oxisycl_image::SourceLocation;
 
 use crate::llvm::{Context, Node, NodeKind, Value, tag};
+use crate::origin;
 use crate::stage::place;
-
-/// Modules whose types may hold addresses.
-const TRUSTED: [&str; 3] = ["oxisycl_device::accessor", "oxisycl_device::chunks", "oxisycl::usm"];
 
 /// What may not leave the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +31,7 @@ pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<Refu
     let parameters = function.operands().into_iter().map(Node::operands);
     let first = parameters.flatten().find(|node| node.kind() == NodeKind::TemplateType);
     let Some(kernel) = first.and_then(Node::template_type) else { return unknown() };
-    let mut walk = Walk { path: Vec::new(), closures: Vec::new(), seen: Vec::new(), n_values: 0 };
+    let mut walk = Walk { path: Vec::new(), closures: Vec::new(), seen: Vec::new(), is_trusted: false, n_values: 0 };
     let checked = walk.refuse(kernel);
     // Something is captured, and nothing of it was seen: the nodes are not laid out as this code believes.
     if checked.is_ok() && kernel.size_in_bits() > 0 && walk.n_values == 0 {
@@ -50,7 +48,10 @@ struct Walk<'c> {
     path: Vec<String>,
     /// The closures among the types on that way.
     closures: Vec<Node<'c>>,
-    seen: Vec<Node<'c>>,
+    /// Types that were looked at, and whether that was inside of a trusted one.
+    seen: Vec<(Node<'c>, bool)>,
+    /// Whether the type is a part of a trusted one.
+    is_trusted: bool,
     /// Scalars and trusted types found so far.
     n_values: usize,
 }
@@ -60,6 +61,11 @@ impl<'c> Walk<'c> {
     fn refuse(&mut self, node: Node<'c>) -> Result<(), String> {
         match node.kind() {
             NodeKind::BasicType => {
+                self.n_values += 1;
+                Ok(())
+            }
+            // Safe code cannot send a raw pointer to another thread, and so to no kernel.
+            NodeKind::DerivedType if is_address(node.tag()) && self.is_trusted && node.name().starts_with('*') => {
                 self.n_values += 1;
                 Ok(())
             }
@@ -87,14 +93,20 @@ impl<'c> Walk<'c> {
     }
 
     fn refuse_composite(&mut self, node: Node<'c>) -> Result<(), String> {
-        if node.tag() == tag::ENUMERATION || is_trusted(node) {
+        if node.tag() == tag::ENUMERATION {
             self.n_values += 1;
             return Ok(());
         }
-        if self.seen.contains(&node) {
+        if !self.is_trusted && is_trusted(node) {
+            self.is_trusted = true;
+            let checked = self.refuse_composite(node);
+            self.is_trusted = false;
+            return checked;
+        }
+        if self.seen.contains(&(node, self.is_trusted)) {
             return Ok(());
         }
-        self.seen.push(node);
+        self.seen.push((node, self.is_trusted));
         // References to slices and to trait objects, which consist of two values.
         if node.name().starts_with(['&', '*']) {
             return Err(self.message(node, "an address of the host's memory"));
@@ -140,8 +152,5 @@ fn is_trusted(node: Node<'_>) -> bool {
         scope = namespace.scope();
     }
     names.reverse();
-    let path = names.join("::");
-    TRUSTED
-        .iter()
-        .any(|trusted| path == *trusted || path.strip_prefix(trusted).is_some_and(|rest| rest.starts_with("::")))
+    origin::may_hold_addresses(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }

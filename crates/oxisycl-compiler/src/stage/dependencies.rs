@@ -104,7 +104,6 @@ fn name(function: Value<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
     use crate::Toolchain;
@@ -112,8 +111,8 @@ mod tests {
 
     #[test]
     fn what_a_kernels_own_code_refers_to_is_noted_once_and_by_its_name() {
-        let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-        llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+        let toolchain = Toolchain::of_the_tests();
+        llvm::load(toolchain.llvm_library()).expect("LLVM loads");
         let context = Context::new();
         let standard = "
             define void @_RNvNtCs1234_4core3str5inner() { ret void }

@@ -72,7 +72,6 @@ pub(crate) fn lower(module: &Module<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
     use crate::Toolchain;
@@ -80,8 +79,8 @@ mod tests {
 
     #[test]
     fn a_kernel_returns_where_it_ends_and_a_function_of_its_own_cannot_end_it() {
-        let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-        llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+        let toolchain = Toolchain::of_the_tests();
+        llvm::load(toolchain.llvm_library()).expect("LLVM loads");
         let context = Context::new();
         let text = "
             declare void @oxisycl.end_work_item() noreturn

@@ -11,9 +11,14 @@ use crate::stage::functions::is_library;
 use crate::stage::legality::globals_in;
 use crate::stage::panics;
 
-// The bits of `LLVMFastMathFlags`.
+// The bits of `LLVMFastMathFlags`. The two that promise that there are no NaNs and no infinities are never set: a value that breaks the
+// promise is poison, a branch on it undefined, and then LLVM may delete the check of an index on the other side of that branch.
+const ALLOW_REASSOCIATION: u32 = 1 << 0;
+const NO_SIGNED_ZEROS: u32 = 1 << 3;
+const ALLOW_RECIPROCAL: u32 = 1 << 4;
 const ALLOW_CONTRACT: u32 = 1 << 5;
-const ALL: u32 = (1 << 7) - 1;
+const ALLOW_APPROXIMATION: u32 = 1 << 6;
+const FAST: u32 = ALLOW_REASSOCIATION | NO_SIGNED_ZEROS | ALLOW_RECIPROCAL | ALLOW_CONTRACT | ALLOW_APPROXIMATION;
 
 /// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`.
 const MARKERS: [(&str, FloatPolicy); 3] = [
@@ -103,7 +108,7 @@ pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
         let flags = match policy {
             FloatPolicy::Strict => continue,
             FloatPolicy::Contract => ALLOW_CONTRACT,
-            FloatPolicy::Fast => ALL,
+            FloatPolicy::Fast => FAST,
         };
         for instruction in function.instructions() {
             instruction.add_fast_math(flags);

@@ -5,7 +5,7 @@
 //! else a function of `oxisycl-builtins`.
 
 use crate::llvm::{Builder, Linkage, Module, Opcode, TypeKind, Value};
-use crate::symbols::{path, plain_path};
+use crate::origin::{self, Libm, Origin};
 
 /// The prefix of the functions of `oxisycl-builtins` that stand for others.
 pub(crate) const PREFIX: &str = "__oxisycl_";
@@ -15,11 +15,11 @@ pub(crate) fn is_library(name: &str) -> bool {
     if name.starts_with(PREFIX) {
         return true;
     }
-    let path = path(name);
-    ["oxisycl_builtins::", "libm::", "compiler_builtins::"].iter().any(|of| {
-        // Also `<f32 as oxisycl_builtins::operation::Operations>::fma`.
-        path.starts_with(of) || path.contains(&format!(" as {of}"))
-    })
+    match origin::of(name) {
+        Origin::Builtins | Origin::Libm => true,
+        Origin::Standard => origin::is_of_runtime_library(name),
+        _ => false,
+    }
 }
 
 /// C's functions that are an instruction or a few, by the intrinsic that code generators know.
@@ -101,29 +101,18 @@ pub(crate) fn replace_all(module: &Module<'_>) {
         replace_declaration(module, name, &format!("{PREFIX}{name}"));
     }
     for function in module.functions() {
-        let path = plain_path(function.name());
-        if path == MIDPOINT {
+        if origin::is_midpoint_of_singles(function.name()) {
             replace(module, function, "__oxisycl_midpointf");
-        } else if let Some(replacement) = in_place_of_libm(&path) {
+        } else if let Some(replacement) = origin::of_libm(function.name()).and_then(|function| in_place_of(&function)) {
             replace(module, function, &replacement);
         }
     }
     replace_remainders(module);
 }
 
-/// A function of the standard library that computes in `f64`.
-const MIDPOINT: &str = "core::f32::midpoint";
-
 /// What stands for a function of the crate `libm`: its operations are emulated with integers, and its functions of `f32` compute in `f64`.
 /// Those of `f64` are what `oxisycl-builtins` itself uses.
-fn in_place_of_libm(path: &str) -> Option<String> {
-    let (module, name) = path.strip_prefix("libm::math::")?.split_once("::")?;
-    // Operations of the processor that the crate was compiled for, in its assembly.
-    let is_native = module == "arch";
-    let name = if is_native { name.rsplit("::").next()? } else { name };
-    if matches!(module, "generic" | "support") || name.contains("::") {
-        return None;
-    }
+fn in_place_of(Libm { name, is_native }: &Libm) -> Option<String> {
     let single = name.strip_suffix('f');
     for (operation, intrinsic) in OPERATIONS {
         if intrinsic == "ldexp" {
@@ -181,23 +170,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_libm_are_told_by_their_paths() {
-        let stands_for = |path: &str| in_place_of_libm(path);
-        assert_eq!(stands_for("libm::math::sqrt::sqrtf").as_deref(), Some("llvm.sqrt.f32"));
-        assert_eq!(stands_for("libm::math::fma::fma").as_deref(), Some("llvm.fma.f64"));
-        assert_eq!(stands_for("libm::math::sinf::sinf").as_deref(), Some("__oxisycl_sinf"));
+    fn functions_of_libm_become_operations_or_functions_of_ours() {
+        let stands_for = |name: &str, is_native| in_place_of(&Libm { name: name.to_owned(), is_native });
+        assert_eq!(stands_for("sqrtf", false).as_deref(), Some("llvm.sqrt.f32"));
+        assert_eq!(stands_for("fma", false).as_deref(), Some("llvm.fma.f64"));
+        assert_eq!(stands_for("sinf", false).as_deref(), Some("__oxisycl_sinf"));
         // Ours is made of it.
-        assert_eq!(stands_for("libm::math::sin::sin"), None);
-        assert_eq!(stands_for("libm::math::generic::sqrt::sqrt"), None);
-        assert_eq!(stands_for("libm::math::arch::x86::sqrtf").as_deref(), Some("llvm.sqrt.f32"));
-        assert_eq!(stands_for("libm::math::arch::x86::fma::fma").as_deref(), Some("llvm.fma.f64"));
-        assert_eq!(stands_for("libm::math::arch::x86::detect::get_x86_features"), None);
-        assert_eq!(stands_for("other::math::sqrt::sqrt"), None);
-    }
-
-    #[test]
-    fn the_midpoint_is_told_by_its_path() {
-        assert_eq!(plain_path("_ZN4core3f3221_$LT$impl$u20$f32$GT$8midpoint17h8e08b63f9508d121E"), MIDPOINT);
+        assert_eq!(stands_for("sin", false), None);
+        assert_eq!(stands_for("sqrtf", true).as_deref(), Some("llvm.sqrt.f32"));
+        assert_eq!(stands_for("fma", true).as_deref(), Some("llvm.fma.f64"));
+        assert_eq!(stands_for("get_x86_features", true), None);
     }
 
     #[test]

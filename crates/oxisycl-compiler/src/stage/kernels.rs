@@ -11,6 +11,7 @@ use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 use crate::CompileError;
 use crate::library::link_where_used;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
+use crate::origin;
 use crate::stage::captures::{self, RefusedCapture};
 use crate::stage::place;
 use crate::symbols::path;
@@ -83,8 +84,6 @@ impl Kernel {
     }
 }
 
-const TRAIT_METHOD: &str = " as oxisycl_device::kernel::DescribeKernel>::";
-
 // The methods in the order of the trait.
 const TYPE_ID: usize = 0;
 const ENTRY: usize = 1;
@@ -104,7 +103,7 @@ struct Table<'c> {
 
 /// Whether a function with this symbol describes a kernel.
 pub(crate) fn is_description(symbol: &str) -> bool {
-    symbol.contains("DescribeKernel") && path(symbol).contains(TRAIT_METHOD)
+    origin::describes_kernel(symbol)
 }
 
 /// A kernel, and the bitcode that its entry is in.
@@ -148,6 +147,15 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
         found.push((kernel, entry));
     }
     found.sort_by(|(a, _), (b, _)| a.symbol.cmp(&b.symbol));
+    let contradict = |pair: &&[(Kernel, Value<'_>)]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
+    if let Some([(kernel, first), (_, second)]) = found.windows(2).find(contradict) {
+        return Err(CompileError::Kernel(format!(
+            "{}: it is described twice, with the entries `{}` and `{}`",
+            kernel.type_name,
+            first.name(),
+            second.name()
+        )));
+    }
     found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
     let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
     let mut described = Vec::new();
@@ -212,13 +220,15 @@ fn vtables<'c>(module: &Module<'c>) -> Result<Vec<Table<'c>>, CompileError> {
         let Some(table) = global.initializer().filter(|value| value.kind() == ValueKind::Aggregate) else { continue };
         let functions: Vec<_> =
             table.operands().into_iter().filter(|value| value.kind() == ValueKind::Function).collect();
-        let names: Vec<_> = functions.iter().map(|function| path(function.name())).collect();
-        if !names.iter().any(|name| name.contains(TRAIT_METHOD)) {
+        if !functions.iter().any(|function| is_description(function.name())) {
             continue;
         }
-        let fits = names.len() == METHODS.len()
-            && names.iter().zip(METHODS).all(|(name, method)| name.contains(TRAIT_METHOD) && name.ends_with(method));
+        let fits = functions.len() == METHODS.len()
+            && functions.iter().zip(METHODS).all(|(function, method)| {
+                origin::describes_kernel(function.name()) && path(function.name()).ends_with(method)
+            });
         if !fits {
+            let names: Vec<_> = functions.iter().map(|function| path(function.name())).collect();
             return Err(CompileError::Kernel(format!(
                 "a description of a kernel has the methods {names:?}, expected {METHODS:?}: the program's oxisycl-device and this \
                  compiler do not fit together"

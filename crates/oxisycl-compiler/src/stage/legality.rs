@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
+use crate::origin;
 use crate::stage::{panics, stack};
 use crate::symbols::plain_path;
 use crate::target::Refused;
@@ -25,7 +26,11 @@ impl Calls {
             }
             let mut callees = Vec::new();
             for instruction in function.instructions() {
-                let place = || instruction.place().map(|(file, line, column)| format!("{file}:{line}:{column}"));
+                let place = || {
+                    let (place, folder) = instruction.places().into_iter().next()?;
+                    let file = shown_file(&place.file, &folder);
+                    (place.line > 0).then(|| format!("{file}:{}:{}", place.line, place.column))
+                };
                 let mut named = BTreeSet::new();
                 for operand in instruction.operands() {
                     if operand.kind() == ValueKind::InlineAsm {
@@ -98,7 +103,7 @@ impl Calls {
                 if position == n_users {
                     shown.push("..".to_owned());
                 }
-            } else if step != ASSEMBLY && (is_last || !is_glue(&plain_path(step))) {
+            } else if step != ASSEMBLY && (is_last || !origin::is_glue(&plain_path(step))) {
                 shown.push(plain_path(step));
             }
         }
@@ -114,20 +119,23 @@ impl Calls {
 /// What stands for inline assembly among the names of what is called.
 const ASSEMBLY: &str = "<inline assembly>";
 
-/// Whether a function only passes on to what the user wrote: our own entries and accessors, and calls of closures. Constants without a
-/// name of their own are none of the user's concern, either.
-fn is_glue(path: &str) -> bool {
-    ["oxisycl_device::", "oxisycl_entry.", "core::ops::function::", "<oxisycl_device::"]
-        .iter()
-        .any(|part| path.starts_with(part))
-        || !path.contains("::")
-}
-
 /// Whether a function is of our own crates, whose files may have the names of a user's.
 fn is_ours(path: &str) -> bool {
-    let path = path.trim_start_matches('<');
-    path.starts_with("oxisycl::") || path.starts_with("oxisycl_")
+    origin::of_path(path).is_ours()
 }
+
+/// The file of a place. One of a dependency is relative to the folder of its package, and begins with what tells that it is one.
+fn shown_file(file: &str, folder: &str) -> String {
+    let is_relative = !file.starts_with('/');
+    let of_package = ["/registry/src/", "/git/checkouts/"].iter().find_map(|part| folder.split_once(part));
+    match of_package.and_then(|(_, rest)| rest.split_once('/')).filter(|_| is_relative) {
+        Some((_, package)) => format!("{DEPENDENCY}{package}/{file}"),
+        None => file.to_owned(),
+    }
+}
+
+/// What begins the places in dependencies.
+const DEPENDENCY: &str = "/registry/";
 
 /// Whether a place is in code that the user may have written.
 pub(crate) fn is_users(place: &str) -> bool {
@@ -177,12 +185,6 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
     findings
 }
 
-/// Whether a function allocates memory of the heap, or frees it.
-pub(crate) fn is_allocation(symbol: &str) -> bool {
-    let path = plain_path(symbol);
-    path.starts_with("__rustc::__rust") || path.starts_with("__rust_")
-}
-
 /// Why no device can run code that refers to this.
 fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
     let name = value.name();
@@ -193,11 +195,13 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
         ValueKind::Function if name.starts_with("llvm.x86.") || name.starts_with("llvm.aarch64.") => {
             Some(format!("an instruction of the host's processor, `{name}`"))
         }
-        ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => Some(if is_allocation(name) {
-            "it allocates or frees memory on the heap".to_owned()
-        } else {
-            format!("it calls `{}`, which exists on the host only", plain_path(name))
-        }),
+        ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => {
+            Some(if origin::is_allocation(name) {
+                "it allocates memory in a function that calls itself or is called by its address".to_owned()
+            } else {
+                format!("it calls `{}`, which exists on the host only", plain_path(name))
+            })
+        }
         ValueKind::GlobalVariable if value.is_thread_local() => {
             Some(format!("a thread-local variable, `{}`", plain_path(name)))
         }

@@ -14,14 +14,15 @@ use oxisycl_image::{MessagePiece, SourceLocation};
 use oxisycl_types::DeviceLaunch;
 
 use crate::llvm::{Attribute, Block, Builder, Context, Layout, Linkage, Module, Node, Opcode, Type, Value, ValueKind};
-use crate::stage::{builtins, panics, sanitize};
+use crate::origin;
+use crate::stage::{builtins, panics};
 
 /// Whether there is stack left for the function that asks.
 const IS_LEFT: &str = "oxisycl.stack_is_left";
 /// How many bytes of stack calls have.
 const SIZE: &str = "oxisycl.stack_size";
 /// What is called where none is left, after the prefix of panics. Its argument is the size.
-pub(crate) const PATH: &str = "oxisycl::stack";
+pub(crate) const PATH: &str = "oxisycl.stack";
 
 /// Where a kernel leaves the lowest address that its stack may have.
 const SLOT: &str = "oxisycl_stack_limit";
@@ -92,9 +93,10 @@ fn is_pointed_to(function: Value<'_>) -> bool {
             .any(|user| user.callee() != Some(function) || user.arguments().contains(&function))
 }
 
-fn formats(function: Value<'_>) -> bool {
+/// Whether a function formats, which has a limit of its own.
+pub(crate) fn formats(function: Value<'_>) -> bool {
     let name = function.name();
-    sanitize::formats(name) || panics::is_record(name) || panics::is_print(name)
+    origin::formats(name) || panics::is_record(name) || panics::is_print(name)
 }
 
 /// What LLVM may have found out about functions, and what is wrong if they panic.
@@ -112,6 +114,11 @@ pub(crate) fn add_checks(module: &Module<'_>) {
     for function in recursive {
         add_check(module, function);
     }
+    forget_attributes(module);
+}
+
+/// Takes away what LLVM may have found out about functions that panic now.
+pub(crate) fn forget_attributes(module: &Module<'_>) {
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
         for attribute in NO_LONGER {
             function.remove_attribute(Attribute::FUNCTION, attribute);

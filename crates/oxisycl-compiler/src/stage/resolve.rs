@@ -1,12 +1,12 @@
 //! Links what the program refers to, until nothing is missing that can be found.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::CompileError;
-use crate::library::Library;
+use crate::library::{self, Library};
 use crate::llvm::{Linkage, Module, Value};
-use crate::stage::{panics, sanitize};
-use crate::symbols::path;
+use crate::origin::formats_itself;
+use crate::stage::panics;
 
 /// What to link now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ pub(crate) fn link_missing(
     searches: &mut Searches,
     scope: Scope,
 ) -> Result<bool, CompileError> {
-    let mut needed = BTreeSet::new();
+    let mut needed: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for value in module.functions().into_iter().chain(module.globals()) {
         let name = value.name();
         let is_ours = name.starts_with("llvm.") || name.starts_with("oxisycl.");
@@ -51,17 +51,18 @@ pub(crate) fn link_missing(
         if is_ours || !value.is_declaration() || !is_wanted {
             continue;
         }
-        if (scope == Scope::Everything || !formats(name))
+        if (scope == Scope::Everything || !formats_itself(name))
             && let Some(found) = library.find(name)?
         {
             searches.add(name)?;
-            needed.insert(found);
+            needed.entry(found).or_default().push(name.to_owned());
         }
     }
-    for &number in &needed {
+    for (&number, symbols) in &needed {
         // Its bodies are read as they are linked, and by the host's data layout, in which they were written. What differs, the address
         // space of variables, is for the target's `adapt`.
         let found = library.open(module.context(), number)?;
+        symbols.iter().for_each(|symbol| library::share(&found, symbol));
         if scope == Scope::WithoutFormatting {
             declare_formatting(&found);
         }
@@ -76,40 +77,18 @@ pub(crate) fn link_missing(
     Ok(!needed.is_empty())
 }
 
-/// Whether the function formats a value. Those of references only pass on to another one, and tell by that what is printed; those that
-/// put messages together tell what is in them.
-pub(crate) fn formats(symbol: &str) -> bool {
-    let path = path(symbol);
-    path.contains("core::fmt::") && !path.starts_with("<&") && !sanitize::makes_messages(&path)
-}
-
 /// Takes the bodies of formatting functions of the standard library away: they would be linked with whatever else its module defines.
 fn declare_formatting(module: &Module<'_>) {
     for function in module.functions() {
         let name = function.name().to_owned();
         let is_shared = !function.is_declaration() && !function.linkage().is_local();
         // What is linked now must keep its body: it would be missing again, and linked again, without end.
-        if is_shared && formats(&name) && name.starts_with("_R") {
+        if is_shared && formats_itself(&name) && name.starts_with("_R") {
             let declaration = module.declare(&format!("{name}.declared"), function.held_type());
             function.replace_all_uses_with(declaration);
             // Its body was not read and, since nothing uses it now, never is.
             function.set_name(&format!("{name}.defined"));
             declaration.set_name(&name);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formatting_waits_and_references_to_it_do_not() {
-        assert!(formats("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt"));
-        assert!(!formats("_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h7c80914ce4238de4E"));
-        assert!(!formats("_RNvXs1g_NtCsgEmfK2I1SDS_4core3fmtRINtNtB8_6option6OptionjENtB6_5Debug3fmt"));
-        assert!(!formats("memcpy"));
-        // A message of another crate, which was put together here.
-        assert!(!formats("_ZN4core3fmt9Arguments3new17h1451a41a32de2560E"));
     }
 }

@@ -4,8 +4,8 @@
 //! duplicating or merging calls of functions that contain a barrier; where no barrier is reached LLVM infers the mark away.
 
 use crate::llvm::{Attribute, Block, Builder, Context, Linkage, Module, Opcode, Value, ValueKind};
+use crate::origin;
 use crate::stage::panics;
-use crate::symbols::plain_path;
 
 const HOST_ATTRIBUTES: [&str; 10] =
     ["noinline", "optnone", "minsize", "optsize", "uwtable", "nonlazybind", "ssp", "sspstrong", "sspreq", "nosync"];
@@ -17,6 +17,9 @@ pub(crate) const LOWER_INVOKES: &str =
 
 /// A function that is seldom called is inlined up to this size, so that its panics are in the kernel and find the launch there.
 const LARGEST_INLINED_COLD: usize = 256;
+
+/// The place of a function's first parameter among its attributes.
+const FIRST_PARAMETER: u32 = 1;
 
 /// Prepares all functions and globals, less the kernels themselves. `is_entry` tells the symbols that must stay visible.
 pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_kernel: &dyn Fn(&str) -> bool) {
@@ -52,7 +55,7 @@ pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_
         if panics::is_record(function.name()) || panics::is_print(function.name()) {
             // Its registers count for every kernel that calls it.
             make_small(context, function);
-        } else if formats(function.name()) && !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
+        } else if origin::formats(function.name()) && !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
             // Texts are for people, who read slowly. Unrolled, the digits of a single number fill a hundred kilobytes.
             make_small(context, function);
         } else if function.has_attribute(Attribute::FUNCTION, "cold") && instructions.len() <= LARGEST_INLINED_COLD {
@@ -98,18 +101,6 @@ fn make_small<'c>(context: &'c Context, function: Value<'c>) {
     }
 }
 
-/// Whether the function formats values. Those that put messages together have to be inlined, so that their values are found.
-pub(crate) fn formats(symbol: &str) -> bool {
-    let path = plain_path(symbol);
-    let is_formatting = path.starts_with("core::fmt::") || path.contains(" as core::fmt::");
-    !makes_messages(&path) && (is_formatting || path.contains("core::num::flt2dec::"))
-}
-
-/// Whether the function with that path puts a message together, for others to format.
-pub(crate) fn makes_messages(path: &str) -> bool {
-    ["core::fmt::rt::", "core::fmt::Arguments::"].iter().any(|start| path.contains(start))
-}
-
 /// Assembly that does nothing.
 fn is_black_box(call: Value<'_>) -> bool {
     let text = call.print();
@@ -141,10 +132,21 @@ pub(crate) fn remove_personalities(module: &Module<'_>) {
 /// every kernel several times as large. Bounds and overflow checks stay.
 pub(crate) fn drop_library_checks(module: &Module<'_>) {
     for function in module.functions() {
-        if !function.is_declaration() && plain_path(function.name()).ends_with("::precondition_check") {
+        if !function.is_declaration() && is_library_check(function) {
             replace_body(module, function, |builder| builder.ret_void());
         }
     }
+}
+
+/// A user's function may have that name, too, and then it keeps its body. What the library's check gives is nothing.
+fn is_library_check(function: Value<'_>) -> bool {
+    origin::checks_a_precondition(function.name())
+        && function
+            .instructions()
+            .into_iter()
+            .filter(|last| last.is(Opcode::RET))
+            .all(|last| last.operands().is_empty())
+        && !function.has_attribute(FIRST_PARAMETER, "sret")
 }
 
 /// Replaces a function by one of the same name and type with another body.

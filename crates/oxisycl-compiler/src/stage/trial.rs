@@ -8,8 +8,8 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::CompileError;
 use crate::llvm::{Machine, Module, PassTuning, Value, ValueKind};
+use crate::origin;
 use crate::stage::legality::{self, Calls, globals_in};
-use crate::stage::resolve;
 
 /// More functions than what is written for devices reaches: kernels of the suites reach up to 400 before anything is optimised, those that
 /// call the host's runtime ten thousand. Also how many are looked at first.
@@ -19,6 +19,25 @@ const SIMPLIFY: &str = "default<O1>,globaldce";
 const TUNING: PassTuning = PassTuning { inliner_threshold: 25 };
 /// What begins the names of functions that are too far to be looked at. Nothing is said against such names.
 const FAR: &str = "oxisycl.far.";
+
+/// The most instructions that a kernel may reach before anything is optimised: two hundred in each of as many functions as make it excessive.
+/// One of 18 MB of assembly took LLVM more than 400 s and 1.7 GB.
+pub(crate) const MAX_INSTRUCTIONS: usize = 200 * MANY_FUNCTIONS;
+
+/// Why a module is too large to be optimised, if it is.
+pub(crate) fn oversize(module: &Module<'_>, max_instructions: usize) -> Option<String> {
+    let (mut n_functions, mut n_instructions) = (0, 0);
+    for function in bodies(module) {
+        n_functions += 1;
+        n_instructions += function.instructions().len();
+    }
+    (n_instructions > max_instructions).then(|| {
+        format!(
+            "it is too large to be compiled for a device: it reaches {n_instructions} instructions in {n_functions} functions, the limit is \
+             {max_instructions} instructions"
+        )
+    })
+}
 
 /// How much of the program is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +79,7 @@ pub(crate) fn refusal(
         let may_be_found = |name: &str| {
             let is_missing = || trial.function(name).is_some_and(Value::is_declaration) && !name.starts_with("llvm.");
             // Memory that one function allocates and frees may turn out to be needless.
-            resolve::formats(name) || legality::is_allocation(name) || extent == Extent::Part && is_missing()
+            origin::formats_itself(name) || origin::is_allocation(name) || extent == Extent::Part && is_missing()
         };
         let findings = legality::examine(function, entry, calls, &|name| ours(name) || may_be_found(name));
         if findings.unsupported.is_some() {
@@ -158,6 +177,22 @@ mod tests {
         let found = refused(&row(1200, calls, ""), Extent::Linked).expect("a reason");
         assert!(found.starts_with("it calls `elsewhere`, which exists on the host only"), "{found}");
         assert_eq!(refused(&row(1200, "call void @__rust_dealloc(ptr null)", ""), Extent::Linked), None);
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_with_size_and_limit() {
+        let text = row(3, "", "");
+        let context = context();
+        let module = module(&context, &text);
+        let n_functions = bodies(&module).count();
+        let n_instructions: usize = bodies(&module).map(|function| function.instructions().len()).sum();
+        assert_eq!(oversize(&module, n_instructions), None);
+        let reason = oversize(&module, n_instructions - 1).unwrap();
+        let expected = format!(
+            "it reaches {n_instructions} instructions in {n_functions} functions, the limit is {} instructions",
+            n_instructions - 1
+        );
+        assert!(reason.ends_with(&expected), "{reason}");
     }
 
     #[test]

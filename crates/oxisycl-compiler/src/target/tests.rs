@@ -1,7 +1,5 @@
 //! Code of the targets that no device of this machine runs.
 
-use std::path::Path;
-
 use object::{Object, ObjectSection, ObjectSymbol};
 use oxisycl_image::{Form, ImageTarget, ParameterLayout};
 
@@ -17,13 +15,13 @@ use crate::stage::resolve::Scope;
 const ARGUMENTS: ParameterLayout = ParameterLayout { size: 16, align: 8 };
 
 fn toolchain() -> Toolchain {
-    Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM")
+    Toolchain::of_the_tests()
 }
 
 /// The code object of a kernel in LLVM's assembly, as the last step makes it.
 fn code_object(arch: &str, text: &str) -> Vec<u8> {
     let toolchain = toolchain();
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let context = Context::new();
     let target = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).expect("a target");
     let module = Module::from_text(&context, text, "test").expect("a test is well-formed");
@@ -93,7 +91,7 @@ fn the_instructions_of_a_code_object_are_those_of_the_kernel() {
         }";
     for arch in ["gfx90a", "gfx942", "gfx1100"] {
         let code = code_object(arch, text);
-        let functions = disassemble(&toolchain().llvm_library, arch, &code).expect("instructions of the processor");
+        let functions = disassemble(toolchain().llvm_library(), arch, &code).expect("instructions of the processor");
         assert_eq!(functions.keys().collect::<Vec<_>>(), ["k"], "{arch}");
         let instructions = &functions["k"];
         // The one place of an instruction whose name begins so.
@@ -117,14 +115,14 @@ fn the_instructions_of_a_code_object_are_those_of_the_kernel() {
         assert!((order[1]..order[3]).contains(&place(&["v_mul_f32", "v_dual_mul_f32"])), "{arch}: {instructions:#?}");
     }
     // Instructions of another generation are not taken for the processor's own.
-    let error = disassemble(&toolchain().llvm_library, "gfx90a", &code_object("gfx1100", text)).unwrap_err();
+    let error = disassemble(toolchain().llvm_library(), "gfx90a", &code_object("gfx1100", text)).unwrap_err();
     assert!(error.starts_with("k: no instruction at byte "), "{error}");
 }
 
 #[test]
 fn a_kernel_with_large_captures_names_the_version_that_it_needs() {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let context = Context::new();
     for (sm, size, version) in [(70, 4096, "7.7"), (70, 4352, "8.1"), (90, 16_000, "8.1"), (100, 16_000, "8.6")] {
         let target = of(&ImageTarget::Ptx { sm }).expect("a target");
@@ -166,8 +164,8 @@ const TABLE: &str = "
 
 #[test]
 fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let image_target = ImageTarget::Ptx { sm: 70 };
     let (target, options, context) = (of(&image_target).expect("a target"), Options::default(), Context::new());
     let module = Module::from_text(&context, TABLE, "test").expect("a test is well-formed");
@@ -188,8 +186,8 @@ fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
 
 #[test]
 fn features_of_a_processor_are_checked() {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     for arch in ["gfx90a:fast+", "gfx90a:xnack", "gfx90a:"] {
         let error = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).err().expect("it is refused").to_string();
         assert!(error.contains("expected sramecc or xnack"), "{error}");

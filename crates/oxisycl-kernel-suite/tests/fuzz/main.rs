@@ -88,9 +88,9 @@ fn compare(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64; 2] + Cop
     let shared = expected_shared.as_mut_ptr();
     let expected: Vec<[u64; 2]> = (0..N).map(|index| kernel(&input, shared, index)).collect();
 
-    let input = Buffer::from_vec(input, 2048).expect("a buffer");
-    let shared = Buffer::from_vec(SHARED.to_vec(), SHARED.len()).expect("a buffer");
-    let results = Buffer::from_vec(vec![Outcome::NOTHING; N], N).expect("a buffer");
+    let input = Buffer::from_vec_nd(input, 2048).expect("a buffer");
+    let shared = Buffer::from_vec(SHARED.to_vec()).expect("a buffer");
+    let results = Buffer::from_vec(vec![Outcome::NOTHING; N]).expect("a buffer");
     let submitted = env.queue().submit(|cg| {
         let (input, shared) = (cg.access(&input, Read), cg.access(&shared, ReadWrite));
         let results = cg.access(&results, Write);
@@ -128,7 +128,7 @@ fn wrongly_rounded(env: &Env) -> usize {
     // Numbers from 2^-20 to 2^20.
     let number = |index: usize| f32::from_bits((107 + scramble(index) % 40) << 23 | scramble(index + 7 * N) >> 9);
     let computed = move |index: usize| [number(index) / number(index + N), number(index).sqrt()].map(f32::to_bits);
-    let results = Buffer::from_vec(vec![[0; 2]; N], N).expect("a buffer");
+    let results = Buffer::from_vec(vec![[0; 2]; N]).expect("a buffer");
     let submitted = env.queue().submit(|cg| {
         let results = cg.access(&results, Write);
         cg.parallel_for(N, float::strict(move |item: Item<1>| results.set(item, computed(item.index()))))

@@ -23,6 +23,7 @@ kernels![
     halves_of_a_word,
     flags_and_updates,
     a_spin_lock_guards_a_sum,
+    variables_of_a_work_item_are_atomic_types,
 ];
 
 const ITEMS: usize = 5000;
@@ -188,5 +189,27 @@ fn a_spin_lock_guards_a_sum(env: &Env) {
             std::hint::spin_loop();
         }
         shared!(AtomicU32, memory, 2).fetch_add(1, Relaxed);
+    });
+}
+
+/// Devices have no such operations on memory of their own, and need none.
+fn variables_of_a_work_item_are_atomic_types(env: &Env) {
+    fn counts(values: &[u32; 6], count: &AtomicU32, largest: &AtomicI64) {
+        for &value in values {
+            count.fetch_add(value & 7, AcqRel);
+            largest.fetch_max(i64::from(value) - 1_000_000, Relaxed);
+        }
+    }
+    env.compare(|i| {
+        let (count, largest, flag) = (AtomicU32::new(i as u32), AtomicI64::new(i64::MIN), AtomicBool::new(false));
+        let values = std::array::from_fn(|step| scramble(i + step));
+        counts(&values, &count, &largest);
+        let bytes: [AtomicU8; 3] = std::array::from_fn(|step| AtomicU8::new(values[step] as u8));
+        let swapped = bytes[values[3] as usize % 3].swap(7, SeqCst);
+        let exchanged = count.compare_exchange(i as u32, 1, SeqCst, Acquire).is_ok();
+        let was_set = flag.fetch_or(values[4] & 1 == 1, Release);
+        fence(SeqCst);
+        let bytes = bytes.map(|byte| byte.load(Relaxed));
+        (count.into_inner(), largest.load(Acquire), (swapped, bytes), (exchanged, was_set, flag.load(SeqCst)))
     });
 }

@@ -1,4 +1,5 @@
-//! Runs each kernel on each device, and the same closure in a loop; compares, counts, and says what did not run.
+//! Runs each kernel on each device, and the same closure in a loop, and compares: a trial of `libtest-mimic` each, called
+//! `device theme::name`.
 //!
 //! Invariant: a device that is present and has an image in the program runs every kernel: one that the device refuses is a failure, not
 //! a kernel less, unless it is listed in `refusals` with the reason that must be given. Without an image, which is so in a plain `cargo test`, only the host device runs them, and the suite says so.
@@ -6,7 +7,9 @@
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use libtest_mimic::{Completion, Failed, Trial};
 
 use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Device, KernelId, float};
@@ -62,7 +65,7 @@ impl Env {
         self.queue.device().has(aspect)
     }
 
-    /// Ends the test without a result.
+    /// Ends the test, which is reported as ignored.
     pub(crate) fn skip(&self, why: impl Into<String>) -> ! {
         panic::resume_unwind(Box::new(Skip(why.into())))
     }
@@ -70,7 +73,7 @@ impl Env {
     /// Runs the kernel for the indices below [`N`], each of its operations rounded as on the host, and compares bit for bit.
     #[track_caller]
     pub(crate) fn compare<T: Outcome>(&self, kernel: impl Fn(usize) -> T + Copy + Send + Sync + 'static) {
-        let results = Buffer::from_vec(vec![T::NOTHING; N], N).expect("a buffer");
+        let results = Buffer::from_vec(vec![T::NOTHING; N]).expect("a buffer");
         let submitted = self.queue.submit(|cg| {
             let results = cg.access(&results, Write);
             cg.parallel_for(N, float::strict(move |item| results.set(item, kernel(item.index()))))
@@ -87,7 +90,7 @@ impl Env {
         tolerance: Tolerance,
         kernel: impl Fn(usize) -> T + Copy + Send + Sync + 'static,
     ) {
-        let results = Buffer::from_vec(vec![T::NOTHING; N], N).expect("a buffer");
+        let results = Buffer::from_vec(vec![T::NOTHING; N]).expect("a buffer");
         let submitted = self.queue.submit(|cg| {
             let results = cg.access(&results, Write);
             cg.parallel_for(N, move |item| results.set(item, kernel(item.index())))
@@ -107,8 +110,8 @@ impl Env {
     ) {
         let n = input.len();
         let expected: Vec<T> = (0..n).map(|index| kernel(&input, index)).collect();
-        let input = Buffer::from_vec(input, n).expect("a buffer");
-        let results = Buffer::from_vec(vec![T::NOTHING; n], n).expect("a buffer");
+        let input = Buffer::from_vec_nd(input, n).expect("a buffer");
+        let results = Buffer::from_vec(vec![T::NOTHING; n]).expect("a buffer");
         let submitted = self.queue.submit(|cg| {
             let (input, results) = (cg.access(&input, Read), cg.access(&results, Write));
             cg.parallel_for(n, move |item| results.set(item, kernel(input.view(item).as_slice(), item.index())))
@@ -130,7 +133,7 @@ impl Env {
         let pointer = expected.as_mut_ptr();
         (0..n).for_each(|index| kernel(pointer, index));
         let length = initial.len();
-        let memory = Buffer::from_vec(initial, length).expect("a buffer");
+        let memory = Buffer::from_vec_nd(initial, length).expect("a buffer");
         let submitted = self.queue.submit(|cg| {
             let memory = cg.access(&memory, ReadWrite);
             cg.parallel_for(n, move |item| kernel(memory.as_ptr(), item.index()))
@@ -165,38 +168,27 @@ impl Env {
 
 struct Skip(String);
 
+/// What is ours of the command line, and what is for `libtest-mimic`.
 struct Arguments {
     device: String,
     is_strict: bool,
-    filter: Vec<String>,
-    is_list: bool,
+    others: Vec<String>,
 }
 
 impl Arguments {
     fn parse() -> Self {
-        let mut parsed = Self { device: "all".to_owned(), is_strict: false, filter: Vec::new(), is_list: false };
-        let mut arguments = std::env::args().skip(1);
+        let mut arguments = std::env::args();
+        let program = arguments.next().unwrap_or_default();
+        let mut parsed = Self { device: "all".to_owned(), is_strict: false, others: vec![program] };
         while let Some(argument) = arguments.next() {
-            let (name, inline) = match argument.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (argument.as_str(), None),
-            };
-            let mut value = || inline.clone().or_else(|| arguments.next()).unwrap_or_default();
-            match name {
-                "--device" => parsed.device = value(),
-                "--strict" => parsed.is_strict = true,
-                "--list" => parsed.is_list = true,
-                // Meant for the standard harness.
-                "--test-threads" | "--format" | "--color" | "--logfile" | "--skip" | "-Z" => drop(value()),
-                _ if argument.starts_with('-') => {}
-                _ => parsed.filter.push(argument),
+            match argument.split_once('=') {
+                Some(("--device", value)) => parsed.device = value.to_owned(),
+                _ if argument == "--device" => parsed.device = arguments.next().unwrap_or_default(),
+                _ if argument == "--strict" => parsed.is_strict = true,
+                _ => parsed.others.push(argument),
             }
         }
         parsed
-    }
-
-    fn selects(&self, full_name: &str) -> bool {
-        self.filter.is_empty() || self.filter.iter().any(|filter| full_name.contains(filter))
     }
 }
 
@@ -213,9 +205,9 @@ fn devices(asked_for: &str) -> Vec<(String, Device)> {
             continue;
         }
         if let Some(reason) = device.unusable() {
-            println!("{name} does not run: {reason}");
+            eprintln!("{name} does not run: {reason}");
         } else if backend != BackendKind::Host && !has_images {
-            println!("{name} does not run: this program was built without device code, `cargo sycl test` builds it");
+            eprintln!("{name} does not run: this program was built without device code, `cargo sycl test` builds it");
         } else {
             chosen.push((name, device));
         }
@@ -223,71 +215,55 @@ fn devices(asked_for: &str) -> Vec<(String, Device)> {
     chosen
 }
 
-/// Runs the kernels that the command line selects.
+/// Runs the kernels that the command line selects, one after another. Fails if no device can run them.
 pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.is_list {
-        return ExitCode::SUCCESS;
+    let devices = devices(&arguments.device);
+    if devices.is_empty() {
+        println!("there is no {} device with code to run", arguments.device);
+        return ExitCode::FAILURE;
     }
+    let mut settings = libtest_mimic::Arguments::from_iter(&arguments.others);
+    // A panic belongs to the kernel that runs.
+    settings.test_threads = Some(1);
     let panics = record_panics();
-    let (mut n_passed, mut n_failed, mut n_skipped, mut n_refused) = (0, 0, 0, 0);
-    for (device_name, device) in devices(&arguments.device) {
-        let queue = Queue::new(&device).expect("a queue can be made");
-        let env = Env { queue, is_strict: arguments.is_strict };
-        let tests = themes.iter().flat_map(|(theme, tests)| tests.iter().map(move |test| (theme, test)));
-        for (theme, test) in tests {
-            let name = format!("{theme}::{}", test.name);
-            if !arguments.selects(&name) {
-                continue;
-            }
-            let outcome = run(test, &env, &panics);
-            if let Some(reason) = refusals::expected(env.queue.device().backend(), &name) {
-                match refusals::check(reason, outcome) {
-                    Ok(()) => {
-                        println!("{device_name} {name} ... refused, as it must be ({reason})");
-                        n_refused += 1;
-                    }
-                    Err(message) => {
-                        println!("{device_name} {name} ... FAILED\n    {device_name} {name}: {message}");
-                        n_failed += 1;
-                    }
-                }
-                continue;
-            }
-            match outcome {
-                Ok(None) => {
-                    println!("{device_name} {name} ... ok");
-                    n_passed += 1;
-                }
-                Ok(Some(why)) => {
-                    println!("{device_name} {name} ... skipped ({why})");
-                    n_skipped += 1;
-                }
-                Err(messages) => {
-                    println!("{device_name} {name} ... FAILED");
-                    messages.iter().for_each(|message| println!("    {device_name} {name}: {message}"));
-                    n_failed += 1;
-                }
-            }
+    let mut trials = Vec::new();
+    for (device_name, device) in devices {
+        // Made by the first kernel that runs, so that a list of the kernels needs none.
+        let env = Arc::new(OnceLock::<Env>::new());
+        for (theme, test) in themes.iter().flat_map(|(theme, tests)| tests.iter().map(move |test| (theme, test))) {
+            let (name, run) = (format!("{theme}::{}", test.name), test.run);
+            let (env, device, panics, is_strict) = (env.clone(), device.clone(), panics.clone(), arguments.is_strict);
+            trials.push(Trial::ignorable_test(format!("{device_name} {name}"), move || {
+                let queue = || Queue::new(&device).expect("a queue can be made");
+                let env = env.get_or_init(|| Env { queue: queue(), is_strict });
+                judge(env, &name, run_one(run, env, &panics))
+            }));
         }
     }
-    if n_skipped > 0 {
-        println!("{n_skipped} skipped");
+    libtest_mimic::run(&settings, trials).exit_code()
+}
+
+/// What the outcome means for a kernel that the device can run, or is listed as one that it must refuse.
+fn judge(env: &Env, name: &str, outcome: Result<Option<String>, Vec<String>>) -> Result<Completion, Failed> {
+    if let Some(reason) = refusals::expected(env.queue.device().backend(), name) {
+        refusals::check(reason, outcome)?;
+        return Ok(Completion::ignored_with(format!("refused, as it must be: {reason}")));
     }
-    if n_refused > 0 {
-        println!("{n_refused} refused");
+    match outcome {
+        Ok(None) => Ok(Completion::Completed),
+        Ok(Some(why)) => Ok(Completion::ignored_with(why)),
+        Err(messages) => Err(messages.join("\n").into()),
     }
-    println!("{n_passed} passed, {n_failed} failed");
-    if n_failed == 0 && n_passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 type Panics = Arc<Mutex<Vec<String>>>;
 
 /// `Ok` with the reason if the test was skipped.
-fn run(test: &Test, env: &Env, panics: &Panics) -> Result<Option<String>, Vec<String>> {
+fn run_one(run: fn(&Env), env: &Env, panics: &Panics) -> Result<Option<String>, Vec<String>> {
     let lock = || panics.lock().unwrap_or_else(PoisonError::into_inner);
     lock().clear();
-    match panic::catch_unwind(AssertUnwindSafe(|| (test.run)(env))) {
+    match panic::catch_unwind(AssertUnwindSafe(|| run(env))) {
         Ok(()) => Ok(None),
         Err(payload) => match payload.downcast::<Skip>() {
             Ok(skip) => Ok(Some(skip.0)),

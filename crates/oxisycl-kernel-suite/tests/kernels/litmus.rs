@@ -88,8 +88,8 @@ fn outcomes<const MEMBERS: usize>(
     is_meant: fn([u32; 4]) -> bool,
 ) -> (usize, usize) {
     let n = ROUNDS * RACES;
-    let words = Buffer::from_vec(vec![0_u32; 2 * n], 2 * n).expect("a buffer");
-    let seen = Buffer::from_vec(vec![NOTHING; 4 * n], 4 * n).expect("a buffer");
+    let words = Buffer::from_vec(vec![0_u32; 2 * n]).expect("a buffer");
+    let seen = Buffer::from_vec(vec![NOTHING; 4 * n]).expect("a buffer");
     let submitted = env.queue().submit(|cg| {
         let (words, seen) = (cg.access(&words, ReadWrite), cg.access(&seen, ReadWrite));
         cg.parallel_for(MEMBERS * RACES, move |item| {

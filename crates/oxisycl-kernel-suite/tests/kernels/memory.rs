@@ -22,6 +22,9 @@ kernels![
     tables_and_texts_are_static,
     functions_of_another_crate_are_called,
     types_are_measured,
+    memory_is_allocated_and_freed,
+    objects_are_boxed,
+    strings_grow,
 ];
 
 fn cells_are_shared(env: &Env) {
@@ -227,5 +230,40 @@ fn types_are_measured(env: &Env) {
             mem::size_of_val(value) as u32,
             mem::needs_drop::<Guard<'_>>() && dangling,
         )
+    });
+}
+
+fn memory_is_allocated_and_freed(env: &Env) {
+    env.compare(|i| {
+        let mut values = Vec::new();
+        (0..i % 20).for_each(|k| values.push(scramble(i + k) % 100));
+        let sum: u32 =
+            (0..50).map(|k| std::iter::repeat_n(k as u32, 30).collect::<Vec<u32>>().iter().sum::<u32>()).sum();
+        values.retain(|value| value % 3 != 0);
+        // Stable, and in order of what was there.
+        let mut pairs: Vec<(u32, usize)> = (0..16).map(|k| (scramble(i + k) % 4, k)).collect();
+        pairs.sort_by_key(|pair| pair.0);
+        let order = pairs.iter().fold(0_u64, |order, pair| order << 4 | pair.1 as u64);
+        (values.iter().sum::<u32>() + *Box::new(i as u32), sum, order)
+    });
+}
+
+fn objects_are_boxed(env: &Env) {
+    env.compare(|i| {
+        let mut steps: Vec<Box<dyn Fn(u64) -> u64>> = Vec::new();
+        for k in 0..(i % 7) as u64 {
+            steps.push(if k % 2 == 0 { Box::new(move |x| x * 3 + k) } else { Box::new(|x| x ^ 0x55) });
+        }
+        steps.iter().fold(i as u64, |value, step| step(value))
+    });
+}
+
+fn strings_grow(env: &Env) {
+    env.compare(|i| {
+        let mut text = String::from("a");
+        (0..i % 40).for_each(|k| text.push(char::from(b'a' + (k % 26) as u8)));
+        text.insert_str(1, "\u{e9}\u{4e2d}");
+        let upper = text.to_uppercase();
+        (text.len() as u32, upper.bytes().map(u32::from).sum::<u32>(), text.find('z').is_some())
     });
 }

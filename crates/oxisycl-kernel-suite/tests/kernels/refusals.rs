@@ -5,32 +5,14 @@
 
 use oxisycl::BackendKind;
 
-/// SPIR-V has no stack of calls.
-const RECURSION: &str = "recursion: devices of this kind have no stack of calls";
-
-/// Functions that call themselves: of the kernels, of the standard library's sorting, and of `libm`.
-const OPENCL: [(&str, &str); 8] = [
-    ("generics::functions_call_themselves", RECURSION),
-    ("control::slices_are_matched", RECURSION),
-    ("control::let_else_and_if_let", RECURSION),
-    ("sorting::larger_arrays_are_sorted", RECURSION),
-    ("sorting::the_middle_is_selected", RECURSION),
-    ("algorithms::the_game_of_life", RECURSION),
-    ("algorithms::queens_on_a_board", RECURSION),
-    ("algorithms::a_tree_in_an_array", RECURSION),
-];
-
-/// The same of optimised builds alone: what is unoptimised reaches no function here that calls itself.
-const OPENCL_OPTIMISED: [(&str, &str); 1] = [("crates::arrayvec_vectors_and_strings", RECURSION)];
+/// Of each kind of device, the kernels and the reasons. Recursion that is entered in many places is too much code for drivers' compilers.
+const REFUSED: [(BackendKind, &str, &str); 1] =
+    [(BackendKind::OpenCl, "algorithms::the_game_of_life", "recursion: devices of this kind have no stack of calls")];
 
 /// Why the kernel must be refused by devices of the backend, if it must.
 pub(crate) fn expected(backend: BackendKind, name: &str) -> Option<&'static str> {
-    let optimised = if cfg!(debug_assertions) { &[] } else { &OPENCL_OPTIMISED[..] };
-    let mut listed = match backend {
-        BackendKind::OpenCl => OPENCL.iter().chain(optimised),
-        _ => [].iter().chain(&[]),
-    };
-    listed.find(|(listed, _)| *listed == name).map(|(_, reason)| *reason)
+    let listed = REFUSED.iter().find(|(kind, listed, _)| *kind == backend && *listed == name);
+    listed.map(|(_, _, reason)| *reason)
 }
 
 /// Whether a kernel was refused as it must be; otherwise what happened instead.

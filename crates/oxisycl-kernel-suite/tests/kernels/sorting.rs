@@ -14,6 +14,7 @@ kernels![
     the_middle_is_selected,
     an_insertion_sort_counts_its_moves,
     a_heap_keeps_the_smallest,
+    longer_arrays_are_sorted_stably,
 ];
 
 fn small_arrays_are_sorted(env: &Env) {
@@ -139,5 +140,14 @@ fn a_heap_keeps_the_smallest(env: &Env) {
         let root = heap.values[0];
         heap.values.sort_unstable();
         (root, heap.values)
+    });
+}
+
+fn longer_arrays_are_sorted_stably(env: &Env) {
+    env.compare(|i| {
+        let mut pairs: [(u8, u8); 100] = std::array::from_fn(|k| ((scramble(i * 100 + k) % 16) as u8, k as u8));
+        pairs.sort_by_key(|pair| pair.0);
+        let is_stable = pairs.windows(2).all(|pair| pair[0] < pair[1]);
+        (is_stable, pairs[10], pairs[50], pairs[90])
     });
 }

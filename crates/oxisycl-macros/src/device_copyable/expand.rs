@@ -1,7 +1,7 @@
 //! Writes the implementation. Every bound and check carries the span of the field or type it is about.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Path, parse_quote};
 
@@ -11,13 +11,37 @@ pub(super) fn expand(element: &Element) -> TokenStream {
     let Element { ident, facade, .. } = element;
     let generics = bounded(element);
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    let assertion = size_assertion(element);
+    let (fields, assertion) = (fields_check(element, &generics), size_assertion(element));
     quote! {
         // SAFETY: every field is device copyable by the bounds below, and the supertraits of the trait require the rest.
         #[automatically_derived]
         #[allow(trivial_bounds)]
         unsafe impl #parameters #facade::DeviceCopyable for #ident #arguments #bounds {}
+        #fields
         #assertion
+    }
+}
+
+/// Takes a value of the type apart, field by field. Attributes below the derive may change the type after this macro has seen it: what then
+/// has other fields does not compile, and fields are checked as they are.
+fn fields_check(element: &Element, generics: &Generics) -> TokenStream {
+    let Element { ident, facade, shapes, .. } = element;
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let arms = shapes.iter().map(|shape| {
+        let variant = shape.variant.iter();
+        let members = &shape.members;
+        let names: Vec<_> = (0..members.len()).map(|index| format_ident!("field_{index}")).collect();
+        // With braces the name is that of a type or of a variant, and never that of a function or a constant.
+        quote!(#ident #(:: #variant)* { #(#members: #names),* } => { #(is_device_copyable(#names);)* })
+    });
+    quote! {
+        const _: () = {
+            #[allow(dead_code, trivial_bounds, clippy::all)]
+            fn fields #parameters (value: #ident #arguments) #bounds {
+                fn is_device_copyable<Field: #facade::DeviceCopyable>(_: Field) {}
+                match value { #(#arms)* }
+            }
+        };
     }
 }
 

@@ -4,7 +4,7 @@
 
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned;
-use syn::{Data, DataEnum, Error, Fields, Generics, Path, Type};
+use syn::{Data, DataEnum, Error, Fields, Generics, Member, Path, Type};
 
 use super::parse::Input;
 
@@ -16,8 +16,16 @@ pub(super) struct Element {
     pub(super) generics: Generics,
     /// The types of all fields of all variants, in order.
     pub(super) fields: Vec<Type>,
+    /// A struct is one shape without a name of its own; an enum has one for each variant.
+    pub(super) shapes: Vec<Shape>,
     /// The crate that the expansion takes the trait from.
     pub(super) facade: Path,
+}
+
+/// The fields of a struct or of a variant.
+pub(super) struct Shape {
+    pub(super) variant: Option<Ident>,
+    pub(super) members: Vec<Member>,
 }
 
 /// Collects what is wrong, so that the user sees all of it at once.
@@ -45,6 +53,7 @@ pub(super) fn check(input: Input) -> syn::Result<Element> {
             format!("element type {ident}: expected a type that is 'static, found lifetime parameter {lifetime}"),
         );
     }
+    let shapes = shapes(&item.data);
     let fields = match item.data {
         Data::Struct(data) => {
             let fields = types(data.fields);
@@ -66,7 +75,7 @@ pub(super) fn check(input: Input) -> syn::Result<Element> {
         }
     };
     match errors.0 {
-        None => Ok(Element { ident, generics: item.generics, fields, facade }),
+        None => Ok(Element { ident, generics: item.generics, fields, shapes, facade }),
         Some(errors) => Err(errors),
     }
 }
@@ -86,6 +95,18 @@ fn check_enum(ident: &Ident, data: DataEnum, errors: &mut Errors) -> Vec<Type> {
         _ => {}
     }
     fields
+}
+
+fn shapes(data: &Data) -> Vec<Shape> {
+    let shape = |variant: Option<&Ident>, fields: &Fields| Shape {
+        variant: variant.cloned(),
+        members: fields.members().collect(),
+    };
+    match data {
+        Data::Struct(data) => vec![shape(None, &data.fields)],
+        Data::Enum(data) => data.variants.iter().map(|variant| shape(Some(&variant.ident), &variant.fields)).collect(),
+        Data::Union(_) => Vec::new(),
+    }
 }
 
 fn types(fields: Fields) -> Vec<Type> {

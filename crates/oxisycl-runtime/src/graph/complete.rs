@@ -28,7 +28,7 @@ impl Completion for Node {
         call_user(|| print_kept(output, self.title.name, self.shared.device_name()));
     }
 
-    fn complete(self: Arc<Self>, outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         finish(&self, outcome);
         // In the nodes of most commands nobody is interested any more.
         NODES.end(self);
@@ -38,7 +38,10 @@ impl Completion for Node {
 impl Node {
     /// Ends a host accessor: its holder has dropped it, or nobody wants it any more. One that was not granted yet ends after
     /// its dependencies, as commands submitted later rely on that.
-    pub fn end_host_access(self: &Arc<Self>) {
+    ///
+    /// # Safety
+    /// Nobody uses the memory by right of that host accessor any more.
+    pub unsafe fn end_host_access(self: &Arc<Self>) {
         {
             let mut inner = self.inner.lock();
             match self.state.load(Ordering::Acquire) {
@@ -96,6 +99,9 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
         record_span(node, &outcome);
     }
     let failure = outcome.result.err();
+    if let Some(failure) = &failure {
+        failure.name_buffer(|address| description_of(address, &holds));
+    }
     // Memory goes first, so that whoever sees the command complete sees its memory released.
     for hold in &holds {
         if let Hold::Loan(loan) = hold {
@@ -142,6 +148,14 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     }
     // Last: a wait for the epoch must find everything else done.
     drop(epoch);
+}
+
+/// What messages call the buffer that the address belongs to, among those that the command used.
+fn description_of(address: usize, holds: &[Hold]) -> Option<String> {
+    holds.iter().find_map(|hold| match hold {
+        Hold::Buffer(core) if core.contains(address) => Some(core.description()),
+        _ => None,
+    })
 }
 
 fn notify(waiters: Vec<Waiter>, told: &mut Vec<Told>) {

@@ -1,7 +1,6 @@
 //! One node of the graph: a command and everything that waits for it.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ pub struct QueueShared {
 
 impl QueueShared {
     /// The shared part of a new queue.
-    pub fn new(
+    pub(crate) fn new(
         domain: u64,
         device: Arc<dyn Device>,
         queue: Arc<dyn Queue>,
@@ -84,7 +83,7 @@ impl QueueShared {
     }
 
     /// A number that no other domain has.
-    pub fn unique_domain() -> u64 {
+    pub(crate) fn unique_domain() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
@@ -136,7 +135,7 @@ pub(super) const FAILED: u8 = 3;
 pub(super) const DID_NOT_RUN: u8 = 4;
 
 thread_local! {
-    static NEAR: Near<Arc<MaybeUninit<Node>>> = const { RefCell::new(Vec::new()) };
+    static NEAR: Near<Arc<MaybeUninit<Node>>> = const { Near::new() };
 }
 
 /// Nodes are made by threads that submit, and mostly end on another thread.
@@ -245,7 +244,7 @@ impl Node {
     }
 
     /// Says, before the node is started, that its first `n_parts` dependencies do a part of its work.
-    pub fn set_parts(&self, n_parts: usize) {
+    pub(crate) fn set_parts(&self, n_parts: usize) {
         self.inner.lock().n_parts = n_parts;
     }
 

@@ -37,11 +37,13 @@ pub enum Work {
 
 /// Starts `node` after `dependencies`. On an error nothing was enqueued, and the node will never complete.
 ///
-/// The caller guarantees, by the dependencies, that memory which a command refers to is free of conflicting use, and by the
-/// node's holds that it lives until the node completes.
-pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
+/// # Safety
+/// By the dependencies, memory which a command refers to is free of conflicting use until the node completes, and by the node's holds it
+/// lives until then. Other work than commands needs no more than a node that was not started before.
+pub unsafe fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
     match work {
-        Work::Command(command) => start_command(node, command, dependencies),
+        // SAFETY: by the contract of this function.
+        Work::Command(command) => unsafe { start_command(node, command, dependencies) },
         work => {
             if let Work::HostTask(_) = work {
                 panic_place::watch();
@@ -52,8 +54,15 @@ pub fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Resul
     }
 }
 
-/// The same for a command of a backend: a large value, which is only moved into a [`Work`] if it has to wait.
-pub fn start_command(node: &Arc<Node>, command: Command, dependencies: &[Dependency]) -> Result<(), BackendError> {
+/// Starts a command of a backend: a large value, which is only moved into a [`Work`] if it has to wait.
+///
+/// # Safety
+/// As for [`start`].
+pub unsafe fn start_command(
+    node: &Arc<Node>,
+    command: Command,
+    dependencies: &[Dependency],
+) -> Result<(), BackendError> {
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in dependencies {
         match resolve(node, dependency) {

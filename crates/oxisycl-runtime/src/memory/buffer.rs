@@ -26,8 +26,6 @@ const MAX_ALLOCATIONS: usize = 32;
 pub struct BufferCore {
     /// Identity, for messages.
     pub id: u64,
-    /// The user's name for it, for messages.
-    pub name: Option<&'static str>,
     /// Where the user made it, for messages.
     pub created: &'static Location<'static>,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
@@ -40,6 +38,33 @@ pub struct BufferCore {
     pub layout: Layout,
     n_open: AtomicUsize,
     state: Mutex<BufferState>,
+    elements: Elements,
+    labels: Mutex<Labels>,
+}
+
+/// What a buffer's elements are, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements {
+    /// The type's name.
+    pub name: &'static str,
+    /// The type's size in bytes.
+    pub size: usize,
+    /// How many dimensions the buffer has.
+    pub dimensions: u8,
+}
+
+impl Elements {
+    /// Bytes in three dimensions.
+    pub const BYTES: Self = Self { name: "u8", size: 1, dimensions: 3 };
+}
+
+/// What changes about a buffer and is asked when a command fails. Its lock is taken last, and nothing is locked under it.
+#[derive(Default)]
+struct Labels {
+    /// The user's name for it.
+    name: Option<&'static str>,
+    /// Where its allocations begin.
+    addresses: SmallVec<[usize; 2]>,
 }
 
 /// The changeable part of a buffer, under its lock.
@@ -77,7 +102,10 @@ unsafe impl Send for Allocation {}
 pub struct PageState {
     /// The last command that wrote.
     pub writer: Option<Arc<Node>>,
-    /// Commands that read since then, copies included.
+    /// The last command since then that wrote to another part of this page with `no_init`: what comes later is ordered behind it, and
+    /// has nothing to do with its failure.
+    pub neighbour: Option<Arc<Node>>,
+    /// Commands that read since both of them, copies included.
     pub readers: SmallVec<[Arc<Node>; 1]>,
     /// Allocations with the newest bytes. None: nothing was ever written (S-R28).
     pub current: u32,
@@ -122,6 +150,7 @@ impl PartialEq for PageState {
             && self.before.current == other.before.current
             && self.before.earlier == other.before.earlier
             && same_node(&self.writer, &other.writer)
+            && same_node(&self.neighbour, &other.neighbour)
             && self.readers.len() == other.readers.len()
             && self.readers.iter().zip(&other.readers).all(|(a, b)| Arc::ptr_eq(a, b))
             && self.arrivals.len() == other.arrivals.len()
@@ -139,8 +168,12 @@ impl PageState {
                 self.writer = None;
                 self.before = Before::default();
             } else if let Some(before) = self.untouched() {
-                *self = Self { current: before, readers: std::mem::take(&mut self.readers), ..Self::default() };
+                let (neighbour, readers) = (self.neighbour.take(), std::mem::take(&mut self.readers));
+                *self = Self { current: before, neighbour, readers, ..Self::default() };
             }
+        }
+        if self.neighbour.as_ref().is_some_and(|neighbour| neighbour.is_complete()) {
+            self.neighbour = None;
         }
         if !self.arrivals.is_empty() {
             let mut current = self.current;
@@ -165,8 +198,16 @@ impl PageState {
         if self.writer.as_ref().is_some_and(|writer| writer.did_not_run()) { self.before.current() } else { None }
     }
 
-    /// Makes `writer` the last command that wrote. The newest bytes stay where they were.
-    pub fn order_after(&mut self, writer: &Arc<Node>) {
+    /// Orders what comes later behind `neighbour`, which writes to another part of the page. Everything else stays as it was.
+    pub fn order_after(&mut self, neighbour: &Arc<Node>) {
+        self.refresh();
+        self.neighbour = Some(neighbour.clone());
+        // They end before it does.
+        self.readers.clear();
+    }
+
+    /// Makes `writer` the last command that wrote, to the allocations of `current` only.
+    pub fn overwrite(&mut self, writer: &Arc<Node>, current: u32) {
         self.refresh();
         if !self.writer.as_ref().is_some_and(|known| Arc::ptr_eq(known, writer)) {
             // Copies under way may be this command's own, and may be what fails.
@@ -175,12 +216,8 @@ impl PageState {
             self.before = Before { writer: self.writer.take(), current: self.current & !arriving, earlier };
         }
         self.writer = Some(writer.clone());
+        self.neighbour = None;
         self.readers.clear();
-    }
-
-    /// Makes `writer` the last command that wrote, to the allocations of `current` only.
-    pub fn overwrite(&mut self, writer: &Arc<Node>, current: u32) {
-        self.order_after(writer);
         self.current = current;
         self.arrivals.clear();
     }
@@ -223,15 +260,24 @@ impl OpenHold {
 
 impl BufferCore {
     /// A buffer without allocations whose contents nobody wrote. `extent` and `page` have their innermost dimension in bytes.
+    ///
+    /// # Safety
+    /// Whoever has the buffer leaves its state consistent: the methods of [`BufferState`] are given the buffer that the state was locked
+    /// of, the state is neither exchanged nor changed in other ways, the buffer's own fields stay as they are, and what is told of as a
+    /// [`BufferView`](crate::schedule::BufferView) of it lies inside.
     #[track_caller]
-    pub fn new(extent: [usize; 3], page: Option<[usize; 3]>, align: usize) -> Result<Arc<Self>> {
-        Self::with_name(None, extent, page, align)
+    pub unsafe fn new(extent: [usize; 3], page: Option<[usize; 3]>, align: usize) -> Result<Arc<Self>> {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::with_elements(Elements::BYTES, extent, page, align) }
     }
 
-    /// The same with a name for messages.
+    /// The same; messages say of what elements it consists.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
     #[track_caller]
-    pub fn with_name(
-        name: Option<&'static str>,
+    pub unsafe fn with_elements(
+        elements: Elements,
         extent: [usize; 3],
         page: Option<[usize; 3]>,
         align: usize,
@@ -251,7 +297,6 @@ impl BufferCore {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            name,
             created: Location::caller(),
             extent,
             page: page.unwrap_or(extent.map(|n| n.max(1))),
@@ -262,7 +307,35 @@ impl BufferCore {
                 allocations: SmallVec::new(),
                 map: RegionMap::new(extent, PageState::default()),
             }),
+            elements,
+            labels: Mutex::default(),
         }))
+    }
+
+    /// The user's name for it, for messages.
+    pub fn name(&self) -> Option<&'static str> {
+        self.labels.lock().name
+    }
+
+    /// Has messages call it so from now on.
+    pub fn set_name(&self, name: &'static str) {
+        self.labels.lock().name = Some(name);
+    }
+
+    /// Whether the address is one of its elements', in any memory. An address of a buffer without bytes is that of others, too.
+    pub fn contains(&self, address: usize) -> bool {
+        let size = self.layout.size();
+        self.labels.lock().addresses.iter().any(|base| address.checked_sub(*base).is_some_and(|offset| offset < size))
+    }
+
+    /// What messages of kernels call it: also its elements and their range.
+    pub fn description(&self) -> String {
+        let mut range = self.extent;
+        range[2] /= self.elements.size.max(1);
+        let range = &range[3 - usize::from(self.elements.dimensions.min(3))..];
+        let name = self.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        let (id, element, created) = (self.id, self.elements.name, self.created);
+        format!("buffer {id}{name} of {element} with range {range:?} (created at {created})")
     }
 
     /// Locks the state. Several buffers are locked in the order of their ids.
@@ -301,7 +374,7 @@ impl fmt::Display for BufferCore {
     /// What messages call the buffer: number, name and where it was made.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "buffer {}", self.id)?;
-        if let Some(name) = self.name {
+        if let Some(name) = self.name() {
             write!(f, " \"{name}\"")?;
         }
         write!(f, " (created at {})", self.created)
@@ -404,6 +477,7 @@ impl BufferState {
                 context: None,
             });
         }
+        core.labels.lock().addresses.push(base);
         match vacant {
             Some(position) => self.allocations[position] = Some(allocation),
             None => self.allocations.push(Some(allocation)),
@@ -425,6 +499,7 @@ impl BufferState {
     pub unsafe fn remove(&mut self, core: &BufferCore, position: usize) -> Option<Box<dyn Any + Send>> {
         self.map.update(&Region::whole(core.extent), |_, page| page.forget(position));
         let mut allocation = self.allocations[position].take()?;
+        core.labels.lock().addresses.retain(|base| *base != allocation.pointer.as_ptr() as usize);
         allocation.forget();
         match allocation.owner {
             Owner::Foreign(owner) => Some(owner),

@@ -8,7 +8,7 @@ mod buffer;
 mod registry;
 mod usm;
 
-pub use buffer::{Allocation, BufferCore, BufferState, OpenHold, PageState};
+pub use buffer::{Allocation, BufferCore, BufferState, Elements, OpenHold, PageState};
 pub use registry::{PointerInfo, pointer_info};
 pub(crate) use registry::{register, unregister};
 pub use usm::UsmAllocation;

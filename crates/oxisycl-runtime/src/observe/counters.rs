@@ -105,6 +105,11 @@ impl Recorder {
     pub(crate) fn unfinished_nodes(&self) -> u64 {
         self.nodes.get().saturating_sub(self.nodes_completed.get())
     }
+
+    /// How many nodes have ended.
+    pub(crate) fn ended_nodes(&self) -> u64 {
+        self.nodes_completed.get()
+    }
 }
 
 impl Counters {

@@ -20,7 +20,7 @@ use oxisycl_image::DeviceImage;
 
 mod key;
 
-pub use key::EntryKey;
+pub(crate) use key::EntryKey;
 
 const MAGIC: &[u8; 8] = b"OXISYCLC";
 /// A new version for every change of the bytes of an entry.
@@ -31,24 +31,26 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct DiskCache {
+pub(crate) struct DiskCache {
     folder: PathBuf,
     limit: u64,
 }
 
 impl DiskCache {
     /// A cache in that folder, which need not exist, of at most `limit` bytes.
-    pub fn new(folder: &Path, limit: u64) -> Self {
+    pub(crate) fn new(folder: &Path, limit: u64) -> Self {
         Self { folder: folder.to_owned(), limit }
     }
 
     /// The folder.
-    pub fn folder(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Most bytes that it takes up.
-    pub fn limit(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
@@ -56,7 +58,7 @@ impl DiskCache {
     ///
     /// # Errors
     /// If it cannot be made, is no folder, or others could write to it or own it.
-    pub fn prepare(&self) -> io::Result<()> {
+    pub(crate) fn prepare(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -66,7 +68,7 @@ impl DiskCache {
     }
 
     /// The binary of that key, if it is there.
-    pub fn read(&self, key: &EntryKey) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, key: &EntryKey) -> Option<Vec<u8>> {
         self.prepare().ok()?;
         let mut file = open_own(&self.path(key)).ok()?;
         let size = file.metadata().ok()?.len();
@@ -83,13 +85,13 @@ impl DiskCache {
     }
 
     /// Keeps a binary, and removes old ones if there is no room.
-    pub fn write(&self, key: &EntryKey, binary: &[u8]) {
+    pub(crate) fn write(&self, key: &EntryKey, binary: &[u8]) {
         // A failed write is a cache without the entry.
         let _ = self.try_write(key, binary);
     }
 
     /// Forgets a binary that turned out to be of no use.
-    pub fn remove(&self, key: &EntryKey) {
+    pub(crate) fn remove(&self, key: &EntryKey) {
         if self.prepare().is_ok() {
             let _ = fs::remove_file(self.path(key));
         }
@@ -147,6 +149,11 @@ impl DiskCache {
         Ok(())
     }
 
+    /// The file that is there while a driver makes the binary.
+    pub(super) fn marker(&self, key: &EntryKey) -> PathBuf {
+        self.folder.join(format!("{}.compiling", key.file_name()))
+    }
+
     fn path(&self, key: &EntryKey) -> PathBuf {
         self.folder.join(format!("{}.bin", key.file_name()))
     }
@@ -186,6 +193,17 @@ fn open_own(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     check_private(&file.metadata()?, fs::Metadata::is_file, "a file")?;
     Ok(file)
+}
+
+/// Opens a marker of the user's own, which is made if it does not exist.
+pub(super) fn open_marker(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.open(path)
 }
 
 fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The first
 //! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), has the
-//! device load it once (`modules`), by a binary of an earlier process where there is one ([`disk_cache`]), and is remembered, so
+//! device load it once (`modules`), by a binary of an earlier process where there is one (`disk_cache`), and is remembered, so
 //! that later launches only look into one table (`launches`).
 //!
 //! Invariants: a kernel that is found matches the host's in size, alignment and type name; a module stays loaded as long as a
@@ -12,15 +12,17 @@
 use std::any::TypeId;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
+use oxisycl_backend::{BackendError, Device, LoadedKernel};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
 use oxisycl_types::{ErrorCode, HostEntry};
 
 use crate::{Error, Result};
 
 mod choose;
-pub mod disk_cache;
+mod compiling;
+mod disk_cache;
 mod index;
 mod launches;
 mod libraries;
@@ -41,8 +43,8 @@ use modules::Modules;
 use registry::{Registry, Removed};
 
 pub use libraries::LibraryHold;
-pub(crate) use registry::process_ends;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
+pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
 
 /// The images and kernels of a process. There is one; tests make their own.
@@ -51,7 +53,8 @@ pub struct Programs {
     modules: Modules,
     launches: Launches,
     libraries: Libraries,
-    disk: OnceLock<DiskCache>,
+    disk: OnceLock<Arc<DiskCache>>,
+    compile_limit: OnceLock<Option<Duration>>,
 }
 
 static PROGRAMS: Programs = Programs::new();
@@ -59,6 +62,12 @@ static PROGRAMS: Programs = Programs::new();
 /// The images and kernels of this process.
 pub fn programs() -> &'static Programs {
     &PROGRAMS
+}
+
+/// To be called when the process begins to end, before libraries are unloaded for that reason.
+pub(crate) fn process_ends() {
+    registry::process_ends();
+    compiling::process_ends();
 }
 
 /// What identifies a kernel in images: the bytes of its `TypeId`, and how it is launched.
@@ -106,12 +115,19 @@ impl Programs {
             launches: Launches::new(),
             libraries: Libraries::new(),
             disk: OnceLock::new(),
+            compile_limit: OnceLock::new(),
         }
     }
 
     /// Keeps binaries in `cache` from now on. Later calls change nothing.
-    pub fn use_disk_cache(&self, cache: DiskCache) {
-        let _ = self.disk.set(cache);
+    pub(crate) fn use_disk_cache(&self, cache: DiskCache) {
+        let _ = self.disk.set(Arc::new(cache));
+    }
+
+    /// Waits no longer than that for a driver that compiles an image, or as long as it takes if there is no limit. Later calls change
+    /// nothing. Without one the limit is 120 s.
+    pub fn limit_compiling(&self, limit: Option<Duration>) {
+        let _ = self.compile_limit.set(limit);
     }
 
     /// Adds the bundle of images in memory, which is read when a kernel is looked up.
@@ -239,9 +255,11 @@ impl Programs {
     fn load_choice(&self, device: &Arc<dyn Device>, name: &str, choice: &Choice) -> Result<Arc<dyn LoadedKernel>> {
         let Choice { image, kernel } = choice;
         let symbol = &image.image.kernels[*kernel].symbol;
-        self.modules.kernel(device, image, symbol, || self.load(device, image)).map_err(|error| {
+        self.modules.kernel(device, image, symbol, || self.load(device, image, name)).map_err(|error| {
             let code = match &error {
-                BackendError::Driver { .. } | BackendError::Unsupported { .. } => ErrorCode::Build,
+                BackendError::Driver { .. } | BackendError::Unsupported { .. } | BackendError::NotCompiled { .. } => {
+                    ErrorCode::Build
+                }
                 other => Error::from(other.clone()).code(),
             };
             let (device, target) = (&device.info().name, &image.image.target);
@@ -251,28 +269,25 @@ impl Programs {
         })
     }
 
-    fn load(&self, device: &Arc<dyn Device>, image: &Image) -> Result<Arc<dyn Module>, BackendError> {
-        let image = &image.image;
-        let disk =
-            self.disk.get().and_then(|disk| Some((disk, EntryKey::new(device.info(), device.binary_key()?, image))));
-        if let Some((disk, key)) = &disk
+    fn load(&self, device: &Arc<dyn Device>, image: &Arc<Image>, name: &str) -> compiling::Outcome {
+        let binary_key = device.binary_key();
+        let keeps_binaries = binary_key.is_some();
+        let disk = self
+            .disk
+            .get()
+            .map(|disk| (Arc::clone(disk), EntryKey::new(device.info(), binary_key.unwrap_or_default(), &image.image)));
+        if let Some((disk, key)) = disk.as_ref().filter(|_| keeps_binaries)
             && let Some(binary) = disk.read(key)
         {
             // SAFETY: images come from `register`, whose caller vouches for them. The cache gives only bytes that it was given for
             // this key, from files that nobody else can write.
-            match unsafe { device.load_binary(image, &binary) } {
-                Ok(module) => return Ok(module),
+            match unsafe { device.load_binary(&image.image, &binary) } {
+                Ok(module) => return compiling::Outcome::Ended(Ok(module)),
                 Err(_) => disk.remove(key),
             }
         }
-        // SAFETY: as above.
-        let module = unsafe { device.load(image) }?;
-        if let Some((disk, key)) = &disk
-            && let Some(binary) = module.binary()
-        {
-            disk.write(key, &binary);
-        }
-        Ok(module)
+        let job = compiling::Job { device: Arc::clone(device), image: Arc::clone(image), name: name.to_owned(), disk };
+        job.run(*self.compile_limit.get_or_init(|| Some(settings::COMPILE_LIMIT)))
     }
 
     /// Whether the program has any image that the device takes. True for devices that run the program's own code.

@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{BackendError, Device, LoadedKernel, Module};
 use parking_lot::Mutex;
 
+use super::compiling;
 use super::index::Image;
 use super::launches::FoldHasher;
 
@@ -30,8 +32,16 @@ struct Slot {
 
 enum State {
     Untried,
-    Loaded { module: Arc<dyn Module>, kernels: HashMap<String, Arc<dyn LoadedKernel>> },
+    Loaded {
+        module: Arc<dyn Module>,
+        kernels: HashMap<String, Arc<dyn LoadedKernel>>,
+    },
     Failed(BackendError),
+    /// The driver has not answered in time, and launches fail with the error until it has.
+    Late {
+        error: BackendError,
+        answer: Receiver<compiling::Result>,
+    },
 }
 
 impl Modules {
@@ -45,11 +55,22 @@ impl Modules {
         device: &Arc<dyn Device>,
         image: &Arc<Image>,
         symbol: &str,
-        load: impl FnOnce() -> Result<Arc<dyn Module>, BackendError>,
+        load: impl FnOnce() -> compiling::Outcome,
     ) -> Result<Arc<dyn LoadedKernel>, BackendError> {
         let slot = self.slot(device, image);
         let n_attempts = slot.n_attempts.load(Ordering::Acquire);
         let mut state = slot.state.lock();
+        if let State::Late { error, answer } = &*state {
+            let answer = match answer.try_recv() {
+                Ok(answer) => answer,
+                Err(TryRecvError::Empty) => return Err(error.clone()),
+                Err(TryRecvError::Disconnected) => Err(compiling::panicked()),
+            };
+            *state = match answer {
+                Ok(module) => State::Loaded { module, kernels: HashMap::new() },
+                Err(error) => State::Failed(error),
+            };
+        }
         if let State::Failed(error) = &*state {
             // It failed while this thread waited for it, or would fail again.
             if slot.n_attempts.load(Ordering::Acquire) != n_attempts || is_final(error) {
@@ -61,9 +82,13 @@ impl Modules {
             let result = load();
             slot.n_attempts.fetch_add(1, Ordering::AcqRel);
             *state = match result {
-                Ok(module) => State::Loaded { module, kernels: HashMap::new() },
-                Err(error) => {
+                compiling::Outcome::Ended(Ok(module)) => State::Loaded { module, kernels: HashMap::new() },
+                compiling::Outcome::Ended(Err(error)) => {
                     *state = State::Failed(error.clone());
+                    return Err(error);
+                }
+                compiling::Outcome::Late { error, answer } => {
+                    *state = State::Late { error: error.clone(), answer };
                     return Err(error);
                 }
             };
@@ -122,5 +147,5 @@ impl Modules {
 
 /// Whether the same image would fail in the same way again.
 fn is_final(error: &BackendError) -> bool {
-    matches!(error, BackendError::Driver { .. } | BackendError::Unsupported { .. })
+    matches!(error, BackendError::Driver { .. } | BackendError::Unsupported { .. } | BackendError::NotCompiled { .. })
 }

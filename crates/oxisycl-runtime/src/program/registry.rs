@@ -133,7 +133,7 @@ impl State {
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// To be called when the process begins to end, before libraries are unloaded for that reason.
-pub(crate) fn process_ends() {
+pub(super) fn process_ends() {
     ENDS.store(true, Ordering::Relaxed);
 }
 

@@ -1,7 +1,8 @@
-//! The environment variables of the disk cache.
+//! The environment variables of the disk cache, and of how long a driver may compile.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use oxisycl_types::ErrorCode;
 
@@ -10,6 +11,34 @@ use crate::{Error, Result};
 
 /// Bytes that the cache may take up unless the environment says otherwise.
 const DEFAULT_SIZE: u64 = 1 << 30;
+
+/// How long a driver may compile an image unless the environment says otherwise.
+pub(super) const COMPILE_LIMIT: Duration = Duration::from_secs(120);
+/// The largest limit: a year.
+const MAX_COMPILE_SECONDS: u64 = 365 * 24 * 3600;
+
+/// How long drivers may compile an image; `None` for as long as it takes.
+///
+/// # Errors
+/// `Platform` if the variable has a wrong value.
+pub(crate) fn compile_limit_from_env() -> Result<Option<Duration>> {
+    compile_limit(|name| std::env::var_os(name))
+}
+
+fn compile_limit(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Duration>> {
+    let Some(value) = variable("OXISYCL_COMPILE_LIMIT") else { return Ok(Some(COMPILE_LIMIT)) };
+    let seconds = value.to_str().and_then(|text| text.trim().parse().ok());
+    match seconds.filter(|seconds| *seconds <= MAX_COMPILE_SECONDS) {
+        Some(0) => Ok(None),
+        Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        None => {
+            let message = format!(
+                "OXISYCL_COMPILE_LIMIT={value:?}: expected seconds up to {MAX_COMPILE_SECONDS}; 0 sets no limit"
+            );
+            Err(Error::new(ErrorCode::Platform, message))
+        }
+    }
+}
 
 /// The cache that the environment asks for; `None` if it is off, or if there is no place for it that was not asked for.
 ///
@@ -100,6 +129,20 @@ mod tests {
             assert_eq!(cache.map(|cache| cache.limit()), size, "{value}");
         }
         assert_eq!(with(&[home]).unwrap().unwrap().limit(), 1 << 30);
+    }
+
+    #[test]
+    fn compiling_is_limited_unless_the_limit_is_zero() {
+        let limit = |value: Option<&str>| compile_limit(|_| value.map(OsString::from));
+        assert_eq!(limit(None).unwrap(), Some(Duration::from_secs(120)));
+        assert_eq!(limit(Some(" 7 ")).unwrap(), Some(Duration::from_secs(7)));
+        assert_eq!(limit(Some("0")).unwrap(), None);
+        for value in ["", "-1", "1.5", "soon", "18446744073709551615"] {
+            let error = limit(Some(value)).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Platform);
+            let expected = format!("OXISYCL_COMPILE_LIMIT={value:?}: expected seconds up to 31536000; 0 sets no limit");
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

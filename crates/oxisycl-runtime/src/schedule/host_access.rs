@@ -56,12 +56,14 @@ impl HostAccess {
             let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
             node = Node::new(NodeKind::HostAccess, "host accessor", shared, None, holds);
             record(&node, &dependencies);
-            start(&node, Work::HostAccess, &dependencies)?;
+            // SAFETY: the node was made above, and is no command.
+            unsafe { start(&node, Work::HostAccess, &dependencies) }?;
             commit(&requirement, &mut state, &node);
             pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset);
         }
         let access = Self { node, requirement, pointer };
-        // Dropped on an error, which ends the node.
+        // Dropped on an error, which ends the node as a writer that succeeded. It has changed nothing, so that its bytes stay what they were;
+        // with `no_init` the caller had given up what was in them before it asked, and has the error.
         wait_for_grant(&access.node)?;
         match access.node.failure() {
             None => Ok(access),
@@ -88,7 +90,8 @@ impl HostAccess {
 
 impl Drop for HostAccess {
     fn drop(&mut self) {
-        self.node.end_host_access();
+        // SAFETY: this is the end of what gives the right, and `pointer` is not used any more.
+        unsafe { self.node.end_host_access() };
     }
 }
 

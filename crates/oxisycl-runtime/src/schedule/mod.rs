@@ -4,6 +4,7 @@
 //! threads, because all buffers of a group are locked together while it is scheduled; nothing is enqueued if scheduling fails.
 //! Submitting never waits for a device. How data moves and who waits for whom is decided here and only here.
 
+mod conflicts;
 mod context;
 mod host_access;
 mod pace;
@@ -12,6 +13,7 @@ mod queue;
 mod requirement;
 mod transfer;
 
+pub use conflicts::Conflicts;
 pub use context::Context;
 pub use host_access::{HostAccess, bring_to, quiesce};
 pub use queue::{CommandGroup, Queue};

@@ -57,11 +57,10 @@ pub(super) fn plan(
             let writer = page.writer.as_ref().filter(|_| untouched.is_none());
             let arrivals = if untouched.is_none() { &page.arrivals[..] } else { &[] };
             if let Some(writer) = writer {
-                // The rest of a partly covered page keeps what this writer writes: it must not get a new writer that succeeds
-                // if this one fails yet. `commit` knows a failure of the past.
-                let is_replaced = || requirement.bytes.iter().any(|bytes| bytes.contains(region));
-                let keeps_rest = requirement.no_init && !writer.has_failed() && !is_replaced();
-                add(dependencies, writer, if keeps_rest { DependencyKind::Data } else { kind });
+                add(dependencies, writer, kind);
+            }
+            if let Some(neighbour) = &page.neighbour {
+                add(dependencies, neighbour, DependencyKind::Order);
             }
             for (allocation, copy) in arrivals {
                 if usize::from(*allocation) == requirement.position {
@@ -119,15 +118,8 @@ pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &
             });
         } else if requirement.no_init {
             // The command is ordered by pages, but only replaces the bytes it names: the rest of a partly covered page stays
-            // current where it was, and keeps its failure if its writer failed.
-            state.map.update(pages, |_, page| {
-                page.refresh();
-                if page.writer.as_ref().is_some_and(|writer| writer.has_failed()) {
-                    page.readers.push(node.clone());
-                } else {
-                    page.order_after(node);
-                }
-            });
+            // current where it was, and keeps its writer with its failure.
+            state.map.update(pages, |_, page| page.order_after(node));
         } else {
             state.map.update(pages, |_, page| page.overwrite(node, bit));
         }

@@ -86,7 +86,11 @@ impl Queue {
     /// Schedules a command group. Nothing of it is enqueued if this fails. Never waits for a device.
     ///
     /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
-    pub fn submit(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
+    ///
+    /// # Safety
+    /// The commands of the group use no memory but that of its requirements, in the way that these say, and memory that `holds` keeps alive
+    /// or that lives until the node completes, which no other command or thread uses meanwhile in a way that conflicts.
+    pub unsafe fn submit(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
         // First in, last out: user values that end with the group are dropped after all locks are released.
         let _deferred = DeferredDrops::enter();
         forbid_blocking("submit")?;
@@ -140,8 +144,10 @@ impl Queue {
         let mut missing = Vec::new();
         for requirement in &group.requirements {
             let state = buffers.state(requirement.core());
+            // What an earlier requirement added was looked at; the last of it may have become a dependency on data since.
+            let n_before = dependencies.len().saturating_sub(1);
             plan(requirement, state, &mut dependencies, &mut missing);
-            check_not_failed(requirement, &dependencies)?;
+            check_not_failed(requirement, &dependencies[n_before..])?;
             let requester = Requester { shared: &self.shared, epoch: Some(&epoch) };
             let pieces = std::mem::take(&mut missing);
             bring(&requester, requirement.core(), state, requirement.position, pieces, &mut dependencies)?;
@@ -161,7 +167,8 @@ impl Queue {
                 let title = group.title.take().map_or(Title::from(HOST_TASK_NAME), |title| *title);
                 let node = Node::new(NodeKind::HostTask, title, self.shared.clone(), Some(epoch), holds);
                 record(&node, &dependencies);
-                start(&node, Work::HostTask(work), &dependencies)?;
+                // SAFETY: the node was made above, and is no command.
+                unsafe { start(&node, Work::HostTask(work), &dependencies) }?;
                 node
             }
             None => self.start_commands(&mut group.commands, epoch, holds, &dependencies)?,
@@ -182,7 +189,8 @@ impl Queue {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
             let node = self.new_command(&last, epoch, holds, dependencies);
-            start_command(&node, last, dependencies)?;
+            // SAFETY: `submit`'s contract about the group's commands; its requirements became the dependencies.
+            unsafe { start_command(&node, last, dependencies) }?;
             return Ok(node);
         }
         let mut parts = Dependencies::new();
@@ -190,7 +198,8 @@ impl Queue {
         for command in commands.drain(..) {
             let part = self.new_command(&command, epoch.clone(), SmallVec::new(), dependencies);
             let label = command.to_string();
-            match start_command(&part, command, dependencies) {
+            // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
+            match unsafe { start_command(&part, command, dependencies) } {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
                 Err(error) if parts.is_empty() => {
                     DeferredDrops::drop_or_keep(holds);
@@ -208,7 +217,8 @@ impl Queue {
         node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
-            match start_command(&node, last, &parts) {
+            // SAFETY: as above.
+            match unsafe { start_command(&node, last, &parts) } {
                 Ok(()) => return Ok(node),
                 Err(error) => {
                     // Counted as ended, but it goes on.
@@ -221,7 +231,8 @@ impl Queue {
         // backend refused becomes the node's failure, after all parts.
         if let Some((label, error)) = refused {
             let failure = CommandFailure::new(label, self.shared.device_name(), FailureKind::Device(error));
-            start(&node, Work::Fail(failure), &parts)?;
+            // SAFETY: the node could not be started, and is no command now.
+            unsafe { start(&node, Work::Fail(failure), &parts) }?;
         }
         Ok(node)
     }
@@ -261,7 +272,8 @@ impl Queue {
     /// A command that does nothing after the commands of `wait_for`; on an in-order queue also after everything before it.
     pub fn submit_barrier(&self, wait_for: &[Arc<Node>]) -> Result<Arc<Node>> {
         let mut group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
-        self.submit(&mut group)
+        // SAFETY: the group has no commands but a marker, which uses no memory.
+        unsafe { self.submit(&mut group) }
     }
 
     /// Blocks until every command submitted before the call has ended. Errors of commands are left for
@@ -354,7 +366,7 @@ impl<'a> LockedBuffers<'a> {
     }
 
     pub(super) fn state(&mut self, core: &BufferCore) -> &mut BufferState {
-        let lock = self.locks.iter_mut().find(|(id, _)| *id == core.id);
-        &mut lock.expect("every requirement's buffer was locked").1
+        let position = self.locks.binary_search_by_key(&core.id, |(id, _)| *id);
+        &mut self.locks[position.expect("every requirement's buffer was locked")].1
     }
 }

@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::plan::{Dependencies, Missing, commit_copy};
+use super::queue::remove_repetitions;
 use crate::graph::{AsyncErrors, Dependency, Epoch, Hold, Node, NodeKind, QueueShared, Work, start};
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, graph_dump, trace};
-use crate::state::{Region, coalesce};
+use crate::state::{Region, RegionMap, coalesce};
 use crate::{Error, Result};
 
 /// A queue of the runtime's own for copies of a device, shared by all buffers.
@@ -81,21 +82,41 @@ pub(super) fn bring(
     for (source, pieces) in groups {
         let mut regions: Vec<Region> = pieces.iter().map(|piece| piece.region).collect();
         coalesce(&mut regions);
-        for region in regions {
+        let pieces_of = by_region(core, &regions, &pieces);
+        for (region, pieces) in regions.into_iter().zip(pieces_of) {
             let mut before = Dependencies::new();
-            for piece in pieces.iter().filter(|piece| piece.region.overlaps(&region)) {
+            for piece in pieces {
                 let arrivals = piece.arrivals.iter().filter(|(at, _)| usize::from(*at) == source).map(|(_, copy)| copy);
                 for node in piece.writer.iter().chain(arrivals) {
-                    if !node.has_succeeded() && !before.iter().any(|known| Arc::ptr_eq(&known.node, node)) {
+                    if !node.has_succeeded() {
                         before.push(Dependency { node: node.clone(), kind: DependencyKind::Data });
                     }
                 }
             }
+            remove_repetitions(&mut before);
             let copy = copy_region(requester, core, state, &region, source, target, before)?;
             dependencies.push(Dependency { node: copy, kind: DependencyKind::Data });
         }
     }
     Ok(())
+}
+
+/// The pieces of which each of `regions` was joined. Every piece lies in exactly one of them.
+fn by_region<'a>(core: &BufferCore, regions: &[Region], pieces: &'a [Missing]) -> Vec<Vec<&'a Missing>> {
+    if let [_] = regions {
+        return vec![pieces.iter().collect()];
+    }
+    let mut numbers = RegionMap::new(core.extent, usize::MAX);
+    for (number, region) in regions.iter().enumerate() {
+        numbers.update(region, |_, known| *known = number);
+    }
+    let mut found = vec![Vec::new(); regions.len()];
+    for piece in pieces {
+        if let Some(of_region) = numbers.get(piece.region.begin).and_then(|&number| found.get_mut(number)) {
+            of_region.push(piece);
+        }
+    }
+    found
 }
 
 /// Prefers a source that can be copied directly, device memory before host memory (a peer copy is the faster one).
@@ -134,7 +155,8 @@ fn copy_region(
         let kind = NodeKind::Command(Operation::Copy);
         let node = Node::new(kind, "transfer", shared, requester.epoch.cloned(), holds);
         record(&node, &before);
-        start(&node, Work::Command(Command::Copy(command)), &before)?;
+        // SAFETY: both allocations live as long as the buffer, which the node holds, and `before` has all that conflicts with the copy.
+        unsafe { start(&node, Work::Command(Command::Copy(command)), &before) }?;
         count(from, to, command.bytes());
         commit_copy(state, region, target, &node);
         return Ok(node);

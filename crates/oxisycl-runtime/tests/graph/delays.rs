@@ -216,9 +216,11 @@ fn a_host_accessor_given_up_before_it_was_granted_ends_only_after_its_dependenci
     let first = queue.group().kernel("first");
     let shared = queue.queue.shared().clone();
     let access = Node::new(NodeKind::HostAccess, "host accessor", shared, None, SmallVec::new());
-    start(&access, Work::HostAccess, &[Dependency { node: first, kind: DependencyKind::Order }]).unwrap();
+    // SAFETY: no command.
+    unsafe { start(&access, Work::HostAccess, &[Dependency { node: first, kind: DependencyKind::Order }]) }.unwrap();
     let behind = queue.group().after(&access).kernel("behind");
-    access.end_host_access();
+    // SAFETY: nobody uses memory by right of it.
+    unsafe { access.end_host_access() };
     assert!(!access.is_complete() && !behind.is_handed_over());
     world.complete("first");
     assert!(access.has_succeeded() && behind.is_handed_over());
@@ -257,7 +259,8 @@ fn a_command_that_is_known_to_fail_ends_only_after_its_other_dependencies() {
         Dependency { node: failing, kind: DependencyKind::Data },
         Dependency { node: slow, kind: DependencyKind::Order },
     ];
-    start(&node, Work::Command(oxisycl_backend::Command::Marker), &dependencies).unwrap();
+    // SAFETY: a marker uses no memory.
+    unsafe { start(&node, Work::Command(oxisycl_backend::Command::Marker), &dependencies) }.unwrap();
     assert!(!node.is_complete());
     world.complete("slow");
     assert!(node.has_failed() && !world.has("marker"));

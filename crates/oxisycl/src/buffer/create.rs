@@ -1,13 +1,13 @@
 //! Making buffers (H1): owned, copied-in, uninitialised, over foreign memory.
 
+use std::any::type_name;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use bytemuck::AnyBitPattern;
 use oxisycl_backend::MemoryId;
-use oxisycl_device::DeviceCopyable;
-use oxisycl_runtime::memory::BufferCore;
+use oxisycl_device::{AnyBits, DeviceCopyable};
+use oxisycl_runtime::memory::{BufferCore, Elements};
 use oxisycl_runtime::schedule::BufferView;
 use oxisycl_types::Range;
 
@@ -81,14 +81,19 @@ impl<const D: usize> BufferOptions<D> {
             }
             None => None,
         };
-        let core = BufferCore::with_name(self.name, extent, page, align)?;
+        let elements = Elements { name: type_name::<T>(), size: size_of::<T>(), dimensions: D as u8 };
+        // SAFETY: this crate's buffers check what is inside before they make views, and change the state by its own methods only.
+        let core = unsafe { BufferCore::with_elements(elements, extent, page, align) }?;
+        if let Some(name) = self.name {
+            core.set_name(name);
+        }
         let view = BufferView::whole(core.clone(), range.embed(), size_of::<T>());
         Ok(Buffer { handle: Arc::new(Handle::new(core)), view, range, elements: PhantomData })
     }
 
     /// A buffer that takes over the vector's memory. Errors: `Invalid` if the number of elements is not that of the range.
     #[track_caller]
-    pub fn from_vec<T: DeviceCopyable>(self, data: Vec<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+    pub fn from_vec_nd<T: DeviceCopyable>(self, data: Vec<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();
         if range.checked_size() != Some(data.len()) {
             return Err(Error::invalid(format!(
@@ -113,20 +118,20 @@ impl<const D: usize> BufferOptions<D> {
 
     /// A buffer with a copy of the elements.
     #[track_caller]
-    pub fn from_slice<T: DeviceCopyable>(self, data: &[T], range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
-        self.from_vec(data.to_vec(), range)
+    pub fn from_slice_nd<T: DeviceCopyable>(self, data: &[T], range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.from_vec_nd(data.to_vec(), range)
     }
 
     /// A buffer with a copy of shared elements, which are never written back.
     #[track_caller]
-    pub fn from_shared<T: DeviceCopyable>(self, data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
-        self.from_vec(data.to_vec(), range)
+    pub fn from_shared_nd<T: DeviceCopyable>(self, data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+        self.from_vec_nd(data.to_vec(), range)
     }
 
     /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
     #[track_caller]
-    pub fn uninit<T: DeviceCopyable + AnyBitPattern>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+    pub fn uninit<T: DeviceCopyable + AnyBits>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.make(range.into(), align_of::<T>().max(64))
     }
 
@@ -141,12 +146,12 @@ impl<const D: usize> BufferOptions<D> {
 
     /// A buffer with a copy of the elements, which are written back when the result is dropped.
     #[track_caller]
-    pub fn from_slice_mut<T: DeviceCopyable>(
+    pub fn from_slice_mut_nd<T: DeviceCopyable>(
         self,
         data: &mut [T],
         range: impl Into<Range<D>>,
     ) -> Result<BorrowedBuffer<'_, T, D>> {
-        let buffer = self.from_slice(data, range)?;
+        let buffer = self.from_slice_nd(data, range)?;
         Ok(BorrowedBuffer::new(buffer, data))
     }
 
@@ -155,7 +160,7 @@ impl<const D: usize> BufferOptions<D> {
     /// Errors: `Invalid` if the number of elements is not that of the range, or if a copy to or from the allocation waits for a
     /// host accessor of this thread.
     #[track_caller]
-    pub fn from_usm<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
+    pub fn from_usm_nd<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();
         if range.checked_size() != Some(data.len()) {
             return Err(Error::invalid(format!(
@@ -201,31 +206,78 @@ impl<const D: usize> BufferOptions<D> {
     }
 }
 
+impl BufferOptions<1> {
+    /// A one-dimensional buffer that takes over the vector's memory.
+    #[track_caller]
+    pub fn from_vec<T: DeviceCopyable>(self, data: Vec<T>) -> Result<Buffer<T, 1>> {
+        let n_elements = data.len();
+        self.from_vec_nd(data, n_elements)
+    }
+
+    /// A one-dimensional buffer with a copy of the elements.
+    #[track_caller]
+    pub fn from_slice<T: DeviceCopyable>(self, data: &[T]) -> Result<Buffer<T, 1>> {
+        self.from_slice_nd(data, data.len())
+    }
+
+    /// A one-dimensional buffer with a copy of shared elements, which are never written back.
+    #[track_caller]
+    pub fn from_shared<T: DeviceCopyable>(self, data: Arc<[T]>) -> Result<Buffer<T, 1>> {
+        let n_elements = data.len();
+        self.from_shared_nd(data, n_elements)
+    }
+
+    /// A one-dimensional buffer with a copy of the elements, which are written back when the result is dropped.
+    #[track_caller]
+    pub fn from_slice_mut<T: DeviceCopyable>(self, data: &mut [T]) -> Result<BorrowedBuffer<'_, T, 1>> {
+        let n_elements = data.len();
+        self.from_slice_mut_nd(data, n_elements)
+    }
+
+    /// A one-dimensional buffer that takes over a USM allocation, as [`from_usm_nd`](Self::from_usm_nd) does.
+    #[track_caller]
+    pub fn from_usm<T: DeviceCopyable>(self, data: UsmSlice<T>) -> Result<Buffer<T, 1>> {
+        let n_elements = data.len();
+        self.from_usm_nd(data, n_elements)
+    }
+}
+
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
-    /// A buffer that takes over the vector's memory; [`into_vec`](Self::into_vec) gives it back.
+    /// A buffer of `range` that takes over the vector's memory, the innermost dimension last; [`into_vec`](Self::into_vec) gives it back.
     ///
     /// Errors: `Invalid` if the number of elements is not that of the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let matrix = Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(matrix.host_access(Read)?[[1, 0]], 4);
+    /// assert_eq!(Buffer::from_vec_nd(vec![1, 2, 3], [2, 3]).unwrap_err().code(), ErrorCode::Invalid);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
-    pub fn from_vec(data: Vec<T>, range: impl Into<Range<D>>) -> Result<Self> {
-        BufferOptions::new().from_vec(data, range)
+    pub fn from_vec_nd(data: Vec<T>, range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_vec_nd(data, range)
     }
 
     /// A buffer with a copy of the elements. Errors: `Invalid` if their number is not that of the range.
     #[track_caller]
-    pub fn from_slice(data: &[T], range: impl Into<Range<D>>) -> Result<Self> {
-        BufferOptions::new().from_slice(data, range)
+    pub fn from_slice_nd(data: &[T], range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_slice_nd(data, range)
     }
 
     /// A buffer with a copy of shared elements, which are never written back.
     #[track_caller]
-    pub fn from_shared(data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Self> {
-        BufferOptions::new().from_shared(data, range)
+    pub fn from_shared_nd(data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Self> {
+        BufferOptions::new().from_shared_nd(data, range)
     }
 
     /// A buffer with a copy of the elements, which are written back when the result is dropped.
     #[track_caller]
-    pub fn from_slice_mut(data: &mut [T], range: impl Into<Range<D>>) -> Result<BorrowedBuffer<'_, T, D>> {
-        BufferOptions::new().from_slice_mut(data, range)
+    pub fn from_slice_mut_nd(data: &mut [T], range: impl Into<Range<D>>) -> Result<BorrowedBuffer<'_, T, D>> {
+        BufferOptions::new().from_slice_mut_nd(data, range)
     }
 
     /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
@@ -233,18 +285,70 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     #[track_caller]
     pub fn uninit(range: impl Into<Range<D>>) -> Result<Self>
     where
-        T: AnyBitPattern,
+        T: AnyBits,
     {
         BufferOptions::new().uninit(range)
     }
 }
 
 impl<T: DeviceCopyable> Buffer<T, 1> {
+    /// A one-dimensional buffer that takes over the vector's memory; [`into_vec`](Self::into_vec) gives it back.
+    ///
+    /// Errors: as those of [`Platform::all`](crate::Platform::all), if the settings are wrong.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let numbers = Buffer::from_vec(vec![1.0f32, 2.0, 3.0])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.parallel_for(3, move |item| numbers.update(item, |x| 2.0 * x))
+    /// })?;
+    /// assert_eq!(numbers.into_vec()?, [2.0, 4.0, 6.0]); // waits for the kernel
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn from_vec(data: Vec<T>) -> Result<Self> {
+        BufferOptions::new().from_vec(data)
+    }
+
+    /// A one-dimensional buffer with a copy of the elements.
+    #[track_caller]
+    pub fn from_slice(data: &[T]) -> Result<Self> {
+        BufferOptions::new().from_slice(data)
+    }
+
+    /// A one-dimensional buffer with a copy of shared elements, which are never written back.
+    #[track_caller]
+    pub fn from_shared(data: Arc<[T]>) -> Result<Self> {
+        BufferOptions::new().from_shared(data)
+    }
+
+    /// A one-dimensional buffer with a copy of the elements, which are written back when the result is dropped.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let mut numbers = [1, 2, 3];
+    /// let buffer = Buffer::from_slice_mut(&mut numbers)?;
+    /// Queue::default()?.fill(&buffer, 7)?;
+    /// buffer.finish()?; // waits for the command
+    /// assert_eq!(numbers, [7, 7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn from_slice_mut(data: &mut [T]) -> Result<BorrowedBuffer<'_, T, 1>> {
+        BufferOptions::new().from_slice_mut(data)
+    }
+
     /// A one-dimensional buffer of all elements of an iterator, which is read at once.
     #[track_caller]
     pub fn from_elements(elements: impl IntoIterator<Item = T>) -> Result<Self> {
         let data: Vec<T> = elements.into_iter().collect();
-        let n_elements = data.len();
-        Self::from_vec(data, n_elements)
+        Self::from_vec(data)
     }
 }

@@ -82,6 +82,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         schedule::quiesce(&self.view.core)?;
         let core = &self.view.core;
         let mut state = core.lock();
+        // There is no other handle to open it with; looked at again because the data leaves it now.
+        self.check_closed("into_vec")?;
         let own = state.find(MemoryId::HOST).filter(|&position| {
             self.view.byte_size() == core.layout.size()
                 && state.allocation(position).foreign_owner().is_some_and(|owner| owner.is::<VecOwner<T>>())

@@ -1,5 +1,6 @@
 //! Buffers: data that moves by itself to where it is used (SYCL 2020 section 4.7.2, and the AdaptiveCpp runtime specification).
 
+mod advice;
 mod borrowed;
 mod create;
 mod destination;
@@ -50,7 +51,7 @@ impl<T, const D: usize> fmt::Debug for Buffer<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffer")
             .field("id", &self.view.core.id)
-            .field("name", &self.view.core.name)
+            .field("name", &self.view.core.name())
             .field("created", &format_args!("{}", self.view.core.created))
             .field("element", &std::any::type_name::<T>())
             .field("range", &self.range)
@@ -79,7 +80,7 @@ impl<T, const D: usize> Buffer<T, D> {
 }
 
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
-    pub(crate) fn view(&self) -> &BufferView {
+    pub(crate) fn buffer_view(&self) -> &BufferView {
         &self.view
     }
 
@@ -88,9 +89,32 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         self.view.core.id
     }
 
-    /// The name that [`BufferOptions::name`] gave it.
+    /// The name that [`named`](Self::named) or [`BufferOptions::name`] gave it.
     pub fn name(&self) -> Option<&'static str> {
-        self.view.core.name
+        self.view.core.name()
+    }
+
+    /// Gives the buffer a name for messages, beside its number, its elements and the place where it was made, which they always tell. Its
+    /// copies, sub-buffers and reinterpretations are the same buffer, and have the same name.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let weights = Buffer::from_vec(vec![1.0f32; 8])?.named("weights");
+    /// let event = Queue::default()?.submit(|cg| {
+    ///     let weights = cg.access(&weights, ReadWrite);
+    ///     cg.parallel_for(9, move |item| weights.update(item, |x| 2.0 * x))
+    /// })?;
+    /// let error = event.wait().unwrap_err().to_string();
+    /// assert!(error.contains("\"weights\" of f32 with range [8]"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        self.view.core.set_name(name);
+        self
     }
 
     /// Extent in elements.
@@ -118,7 +142,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// Errors: what the command that wrote the data failed with; `Invalid` if this thread holds a host accessor that the new
     /// one would wait for, or inside a kernel.
     pub fn host_access<M: ModeFor<T>>(&self, mode: M) -> Result<HostAccessor<T, D, M>> {
-        self.host_access_range(mode, self.range, Id::default())
+        self.host_access_range(mode, Id::default(), self.range)
     }
 
     /// The same for a part of the buffer; indices are relative to `offset`.
@@ -127,8 +151,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     pub fn host_access_range<M: ModeFor<T>>(
         &self,
         _mode: M,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> Result<HostAccessor<T, D, M>> {
         let (range, offset) = (range.into(), offset.into());
         self.check_inside(range, offset)?;

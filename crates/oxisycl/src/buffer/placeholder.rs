@@ -33,15 +33,15 @@ impl<T, const D: usize, M> Hash for Placeholder<T, D, M> {
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// A placeholder for an accessor to the whole buffer.
     pub fn placeholder<M: ModeFor<T>>(&self, mode: M) -> Placeholder<T, D, M> {
-        self.placeholder_range(mode, self.range, Id::default())
+        self.placeholder_range(mode, Id::default(), self.range)
     }
 
     /// A placeholder for an accessor to a part. Whether it is inside the buffer is checked when it is required.
     pub fn placeholder_range<M: ModeFor<T>>(
         &self,
         mode: M,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> Placeholder<T, D, M> {
         Placeholder { buffer: self.clone(), range: range.into(), offset: offset.into(), mode }
     }

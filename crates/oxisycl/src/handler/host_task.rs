@@ -205,7 +205,7 @@ impl<'cg> Handler<'cg> {
         buffer: &Buffer<T, D>,
         mode: M,
     ) -> HostTaskAccessor<'cg, T, D, M> {
-        self.access_host_range(buffer, mode, buffer.range(), Id::default())
+        self.access_host_range(buffer, mode, Id::default(), buffer.range())
     }
 
     /// The same for a part of the buffer; indices are relative to `offset`.
@@ -213,8 +213,8 @@ impl<'cg> Handler<'cg> {
         &mut self,
         buffer: &Buffer<T, D>,
         _mode: M,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> HostTaskAccessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
         let pointer = match crate::wiring::runtime() {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_backend::{Captures, Command, KernelBox};
-use oxisycl_device::{DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
+use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_runtime::graph::Hold;
 use oxisycl_runtime::program::programs;
@@ -23,21 +23,21 @@ impl<'cg> Handler<'cg> {
     #[track_caller]
     pub fn parallel_for<const D: usize, K>(&mut self, range: impl Into<Range<D>>, kernel: K) -> Result
     where
-        K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync + 'cg,
+        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync + 'cg,
     {
-        self.parallel_for_offset(range, Id::default(), kernel)
+        self.parallel_for_offset(Id::default(), range, kernel)
     }
 
     /// The same with `offset` added to every id (a deprecated form of SYCL 2020).
     #[track_caller]
     pub fn parallel_for_offset<const D: usize, K>(
         &mut self,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
         kernel: K,
     ) -> Result
     where
-        K: for<'wi> Fn(Item<'wi, D>) + Copy + Send + Sync + 'cg,
+        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync + 'cg,
     {
         let (range, offset) = (range.into(), offset.into());
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
@@ -64,7 +64,7 @@ impl<'cg> Handler<'cg> {
     #[track_caller]
     pub fn single_task<K>(&mut self, kernel: K) -> Result
     where
-        K: for<'wi> Fn(Single<'wi>) + Copy + Send + Sync + 'cg,
+        K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync + 'cg,
     {
         let form = SingleForm::<K>(PhantomData);
         let descriptor = describe(&form, Form::Single, self.name, Location::caller());

@@ -6,12 +6,13 @@ pub(crate) mod kernel;
 mod usm;
 
 use std::any::TypeId;
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxisycl_device::{Accessor, AccessorParts, Chunked, DeviceCopyable, ModeFor, Stores};
 use oxisycl_runtime::graph::Node;
-use oxisycl_runtime::schedule::{CommandGroup, Requirement};
+use oxisycl_runtime::schedule::{CommandGroup, Conflicts, Requirement};
 use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
 
@@ -29,8 +30,9 @@ pub struct Handler<'cg> {
     queue: &'cg Queue,
     group: CommandGroup,
     failed: Option<Error>,
+    conflicts: Conflicts,
     /// Positions of the requirements that placeholders made.
-    required: Vec<(RequiredKey, usize)>,
+    required: HashMap<RequiredKey, usize>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
@@ -39,7 +41,7 @@ pub struct Handler<'cg> {
 
 /// What makes two placeholders the same accessor. Less would not do: accessors of other modes or shapes give a work-item other
 /// elements of the same bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct RequiredKey {
     /// The types of element and mode.
     accessor: TypeId,
@@ -57,7 +59,17 @@ impl<'cg> Handler<'cg> {
     pub(crate) fn new(queue: &'cg Queue) -> Self {
         let group = CommandGroup::default();
         let (brand, not_send) = (PhantomData, PhantomData);
-        Self { queue, group, failed: None, required: Vec::new(), has_command: false, name: None, brand, not_send }
+        Self {
+            queue,
+            group,
+            failed: None,
+            conflicts: Conflicts::default(),
+            required: HashMap::new(),
+            has_command: false,
+            name: None,
+            brand,
+            not_send,
+        }
     }
 
     /// Schedules what was recorded.
@@ -65,7 +77,9 @@ impl<'cg> Handler<'cg> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        self.queue.inner().submit(&mut self.group)
+        // SAFETY: the handler's methods add commands over memory of accessors of this group, which are requirements, over memory that they put
+        // into the holds, or, where they are `unsafe`, over memory that their callers vouch for.
+        unsafe { self.queue.inner().submit(&mut self.group) }
     }
 
     /// The queue that the group is submitted to.
@@ -87,7 +101,7 @@ impl<'cg> Handler<'cg> {
         buffer: &Buffer<T, D>,
         mode: M,
     ) -> Accessor<'cg, T, D, M> {
-        self.access_range(buffer, mode, buffer.range(), Id::default())
+        self.access_range(buffer, mode, Id::default(), buffer.range())
     }
 
     /// Access to a part of a buffer. Indices are relative to `offset`.
@@ -97,8 +111,8 @@ impl<'cg> Handler<'cg> {
         &mut self,
         buffer: &Buffer<T, D>,
         _mode: M,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> Accessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
         let device = self.queue.device().backend_device();
@@ -119,8 +133,8 @@ impl<'cg> Handler<'cg> {
         &mut self,
         buffer: &Buffer<T, D>,
         _mode: M,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> Accessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
         let device = self.queue.device().backend_device();
@@ -138,7 +152,7 @@ impl<'cg> Handler<'cg> {
         mode: M,
         block: impl Into<Range<D>>,
     ) -> Chunked<'cg, T, D, M> {
-        self.access_chunks_range(buffer, mode, block, buffer.range(), Id::default())
+        self.access_chunks_range(buffer, mode, block, Id::default(), buffer.range())
     }
 
     /// The same for a part of the buffer; blocks and indices begin at `offset`.
@@ -149,14 +163,14 @@ impl<'cg> Handler<'cg> {
         buffer: &Buffer<T, D>,
         mode: M,
         block: impl Into<Range<D>>,
-        range: impl Into<Range<D>>,
         offset: impl Into<Id<D>>,
+        range: impl Into<Range<D>>,
     ) -> Chunked<'cg, T, D, M> {
         let block = block.into();
         if block.0.contains(&0) {
             self.record(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
         }
-        let accessor = self.access_range(buffer, mode, range, offset);
+        let accessor = self.access_range(buffer, mode, offset, range);
         // SAFETY: the accessor is given away here.
         unsafe { Chunked::from_accessor(accessor, block) }
     }
@@ -170,10 +184,10 @@ impl<'cg> Handler<'cg> {
         let key = RequiredKey {
             accessor: TypeId::of::<Placeholder<T, D, M>>(),
             buffer: buffer.id(),
-            byte_offset: buffer.view().byte_offset,
+            byte_offset: buffer.buffer_view().byte_offset,
             extents: [buffer.range().embed(), range.embed(), offset.embed()],
         };
-        if let Some((_, position)) = self.required.iter().find(|(known, _)| *known == key) {
+        if let Some(position) = self.required.get(&key) {
             let known = &self.group.requirements[*position];
             let base = known.core().lock().allocation(known.position).pointer;
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
@@ -184,7 +198,7 @@ impl<'cg> Handler<'cg> {
             };
         }
         let n_before = self.group.requirements.len();
-        let accessor = self.access_range(buffer, *mode, *range, *offset);
+        let accessor = self.access_range(buffer, *mode, *offset, *range);
         self.required.extend((n_before..self.group.requirements.len()).map(|position| (key, position)));
         accessor
     }
@@ -230,7 +244,7 @@ impl<'cg> Handler<'cg> {
         device: &Arc<dyn oxisycl_backend::Device>,
         refuse_overlap: bool,
     ) -> Result<*mut T> {
-        let view = buffer.view();
+        let view = buffer.buffer_view();
         let align_bits = device.info().mem_base_addr_align as usize;
         if buffer.is_sub_buffer() && !(view.byte_offset * 8).is_multiple_of(align_bits.max(1)) {
             return Err(Error::invalid(format!(
@@ -242,10 +256,8 @@ impl<'cg> Handler<'cg> {
             )));
         }
         let requirement = view.require(region, mode, no_init, device)?;
-        if refuse_overlap
-            && let Some(other) = self.group.requirements.iter().find(|o| o.conflicts_in_group(&requirement))
-        {
-            return Err(overlap(&requirement, other));
+        if refuse_overlap && let Some(position) = self.conflicts.find(&self.group.requirements, &requirement) {
+            return Err(overlap(&requirement, &self.group.requirements[position]));
         }
         let state = view.core.lock();
         let pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset).cast();

@@ -4,19 +4,25 @@ use std::collections::HashSet;
 
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
-use oxisycl::{AffinityDomain, BackendKind, ImageTarget, KernelId, all_devices_have, any_device_has};
+use oxisycl::{
+    AffinityDomain, BackendKind, ErrorCode, ImageTarget, KernelId, PartitionProperty, all_devices_have, any_device_has,
+};
 
 use crate::harness::{Env, tests};
 
 tests![
-    a_device_of_the_process_is_named_by_backend_and_index,
     a_device_of_a_private_simulator_has_no_name,
     parts_are_named_after_their_device_two_levels_deep,
     parts_of_other_kinds_have_no_name,
+    splits_that_cannot_be_have_the_code_of_their_reason,
     a_device_runs_images_or_the_programs_own_code,
     hidden_and_visible_devices_are_told_apart,
-    platforms_that_no_variable_concerns_hide_nothing,
     kernels_are_told_the_same_of_all_devices_as_the_program,
+    what_a_build_knows_of_its_devices_is_so,
+    what_only_opencl_answers_is_an_error_elsewhere,
+    ; once:
+    a_device_of_the_process_is_named_by_backend_and_index,
+    platforms_that_no_variable_concerns_hide_nothing,
 ];
 
 /// The visible root devices of the process.
@@ -28,7 +34,7 @@ fn is_listed(device: &Device) -> bool {
     listed().contains(device)
 }
 
-fn a_device_of_the_process_is_named_by_backend_and_index(_env: &Env) {
+fn a_device_of_the_process_is_named_by_backend_and_index() {
     let mut names = HashSet::new();
     for device in listed() {
         let name = device.selector().expect("what the variable shows, it can name").to_owned();
@@ -74,6 +80,35 @@ fn parts_of_other_kinds_have_no_name(env: &Env) {
     }
 }
 
+fn splits_that_cannot_be_have_the_code_of_their_reason(env: &Env) {
+    let device = env.device();
+    let units = device.info().max_compute_units as usize;
+    let is_supported = |property| device.info().partition_properties.contains(&property);
+    let code = |split: oxisycl::Result<Vec<Device>>| split.map(|parts| parts.len()).map_err(|error| error.code());
+    let invalid = |property| match is_supported(property) {
+        true => Err(ErrorCode::Invalid),
+        false => Err(ErrorCode::FeatureNotSupported),
+    };
+    for n_units in [0, units + 1, usize::MAX] {
+        assert_eq!(
+            code(device.partition_equally(n_units)),
+            invalid(PartitionProperty::Equally),
+            "{n_units} of {units}"
+        );
+    }
+    for counts in [&[][..], &[0], &[0, 0], &[units, 1], &[usize::MAX, 1]] {
+        assert_eq!(
+            code(device.partition_by_counts(counts)),
+            invalid(PartitionProperty::ByCounts),
+            "{counts:?} of {units}"
+        );
+    }
+    // A driver may not take a single part for a split.
+    for whole in [code(device.partition_equally(units)), code(device.partition_by_counts(&[units, 0]))] {
+        assert!([Ok(1), Err(ErrorCode::FeatureNotSupported)].contains(&whole), "{whole:?}");
+    }
+}
+
 fn a_device_runs_images_or_the_programs_own_code(env: &Env) {
     let device = env.device();
     let targets = device.image_targets();
@@ -109,7 +144,7 @@ fn hidden_and_visible_devices_are_told_apart(env: &Env) {
     }
 }
 
-fn platforms_that_no_variable_concerns_hide_nothing(_env: &Env) {
+fn platforms_that_no_variable_concerns_hide_nothing() {
     let platform = Simulator::new(SimulatedConfig::new(3)).unwrap().platform();
     assert!(!Platform::all().unwrap().contains(&platform));
     assert_eq!(platform.hidden_devices().count(), 0);
@@ -126,4 +161,83 @@ fn kernels_are_told_the_same_of_all_devices_as_the_program(env: &Env) {
     submitted.unwrap();
     let expected: Vec<u8> = Aspect::ALL.iter().map(|aspect| answers(*aspect)).collect();
     assert_eq!(told.to_vec().unwrap(), expected);
+}
+
+fn what_a_build_knows_of_its_devices_is_so(env: &Env) {
+    macro_rules! answers {
+        ($($aspect:ident),* $(,)?) => {
+            [$((Aspect::$aspect, any_device_has!($aspect), all_devices_have!($aspect))),*]
+        };
+    }
+    let answers = answers![
+        Cpu,
+        Gpu,
+        Accelerator,
+        Custom,
+        Emulated,
+        HostDebuggable,
+        Fp16,
+        Fp64,
+        Atomic64,
+        Image,
+        OnlineCompiler,
+        OnlineLinker,
+        QueueProfiling,
+        UsmDeviceAllocations,
+        UsmHostAllocations,
+        UsmAtomicHostAllocations,
+        UsmSharedAllocations,
+        UsmAtomicSharedAllocations,
+        UsmSystemAllocations,
+        ExtOxisyclFloatAtomics,
+    ];
+    assert_eq!(answers.map(|(aspect, ..)| aspect), Aspect::ALL);
+    let device = env.device();
+    // Simulated devices are for tests, and do not count.
+    if device.backend() != BackendKind::Simulated {
+        for (aspect, any, all) in answers {
+            let has = device.has(aspect);
+            assert!(if has { any } else { !all }, "{aspect}: any {any}, all {all}, {} {has}", device.name());
+        }
+    }
+    // Kernels are told the same.
+    let told = Buffer::<u8, 1>::uninit(answers.len()).unwrap();
+    let bits = answers.map(|(_, any, all)| u8::from(any) | u8::from(all) << 1);
+    let submitted = env.queue().submit(|cg| {
+        let told = cg.access(&told, Write);
+        cg.single_task(move |task| {
+            for (i, (_, any, all)) in answers.into_iter().enumerate() {
+                told.set_at(task, i, u8::from(any) | u8::from(all) << 1);
+            }
+        })
+    });
+    submitted.unwrap();
+    assert_eq!(told.to_vec().unwrap(), bits);
+}
+
+fn what_only_opencl_answers_is_an_error_elsewhere(env: &Env) {
+    use oxisycl::backend_info::opencl::{
+        ExecutionCapabilities, ExecutionCapability, PreferredInteropUserSync, Profile,
+    };
+
+    let device = env.device();
+    let profile = device.backend_info::<Profile>();
+    let executes = device.backend_info::<ExecutionCapabilities>();
+    let syncs = device.backend_info::<PreferredInteropUserSync>();
+    if device.backend() == BackendKind::OpenCl {
+        assert!(["FULL_PROFILE", "EMBEDDED_PROFILE"].contains(&profile.unwrap().as_str()));
+        assert!(executes.unwrap().contains(&ExecutionCapability::ExecKernel));
+        syncs.unwrap();
+        return;
+    }
+    let backend = device.backend();
+    for (error, what) in [
+        (profile.unwrap_err(), "profile"),
+        (executes.unwrap_err(), "execution_capabilities"),
+        (syncs.unwrap_err(), "preferred_interop_user_sync"),
+    ] {
+        assert_eq!(error.code(), ErrorCode::BackendMismatch);
+        let text = error.to_string();
+        assert!(text.contains(&format!("of backend {backend} has no {what}")) && text.contains("opencl"), "{text}");
+    }
 }

@@ -1,16 +1,18 @@
-//! Runs the list of tests one after another on each kind of device.
+//! Makes a trial of `libtest-mimic` of each test on each kind of device, and runs them one after another.
 //!
-//! Invariant: tests share nothing but the process's counters, which are quiet between two tests: a test that leaves commands
-//! or memory behind fails. Does not know what is tested.
+//! Invariants: tests share nothing but the process's counters, which are quiet between two tests, so a test that leaves commands
+//! or memory behind fails. A test counts for a device only if it asked for that device; one that does not is listed as `once` and
+//! runs once. Does not know what is tested.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::io::Write as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use libtest_mimic::{Completion, Failed, Trial};
 use oxisycl::observe::{Counters, counters};
 use oxisycl::simulated::{SimulatedConfig, SimulatedControl, Simulator};
 use oxisycl::{BackendKind, Device, KernelId, Queue};
@@ -21,16 +23,29 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 const QUIET_LIMIT: Duration = Duration::from_secs(5);
 
 /// One test. Its name says what holds.
+#[derive(Clone, Copy)]
 pub(crate) struct Test {
     pub(crate) name: &'static str,
-    pub(crate) run: fn(&Env),
+    pub(crate) run: Run,
 }
 
-/// Lists the tests of a file, each once; one that is left out is reported by the compiler as never used.
+/// What a test is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// A device, which it must use.
+    OnDevice(fn(&Env)),
+    /// The process, or devices that it makes itself: whatever device is tested, it would be the same test.
+    Once(fn()),
+}
+
+/// Lists the tests of a file, each once, those without a device under test after `once:`. One that is left out is reported by the
+/// compiler as never used.
 macro_rules! tests {
-    ($($name:ident),* $(,)?) => {
-        pub(crate) const TESTS: &[$crate::harness::Test] =
-            &[$($crate::harness::Test { name: stringify!($name), run: $name }),*];
+    ($($name:ident),* $(,)? $(; once: $($once:ident),* $(,)?)?) => {
+        pub(crate) const TESTS: &[$crate::harness::Test] = &[
+            $($crate::harness::Test { name: stringify!($name), run: $crate::harness::Run::OnDevice($name) },)*
+            $($($crate::harness::Test { name: stringify!($once), run: $crate::harness::Run::Once($once) },)*)?
+        ];
     };
 }
 pub(crate) use tests;
@@ -44,6 +59,8 @@ pub(crate) struct Env {
     is_controlled: bool,
     seed: u64,
     may_leak: Cell<bool>,
+    /// Whether the test has asked for the device under test.
+    is_used: Cell<bool>,
 }
 
 impl Env {
@@ -57,12 +74,27 @@ impl Env {
             _ => kind.roots.clone(),
         };
         devices.extend(simulator.devices());
-        Self { devices, simulator, is_controlled: kind.name == SIMULATED, seed, may_leak: Cell::new(false) }
+        let is_controlled = kind.name == SIMULATED;
+        Self { devices, simulator, is_controlled, seed, may_leak: Cell::new(false), is_used: Cell::new(false) }
     }
 
     /// The device under test.
     pub(crate) fn device(&self) -> &Device {
+        self.is_used.set(true);
         &self.devices[0]
+    }
+
+    /// The device under test, if its memory is not the host's, else the test is ignored.
+    pub(crate) fn device_apart(&self) -> &Device {
+        if self.is_host() {
+            self.skip("the device's memory is the host's");
+        }
+        self.device()
+    }
+
+    /// A new out-of-order queue on the device under test, if its memory is not the host's, else the test is ignored.
+    pub(crate) fn queue_apart(&self) -> Queue {
+        queue_on(self.device_apart())
     }
 
     /// A device with another memory.
@@ -77,6 +109,7 @@ impl Env {
 
     /// The three devices, the one under test first.
     pub(crate) fn devices(&self) -> &[Device] {
+        self.is_used.set(true);
         &self.devices[..3]
     }
 
@@ -102,16 +135,16 @@ impl Env {
 
     /// Whether the device under test is the host, whose memory needs no transfer.
     pub(crate) fn is_host(&self) -> bool {
-        self.device().backend() == BackendKind::Host
+        self.devices[0].backend() == BackendKind::Host
     }
 
-    /// Two devices that copy from and to each other's memory: the one under test and one beside it, if there is such a one, else two of the
-    /// simulator's. The test ends without a result if there are none.
+    /// The device under test and one that copies from and to its memory directly. The test is ignored if there is none.
     pub(crate) fn neighbours(&self) -> [&Device; 2] {
-        let is_platform_of = |one: &Device, other: &Device| one.platform() == other.platform();
-        let pairs = [[0, 1], [0, 2], [1, 2]].map(|pair| pair.map(|index| &self.devices[index]));
-        let found = pairs.into_iter().find(|[one, other]| is_platform_of(one, other));
-        found.unwrap_or_else(|| self.skip("no two devices are of one platform"))
+        let is_of_its_platform = |other: &&Device| other.platform() == self.devices[0].platform();
+        match self.devices[1..3].iter().find(is_of_its_platform) {
+            Some(other) => [self.device(), other],
+            None => self.skip("no second device is of the platform of the device under test"),
+        }
     }
 
     /// The transfers that bring data from one device to another: one, or two by way of the host where neither device can
@@ -147,7 +180,7 @@ impl Env {
         self.may_leak.set(true);
     }
 
-    /// Ends the test without a result.
+    /// Ends the test, which is reported as ignored.
     pub(crate) fn skip(&self, why: impl Into<String>) -> ! {
         panic::resume_unwind(Box::new(Skip(why.into())))
     }
@@ -172,23 +205,18 @@ pub(crate) fn queue_on(device: &Device) -> Queue {
 
 struct Skip(String);
 
-enum Outcome {
-    Passed,
-    Skipped(String),
-    Failed(Vec<String>),
-}
-
+/// What is ours of the command line, and what is for `libtest-mimic`.
 struct Arguments {
     device: String,
     seed: u64,
-    filter: Vec<String>,
-    is_list: bool,
+    others: Vec<String>,
 }
 
 impl Arguments {
     fn parse() -> Self {
-        let mut parsed = Self { device: "all".to_owned(), seed: 1, filter: Vec::new(), is_list: false };
-        let mut arguments = std::env::args().skip(1);
+        let mut arguments = std::env::args();
+        let program = arguments.next().unwrap_or_default();
+        let mut parsed = Self { device: "all".to_owned(), seed: 1, others: vec![program] };
         while let Some(argument) = arguments.next() {
             let (name, inline) = match argument.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -201,23 +229,15 @@ impl Arguments {
                     Ok(seed) => parsed.seed = seed,
                     Err(error) => usage(&format!("--seed: {error}")),
                 },
-                "--list" => parsed.is_list = true,
-                // Meant for the standard harness.
-                "--test-threads" | "--format" | "--color" | "--logfile" | "--skip" | "-Z" => drop(value()),
-                _ if argument.starts_with('-') => {}
-                _ => parsed.filter.push(argument),
+                _ => parsed.others.push(argument),
             }
         }
         parsed
     }
-
-    fn selects(&self, full_name: &str) -> bool {
-        self.filter.is_empty() || self.filter.iter().any(|filter| full_name.contains(filter))
-    }
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("{problem}\nusage: conformance [--device {}|all] [--seed N] [FILTER]", KINDS.join("|"));
+    eprintln!("{problem}\nusage: conformance [--device {}|all] [--seed N] [FILTER] [--exact]", KINDS.join("|"));
     std::process::exit(2)
 }
 
@@ -225,13 +245,28 @@ fn usage(problem: &str) -> ! {
 const SIMULATED: &str = "simulated";
 /// A simulated device, and two of another platform with which it exchanges data only by way of the host, as a GPU does.
 const APART: &str = "apart";
-const KINDS: [&str; 5] = ["host", SIMULATED, APART, "cuda", "opencl"];
+/// The first kind, and the one with which the tests without a device under test run.
+const HOST: &str = "host";
+const KINDS: [&str; 5] = [HOST, SIMULATED, APART, "cuda", "opencl"];
 
 /// What is tested.
 struct Kind {
     name: &'static str,
     /// Root devices of the process, or none for kinds that are made for each test.
     roots: Vec<Device>,
+    /// Whether the devices have their kernels.
+    load: Once,
+}
+
+impl Kind {
+    /// Loads all kernels, once: tests keep kernels running while they launch others for the first time.
+    fn load(&self) {
+        self.load.call_once(|| {
+            for root in &self.roots {
+                root.load_kernels().expect("a device takes its kernels");
+            }
+        });
+    }
 }
 
 /// What was asked for and can be tested here.
@@ -242,7 +277,7 @@ fn kinds(device: &str) -> Vec<Kind> {
     let present = Device::all().expect("devices can be listed");
     for device in &present {
         if let Some(reason) = device.unusable() {
-            println!("{} device \"{}\" is left out: {reason}", device.backend(), device.name());
+            eprintln!("{} device \"{}\" is left out: {reason}", device.backend(), device.name());
         }
     }
     let has_images = !KernelId::all().expect("the images of this program can be read").is_empty();
@@ -251,10 +286,10 @@ fn kinds(device: &str) -> Vec<Kind> {
         let is_tested = |device: &&Device| device.backend().name() == name && device.unusable().is_none();
         let mut roots: Vec<Device> = present.iter().filter(is_tested).cloned().collect();
         if device == "all" && !has_images && roots.iter().any(|root| !root.image_targets().is_empty()) {
-            println!("{name} is left out: this program was built without device code, `cargo sycl test` builds it");
+            eprintln!("{name} is left out: this program was built without device code, `cargo sycl test` builds it");
             roots.clear();
         }
-        Kind { name, roots }
+        Kind { name, roots, load: Once::new() }
     });
     kinds.filter(|kind| [SIMULATED, APART].contains(&kind.name) || !kind.roots.is_empty()).collect()
 }
@@ -262,93 +297,95 @@ fn kinds(device: &str) -> Vec<Kind> {
 /// Runs the tests that the command line selects.
 pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.is_list {
-        return ExitCode::SUCCESS;
-    }
-    let panics = record_panics();
     let kinds = kinds(&arguments.device);
     if kinds.is_empty() {
-        println!("there is no {} device\n0 passed, 0 failed", arguments.device);
+        println!("there is no {} device", arguments.device);
         return ExitCode::FAILURE;
     }
-    let current = watch();
-    let (mut n_passed, mut n_failed, mut n_skipped) = (0, 0, 0);
-    for kind in &kinds {
-        let device = kind.name;
-        // Tests keep kernels running while they launch others for the first time.
-        for root in &kind.roots {
-            root.load_kernels().expect("a device takes its kernels");
-        }
-        for (area, tests) in areas {
-            for test in *tests {
-                let name = format!("{area}::{}", test.name);
-                if !arguments.selects(&name) {
-                    continue;
+    let mut settings = libtest_mimic::Arguments::from_iter(&arguments.others);
+    // Tests compare counters of the process.
+    settings.test_threads = Some(1);
+    let harness = Arc::new(Harness { panics: record_panics(), current: watch(), seed: arguments.seed });
+    let tests = || areas.iter().flat_map(|(area, tests)| tests.iter().map(move |test| (area, test)));
+    let mut trials = Vec::new();
+    for kind in kinds.into_iter().map(Arc::new) {
+        for (area, test) in tests() {
+            let (harness, kind) = (harness.clone(), kind.clone());
+            match test.run {
+                Run::OnDevice(run) => {
+                    let name = format!("{} {area}::{}", kind.name, test.name);
+                    let trial = move |name: &str| harness.run_on_device(name, &kind, run);
+                    trials.push(Trial::ignorable_test(name.clone(), move || trial(&name)));
                 }
-                print!("{device} {name} ... ");
-                let _ = std::io::stdout().flush();
-                *lock(&current) = Some((format!("{device} {name}"), Instant::now()));
-                let outcome = run(test, || Env::new(kind, arguments.seed), &panics);
-                *lock(&current) = None;
-                match outcome {
-                    Outcome::Passed => {
-                        println!("ok");
-                        n_passed += 1;
-                    }
-                    Outcome::Skipped(why) => {
-                        println!("skipped ({why})");
-                        n_skipped += 1;
-                    }
-                    Outcome::Failed(messages) => {
-                        println!("FAILED");
-                        for message in messages {
-                            println!("    {device} {name}: {message}");
-                        }
-                        n_failed += 1;
-                    }
+                Run::Once(run) if kind.name == HOST => {
+                    let name = format!("once {area}::{}", test.name);
+                    let trial = move |name: &str| harness.run(name, || (), |()| run(), |()| Ok(true));
+                    trials.push(Trial::ignorable_test(name.clone(), move || trial(&name)));
                 }
+                Run::Once(_) => {}
             }
         }
     }
-    if n_skipped > 0 {
-        println!("{n_skipped} skipped");
-    }
-    println!("{n_passed} passed, {n_failed} failed");
-    if n_failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    libtest_mimic::run(&settings, trials).exit_code()
 }
 
 type Panics = Arc<Mutex<Vec<String>>>;
+type Current = Arc<Mutex<Option<(String, Instant)>>>;
 
-fn run(test: &Test, make_env: impl FnOnce() -> Env, panics: &Panics) -> Outcome {
-    lock(panics).clear();
-    let before = counters();
-    let mut may_leak = false;
-    let result = panic::catch_unwind(AssertUnwindSafe(|| {
-        let env = make_env();
-        let result = panic::catch_unwind(AssertUnwindSafe(|| (test.run)(&env)));
-        may_leak = env.may_leak.get();
-        result
-    }));
-    let payload = match result.and_then(|result| result) {
-        Ok(()) if may_leak => return Outcome::Passed,
-        Ok(()) => {
-            return match wait_until_quiet(&before) {
-                Ok(()) => Outcome::Passed,
-                Err(message) => Outcome::Failed(vec![message]),
-            };
-        }
-        Err(payload) => payload,
-    };
-    // What a failed test leaves behind is no second failure.
-    let _ = wait_until_quiet(&before);
-    match payload.downcast::<Skip>() {
-        Ok(skip) => Outcome::Skipped(skip.0),
-        Err(payload) => {
-            let mut messages = std::mem::take(&mut *lock(panics));
-            if messages.is_empty() {
-                messages.push(text_of(&*payload).to_owned());
+/// What all tests are run with.
+struct Harness {
+    panics: Panics,
+    current: Current,
+    seed: u64,
+}
+
+impl Harness {
+    fn run_on_device(&self, name: &str, kind: &Kind, run: fn(&Env)) -> Result<Completion, Failed> {
+        kind.load();
+        let ended_well = |env: &Env| {
+            if env.is_used.get() {
+                Ok(!env.may_leak.get())
+            } else {
+                Err("never asked for the device under test: list it after `once:`".to_owned())
             }
-            Outcome::Failed(messages)
+        };
+        self.run(name, || Env::new(kind, self.seed), run, ended_well)
+    }
+
+    /// Runs one test. `ended_well` looks at a test that did not panic, and says whether it must leave nothing behind.
+    fn run<E>(
+        &self,
+        name: &str,
+        make_env: impl FnOnce() -> E,
+        run: impl FnOnce(&E),
+        ended_well: impl FnOnce(&E) -> Result<bool, String>,
+    ) -> Result<Completion, Failed> {
+        lock(&self.panics).clear();
+        *lock(&self.current) = Some((name.to_owned(), Instant::now()));
+        let before = counters();
+        let result = panic::catch_unwind(AssertUnwindSafe(|| {
+            let env = make_env();
+            run(&env);
+            ended_well(&env)
+        }));
+        // What a failed test leaves behind is no second failure.
+        let is_quiet = match result {
+            Ok(Ok(false)) => Ok(()),
+            _ => wait_until_quiet(&before),
+        };
+        *lock(&self.current) = None;
+        match result {
+            Ok(ended_well) => match ended_well.and(is_quiet) {
+                Ok(()) => Ok(Completion::Completed),
+                Err(message) => Err(message.into()),
+            },
+            Err(payload) => match payload.downcast::<Skip>() {
+                Ok(skip) => Ok(Completion::ignored_with(skip.0)),
+                Err(payload) => {
+                    let messages = std::mem::take(&mut *lock(&self.panics));
+                    Err(if messages.is_empty() { text_of(&*payload).into() } else { messages.join("\n").into() })
+                }
+            },
         }
     }
 }
@@ -392,8 +429,8 @@ fn text_of(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// Ends the process if the test that is named in the result takes too long.
-fn watch() -> Arc<Mutex<Option<(String, Instant)>>> {
-    let current = Arc::new(Mutex::new(None::<(String, Instant)>));
+fn watch() -> Current {
+    let current = Current::default();
     let watched = current.clone();
     std::thread::spawn(move || {
         loop {

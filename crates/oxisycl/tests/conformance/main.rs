@@ -1,10 +1,11 @@
 //! The conformance suite: what the public interface promises, shown on every kind of device.
 //!
-//! `conformance [--device host|simulated|cuda|opencl|all] [--seed N] [FILTER]`
+//! `conformance [--device host|simulated|apart|cuda|opencl|all] [--seed N] [FILTER] [--exact] [--list]`
 //!
-//! A test is a function over an [`Env`](harness::Env), listed once in its area's file. The host device runs with simulated ones
-//! as its peers; a simulated one with others of the same simulator. A test asserts what holds on any device, so that a new
-//! backend only needs to be listed by the runtime to be tested.
+//! A test is a function over an [`Env`](harness::Env), listed once in its area's file, and called `device area::name`. The host device
+//! runs with simulated ones as its peers; a simulated one with others of the same simulator. A test asserts what holds on any device, so
+//! that a new backend only needs to be listed by the runtime to be tested. Tests without an `Env` are about no device; they run once, with
+//! the host device, and are called `once area::name`. What cannot be tested on a device is ignored, with the reason.
 
 mod harness;
 mod support;
@@ -46,6 +47,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("dependency", dependency::order::TESTS),
     ("dependency", dependency::events::TESTS),
     ("dependency", dependency::programs::TESTS),
+    ("dependency", dependency::in_flight::TESTS),
     ("device", device::TESTS),
     ("interop", interop::TESTS),
     ("kernel", kernel::ranges::TESTS),

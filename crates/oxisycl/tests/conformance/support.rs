@@ -51,7 +51,7 @@ pub(crate) fn update_range<const D: usize>(
 ) -> Event {
     let range = range.into();
     let submitted = queue.submit(|cg| {
-        let data = cg.access_range(buffer, ReadWrite, range, offset);
+        let data = cg.access_range(buffer, ReadWrite, offset, range);
         cg.parallel_for(range, move |item| data.update(item, f))
     });
     submitted.unwrap()
@@ -79,7 +79,7 @@ pub(crate) fn touch_range<const D: usize>(
     range: impl Into<Range<D>>,
 ) -> Event {
     let submitted = queue.submit(|cg| {
-        cg.access_range(buffer, Read, range, offset);
+        cg.access_range(buffer, Read, offset, range);
         cg.single_task(|_| {})
     });
     submitted.unwrap()

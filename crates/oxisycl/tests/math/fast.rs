@@ -104,8 +104,8 @@ fn fast_kernels_are_as_precise_as_the_book_says() {
     for (name, queue) in devices() {
         for (position, promise) in PROMISES.iter().enumerate() {
             let inputs = arguments(promise.arguments);
-            let source = Buffer::from_slice(&inputs, inputs.len()).expect("a buffer");
-            let target = Buffer::from_vec(vec![0.0_f32; inputs.len()], inputs.len()).expect("a buffer");
+            let source = Buffer::from_slice(&inputs).expect("a buffer");
+            let target = Buffer::from_vec(vec![0.0_f32; inputs.len()]).expect("a buffer");
             let event = queue.submit(|cg| {
                 let (source, target) = (cg.access(&source, Read), cg.access(&target, Write));
                 cg.parallel_for(inputs.len(), fast(move |item| target.set(item, results(source.get(item))[position])))

@@ -42,8 +42,8 @@ where
     R: DeviceCopyable + Default,
 {
     let n = inputs.len();
-    let arguments = Buffer::from_slice(inputs, n).expect("a buffer");
-    let results = Buffer::from_vec(vec![R::default(); n], n).expect("a buffer");
+    let arguments = Buffer::from_slice_nd(inputs, n).expect("a buffer");
+    let results = Buffer::from_vec(vec![R::default(); n]).expect("a buffer");
     let event = queue.submit(|cg| {
         let arguments = cg.access(&arguments, Read);
         let results = cg.access(&results, Write);

@@ -43,9 +43,9 @@ fn program(seed: u64) {
     let new_buffer = |numbers: &mut Numbers| {
         let letters = vec![LETTERS[numbers.below(4)]; 64];
         if numbers.below(2) == 0 {
-            Buffer::from_vec(letters, [8, 8]).unwrap()
+            Buffer::from_vec_nd(letters, [8, 8]).unwrap()
         } else {
-            BufferOptions::new().page_size([3, 3]).from_vec(letters, [8, 8]).unwrap()
+            BufferOptions::new().page_size([3, 3]).from_vec_nd(letters, [8, 8]).unwrap()
         }
     };
     let mut buffers: Vec<Buffer<char, 2>> = (0..3).map(|_| new_buffer(&mut numbers)).collect();
@@ -65,7 +65,7 @@ fn program(seed: u64) {
             0..=2 => {
                 let skip = numbers.below(3);
                 _ = queue.submit(|cg| {
-                    let data = cg.access_range(&buffer, Write, range, offset);
+                    let data = cg.access_range(&buffer, Write, offset, range);
                     cg.parallel_for(range, move |item| {
                         if item.linear_id() % 3 != skip {
                             data.set(item, letter);
@@ -76,7 +76,7 @@ fn program(seed: u64) {
             3 => {
                 let stop = numbers.below(64);
                 _ = queue.submit(|cg| {
-                    let data = cg.access_range(&buffer, ReadWrite, range, offset);
+                    let data = cg.access_range(&buffer, ReadWrite, offset, range);
                     cg.parallel_for(range, move |item| {
                         if item.linear_id() == stop {
                             std::panic::resume_unwind(Box::new("on purpose"));
@@ -89,25 +89,25 @@ fn program(seed: u64) {
                 let is_all = numbers.below(2) == 0;
                 let (range, offset) = if is_all { ([8, 8], [0, 0]) } else { (range, offset) };
                 _ = queue.submit(|cg| {
-                    let data = cg.access_range(&buffer, Write, range, offset);
+                    let data = cg.access_range(&buffer, Write, offset, range);
                     cg.fill(data, letter)
                 });
             }
             5 => {
                 let other = buffers[(index + 1) % 3].clone();
                 _ = queue.submit(|cg| {
-                    let source = cg.access_range(&buffer, Read, range, offset);
-                    let target = cg.access_range(&other, Write, [8, 8], [0, 0]);
+                    let source = cg.access_range(&buffer, Read, offset, range);
+                    let target = cg.access_range(&other, Write, [0, 0], [8, 8]);
                     cg.copy(source, target)
                 });
             }
             6 => {
-                if let Ok(host) = buffer.host_access_range(Read, range, offset) {
+                if let Ok(host) = buffer.host_access_range(Read, offset, range) {
                     check(host.iter(), seed);
                 }
             }
             7 => {
-                if let Ok(mut host) = buffer.host_access_range(Write, range, offset) {
+                if let Ok(mut host) = buffer.host_access_range(Write, offset, range) {
                     check(host.iter(), seed);
                     host.for_each_mut(|_, element| *element = letter);
                 }

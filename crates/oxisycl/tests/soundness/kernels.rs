@@ -47,9 +47,9 @@ fn a_launch_beyond_the_accessors_range_is_a_failure_and_touches_nothing() {
             let buffer = filled(16);
             let part = buffer.sub_buffer(0, 16).unwrap();
             let event = queue.submit(|cg| {
-                let data = cg.access_range(&part, ReadWrite, 4, 2);
+                let data = cg.access_range(&part, ReadWrite, 2, 4);
                 match is_offset {
-                    true => cg.parallel_for_offset(1, 4, move |item| data.set(item, 99)),
+                    true => cg.parallel_for_offset(4, 1, move |item| data.set(item, 99)),
                     false => cg.parallel_for(5, move |item| data.set(item, 99)),
                 }
             });
@@ -57,7 +57,7 @@ fn a_launch_beyond_the_accessors_range_is_a_failure_and_touches_nothing() {
             refused(buffer.to_vec(), ErrorCode::Kernel, "beyond the accessor's range");
         }
         let event = queue.submit(|cg| {
-            let data = cg.access_range(&Buffer::from_vec(vec![0u32; 20], [4, 5]).unwrap(), Read, [2, 2], [1, 1]);
+            let data = cg.access_range(&Buffer::from_vec_nd(vec![0u32; 20], [4, 5]).unwrap(), Read, [1, 1], [2, 2]);
             cg.parallel_for([2, 2], move |item| _ = data.at(item, [item.get(0), 2]))
         });
         refused(event.unwrap().wait(), ErrorCode::Kernel, "index [");
@@ -72,8 +72,8 @@ fn each_element_is_reached_once_over_the_whole_pool() {
         let queue = Queue::new(&device).unwrap();
         for &shape in shapes {
             let n = shape.iter().product::<usize>();
-            let buffer = Buffer::from_vec(vec![0u32; n], shape).unwrap();
-            let visits = Buffer::from_vec(vec![0u32; n], n).unwrap();
+            let buffer = Buffer::from_vec_nd(vec![0u32; n], shape).unwrap();
+            let visits = Buffer::from_vec(vec![0u32; n]).unwrap();
             let event = queue.submit(|cg| {
                 let (data, visits) = (cg.access(&buffer, ReadWrite), cg.access(&visits, Atomic));
                 cg.parallel_for(shape, move |item| {
@@ -171,12 +171,12 @@ fn elements_with_padding_are_filled_and_copied() {
             value: (!i.is_multiple_of(3)).then_some(u64::from(i)),
             letter: char::from_u32('a' as u32 + i % 26).unwrap(),
         };
-        let source = Buffer::from_vec((0..100).map(value).collect(), [10, 10]).unwrap();
-        let target = Buffer::from_vec(vec![value(0); 100], [10, 10]).unwrap();
+        let source = Buffer::from_vec_nd((0..100).map(value).collect(), [10, 10]).unwrap();
+        let target = Buffer::from_vec_nd(vec![value(0); 100], [10, 10]).unwrap();
         for (part, fill) in [(value(1), value(9)), (value(2), value(12))] {
             queue.fill(&target, fill).unwrap();
             let event = queue.submit(|cg| {
-                let inner = cg.access_range(&target, Write, [3, 4], [2, 5]);
+                let inner = cg.access_range(&target, Write, [2, 5], [3, 4]);
                 cg.fill(inner, part)
             });
             event.unwrap();
@@ -189,7 +189,7 @@ fn elements_with_padding_are_filled_and_copied() {
         queue.copy(&source, &target).unwrap();
         let copied = queue.copy_to_host(&target, vec![value(0); 100]).unwrap().wait().unwrap();
         assert_eq!(copied, (0..100).map(value).collect::<Vec<_>>());
-        queue.copy_from_host(vec![None::<u32>; 4], &Buffer::from_vec(vec![Some(1u32); 4], 4).unwrap()).unwrap();
+        queue.copy_from_host(vec![None::<u32>; 4], &Buffer::from_vec(vec![Some(1u32); 4]).unwrap()).unwrap();
     }
 }
 

@@ -48,7 +48,7 @@ fn forgotten_handles_of_a_buffer_keep_its_vector() {
 fn a_forgotten_borrowed_buffer_writes_nothing_and_its_data_may_go() {
     let queue = Queue::new(&slow(30)).unwrap();
     let mut data = vec![7u32; 64];
-    let buffer = Buffer::from_slice_mut(&mut data, 64).unwrap();
+    let buffer = Buffer::from_slice_mut_nd(&mut data, 64).unwrap();
     let event = add_one(&queue, &buffer).unwrap();
     forget(buffer);
     assert_eq!(data, [7; 64]);
@@ -122,7 +122,7 @@ fn forgotten_usm_and_simulators_cost_memory_and_nothing_else() {
     forget(queue.malloc_device::<u32>(8).unwrap());
     let mut slice = queue.malloc_shared::<u32>(8).unwrap();
     slice.copy_from_slice(&queue, &[5; 8]).unwrap();
-    let buffer = BufferOptions::new().from_usm(slice, 8).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(slice, 8).unwrap();
     add_one(&queue, &buffer).unwrap();
     forget(buffer.clone());
     assert_eq!(buffer.to_vec().unwrap(), [6; 8]);

@@ -39,7 +39,7 @@ fn slow(milliseconds: u64) -> Device {
 }
 
 fn filled(n_elements: usize) -> Buffer<u32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+    Buffer::from_vec(vec![7; n_elements]).unwrap()
 }
 
 /// Adds one to every element.

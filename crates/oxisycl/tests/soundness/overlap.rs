@@ -48,23 +48,23 @@ fn one_byte_decides() {
     let queue = Queue::new(&host()).unwrap();
     let buffer = filled(64);
     let bytes: Buffer<u8, 1> = buffer.reinterpret(256).unwrap();
-    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 8, 0), cg.access_range(&bytes, Read, 8, 32)));
-    check(false, &queue, |cg| _ = (cg.access_range(&buffer, Write, 8, 0), cg.access_range(&bytes, Read, 1, 31)));
-    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 8, 9), cg.access_range(&bytes, Write, 36, 0)));
-    check(false, &queue, |cg| _ = (cg.access_range(&buffer, Write, 8, 9), cg.access_range(&bytes, Write, 37, 0)));
+    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 0, 8), cg.access_range(&bytes, Read, 32, 8)));
+    check(false, &queue, |cg| _ = (cg.access_range(&buffer, Write, 0, 8), cg.access_range(&bytes, Read, 31, 1)));
+    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 9, 8), cg.access_range(&bytes, Write, 0, 36)));
+    check(false, &queue, |cg| _ = (cg.access_range(&buffer, Write, 9, 8), cg.access_range(&bytes, Write, 0, 37)));
     let plane: Buffer<u32, 2> = buffer.reinterpret([8, 8]).unwrap();
     let columns = [([8, 3], [0, 0]), ([8, 5], [0, 3])];
     check(true, &queue, |cg| {
-        _ = columns.map(|(range, offset)| cg.access_range(&plane, Write, range, offset));
+        _ = columns.map(|(range, offset)| cg.access_range(&plane, Write, offset, range));
     });
     check(false, &queue, |cg| {
-        _ = columns.map(|(range, offset)| cg.access_range(&plane, Write, range, offset));
-        cg.access_range(&bytes, Read, 1, 255);
+        _ = columns.map(|(range, offset)| cg.access_range(&plane, Write, offset, range));
+        cg.access_range(&bytes, Read, 255, 1);
     });
     check(true, &queue, |cg| {
-        _ = (cg.access_range(&plane, Write, [8, 3], [0, 0]), cg.access_range(&bytes, Read, 20, 12));
+        _ = (cg.access_range(&plane, Write, [0, 0], [8, 3]), cg.access_range(&bytes, Read, 12, 20));
     });
-    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 0, 5), cg.access(&buffer, ReadWrite)));
+    check(true, &queue, |cg| _ = (cg.access_range(&buffer, Write, 5, 0), cg.access(&buffer, ReadWrite)));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_copy_from_an_accessor_to_itself_is_refused() {
         queue.copy(&low, &high).unwrap();
         assert_eq!(buffer.to_vec().unwrap(), [1; 64]);
         let submitted = queue.submit(|cg| {
-            let nothing = cg.access_range(&buffer, ReadWrite, 0, 3);
+            let nothing = cg.access_range(&buffer, ReadWrite, 3, 0);
             cg.copy(nothing, nothing)
         });
         submitted.unwrap().wait().unwrap();
@@ -139,7 +139,7 @@ fn commands_on_overlapping_bytes_run_one_after_the_other_also_across_queues() {
     let bytes: Buffer<[u8; 4], 2> = buffer.reinterpret([8, 8]).unwrap();
     let half = buffer.sub_buffer(32, 32).unwrap();
     let blocking = queues[0].submit(|cg| {
-        let mut data = cg.access_host_range(&bytes, ReadWrite, [1, 8], [6, 0]);
+        let mut data = cg.access_host_range(&bytes, ReadWrite, [6, 0], [1, 8]);
         cg.host_task(move |scope| {
             GATE.pass();
             data.slice_mut(scope).fill(1u32.to_ne_bytes());

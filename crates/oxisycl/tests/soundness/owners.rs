@@ -49,7 +49,7 @@ fn an_allocation_is_not_released_or_taken_between_access_and_submit() {
     let (devices, control) = simulated(1);
     let queue = Queue::new(&devices[0]).unwrap();
     let slice = queue.malloc_shared::<u32>(8).unwrap();
-    let mut owner = Some(BufferOptions::new().from_usm(slice, 8).unwrap());
+    let mut owner = Some(BufferOptions::new().from_usm_nd(slice, 8).unwrap());
     let event = queue.submit(|cg| {
         let buffer = owner.take().unwrap();
         let data = cg.access(&buffer, Write);
@@ -125,7 +125,7 @@ fn a_vector_is_not_taken_back_while_other_views_exist() {
 #[test]
 fn a_reinterpretation_gives_back_a_vector_of_its_own_layout() {
     let queue = Queue::new(&host()).unwrap();
-    let bytes = Buffer::from_vec(vec![1u64; 8], 8).unwrap();
+    let bytes = Buffer::from_vec(vec![1u64; 8]).unwrap();
     let words: Buffer<u16, 1> = bytes.reinterpret(32).unwrap();
     drop(bytes);
     queue.fill(&words, 0x0203).unwrap();
@@ -145,7 +145,7 @@ fn a_reinterpretation_gives_back_a_vector_of_its_own_layout() {
 fn alignment_of_a_reinterpretation_holds_on_every_device() {
     let (devices, _control) = simulated(2);
     for _ in 0..20 {
-        let bytes = Buffer::from_vec(vec![0u8; 64], 64).unwrap();
+        let bytes = Buffer::from_vec(vec![0u8; 64]).unwrap();
         let Ok(words) = bytes.reinterpret::<u64, 1>(8) else { continue };
         for device in devices.iter().chain([&host()]) {
             let event = Queue::new(device).unwrap().submit(|cg| {
@@ -161,7 +161,7 @@ fn alignment_of_a_reinterpretation_holds_on_every_device() {
         assert_eq!(bytes.into_vec().unwrap().iter().map(|&byte| u32::from(byte)).sum::<u32>(), 24);
     }
     // Without elements there is no memory to be aligned, and none that could be misaligned either.
-    let empty = Buffer::from_vec(Vec::<u8>::new(), 0).unwrap();
+    let empty = Buffer::from_vec_nd(Vec::<u8>::new(), 0).unwrap();
     match empty.reinterpret::<u64, 1>(0) {
         Ok(words) => assert!(words.host_access(Read).unwrap().as_slice().as_ptr().is_aligned()),
         Err(error) => assert_eq!(error.code(), ErrorCode::Invalid),
@@ -284,7 +284,7 @@ fn shared_memory_is_read_in_place_and_never_written() {
     assert_eq!(copy.wait().unwrap()[..], [3; 64]);
     Arc::get_mut(&mut shared).unwrap()[0] = 4;
     assert_eq!(buffer.to_vec().unwrap(), [3; 64]);
-    let own = Buffer::from_shared(shared.clone(), 64).unwrap();
+    let own = Buffer::from_shared_nd(shared.clone(), 64).unwrap();
     add_one(&queue, &own).unwrap();
     assert_eq!((own.to_vec().unwrap()[0], shared[0]), (5, 4));
     static TABLE: [u32; 64] = [9; 64];
@@ -316,10 +316,10 @@ fn uses_of_a_usm_slice_come_after_a_copy_that_nobody_could_wait_for() {
     assert!(slice.to_vec(&other).unwrap().iter().all(|&x| x == 6), "overwritten by the older copy");
     let (slice, guard) = interrupted();
     drop(guard);
-    let buffer = BufferOptions::new().from_usm(slice, n).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(slice, n).unwrap();
     assert!(buffer.host_access(Read).unwrap().iter().all(|&x| x == 5), "used before the copy");
     let (slice, guard) = interrupted();
-    refused(BufferOptions::new().from_usm(slice, n), ErrorCode::Invalid, "the wait cannot end");
+    refused(BufferOptions::new().from_usm_nd(slice, n), ErrorCode::Invalid, "the wait cannot end");
     let (slice, second_guard) = interrupted();
     refused(slice.to_vec(&other), ErrorCode::Invalid, "the wait cannot end");
     drop(slice);
@@ -372,18 +372,18 @@ fn buffers_may_be_dropped_in_the_command_that_uses_them() {
 fn ranges_without_elements_do_no_harm_wherever_they_lie() {
     for device in devices() {
         let queue = Queue::new(&device).unwrap();
-        let buffer = Buffer::from_vec(vec![7u32; 20], [4, 5]).unwrap();
+        let buffer = Buffer::from_vec_nd(vec![7u32; 20], [4, 5]).unwrap();
         for (range, offset) in [([0, 5], [4, 0]), ([4, 0], [0, 5]), ([0, 0], [4, 5])] {
             let event = queue.submit(|cg| {
-                let data = cg.access_range(&buffer, ReadWrite, range, offset);
-                let view = cg.access_range(&buffer, Read, range, offset);
+                let data = cg.access_range(&buffer, ReadWrite, offset, range);
+                let view = cg.access_range(&buffer, Read, offset, range);
                 cg.single_task(move |task| {
                     assert_eq!((view.view(task).iter().count(), data.cells(task).range()), (0, Range::new(range)));
                 })
             });
             event.unwrap().wait().unwrap();
             let event = queue.submit(|cg| {
-                let mut data = cg.access_host_range(&buffer, ReadWrite, range, offset);
+                let mut data = cg.access_host_range(&buffer, ReadWrite, offset, range);
                 cg.host_task(move |scope| {
                     assert!(data.slice(scope).is_empty());
                     assert!(data.slice_mut(scope).is_empty());
@@ -391,11 +391,11 @@ fn ranges_without_elements_do_no_harm_wherever_they_lie() {
             });
             event.unwrap().wait().unwrap();
             let event = queue.submit(|cg| {
-                let data = cg.access_range(&buffer, Write, range, offset);
+                let data = cg.access_range(&buffer, Write, offset, range);
                 cg.fill(data, 1)
             });
             event.unwrap().wait().unwrap();
-            let mut host = buffer.host_access_range(ReadWrite, range, offset).unwrap();
+            let mut host = buffer.host_access_range(ReadWrite, offset, range).unwrap();
             assert_eq!((host.to_slice().map(<[u32]>::len), host.iter().count()), (Some(0), 0));
             host.for_each_mut(|_, _| unreachable!());
         }
@@ -413,12 +413,12 @@ fn buffers_without_elements_may_have_any_extent() {
         for view in [&buffer, &part] {
             let offset = if view == &part { [0; 3] } else { offset };
             let event = queue.submit(|cg| {
-                let data = cg.access_range(view, Read, [0; 3], offset);
+                let data = cg.access_range(view, Read, offset, [0; 3]);
                 cg.single_task(move |task| assert_eq!(data.view(task).iter().count(), 0))
             });
             event.unwrap().wait().unwrap();
             let event = queue.submit(|cg| {
-                let mut data = cg.access_host_range(view, ReadWrite, [0; 3], offset);
+                let mut data = cg.access_host_range(view, ReadWrite, offset, [0; 3]);
                 cg.host_task(move |scope| {
                     // A slice at address zero would not be `Some`.
                     assert!(Some(data.slice(scope)).is_some_and(<[u8]>::is_empty));
@@ -426,7 +426,7 @@ fn buffers_without_elements_may_have_any_extent() {
                 })
             });
             event.unwrap().wait().unwrap();
-            let host = view.host_access_range(Read, [0; 3], offset).unwrap();
+            let host = view.host_access_range(Read, offset, [0; 3]).unwrap();
             assert!(host.to_slice().is_some_and(<[u8]>::is_empty));
         }
     }

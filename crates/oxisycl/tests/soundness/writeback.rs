@@ -13,17 +13,17 @@ fn borrowed_data_is_written_back_if_everything_went_well() {
     for device in devices() {
         let queue = Queue::new(&device).unwrap();
         let mut data = [7u32; 16];
-        let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+        let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
         add_one(&queue, &buffer).unwrap();
         buffer.finish().unwrap();
         assert_eq!(data, [8; 16]);
         drop({
-            let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+            let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
             add_one(&queue, &buffer).unwrap();
             buffer
         });
         assert_eq!(data, [9; 16]);
-        let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+        let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
         add_one(&queue, &buffer).unwrap();
         buffer.discard();
         assert_eq!(data, [9; 16]);
@@ -35,12 +35,12 @@ fn borrowed_data_stays_as_it_was_if_anything_failed() {
     for device in devices() {
         let queue = Queue::new(&device).unwrap();
         let mut data = [7u32; 16];
-        let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+        let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
         add_one(&queue, &buffer).unwrap();
         fail(&queue, &buffer).unwrap();
         refused(buffer.finish(), ErrorCode::Kernel, "on purpose");
         assert_eq!(data, [7; 16]);
-        let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+        let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
         fail(&queue, &buffer).unwrap();
         drop(buffer);
         assert_eq!(data, [7; 16]);
@@ -53,7 +53,7 @@ fn a_failed_transfer_writes_nothing_back() {
     let (devices, control) = simulated(1);
     let queue = Queue::new(&devices[0]).unwrap();
     let mut data = [7u32; 16];
-    let buffer = Buffer::from_slice_mut(&mut data, 16).unwrap();
+    let buffer = Buffer::from_slice_mut_nd(&mut data, 16).unwrap();
     add_one(&queue, &buffer).unwrap().wait().unwrap();
     control.fail_next(0, Operation::Copy, 1);
     assert!(buffer.finish().is_err());
@@ -106,7 +106,7 @@ fn lost_data_is_an_error_until_it_is_overwritten() {
         let buffer = buffer.into_vec().unwrap_err().into_buffer();
         // Half of it is not enough.
         let event = queue.submit(|cg| {
-            let data = cg.access_range(&buffer, Write.no_init(), 4, 0);
+            let data = cg.access_range(&buffer, Write.no_init(), 0, 4);
             cg.parallel_for(4, move |item| data.set(item, 1))
         });
         event.unwrap().wait().unwrap();
@@ -131,7 +131,7 @@ fn a_partial_overwrite_does_not_hide_a_failure_that_is_still_to_come() {
         cg.single_task(|_| std::panic::resume_unwind(Box::new("on purpose")))
     });
     let part = queue.submit(|cg| {
-        let data = cg.access_range(&buffer, Write.no_init(), 4, 0);
+        let data = cg.access_range(&buffer, Write.no_init(), 0, 4);
         cg.parallel_for(4, move |item| data.set(item, 1))
     });
     GATE.open();

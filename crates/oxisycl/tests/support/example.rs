@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// The built example of that name, beside the test's own program. Cargo builds examples with all tests, but not with one of
-/// them: then it is built here.
+/// The built example of that name, beside the test's own program. Cargo builds it with the tests of the whole
+/// workspace; for a single package or test it is built here.
 pub(crate) fn built(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("the test's own path");
     let profile = own.ancestors().nth(2).expect("a folder of the profile");
@@ -56,7 +56,7 @@ fn build(name: &str, profile: &Path) {
     let parent = profile.parent().expect("a target folder");
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--example", name, "--profile", &profile_name]);
-    command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/Cargo.toml")]);
     // With an explicit target there is one more folder.
     let has_triple = parent.parent().is_some_and(|folder| folder.join("CACHEDIR.TAG").exists());
     match has_triple {

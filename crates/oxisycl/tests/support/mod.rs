@@ -14,18 +14,23 @@ use std::time::{Duration, Instant};
 use oxisycl::simulated::{SimulatedConfig, SimulatedControl, Simulator};
 use oxisycl::{Buffer, Device, Error, ErrorCode, Event, Queue, ReadWrite, Result};
 
-/// Ends the process if the test that holds it takes longer than a minute: a hang is a failure, not a wait.
+/// Ends the process if the test that holds it takes longer than its limit: a hang is a failure, not a wait.
 pub(crate) struct Watchdog {
     _done: Sender<()>,
 }
 
 /// A limit of one minute for the current test.
 pub(crate) fn watchdog() -> Watchdog {
+    watchdog_of(60)
+}
+
+/// A limit for the current test, in seconds.
+pub(crate) fn watchdog_of(seconds: u64) -> Watchdog {
     let (done, ended): (Sender<()>, Receiver<()>) = channel();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     std::thread::spawn(move || {
-        if ended.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{name} hangs: more than 60 s");
+        if ended.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{name} hangs: more than {seconds} s");
             std::process::abort();
         }
     });
@@ -157,7 +162,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
 /// A buffer of sevens.
 pub(crate) fn filled(n_elements: usize) -> Buffer<i32, 1> {
-    Buffer::from_vec(vec![7; n_elements], n_elements).unwrap()
+    Buffer::from_vec(vec![7; n_elements]).unwrap()
 }
 
 /// Adds one to each element.
@@ -167,4 +172,37 @@ pub(crate) fn add_one(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
         cg.parallel_for(buffer.range(), move |item| data.update(item, |x| x + 1))
     });
     submitted.unwrap()
+}
+
+/// A number in a variable of the environment, or what holds without it.
+pub(crate) fn setting(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("the variable is a number"))
+}
+
+/// Random numbers (SplitMix64).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// A begin and a length of at least one, inside `extent`.
+    pub(crate) fn interval(&mut self, extent: usize) -> (usize, usize) {
+        let begin = self.below(extent);
+        (begin, 1 + self.below(extent - begin))
+    }
 }

@@ -11,7 +11,7 @@ thread_local! {
 }
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let blocks = cg.access_chunks(&buffer, ReadWrite, 4);
         cg.parallel_for(2, move |item| LAST.set(Some(blocks.block(item))))

@@ -9,7 +9,7 @@ thread_local! {
 }
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(8, move |item| LAST.with_borrow_mut(|last| *last = Some(data.cell(item))))

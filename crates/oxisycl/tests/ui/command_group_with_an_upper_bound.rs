@@ -9,7 +9,7 @@ fn double<'cg, 'local: 'cg>(cg: &mut Handler<'cg>, buffer: &Buffer<u32, 1>, fact
 }
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     let factor = 2;
     queue.submit(|cg| double(cg, &buffer, &factor))?;
     Ok(())

@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 use std::sync::Arc;
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     let shared: Arc<[u32]> = Arc::from([0; 8]);
     queue.copy_to_host(&buffer, shared)?;
     static TABLE: [u32; 8] = [0; 8];

@@ -19,6 +19,6 @@ enum Action {
 struct Generic<T>(T);
 
 fn main() -> oxisycl::Result<()> {
-    let _buffer = Buffer::from_vec(vec![Generic("a")], 1)?;
+    let _buffer = Buffer::from_vec(vec![Generic("a")])?;
     Ok(())
 }

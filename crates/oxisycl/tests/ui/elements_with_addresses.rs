@@ -4,8 +4,8 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let _names = Buffer::from_vec(vec!["a", "b"], 2)?;
-    let _functions = Buffer::from_vec(vec![f32::sin as fn(f32) -> f32; 2], 2)?;
-    let _pointers = Buffer::from_vec(vec![std::ptr::null::<u8>(); 2], 2)?;
+    let _names = Buffer::from_vec(vec!["a", "b"])?;
+    let _functions = Buffer::from_vec(vec![f32::sin as fn(f32) -> f32; 2])?;
+    let _pointers = Buffer::from_vec(vec![std::ptr::null::<u8>(); 2])?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let buffer = Buffer::from_vec(vec![0u32; 8], 8)?;
+    let buffer = Buffer::from_vec(vec![0u32; 8])?;
     let host = buffer.host_access(Read)?;
     std::thread::spawn(move || println!("{}", host[0]));
     Ok(())

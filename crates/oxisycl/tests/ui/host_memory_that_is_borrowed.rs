@@ -4,7 +4,7 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     let source = vec![1u32; 8];
     queue.copy_from_host(&source, &buffer)?;
     queue.copy_from_host(&source[..], &buffer)?;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 fn main() -> oxisycl::Result<()> {
     static LAST: Mutex<Option<&'static [u32]>> = Mutex::new(None);
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let data = cg.access_host(&buffer, Read);
         cg.host_task(move |scope| {

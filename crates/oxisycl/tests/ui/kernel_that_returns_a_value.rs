@@ -4,7 +4,7 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let data = cg.access(&buffer, Read);
         cg.parallel_for(8, move |item| data.get(item))

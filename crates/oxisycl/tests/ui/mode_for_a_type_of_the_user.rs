@@ -13,7 +13,7 @@ enum Suit {
 impl oxisycl::ModeFor<Suit> for oxisycl::NoInit<Write> {}
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![Suit::Hearts; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![Suit::Hearts; 8])?);
     queue.submit(|cg| {
         let data = cg.access(&buffer, Write.no_init());
         cg.parallel_for(4, move |item| data.set(item, Suit::Spades))

@@ -13,7 +13,7 @@ impl Kernel<Item<'_, 1>> for Fill<'_> {
 }
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let kernel = Fill(cg.access(&buffer, Write));
         cg.launch([2, 4], kernel)

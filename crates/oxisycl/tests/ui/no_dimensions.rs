@@ -4,6 +4,6 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let _buffer = Buffer::from_vec(vec![1u32], Range([]))?;
+    let _buffer = Buffer::from_vec_nd(vec![1u32], Range([]))?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         let set = move |item| data.set(item, 1);

@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 use std::sync::Mutex;
 
 fn main() -> oxisycl::Result<()> {
-    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (queue, buffer) = (Queue::default()?, Buffer::from_vec(vec![0u32; 8])?);
     let shared: &'static Mutex<Option<&u32>> = Box::leak(Box::new(Mutex::new(None)));
     queue.submit(|cg| {
         let data = cg.access(&buffer, Read);

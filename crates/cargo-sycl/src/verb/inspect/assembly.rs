@@ -2,11 +2,12 @@
 //!
 //! Programs do not have it. Builds leave it in the user's image cache, where it is found by the image that became of it. Compiles nothing.
 
-use oxisycl_compiler::{LoweredModule, Toolchain};
+use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
 
 use crate::compile::ImageCache;
 use crate::failure::{Failure, Result};
+use crate::toolchain;
 use crate::verb::cargo::Cargo;
 
 const REMEDY: &str = "it is there for what this user built on this machine, until the cache is full: `cargo sycl clean` and another build \
@@ -18,7 +19,7 @@ pub(super) fn of(images: &[&DeviceImage]) -> Result<Vec<String>> {
         return Err(Failure::new("--emit llvm: there is no image cache to find it in: `cargo sycl doctor` says why"));
     };
     let modules = modules(&cache, images)?;
-    let toolchain = Toolchain::of(&Cargo::here(Vec::new())?.rustc())?;
+    let toolchain = toolchain::ask(&Cargo::here(Vec::new())?.rustc())?;
     modules.iter().map(|module| Ok(module.assembly(&toolchain)?)).collect()
 }
 

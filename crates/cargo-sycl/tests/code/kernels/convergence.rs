@@ -143,7 +143,7 @@ fn barrier_for_each_element(queue: &Queue, buffer: &Buffer<u32, 1>) -> oxisycl::
     queue
         .submit(|cg| {
             let data = cg.access(buffer, Read);
-            let sums = cg.access(&Buffer::from_vec(vec![0; 64], 64)?, ReadWrite);
+            let sums = cg.access(&Buffer::from_vec(vec![0; 64])?, ReadWrite);
             cg.parallel_for(64, move |item| {
                 for x in data.view(item).as_slice() {
                     unsafe { group_barrier() };

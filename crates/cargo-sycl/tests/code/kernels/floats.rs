@@ -34,7 +34,7 @@ fn strictly(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
 }
 
 fn strictly_in_two_dimensions(queue: &Queue, buffer: &Buffer<f32, 1>) -> oxisycl::Result<Event> {
-    let square = Buffer::from_vec(buffer.to_vec()?, [8, 8])?;
+    let square = Buffer::from_vec_nd(buffer.to_vec()?, [8, 8])?;
     queue.submit(|cg| {
         let data = cg.access(&square, ReadWrite);
         cg.parallel_for([8, 8], strict(move |item| data.update(item, |x| product_and_sum(x, 2.0))))
@@ -109,11 +109,11 @@ fn main() -> oxisycl::Result {
         fast_functions,
     ];
     for launch in launches {
-        let buffer = Buffer::from_vec((0..64).map(|i| 1.0 + i as f32 / 4096.0).collect(), 64)?;
+        let buffer = Buffer::from_vec((0..64).map(|i| 1.0 + i as f32 / 4096.0).collect())?;
         launch(&queue, &buffer)?.wait()?;
         println!("{}", buffer.to_vec()?.iter().map(|x| f64::from(*x)).sum::<f64>());
     }
-    let buffer = Buffer::from_vec(vec![1.5f32; 64], 64)?;
+    let buffer = Buffer::from_vec(vec![1.5f32; 64])?;
     queue
         .submit(|cg| {
             let data = cg.access(&buffer, ReadWrite);

@@ -35,10 +35,10 @@ fn text(x: u32) -> u32 {
 }
 
 fn main() -> oxisycl::Result {
-    let floats = Buffer::from_vec(vec![0.5f32; 64], 64)?;
+    let floats = Buffer::from_vec(vec![0.5f32; 64])?;
     updated(&floats, nothing_special)?;
     updated(&floats, mathematics)?;
-    updated(&Buffer::from_vec(vec![u128::MAX; 64], 64)?, wide_conversion)?;
-    updated(&Buffer::from_vec(vec![3u32; 64], 64)?, text)?;
+    updated(&Buffer::from_vec(vec![u128::MAX; 64])?, wide_conversion)?;
+    updated(&Buffer::from_vec(vec![3u32; 64])?, text)?;
     Ok(())
 }

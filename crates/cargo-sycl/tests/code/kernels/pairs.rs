@@ -6,14 +6,14 @@ type Column = Buffer<f64, 1>;
 
 fn main() -> oxisycl::Result {
     let n = 1001;
-    let [a, b, c] = [1.0, 2.0, 0.0].map(|x: f64| Buffer::from_vec(vec![x; n], n));
+    let [a, b, c] = [1.0, 2.0, 0.0].map(|x: f64| Buffer::from_vec(vec![x; n]));
     let (a, b, c) = (a?, b?, c?);
     let queue = Queue::builder().build()?;
     copy(&queue, &a, &c)?;
     triad(&queue, [&a, &b, &c], 0.4)?;
     own_check(&queue, &a, &b)?;
     sum(&queue, &b, &a)?;
-    let (from, to) = (Buffer::from_vec(a.to_vec()?, [7, 143])?, Buffer::from_vec(vec![0.0; n], [7, 143])?);
+    let (from, to) = (Buffer::from_vec_nd(a.to_vec()?, [7, 143])?, Buffer::from_vec_nd(vec![0.0; n], [7, 143])?);
     in_two_dimensions(&queue, &from, &to)?;
     assert_eq!(to.to_vec()?, vec![4.0 * 2.4; n]);
     Ok(())

@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 
 /// Each number replaced by the element that it names. One accessor, whose own check is the same in all such kernels.
 fn replaced(n: usize, f: impl Fn(&[u32; 16], usize) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result<Vec<u32>> {
-    let numbers = Buffer::from_vec((0..n).map(|i| i as u32 % 16).collect(), n)?;
+    let numbers = Buffer::from_vec((0..n).map(|i| i as u32 % 16).collect())?;
     let table: [u32; 16] = std::array::from_fn(|i| 3 * i as u32);
     Queue::builder()
         .build()?
@@ -35,7 +35,7 @@ fn sorted(x: u32) -> u32 {
 fn main() -> oxisycl::Result {
     assert_eq!(replaced(64, checked)?, replaced(64, unchecked)?);
 
-    let buffer = Buffer::from_vec(vec![1u32; 64], 64)?;
+    let buffer = Buffer::from_vec(vec![1u32; 64])?;
     Queue::builder()
         .build()?
         .submit(|cg| {

@@ -3,7 +3,7 @@
 use oxisycl::prelude::*;
 
 fn each(n: usize, f: impl Fn(u64) -> u64 + Copy + Send + Sync + 'static) -> oxisycl::Result<Vec<u64>> {
-    let numbers = Buffer::from_vec(vec![0; n], n)?;
+    let numbers = Buffer::from_vec(vec![0; n])?;
     Queue::builder()
         .build()?
         .submit(|cg| {

@@ -24,10 +24,19 @@ impl Scale for Twice {
     }
 }
 
-fn sorted_sum(n: u32) -> u32 {
-    let mut numbers: Vec<u32> = (0..n).map(|x| x ^ 5).collect();
-    numbers.sort();
-    numbers.iter().step_by(2).sum()
+struct Link(u32, Option<Box<Link>>);
+
+fn chain(n: u32) -> Option<Box<Link>> {
+    (n > 0).then(|| Box::new(Link(n, chain(n / 2))))
+}
+
+fn linked_sum(n: u32) -> u32 {
+    let (mut sum, mut next) = (0, chain(n));
+    while let Some(link) = next {
+        sum += link.0;
+        next = link.1;
+    }
+    sum
 }
 
 fn size_of_file(x: u32) -> u32 {
@@ -63,8 +72,8 @@ fn update(buffer: &Buffer<u32, 1>, f: impl Fn(u32) -> u32 + Copy + Send + Sync +
 }
 
 fn main() -> oxisycl::Result {
-    let buffer = Buffer::from_vec(vec![1; 64], 64)?;
-    update(&buffer, sorted_sum)?;
+    let buffer = Buffer::from_vec(vec![1; 64])?;
+    update(&buffer, linked_sum)?;
     update(&buffer, size_of_file)?;
     update(&buffer, in_a_thread)?;
     update(&buffer, deeper)?;

@@ -3,16 +3,16 @@
 use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result {
-    let buffer = Buffer::from_vec(vec![1u32; 64], 64)?;
+    let buffer = Buffer::from_vec(vec![1u32; 64])?;
     update(&buffer, |x| 3 * x)?;
     update(&buffer, waited)?;
     assert_eq!(buffer.into_vec()?, [3; 64]);
     Ok(())
 }
 
-/// On the host device that is an error, and the number stays.
+/// The number stays. There is one way into the runtime, so that each target meets the same reason first.
 fn waited(x: u32) -> u32 {
-    Queue::builder().build().and_then(|queue| queue.wait()).map_or(x, |()| 0)
+    Queue::builder().build().map_or(x, |_| x)
 }
 
 fn update(buffer: &Buffer<u32, 1>, f: impl Fn(u32) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result {

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use oxisycl_image::SourceLocation;
 
 use crate::llvm::{Value, ValueKind};
+use crate::origin;
 use crate::stage::panics::location_of;
-use crate::symbols::plain_path;
 
 /// A place, and the functions that pass it on. If another module has one of them, too, there may be another place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,10 +46,8 @@ impl Search {
                 (*self.found.get_or_insert_with(|| location.clone()) == location).then_some(())
             }
             ValueKind::Instruction => {
-                let path = plain_path(value.callee()?.name());
-                let is_caller = path.starts_with("core::panic::location::Location")
-                    || path.starts_with("<core::panic::location::Location");
-                self.follow(value.arguments().first().copied().filter(|_| is_caller && path.ends_with("::caller"))?)
+                let is_caller = origin::gives_caller(value.callee()?.name());
+                self.follow(value.arguments().first().copied().filter(|_| is_caller)?)
             }
             ValueKind::Argument => {
                 let function = value.parent();

@@ -1,6 +1,5 @@
 //! Finds the kernels of a small program that the toolchain's own rustc compiles.
 
-use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +10,16 @@ use crate::library::read;
 use crate::llvm::Context;
 
 fn bitcode(mangling: &str) -> Vec<u8> {
+    bitcode_of(mangling, include_str!("launches.rs"))
+}
+
+fn bitcode_of(mangling: &str, program: &str) -> Vec<u8> {
     static N_CALLS: AtomicUsize = AtomicUsize::new(0);
     let call = N_CALLS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("oxisycl-kernels-{}-{call}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (source, output) = (folder.join("launches.rs"), folder.join("launches.bc"));
-    std::fs::write(&source, include_str!("launches.rs")).expect("a source");
+    std::fs::write(&source, program).expect("a source");
     let mut rustc = Command::new("rustc");
     rustc.args([
         "--edition=2024",
@@ -38,8 +41,8 @@ fn bitcode(mangling: &str) -> Vec<u8> {
 }
 
 fn kernels(mangling: &str) -> Vec<Kernel> {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    crate::llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let (context, bytes) = (Context::new(), Rc::new(bitcode(mangling)));
     let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
@@ -120,14 +123,46 @@ fn kernels_are_described_as_the_program_describes_them() {
 
 #[test]
 fn without_debug_information_no_kernel_leaves_the_host() {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    crate::llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let (context, bytes) = (Context::new(), Rc::new(bitcode("v0")));
     let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
     module.strip_debug_info();
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
     let described = find(module, declared).expect("kernels");
     assert!(described.iter().all(|described| described.kernel.refused_capture.is_some()));
+}
+
+/// Another description of a kernel of the program, with the code of another one.
+const CONTRADICTION: &str = "
+    impl<K: Fn(usize) + Copy, E: Fn(usize) + Copy> DescribeKernel for std::marker::PhantomData<(K, E)> {
+        fn type_id(&self) -> std::any::TypeId where Self: 'static { std::any::TypeId::of::<K>() }
+        fn entry(&self) -> kernel::Entry { kernel::range_entry::<E, 1> }
+        fn layout(&self) -> (usize, usize) { (size_of::<K>(), align_of::<K>()) }
+        fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
+        fn dimensions(&self) -> u8 { 1 }
+    }
+    fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
+        describe(&std::marker::PhantomData::<(K, E)>, Location::caller());
+    }
+    pub fn contradiction(numbers: [usize; 2], accessor: accessor::Accessor<u32>) {
+        let real = move |i| drop(std::hint::black_box(numbers[i]));
+        lie(&real, &move |i| unsafe { *accessor.0.add(i) = 0 });
+        launch::<1, _>(real);
+    }";
+
+#[test]
+fn two_descriptions_of_one_kernel_with_different_entries_are_an_error() {
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    let program = format!("{}{CONTRADICTION}", include_str!("launches.rs"));
+    let (context, bytes) = (Context::new(), Rc::new(bitcode_of("v0", &program)));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    let error = find(module, declared).expect_err("which of the two is true?").to_string();
+    let (kernel, entries) = error.split_once(": it is described twice, with the entries `").expect(&error);
+    assert!(kernel.contains("oxisycl_device::contradiction::{{closure}}"), "{error}");
+    assert!(entries.matches("range_entry").count() == 2, "{error}");
 }
 
 #[test]

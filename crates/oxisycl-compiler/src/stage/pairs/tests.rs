@@ -1,7 +1,5 @@
 //! Kernels that get two work-items for each position of the grid, and kernels that do not.
 
-use std::path::Path;
-
 use oxisycl_image::{DeviceImage, Form, ImageTarget};
 
 use super::*;
@@ -99,8 +97,8 @@ const OF_LAUNCH: &str = "icmp ugt i64 %n, %limit";
 const CONSTANT_LOAD: &str = "%v = call double @_ZN14oxisycl_device7builtin13load_constant17h0123456789abcdefE(ptr %p)";
 
 fn image(target: &str, form: Form, item: &str) -> DeviceImage {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let image_target: ImageTarget = target.parse().expect("a target");
     let target = target::of(&image_target).expect("a target");
     let (options, context) = (Options::default(), Context::new());

@@ -3,7 +3,7 @@
 use oxisycl_image::{ArgumentKind, FormatTrait};
 
 use crate::llvm::Value;
-use crate::symbols::path;
+use crate::origin::{self, Origin};
 
 /// What a formatting function prints of the address it is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,21 +14,10 @@ pub(super) struct Shown {
     pub(super) indirections: u32,
 }
 
-/// The trait and type of a formatting function, from its path: `<usize as core::fmt::Display>::fmt`, or in legacy symbols
-/// `core::fmt::num::imp::<impl core::fmt::Display for usize>::fmt`.
+/// The trait and type of a formatting function.
 fn formatter(symbol: &str) -> Option<(FormatTrait, String)> {
-    let path = path(symbol);
-    let path = path.strip_suffix("::fmt")?;
-    let (name, shown) = if let Some(start) = path.find("<impl core::fmt::") {
-        let inside = path[start..].strip_prefix("<impl core::fmt::")?.strip_suffix('>')?;
-        let (style, shown) = inside.split_once(" for ")?;
-        (style, shown)
-    } else {
-        let inside = path.strip_prefix('<')?.strip_suffix('>')?;
-        let (shown, style) = inside.rsplit_once(" as core::fmt::")?;
-        (style, shown)
-    };
-    let style = match name {
+    let (name, shown) = origin::formatter(symbol)?;
+    let style = match name.as_str() {
         "Display" => FormatTrait::Display,
         "Debug" => FormatTrait::Debug,
         "LowerHex" => FormatTrait::LowerHex,
@@ -40,7 +29,7 @@ fn formatter(symbol: &str) -> Option<(FormatTrait, String)> {
         "Pointer" => FormatTrait::Pointer,
         _ => return None,
     };
-    Some((style, shown.to_owned()))
+    Some((style, shown))
 }
 
 /// What a formatting function prints; `None` if the host does not know how.
@@ -67,7 +56,7 @@ pub(super) fn shown_by(function: Value<'_>) -> Option<Shown> {
             _ => return None,
         })
     };
-    if let Some(kind) = kind(&name) {
+    if let Some(kind) = kind(&name).filter(|_| origin::of(function.name()) == Origin::Standard) {
         return Some(Shown { style, kind, indirections: 0 });
     }
     if name == "&str" {
@@ -90,7 +79,7 @@ pub(super) fn shown_by(function: Value<'_>) -> Option<Shown> {
                 let inner = shown_by(callee)?;
                 return Some(Shown { style, indirections: inner.indirections + 1, ..inner });
             }
-            None if path(callee.name()) == "core::fmt::Formatter::pad" => {
+            None if origin::pads(callee.name()) => {
                 return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
             }
             None => {}

@@ -14,8 +14,8 @@ use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
 use crate::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
-use crate::stage::recursion;
-use crate::symbols::plain_path;
+use crate::origin::{self, SLICE_ERROR, Says};
+use crate::stage::{arena, frames, legality, recursion};
 use arguments::{Recorded, plain};
 
 const PREFIX: &str = "oxisycl.panic.";
@@ -38,45 +38,17 @@ pub(crate) fn is_print(symbol: &str) -> bool {
     symbol.strip_suffix(FORMATTED).unwrap_or(symbol) == PRINT
 }
 
-/// What `print!` and `println!` call. They return.
+/// Whether the function with that path prints, and returns.
 fn prints(path: &str) -> bool {
-    ["oxisycl_device::print::print", "oxisycl_device::print::print_line"].contains(&path)
+    origin::said_by(path).is_some_and(Says::is_print)
 }
 
-/// Functions that begin a panic or end the program, by path. None of them returns. Others of the standard library end in one of these.
-fn is_panic(path: &str) -> bool {
-    const FUNCTIONS: [&str; 18] = [
-        "core::panicking::panic",
-        "core::panicking::panic_fmt",
-        "core::panicking::panic_nounwind",
-        "core::panicking::panic_nounwind_fmt",
-        "core::panicking::panic_nounwind_nobacktrace",
-        "core::panicking::panic_bounds_check",
-        "core::panicking::panic_misaligned_pointer_dereference",
-        "core::panicking::panic_null_pointer_dereference",
-        "core::panicking::panic_invalid_enum_construction",
-        "core::panicking::panic_cannot_unwind",
-        "core::panicking::panic_in_cleanup",
-        "core::panicking::assert_failed_inner",
-        "core::option::unwrap_failed",
-        "core::option::expect_failed",
-        "core::result::unwrap_failed",
-        "std::process::abort",
-        "alloc::alloc::handle_alloc_error",
-        "oxisycl_device::builtin::not_on_the_host",
-    ];
-    path.starts_with("core::panicking::panic_const::")
-        || path.starts_with("std::rt::begin_panic")
-        || FUNCTIONS.contains(&path)
-}
-
-/// What the standard library calls where a string is cut at a place that is none. It cuts the string itself, to show it, where it has looked
-/// before: nobody ever sees it call itself.
-const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
+/// What the host's panic hook prints of other values than strings.
+const ANY: &str = "Box<dyn Any>";
 
 /// Whether the call is one that [`SLICE_ERROR`] makes of itself.
 pub(crate) fn fails_again(call: Value<'_>) -> bool {
-    call.callee() == Some(call.function()) && plain_path(call.function().name()) == SLICE_ERROR
+    call.callee() == Some(call.function()) && origin::cuts_a_string(call.function().name())
 }
 
 /// The attributes of what begins a panic.
@@ -87,14 +59,8 @@ pub(crate) fn hook(module: &Module<'_>) {
     let context = module.context();
     trap::hook(module, &ENDING);
     for function in module.functions() {
-        let path = plain_path(function.name());
-        let attributes: &[&str] = if is_panic(&path) {
-            &ENDING
-        } else if prints(&path) {
-            &["cold", "nounwind", "convergent"]
-        } else {
-            continue;
-        };
+        let Some((path, says)) = origin::ending(function.name()) else { continue };
+        let attributes: &[&str] = if says.is_print() { &["cold", "nounwind", "convergent"] } else { &ENDING };
         let declaration = module.declare(&format!("{PREFIX}{path}"), function.held_type());
         for attribute in attributes {
             declaration.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
@@ -210,6 +176,7 @@ pub(crate) fn lower<'c>(
             _ if is_print => None,
             trap::PATH => trap::location(call.arguments()[0]),
             recursion::PATH => recursion::location(context, call),
+            arena::PATH | frames::PATH => users_place(call),
             _ => location(call),
         };
         let site = sites.number(PanicSite { location, message });
@@ -245,7 +212,7 @@ pub(crate) fn lower<'c>(
 fn output<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
     let arguments = call.arguments();
     let (mut pieces, values) = template::read(arguments[0], arguments[1], 0);
-    if path.ends_with("::print_line") {
+    if origin::said_by(path) == Some(Says::PrintLine) {
         match pieces.last_mut() {
             Some(MessagePiece::Literal(text)) => text.push('\n'),
             _ => pieces.push(MessagePiece::Literal("\n".to_owned())),
@@ -267,46 +234,54 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         },
         _ => text("panic"),
     };
-    match path {
-        "core::panicking::panic_fmt" | "core::panicking::panic_nounwind_fmt" => {
-            template::read(arguments[0], arguments[1], 0)
+    let says = match path {
+        trap::PATH => Says::Abort,
+        recursion::PATH => {
+            return (recursion::message(plain(0)), vec![Recorded::scalar(arguments[0], ArgumentKind::Usize)]);
         }
-        "core::panicking::panic_bounds_check" => (
+        arena::PATH => return text(&arena::message()),
+        frames::PATH => return text(&frames::message()),
+        SLICE_ERROR => Says::SliceError,
+        _ => origin::said_by(path).unwrap_or(Says::Name),
+    };
+    match says {
+        Says::Arguments | Says::Print | Says::PrintLine => template::read(arguments[0], arguments[1], 0),
+        Says::BoundsCheck => (
             vec![literal("index out of bounds: the len is "), plain(1), literal(" but the index is "), plain(0)],
             vec![
                 Recorded::scalar(arguments[0], ArgumentKind::Usize),
                 Recorded::scalar(arguments[1], ArgumentKind::Usize),
             ],
         ),
-        "core::panicking::assert_failed_inner" => assertion(&arguments),
-        "core::option::unwrap_failed" => text("called `Option::unwrap()` on a `None` value"),
-        "core::result::unwrap_failed" => {
+        Says::Assertion => assertion(&arguments),
+        Says::NoValue => text("called `Option::unwrap()` on a `None` value"),
+        Says::Error => {
             let (mut pieces, mut values) = string(0);
             let (error, shown) = arguments::of_object(arguments[2], arguments[3], values.len() as u8);
             pieces.extend([literal(": "), shown]);
             values.push(error);
             (pieces, values)
         }
-        "core::panicking::panic"
-        | "core::panicking::panic_nounwind"
-        | "core::panicking::panic_nounwind_nobacktrace"
-        | "core::option::expect_failed" => string(0),
-        "core::panicking::panic_cannot_unwind" => text("panic in a function that cannot unwind"),
-        "core::panicking::panic_in_cleanup" => text("panic in a destructor during cleanup"),
-        "core::panicking::panic_null_pointer_dereference" => text("null pointer dereference occurred"),
-        "core::panicking::panic_misaligned_pointer_dereference" => text("misaligned pointer dereference"),
-        trap::PATH | "std::process::abort" => text(trap::MESSAGE),
-        recursion::PATH => (recursion::message(plain(0)), vec![Recorded::scalar(arguments[0], ArgumentKind::Usize)]),
-        SLICE_ERROR => text("failed to slice string"),
-        "alloc::alloc::handle_alloc_error" => text("memory allocation failed"),
-        _ => text(&constant_panic(path)),
+        // What it carries may be anything that is passed as two numbers, so that only what is a constant text is taken for one.
+        Says::Payload => match arguments.as_slice() {
+            [start, length, _] => text(constant_text(*start, *length).as_deref().unwrap_or(ANY)),
+            _ => text(ANY),
+        },
+        Says::Text => string(0),
+        Says::CannotUnwind => text("panic in a function that cannot unwind"),
+        Says::InCleanup => text("panic in a destructor during cleanup"),
+        Says::NullPointer => text("null pointer dereference occurred"),
+        Says::Misaligned => text("misaligned pointer dereference"),
+        Says::Abort => text(trap::MESSAGE),
+        Says::SliceError => text("failed to slice string"),
+        Says::OutOfMemory => text("memory allocation failed"),
+        Says::Name => text(&constant_panic(path)),
     }
 }
 
 /// The message of one of the compiler's own panics.
 fn constant_panic(path: &str) -> String {
-    let name = path.rsplit("::").next().unwrap_or(path);
-    let text = match name.trim_start_matches("panic_const_") {
+    let text = match origin::last_name(path).trim_start_matches("panic_const_") {
         "add_overflow" => "attempt to add with overflow",
         "sub_overflow" => "attempt to subtract with overflow",
         "mul_overflow" => "attempt to multiply with overflow",
@@ -355,6 +330,12 @@ fn constant_text(start: Value<'_>, length: Value<'_>) -> Option<String> {
     std::str::from_utf8(bytes).ok().map(str::to_owned)
 }
 
+/// The innermost place of a call that is in code of a user.
+fn users_place(call: Value<'_>) -> Option<SourceLocation> {
+    let is_users = |(place, folder): &(SourceLocation, String)| legality::is_users(&format!("{folder}/{}", place.file));
+    call.places().into_iter().find(is_users).map(|(place, _)| place)
+}
+
 /// The last argument of a function with `#[track_caller]`.
 fn location(call: Value<'_>) -> Option<SourceLocation> {
     location_of(*call.arguments().last()?)
@@ -381,8 +362,6 @@ mod tests {
             constant_panic("core::panicking::panic_const::panic_const_div_by_zero"),
             "attempt to divide by zero"
         );
-        assert!(is_panic("core::panicking::panic_const::panic_const_div_by_zero"));
-        assert!(!is_panic("core::slice::index::slice_index_fail"), "it says more than we would");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 )]
 
 use std::arch::x86_64::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::llvm::{self, Codegen, Context, Linkage, Machine, Module};
@@ -16,8 +16,8 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// The table as native code.
 fn native_table(test: &str) -> (libloading::Library, Folder) {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     let context = Context::new();
     let module = Module::from_text(&context, super::TABLE, "x86").expect("the table is well-formed");
     let machine = Machine::new(TRIPLE, "x86-64", "").expect("the host's target");

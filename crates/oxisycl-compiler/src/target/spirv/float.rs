@@ -17,29 +17,18 @@ use super::writer::Scalar;
 use crate::llvm::{Block, Opcode, Value};
 
 // The bits of `LLVMFastMathFlags`.
-const NO_NANS: u32 = 1 << 1;
-const NO_INFINITIES: u32 = 1 << 2;
 const NO_SIGNED_ZEROS: u32 = 1 << 3;
 const ALLOW_RECIPROCAL: u32 = 1 << 4;
 const ALLOW_CONTRACT: u32 = 1 << 5;
-const ALL: u32 = (1 << 7) - 1;
 
 fn may_contract(value: Value<'_>) -> bool {
     value.fast_math() & ALLOW_CONTRACT != 0
 }
 
-/// How strictly a driver has to compute.
+/// How strictly a driver has to compute. It may never assume that there are no NaNs and infinities, see [`float`](crate::stage::float).
 fn fast_math(value: Value<'_>) -> FPFastMathMode {
     let flags = value.fast_math();
-    if flags & ALL == ALL {
-        return FPFastMathMode::FAST;
-    }
-    let modes = [
-        (NO_NANS, FPFastMathMode::NOT_NAN),
-        (NO_INFINITIES, FPFastMathMode::NOT_INF),
-        (NO_SIGNED_ZEROS, FPFastMathMode::NSZ),
-        (ALLOW_RECIPROCAL, FPFastMathMode::ALLOW_RECIP),
-    ];
+    let modes = [(NO_SIGNED_ZEROS, FPFastMathMode::NSZ), (ALLOW_RECIPROCAL, FPFastMathMode::ALLOW_RECIP)];
     modes.into_iter().filter(|(flag, _)| flags & flag != 0).fold(FPFastMathMode::NONE, |all, (_, mode)| all | mode)
 }
 

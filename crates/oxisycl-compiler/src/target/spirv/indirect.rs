@@ -7,8 +7,8 @@
 //! What formats values has such functions of its own: only there a cycle of calls can be given an end.
 
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, TypeKind, Value, ValueKind};
-use crate::stage::{panics, sanitize};
-use crate::symbols::plain_path;
+use crate::origin;
+use crate::stage::panics;
 use rustc_hash::FxHashMap;
 
 /// The functions that choose among others.
@@ -25,10 +25,7 @@ pub(super) fn chooses_formatter(function: Value<'_>) -> bool {
 
 /// Whether the function is a method of one of the formatting traits, which says whether it failed.
 pub(super) fn shows_value(function: Value<'_>) -> bool {
-    function.held_type().result().kind() == TypeKind::Integer(1) && {
-        let path = plain_path(function.name());
-        path.contains(" as core::fmt::") && path.ends_with(">::fmt")
-    }
+    function.held_type().result().kind() == TypeKind::Integer(1) && { origin::is_method(function.name()) }
 }
 
 /// Gives numbers to functions whose addresses are taken, and calls them by these.
@@ -50,7 +47,7 @@ pub(super) fn number_functions(module: &Module<'_>) {
                 continue;
             }
             let name = caller.name();
-            let formats = sanitize::formats(name) || panics::is_record(name) || panics::is_print(name);
+            let formats = origin::formats(name) || panics::is_record(name) || panics::is_print(name);
             let count = choices.len();
             let choice = *choices.entry((call.called_type(), formats)).or_insert_with(|| {
                 let candidates: Vec<_> = (0..taken.len())

@@ -4,14 +4,14 @@ use super::{DeviceImage, DeviceInfo};
 
 /// Everything that a binary depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EntryKey {
+pub(crate) struct EntryKey {
     text: String,
     file_name: String,
 }
 
 impl EntryKey {
     /// The key of an image for a device, whose backend adds `binary_key`.
-    pub fn new(device: &DeviceInfo, binary_key: String, image: &DeviceImage) -> Self {
+    pub(crate) fn new(device: &DeviceInfo, binary_key: String, image: &DeviceImage) -> Self {
         let mut names = String::new();
         for kernel in &image.kernels {
             names.push_str(&kernel.symbol);

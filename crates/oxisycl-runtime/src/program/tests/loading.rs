@@ -128,7 +128,7 @@ fn a_symbol_that_the_code_lacks_is_a_build_error() {
     let _bundle = fixture.register(&[first_image(80)]);
     let image = Arc::new(Image { image: first_image(80) });
     // SAFETY: the recording backend runs no code.
-    let load = || unsafe { fixture.devices[0].load(&image.image) };
+    let load = || compiling::Outcome::Ended(unsafe { fixture.devices[0].load(&image.image) });
     let error = fixture.programs.modules.kernel(&fixture.devices[0], &image, "missing", load).unwrap_err();
     assert!(error.to_string().contains("no kernel \"missing\""));
 }
@@ -268,6 +268,104 @@ fn a_binary_of_an_earlier_process_is_used() {
     other.kernels[0].may_panic = true;
     assert_eq!(process("arch 1", other.clone()), [false]);
     assert_eq!(process("arch 1", other), [true]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_driver_that_takes_too_long_is_left_alone_and_its_answer_is_used_later() {
+    let fixture = Fixture::gpu();
+    fixture.programs.limit_compiling(Some(Duration::from_millis(20)));
+    let bundle = fixture.register(&[first_image(80)]);
+    fixture.recorder.hold_loads();
+    for _ in 0..2 {
+        let (code, message) = fixture.error(&descriptor::<First>("a"));
+        assert_eq!(code, ErrorCode::Build);
+        assert!(
+            message.starts_with(
+                "kernel \"a\" on device \"recording device 0\": its image for sm_80 was not loaded: the driver has not compiled it"
+            ) && message.contains("OXISYCL_COMPILE_LIMIT"),
+            "{message}"
+        );
+    }
+    assert_eq!(fixture.loads().len(), 1, "the driver is asked once");
+    fixture.recorder.release_loads();
+    let start = std::time::Instant::now();
+    while fixture.kernel(&descriptor::<First>("a")).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(60), "its answer is used");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(fixture.loads().len(), 1);
+    fixture.unregister(bundle);
+    assert_eq!(fixture.recorder.n_modules(), 0);
+}
+
+#[test]
+fn without_a_limit_a_driver_is_waited_for() {
+    let fixture = Fixture::gpu();
+    fixture.programs.limit_compiling(None);
+    let _bundle = fixture.register(&[first_image(80)]);
+    for result in launch_together(&fixture, 2) {
+        result.unwrap();
+    }
+}
+
+/// The folder that the process of the next test compiles in, which ends while the driver does.
+#[cfg(unix)]
+const CRASHING: &str = "TEST_OF_CRASHING_DRIVER";
+
+#[test]
+#[cfg(unix)]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one() {
+    let processes = |folder: &std::path::Path| {
+        let fixture = Fixture::gpu();
+        fixture.programs.use_disk_cache(DiskCache::new(folder, 1 << 20));
+        fixture
+    };
+    if let Some(folder) = std::env::var_os(CRASHING) {
+        let fixture = processes(folder.as_ref());
+        let _bundle = fixture.register(&[first_image(80)]);
+        fixture.programs.limit_compiling(Some(Duration::from_millis(500)));
+        fixture.recorder.hold_loads();
+        assert!(fixture.kernel(&descriptor::<First>("a")).is_err());
+        // As a driver does that finds a fault in itself.
+        std::process::abort();
+    }
+    let folder = std::env::temp_dir().join(format!("oxisycl-crashing-{}", std::process::id()));
+    let name = std::thread::current().name().unwrap().to_owned();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &name, "--nocapture"]).env(CRASHING, &folder);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let markers = || {
+        let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "compiling")).collect::<Vec<_>>()
+    };
+    let is_written =
+        |path: &std::path::PathBuf| std::fs::read_to_string(path).is_ok_and(|text| text.contains("device"));
+    let start = std::time::Instant::now();
+    while !markers().iter().any(is_written) {
+        assert!(start.elapsed() < Duration::from_secs(60), "the other process compiles");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // While it lives, nothing is known of a crash. The kernel is compiled here as well, and the other's marker stays.
+    let alive = processes(&folder);
+    let _bundle = alive.register(&[first_image(80)]);
+    alive.kernel(&descriptor::<First>("a")).unwrap();
+    assert!(!child.wait().unwrap().success());
+    let [marker] = &markers()[..] else { panic!("one marker: {:?}", markers()) };
+    let next = processes(&folder);
+    let _bundle = next.register(&[first_image(80), image(ptx(80), vec![entry_of::<Second>("second")])]);
+    let (code, message) = next.error(&descriptor::<First>("a"));
+    assert_eq!(code, ErrorCode::Build);
+    assert!(message.starts_with("kernel \"a\" on device \"recording device 0\": "), "{message}");
+    assert!(message.contains(&format!("remove \"{}\"", marker.display())), "{message}");
+    assert!(next.loads().is_empty());
+    next.kernel(&descriptor::<Second>("b")).unwrap();
+    std::fs::remove_file(marker).unwrap();
+    let again = processes(&folder);
+    let _bundle = again.register(&[first_image(80)]);
+    again.kernel(&descriptor::<First>("a")).unwrap();
+    assert!(markers().is_empty());
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -36,7 +36,7 @@ fn atomically<T: AtomicElement>(
     f: impl for<'a, 'wi> Fn(Accessor<'a, T, 1, Atomic>, Item<'wi, 1>) + Copy + Send + Sync + 'static,
 ) -> Vec<T> {
     let length = start.len();
-    let buffer = Buffer::from_vec(start, length).unwrap();
+    let buffer = Buffer::from_vec_nd(start, length).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, Atomic);
         cg.parallel_for(N, move |item| f(data, item))
@@ -71,7 +71,7 @@ fn fetch_add_loses_no_update_of_floats(env: &Env) {
 
 fn strict_sums_keep_subnormal_numbers(env: &Env) {
     let least = f32::from_bits(1);
-    let buffer = Buffer::from_vec(vec![0.0f32; 2], 2).unwrap();
+    let buffer = Buffer::from_vec(vec![0.0f32; 2]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let sums = cg.access(&buffer, Atomic);
         let kernel = move |item: Item<1>| {
@@ -144,7 +144,7 @@ fn fetch_min_and_max_find_the_extremes_of_floats(env: &Env) {
 
 fn exchange_hands_each_value_on_once(env: &Env) {
     // Each work-item puts its own number down and takes another's; all that was taken, and what is left, are all numbers.
-    let buffer = Buffer::from_vec(vec![0u32], 1).unwrap();
+    let buffer = Buffer::from_vec(vec![0u32]).unwrap();
     let taken = Buffer::<u32, 1>::uninit(N).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (slot, taken) = (cg.access(&buffer, Atomic), cg.access(&taken, Write));
@@ -206,8 +206,8 @@ fn fetch_update_applies_any_function(env: &Env) {
 }
 
 fn a_histogram_counts_every_element(env: &Env) {
-    let pixels = Buffer::from_vec((0..N).map(|i| (i * i % 251) as u8).collect::<Vec<_>>(), [100, N / 100]).unwrap();
-    let bins = Buffer::from_vec(vec![0u32; 256], 256).unwrap();
+    let pixels = Buffer::from_vec_nd((0..N).map(|i| (i * i % 251) as u8).collect::<Vec<_>>(), [100, N / 100]).unwrap();
+    let bins = Buffer::from_vec(vec![0u32; 256]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (pixels, bins) = (cg.access(&pixels, Read), cg.access(&bins, Atomic));
         cg.parallel_for(pixels.range(), move |item| {
@@ -223,7 +223,7 @@ fn a_histogram_counts_every_element(env: &Env) {
 }
 
 fn the_old_values_of_fetch_add_are_all_different(env: &Env) {
-    let counter = Buffer::from_vec(vec![0u32], 1).unwrap();
+    let counter = Buffer::from_vec(vec![0u32]).unwrap();
     let places = Buffer::<u32, 1>::uninit(N).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (counter, places) = (cg.access(&counter, Atomic), cg.access(&places, Write));
@@ -236,9 +236,9 @@ fn the_old_values_of_fetch_add_are_all_different(env: &Env) {
 }
 
 fn atomics_of_a_part_are_relative_to_its_offset(env: &Env) {
-    let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_range(&buffer, Atomic, [2, 2], [1, 3]);
+        let data = cg.access_range(&buffer, Atomic, [1, 3], [2, 2]);
         cg.parallel_for(400, move |item| {
             data.fetch_add(item, [item.index() / 2 % 2, item.index() % 2], 1);
         })
@@ -252,10 +252,10 @@ fn atomics_of_a_part_are_relative_to_its_offset(env: &Env) {
 }
 
 fn an_atomic_index_outside_the_range_is_an_error(env: &Env) {
-    let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     for index in [[2, 0], [0, 2], [usize::MAX, 0]] {
         let kernel = env.queue().submit(|cg| {
-            let data = cg.access_range(&buffer, Atomic, [2, 2], [1, 3]);
+            let data = cg.access_range(&buffer, Atomic, [1, 3], [2, 2]);
             cg.single_task(move |task| data.store(task, index, -1))
         });
         assert_eq!(code(kernel.unwrap().wait()), ErrorCode::Kernel, "{index:?}");
@@ -264,7 +264,7 @@ fn an_atomic_index_outside_the_range_is_an_error(env: &Env) {
 }
 
 fn a_single_task_may_use_atomics(env: &Env) {
-    let buffer = Buffer::from_vec(vec![5i32; 3], 3).unwrap();
+    let buffer = Buffer::from_vec(vec![5i32; 3]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, Atomic);
         cg.single_task(move |task| {
@@ -278,7 +278,7 @@ fn a_single_task_may_use_atomics(env: &Env) {
 
 fn atomic_access_counts_as_writing(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let gate = Gate::new(&queue, |cg| {
         cg.access(&buffer, Read);
     });

@@ -31,7 +31,7 @@ tests![
 ];
 
 fn blocks_divide_a_line(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 12], 12).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 12]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, 4);
         assert_eq!((data.range(), data.block_range(), data.n_blocks()), (Range([12]), Range([4]), Range([3])));
@@ -48,7 +48,7 @@ fn blocks_divide_a_line(env: &Env) {
 }
 
 fn the_last_block_of_a_line_may_be_partial(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 11], 11).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 11]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, 4);
         cg.parallel_for(data.n_blocks(), move |item| {
@@ -61,7 +61,7 @@ fn the_last_block_of_a_line_may_be_partial(env: &Env) {
 }
 
 fn blocks_divide_a_plane(env: &Env) {
-    let buffer = Buffer::from_vec(iota(24), [4, 6]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(24), [4, 6]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, ReadWrite, [2, 3]);
         assert_eq!(data.n_blocks(), [2, 2]);
@@ -85,7 +85,7 @@ fn blocks_divide_a_plane(env: &Env) {
 }
 
 fn partial_blocks_of_a_plane_are_cut_at_both_edges(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 35], [5, 7]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![0; 35], [5, 7]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, [2, 3]);
         assert_eq!(data.n_blocks(), [3, 3]);
@@ -103,7 +103,7 @@ fn partial_blocks_of_a_plane_are_cut_at_both_edges(env: &Env) {
 }
 
 fn blocks_divide_a_cube(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 60], [3, 4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![0; 60], [3, 4, 5]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, ReadWrite, [2, 2, 2]);
         cg.parallel_for(data.n_blocks(), move |item| {
@@ -123,7 +123,7 @@ fn blocks_divide_a_cube(env: &Env) {
 }
 
 fn a_block_beyond_the_range_is_empty(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 10], 10).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 10]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, ReadWrite, 4);
         cg.parallel_for(100, move |item| {
@@ -138,7 +138,7 @@ fn a_block_beyond_the_range_is_empty(env: &Env) {
 }
 
 fn a_huge_block_owns_everything(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 12], [3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![0; 12], [3, 4]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, [usize::MAX, usize::MAX]);
         assert_eq!(data.n_blocks(), [1, 1]);
@@ -149,18 +149,18 @@ fn a_huge_block_owns_everything(env: &Env) {
 }
 
 fn huge_ids_do_not_wrap_around(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 8], 8).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 8]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, 1 << 62);
         // id * block is 0 modulo the word size for ids that are multiples of four.
-        cg.parallel_for_offset(8, 1, move |item| data.block(item).fill(1))
+        cg.parallel_for_offset(1, 8, move |item| data.block(item).fill(1))
     });
     kernel.unwrap();
     assert_eq!(buffer.to_vec().unwrap(), [0; 8]);
 }
 
 fn a_block_with_a_zero_extent_is_refused(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 8], [2, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![0; 8], [2, 4]).unwrap();
     for block in [[0, 1], [1, 0], [0, 0]] {
         let result = env.queue().submit(|cg| {
             let data = cg.access_chunks(&buffer, Write, block);
@@ -171,11 +171,11 @@ fn a_block_with_a_zero_extent_is_refused(env: &Env) {
 }
 
 fn a_block_index_outside_the_block_is_an_error(env: &Env) {
-    let buffer = Buffer::from_vec(iota(35), [5, 7]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(35), [5, 7]).unwrap();
     for (id, index) in [([0, 0], [2, 0]), ([0, 0], [0, 3]), ([2, 0], [1, 0]), ([0, 2], [0, 1]), ([9, 9], [0, 0])] {
         let kernel = env.queue().submit(|cg| {
             let data = cg.access_chunks(&buffer, Write, [2, 3]);
-            cg.parallel_for_offset([1, 1], id, move |item| data.block(item).set(index, -1))
+            cg.parallel_for_offset(id, [1, 1], move |item| data.block(item).set(index, -1))
         });
         assert_eq!(code(kernel.unwrap().wait()), ErrorCode::Kernel, "{id:?} {index:?}");
         crate::support::write_positions(&env.queue(), &buffer, 0);
@@ -184,7 +184,7 @@ fn a_block_index_outside_the_block_is_an_error(env: &Env) {
 }
 
 fn blocks_are_slices_of_cells(env: &Env) {
-    let buffer = Buffer::from_vec(iota(10), 10).unwrap();
+    let buffer = Buffer::from_vec(iota(10)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, ReadWrite, 4);
         cg.parallel_for(data.n_blocks(), move |item| {
@@ -200,7 +200,7 @@ fn blocks_are_slices_of_cells(env: &Env) {
 }
 
 fn rows_of_blocks_are_slices_of_cells(env: &Env) {
-    let buffer = Buffer::from_vec(iota(35), [5, 7]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(35), [5, 7]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, ReadWrite, [2, 3]);
         cg.parallel_for(data.n_blocks(), move |item| {
@@ -222,7 +222,7 @@ fn rows_of_blocks_are_slices_of_cells(env: &Env) {
 }
 
 fn fill_with_visits_the_block_in_row_major_order(env: &Env) {
-    let buffer = Buffer::from_vec(vec![-1; 24], [2, 3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![-1; 24], [2, 3, 4]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access_chunks(&buffer, Write, [2, 2, 3]);
         cg.parallel_for(data.n_blocks(), move |item| {
@@ -256,7 +256,7 @@ fn blocks_can_be_written_without_old_data(env: &Env) {
 fn each_block_may_hold_a_partial_result(env: &Env) {
     const N: usize = 10_000;
     const BLOCK: usize = 1024;
-    let [a, b] = [3, 5].map(|m| Buffer::from_vec((0..N as u64).map(|i| i % m).collect(), N).unwrap());
+    let [a, b] = [3, 5].map(|m| Buffer::from_vec_nd((0..N as u64).map(|i| i % m).collect(), N).unwrap());
     let partial = Buffer::<u64, 1>::uninit(N.div_ceil(BLOCK)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (a, b, partial) = (cg.access(&a, Read), cg.access(&b, Read), cg.access(&partial, Write.no_init()));
@@ -271,9 +271,9 @@ fn each_block_may_hold_a_partial_result(env: &Env) {
 }
 
 fn blocks_overlap_with_other_accessors_like_the_whole_range(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let result = env.queue().submit(|cg| {
-        let from = cg.access_range(&buffer, Read, 1, 7);
+        let from = cg.access_range(&buffer, Read, 7, 1);
         let to = cg.access_chunks(&buffer, Write, 4);
         cg.parallel_for(1, move |item| to.block(item).fill(from.get(item)))
     });
@@ -281,9 +281,9 @@ fn blocks_overlap_with_other_accessors_like_the_whole_range(env: &Env) {
 }
 
 fn blocks_of_a_part_begin_at_its_offset(env: &Env) {
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_chunks_range(&buffer, ReadWrite, 4, 10, 3);
+        let data = cg.access_chunks_range(&buffer, ReadWrite, 4, 3, 10);
         assert_eq!((data.range(), data.block_range(), data.n_blocks()), (Range([10]), Range([4]), Range([3])));
         // One work-item more than there are blocks.
         cg.parallel_for(4, move |item| {
@@ -302,9 +302,9 @@ fn blocks_of_a_part_begin_at_its_offset(env: &Env) {
 
 fn blocks_of_a_part_of_a_cube_begin_at_its_offset(env: &Env) {
     let (range, offset, block) = ([2, 3, 4], [1, 1, 2], [2, 2, 3]);
-    let buffer = Buffer::from_vec(vec![-1; 4 * 5 * 7], [4, 5, 7]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![-1; 4 * 5 * 7], [4, 5, 7]).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_chunks_range(&buffer, Write, block, range, offset);
+        let data = cg.access_chunks_range(&buffer, Write, block, offset, range);
         assert_eq!(data.n_blocks(), [1, 2, 2]);
         cg.parallel_for(data.n_blocks(), move |item| {
             let block = data.block(item);
@@ -329,10 +329,10 @@ fn blocks_of_a_part_leave_the_rest_alone(env: &Env) {
         let (since, ()) = crate::support::counted(|| {
             let kernel = env.queue().submit(|cg| {
                 if no_init {
-                    let data = cg.access_chunks_range(&buffer, Write.no_init(), block, 6, 5);
+                    let data = cg.access_chunks_range(&buffer, Write.no_init(), block, 5, 6);
                     cg.parallel_for(data.n_blocks(), move |item| data.block(item).fill(-1 - item.index() as i32))
                 } else {
-                    let data = cg.access_chunks_range(&buffer, ReadWrite, block, 2, 13);
+                    let data = cg.access_chunks_range(&buffer, ReadWrite, block, 13, 2);
                     cg.parallel_for(data.n_blocks(), move |item| data.block(item).set(0, 50))
                 }
             });
@@ -349,9 +349,9 @@ fn blocks_of_a_part_leave_the_rest_alone(env: &Env) {
 }
 
 fn blocks_of_an_empty_part_are_empty(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_chunks_range(&buffer, Write, 2, 0, 4);
+        let data = cg.access_chunks_range(&buffer, Write, 2, 4, 0);
         assert_eq!((data.range(), data.n_blocks()), (Range([0]), Range([0])));
         cg.parallel_for(3, move |item| {
             assert!(data.block(item).is_empty());
@@ -363,10 +363,10 @@ fn blocks_of_an_empty_part_are_empty(env: &Env) {
 }
 
 fn blocks_of_a_part_outside_the_buffer_are_refused(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     for (block, range, offset) in [(2, 5, 4), (2, 1, 8), (2, 9, 0), (2, 1, usize::MAX), (2, usize::MAX, 1), (0, 4, 4)] {
         let result = env.queue().submit(|cg| {
-            cg.access_chunks_range(&buffer, Write, block, range, offset);
+            cg.access_chunks_range(&buffer, Write, block, offset, range);
             cg.single_task(|_| {})
         });
         assert_eq!(code(result), ErrorCode::Invalid, "blocks of {block} in {range} at {offset}");
@@ -375,11 +375,11 @@ fn blocks_of_a_part_outside_the_buffer_are_refused(env: &Env) {
 }
 
 fn blocks_of_a_part_overlap_only_inside_it(env: &Env) {
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     let submit = |first: usize| {
         env.queue().submit(|cg| {
-            let from = cg.access_range(&buffer, Read, 1, first);
-            let to = cg.access_chunks_range(&buffer, Write, 2, 6, 4);
+            let from = cg.access_range(&buffer, Read, first, 1);
+            let to = cg.access_chunks_range(&buffer, Write, 2, 4, 6);
             cg.parallel_for(to.n_blocks(), move |item| {
                 let value = from.view(item)[0];
                 to.block(item).fill(value)

@@ -23,7 +23,7 @@ tests![
 ];
 
 fn several_readers_of_one_buffer_are_allowed_in_a_group(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let sums = Buffer::<i32, 1>::uninit(4).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (all, right) = (cg.access(&buffer, Read), cg.access_range(&buffer, Read, 4, 4));
@@ -36,7 +36,7 @@ fn several_readers_of_one_buffer_are_allowed_in_a_group(env: &Env) {
 
 fn overlapping_accessors_with_a_writer_are_refused(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     fn overlap<M: oxisycl::ModeFor<i32>, N: oxisycl::ModeFor<i32>>(
         queue: &Queue,
         buffer: &Buffer<i32, 1>,
@@ -45,7 +45,7 @@ fn overlapping_accessors_with_a_writer_are_refused(env: &Env) {
     ) -> ErrorCode {
         let (since, result) = counted(|| {
             queue.submit(|cg| {
-                cg.access_range(buffer, first, 5, 0);
+                cg.access_range(buffer, first, 0, 5);
                 cg.access_range(buffer, second, 4, 4);
                 cg.single_task(|_| {})
             })
@@ -62,7 +62,7 @@ fn overlapping_accessors_with_a_writer_are_refused(env: &Env) {
 }
 
 fn overlap_is_found_across_copies_of_the_handle(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let copy = buffer.clone();
     let result = env.queue().submit(|cg| {
         let (from, to) = (cg.access(&buffer, Read), cg.access(&copy, Write));
@@ -81,11 +81,11 @@ fn overlap_is_found_across_copies_of_the_handle(env: &Env) {
 
 fn overlap_is_found_in_two_and_three_dimensions(env: &Env) {
     let queue = env.queue();
-    let plane = Buffer::from_vec(iota(64), [8, 8]).unwrap();
+    let plane = Buffer::from_vec_nd(iota(64), [8, 8]).unwrap();
     let submit = |offset: [usize; 2]| {
         queue.submit(|cg| {
-            cg.access_range(&plane, Write, [3, 3], [2, 2]);
-            cg.access_range(&plane, Read, [3, 3], offset);
+            cg.access_range(&plane, Write, [2, 2], [3, 3]);
+            cg.access_range(&plane, Read, offset, [3, 3]);
             cg.single_task(|_| {})
         })
     };
@@ -95,11 +95,11 @@ fn overlap_is_found_in_two_and_three_dimensions(env: &Env) {
     for offset in [[5, 2], [2, 5], [5, 5], [0, 5]] {
         submit(offset).unwrap();
     }
-    let cube = Buffer::from_vec(iota(64), [4, 4, 4]).unwrap();
+    let cube = Buffer::from_vec_nd(iota(64), [4, 4, 4]).unwrap();
     let submit = |offset: [usize; 3]| {
         queue.submit(|cg| {
-            cg.access_range(&cube, Write, [2, 2, 2], [1, 1, 1]);
-            cg.access_range(&cube, ReadWrite, [1, 1, 1], offset);
+            cg.access_range(&cube, Write, [1, 1, 1], [2, 2, 2]);
+            cg.access_range(&cube, ReadWrite, offset, [1, 1, 1]);
             cg.single_task(|_| {})
         })
     };
@@ -108,10 +108,10 @@ fn overlap_is_found_in_two_and_three_dimensions(env: &Env) {
 }
 
 fn disjoint_accessors_with_a_writer_are_allowed(env: &Env) {
-    let buffer = Buffer::from_vec(iota(10), [2, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(10), [2, 5]).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let left = cg.access_range(&buffer, Read, [2, 2], [0, 0]);
-        let right = cg.access_range(&buffer, ReadWrite, [2, 3], [0, 2]);
+        let left = cg.access_range(&buffer, Read, [0, 0], [2, 2]);
+        let right = cg.access_range(&buffer, ReadWrite, [0, 2], [2, 3]);
         cg.parallel_for([2, 2], move |item| right.update(item, |x| x * 10 + left.get(item)))
     });
     kernel.unwrap();
@@ -120,16 +120,16 @@ fn disjoint_accessors_with_a_writer_are_allowed(env: &Env) {
 
 fn several_accessors_of_one_group_wait_together(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(16), 16).unwrap();
-    let other = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(16)).unwrap();
+    let other = Buffer::from_vec(iota(4)).unwrap();
     let part_gate = |offset: usize| {
         Gate::new(&queue, |cg| {
-            cg.access_range(&buffer, ReadWrite, 4, offset);
+            cg.access_range(&buffer, ReadWrite, offset, 4);
         })
     };
     let gates = [part_gate(0), part_gate(12), Gate::writing(&queue, &other)];
     let kernel = queue.submit(|cg| {
-        let (a, b) = (cg.access_range(&buffer, Read, 4, 0), cg.access_range(&buffer, ReadWrite, 4, 12));
+        let (a, b) = (cg.access_range(&buffer, Read, 0, 4), cg.access_range(&buffer, ReadWrite, 12, 4));
         let c = cg.access(&other, ReadWrite);
         cg.parallel_for(4, move |item| {
             b.update(item, |x| x + a.get(item));
@@ -146,11 +146,11 @@ fn several_accessors_of_one_group_wait_together(env: &Env) {
 }
 
 fn aliased_accessors_are_allowed_on_request(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let to = cg.access(&buffer, Write);
         // SAFETY: the only work-item reads and writes one element after the other.
-        let from = unsafe { cg.access_aliased(&buffer, ReadWrite, 8, 0) };
+        let from = unsafe { cg.access_aliased(&buffer, ReadWrite, 0, 8) };
         cg.single_task(move |task| {
             for i in 1..8 {
                 to.set_at(task, i, from.get_at(task, i) + from.get_at(task, i - 1));
@@ -162,8 +162,8 @@ fn aliased_accessors_are_allowed_on_request(env: &Env) {
 }
 
 fn a_placeholder_becomes_an_accessor(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
-    let placeholder = buffer.placeholder_range(ReadWrite, 4, 2);
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
+    let placeholder = buffer.placeholder_range(ReadWrite, 2, 4);
     let kernel = env.queue().submit(|cg| {
         let data = cg.require(&placeholder);
         assert_eq!((data.range(), data.offset(), data.buffer_range()), (Range([4]), Id([2]), Range([8])));
@@ -174,7 +174,7 @@ fn a_placeholder_becomes_an_accessor(env: &Env) {
 }
 
 fn a_placeholder_serves_many_groups(env: &Env) {
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let placeholder = buffer.placeholder(ReadWrite);
     for queue in [env.queue(), env.other_queue(), env.third_queue(), env.queue()] {
         let kernel = queue.submit(|cg| {
@@ -187,7 +187,7 @@ fn a_placeholder_serves_many_groups(env: &Env) {
 }
 
 fn requiring_a_placeholder_again_has_no_effect(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let placeholder = buffer.placeholder(ReadWrite);
     let kernel = env.queue().submit(|cg| {
         cg.require(&placeholder);
@@ -200,7 +200,7 @@ fn requiring_a_placeholder_again_has_no_effect(env: &Env) {
 
 fn a_placeholder_that_is_not_required_orders_nothing(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     let (since, placeholder) = counted(|| buffer.placeholder(ReadWrite));
     assert_eq!((since.nodes, since.buffer_allocations), (0, 0));
@@ -210,8 +210,8 @@ fn a_placeholder_that_is_not_required_orders_nothing(env: &Env) {
 }
 
 fn a_placeholder_of_a_part_is_checked_when_it_is_required(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-    let placeholder = buffer.placeholder_range(Read, 3, 2);
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    let placeholder = buffer.placeholder_range(Read, 2, 3);
     let result = env.queue().submit(|cg| {
         cg.require(&placeholder);
         cg.single_task(|_| {})
@@ -222,7 +222,7 @@ fn a_placeholder_of_a_part_is_checked_when_it_is_required(env: &Env) {
 fn a_placeholder_keeps_the_buffer_alive(env: &Env) {
     let target = Buffer::<i32, 1>::uninit(4).unwrap();
     let placeholder = {
-        let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+        let buffer = Buffer::from_vec(iota(4)).unwrap();
         update(&env.other_queue(), &buffer, |x| x + 1);
         buffer.placeholder(Read)
     };
@@ -235,7 +235,7 @@ fn a_placeholder_keeps_the_buffer_alive(env: &Env) {
 }
 
 fn a_kernel_may_use_many_accessors(env: &Env) {
-    let buffers: Vec<Buffer<i32, 1>> = (0..20).map(|i| Buffer::from_vec(vec![1 << i; 3], 3).unwrap()).collect();
+    let buffers: Vec<Buffer<i32, 1>> = (0..20).map(|i| Buffer::from_vec(vec![1 << i; 3]).unwrap()).collect();
     let sums = Buffer::<i32, 1>::uninit(3).unwrap();
     let kernel = env.queue().submit(|cg| {
         let all: [Accessor<'_, i32, 1, Read>; 20] = std::array::from_fn(|i| cg.access(&buffers[i], Read));

@@ -1,5 +1,7 @@
 //! Modes, and helpers that are generic over modes (I1, I2).
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use oxisycl::prelude::*;
 use oxisycl::{Loads, Result, Stores};
 
@@ -18,10 +20,11 @@ tests![
     helpers_are_generic_over_modes,
     a_command_group_may_be_built_by_functions,
     accessors_are_plain_copies,
+    accessors_of_one_part_are_equal_on_the_host_and_in_kernels,
 ];
 
 fn read_sees_the_newest_data(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     assert_eq!(read_on(&env.queue(), &buffer), iota(8));
     update(&env.other_queue(), &buffer, |x| x + 1);
     assert_eq!(read_on(&env.queue(), &buffer), (1..9).collect::<Vec<_>>());
@@ -30,7 +33,7 @@ fn read_sees_the_newest_data(env: &Env) {
 }
 
 fn write_keeps_what_it_does_not_write(env: &Env) {
-    let buffer = Buffer::from_vec(iota(10), 10).unwrap();
+    let buffer = Buffer::from_vec(iota(10)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, Write);
         cg.parallel_for(10, move |item| {
@@ -55,7 +58,7 @@ fn write_keeps_what_another_device_wrote(env: &Env) {
 }
 
 fn read_write_updates_in_place(env: &Env) {
-    let buffer = Buffer::from_vec(iota(6), [2, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     for _ in 0..3 {
         update(&env.queue(), &buffer, |x| x * 2 + 1);
     }
@@ -63,7 +66,7 @@ fn read_write_updates_in_place(env: &Env) {
 }
 
 fn cells_of_one_element_are_the_same_memory(env: &Env) {
-    let buffer = Buffer::from_vec(iota(6), 6).unwrap();
+    let buffer = Buffer::from_vec(iota(6)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(6, move |item| {
@@ -79,13 +82,13 @@ fn cells_of_one_element_are_the_same_memory(env: &Env) {
 }
 
 fn no_init_write_replaces_everything(env: &Env) {
-    let buffer = Buffer::from_vec(iota(6), 6).unwrap();
-    write_positions(&env.other_queue(), &buffer, 50);
+    let buffer = Buffer::from_vec(iota(6)).unwrap();
+    write_positions(&env.queue(), &buffer, 50);
     assert_eq!(buffer.to_vec().unwrap(), (50..56).collect::<Vec<_>>());
 }
 
 fn no_init_read_write_sees_its_own_writes(env: &Env) {
-    let buffer = Buffer::from_vec(vec![9; 6], 6).unwrap();
+    let buffer = Buffer::from_vec(vec![9; 6]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite.no_init());
         cg.parallel_for(6, move |item| {
@@ -99,7 +102,7 @@ fn no_init_read_write_sees_its_own_writes(env: &Env) {
 
 fn get_and_set_work_beside_each_other(env: &Env) {
     let [a, b, c] =
-        [1, 10, 0].map(|factor| Buffer::from_vec(iota(20).iter().map(|x| x * factor).collect(), 20).unwrap());
+        [1, 10, 0].map(|factor| Buffer::from_vec_nd(iota(20).iter().map(|x| x * factor).collect(), 20).unwrap());
     let kernel = env.queue().submit(|cg| {
         let (a, b, c) = (cg.access(&a, Read), cg.access(&b, ReadWrite), cg.access(&c, Write));
         cg.parallel_for(20, move |item| {
@@ -124,7 +127,7 @@ fn sum<M: Loads, N: Loads>(a: Accessor<'_, i32, 1, M>, b: Accessor<'_, i32, 1, N
 
 fn helpers_are_generic_over_modes(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [0, 100].map(|base| Buffer::from_vec((base..base + 6).collect::<Vec<i32>>(), 6).unwrap());
+    let [a, b] = [0, 100].map(|base| Buffer::from_vec_nd((base..base + 6).collect::<Vec<i32>>(), 6).unwrap());
     let kernel = queue.submit(|cg| {
         let (a, b) = (cg.access(&a, Read), cg.access(&b, ReadWrite));
         cg.parallel_for(6, move |item| {
@@ -134,7 +137,7 @@ fn helpers_are_generic_over_modes(env: &Env) {
     });
     kernel.unwrap();
     assert_eq!(b.to_vec().unwrap(), (0..6).map(|i| 200 + 3 * i).collect::<Vec<_>>());
-    let plane = Buffer::from_vec(iota(6), [2, 3]).unwrap();
+    let plane = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     let kernel = queue.submit(|cg| {
         let data = cg.access(&plane, ReadWrite.no_init());
         cg.parallel_for([2, 3], move |item| {
@@ -157,7 +160,7 @@ fn record_update<'cg, M: oxisycl::ModeFor<i32> + Loads + Stores>(
 }
 
 fn a_command_group_may_be_built_by_functions(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     env.queue().submit(|cg| record_update(cg, &buffer, ReadWrite, 10)).unwrap();
     assert_eq!(buffer.to_vec().unwrap(), [10, 11, 12, 13]);
 }
@@ -168,7 +171,7 @@ fn accessors_are_plain_copies(env: &Env) {
         from: Accessor<'cg, i32, 1, Read>,
         to: Accessor<'cg, i32, 1, Write>,
     }
-    let source = Buffer::from_vec(iota(4), 4).unwrap();
+    let source = Buffer::from_vec(iota(4)).unwrap();
     let target = Buffer::<i32, 1>::uninit(4).unwrap();
     let kernel = env.queue().submit(|cg| {
         let pair = Pair { from: cg.access(&source, Read), to: cg.access(&target, Write) };
@@ -177,4 +180,24 @@ fn accessors_are_plain_copies(env: &Env) {
     });
     kernel.unwrap();
     assert_eq!(target.to_vec().unwrap(), iota(4));
+}
+
+fn accessors_of_one_part_are_equal_on_the_host_and_in_kernels(env: &Env) {
+    let (source, other) = (Buffer::from_vec(iota(8)).unwrap(), Buffer::from_vec(iota(8)).unwrap());
+    let told = Buffer::<u8, 1>::uninit(4).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let (whole, again, foreign) = (cg.access(&source, Read), cg.access(&source, Read), cg.access(&other, Read));
+        let part = cg.access_range(&source, Read, 4, 4);
+        let told = cg.access(&told, Write);
+        let pairs = [(whole, again), (whole, part), (whole, foreign), (part, part)];
+        let hash = |accessor| BuildHasherDefault::<DefaultHasher>::default().hash_one(accessor);
+        assert_eq!(pairs.map(|(left, right)| left == right), [true, false, false, true]);
+        assert_eq!(pairs.map(|(left, right)| hash(left) == hash(right)), [true, false, false, true]);
+        cg.parallel_for(4, move |item| {
+            let (left, right) = pairs[item.index()];
+            told.set(item, u8::from(left == right));
+        })
+    });
+    kernel.unwrap();
+    assert_eq!(told.to_vec().unwrap(), [1, 0, 0, 1]);
 }

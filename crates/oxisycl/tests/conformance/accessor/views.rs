@@ -38,7 +38,7 @@ fn collect<const D: usize, const E: usize>(
 ) -> Vec<i32> {
     let results = Buffer::<i32, E>::uninit(range).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_range(buffer, Read, part.0, part.1);
+        let data = cg.access_range(buffer, Read, part.1, part.0);
         let results = cg.access(&results, Write);
         cg.parallel_for(range, move |item| results.set(item, f(data.view(item), item)))
     });
@@ -54,25 +54,25 @@ fn failure<const D: usize>(
     f: impl for<'k> Fn(View<'k, i32, D>) + Copy + Send + Sync + 'static,
 ) -> ErrorCode {
     let kernel = env.queue().submit(|cg| {
-        let data = cg.access_range(buffer, Read, part.0, part.1);
+        let data = cg.access_range(buffer, Read, part.1, part.0);
         cg.single_task(move |task| f(data.view(task)))
     });
     code(kernel.unwrap().wait())
 }
 
 fn a_view_reads_any_element(env: &Env) {
-    let buffer = Buffer::from_vec(iota(100), 100).unwrap();
+    let buffer = Buffer::from_vec(iota(100)).unwrap();
     let seen = collect(env, &buffer, ([100], [0]), [100], |view, item| view[99 - item.index()] + view[50]);
     assert_eq!(seen, (0..100).map(|i| 149 - i).collect::<Vec<_>>());
 }
 
 fn a_view_is_indexed_by_numbers_arrays_and_ids(env: &Env) {
-    let line = Buffer::from_vec(iota(10), 10).unwrap();
+    let line = Buffer::from_vec(iota(10)).unwrap();
     let seen = collect(env, &line, ([10], [0]), [1], |view, item| {
         view[3] * 1000 + view[[4]] * 100 + view[item.id()] * 10 + view.at(7)
     });
     assert_eq!(seen, [3407]);
-    let plane = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let plane = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     let seen = collect(env, &plane, ([4, 5], [0, 0]), [4, 5], |view, item| {
         let [y, x] = item.id().0;
         assert_eq!(view[item.id()], view[[y, x]]);
@@ -82,14 +82,14 @@ fn a_view_is_indexed_by_numbers_arrays_and_ids(env: &Env) {
 }
 
 fn a_view_of_a_part_is_relative_to_its_offset(env: &Env) {
-    let buffer = Buffer::from_vec(iota(60), [3, 4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(60), [3, 4, 5]).unwrap();
     let part = ([2, 2, 3], [1, 2, 1]);
     let seen = collect(env, &buffer, part, [2, 2, 3], |view, item| view[item.id()]);
     assert_eq!(seen, [31, 32, 33, 36, 37, 38, 51, 52, 53, 56, 57, 58]);
 }
 
 fn get_gives_nothing_outside_the_range(env: &Env) {
-    let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     let seen = collect(env, &buffer, ([2, 3], [1, 1]), [5, 6], |view, item| view.get(item.id()).map_or(-1, |&x| x));
     let expected = (0..30).map(|i| if i / 6 < 2 && i % 6 < 3 { (i / 6 + 1) * 5 + i % 6 + 1 } else { -1 });
     assert_eq!(seen, expected.collect::<Vec<i32>>());
@@ -105,7 +105,7 @@ fn digits<'a>(elements: impl IntoIterator<Item = &'a i32>) -> i32 {
 }
 
 fn a_view_iterates_in_row_major_order(env: &Env) {
-    let buffer = Buffer::from_vec((1..9).collect::<Vec<i32>>(), [2, 2, 2]).unwrap();
+    let buffer = Buffer::from_vec_nd((1..9).collect::<Vec<i32>>(), [2, 2, 2]).unwrap();
     let seen = collect(env, &buffer, ([2, 2, 2], [0; 3]), [2], |view, item| {
         assert_eq!(view.iter().len(), 8);
         if item.index() == 0 { digits(view.iter()) } else { digits(view) }
@@ -116,7 +116,7 @@ fn a_view_iterates_in_row_major_order(env: &Env) {
 }
 
 fn a_view_iterates_backwards(env: &Env) {
-    let buffer = Buffer::from_vec((0..27).map(|i| i % 10).collect::<Vec<i32>>(), [3, 3, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd((0..27).map(|i| i % 10).collect::<Vec<i32>>(), [3, 3, 3]).unwrap();
     let seen = collect(env, &buffer, ([2, 2, 2], [1, 0, 1]), [1], |view, _| digits(view.iter().rev()));
     // Elements 23, 22, 20, 19, 14, 13, 11, 10.
     assert_eq!(seen, [32_094_310]);
@@ -125,16 +125,16 @@ fn a_view_iterates_backwards(env: &Env) {
 }
 
 fn a_view_of_a_strided_part_iterates_over_the_part_only(env: &Env) {
-    let buffer = Buffer::from_vec((0..27).map(|i| i % 10).collect::<Vec<i32>>(), [3, 3, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd((0..27).map(|i| i % 10).collect::<Vec<i32>>(), [3, 3, 3]).unwrap();
     let seen = collect(env, &buffer, ([2, 2, 2], [1, 0, 1]), [1], |view, _| digits(view.iter()));
     // Elements 10, 11, 13, 14, 19, 20, 22, 23.
     assert_eq!(seen, [1_349_023]);
-    let line = Buffer::from_vec(iota(9), 9).unwrap();
+    let line = Buffer::from_vec(iota(9)).unwrap();
     assert_eq!(collect(env, &line, ([4], [3]), [1], |view, _| digits(view.as_slice())), [3456]);
 }
 
 fn to_slice_exists_exactly_for_contiguous_parts(env: &Env) {
-    let buffer = Buffer::from_vec(iota(24), [2, 3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(24), [2, 3, 4]).unwrap();
     for (range, offset, expected) in [
         ([2, 3, 4], [0, 0, 0], true),
         ([1, 3, 4], [1, 0, 0], true),
@@ -158,7 +158,7 @@ fn to_slice_exists_exactly_for_contiguous_parts(env: &Env) {
 }
 
 fn rows_of_planes_are_slices(env: &Env) {
-    let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     let sums = collect(env, &buffer, ([4, 5], [0, 0]), [4], |view, item| view.row(item.index()).iter().sum());
     assert_eq!(sums, [10, 35, 60, 85]);
     let sums = collect(env, &buffer, ([2, 3], [1, 1]), [2], |view, item| digits(view.row(item.index())));
@@ -166,7 +166,7 @@ fn rows_of_planes_are_slices(env: &Env) {
 }
 
 fn rows_of_cubes_are_slices(env: &Env) {
-    let buffer = Buffer::from_vec(iota(60), [3, 4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(60), [3, 4, 5]).unwrap();
     let sums = collect(env, &buffer, ([2, 2, 2], [1, 2, 3]), [2, 2], |view, item| {
         let row = view.row(item.get(0), item.get(1));
         assert_eq!(row.len(), 2);
@@ -176,8 +176,8 @@ fn rows_of_cubes_are_slices(env: &Env) {
 }
 
 fn a_row_outside_the_range_is_an_error(env: &Env) {
-    let plane = Buffer::from_vec(iota(20), [4, 5]).unwrap();
-    let cube = Buffer::from_vec(iota(60), [3, 4, 5]).unwrap();
+    let plane = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
+    let cube = Buffer::from_vec_nd(iota(60), [3, 4, 5]).unwrap();
     let read = |row: &[i32]| assert!(!row.is_empty());
     assert_eq!(failure(env, &plane, ([2, 3], [1, 1]), move |view| read(view.row(2))), ErrorCode::Kernel);
     assert_eq!(failure(env, &plane, ([2, 3], [1, 1]), move |view| read(view.row(usize::MAX))), ErrorCode::Kernel);
@@ -186,13 +186,13 @@ fn a_row_outside_the_range_is_an_error(env: &Env) {
 }
 
 fn chunks_cover_the_range_once(env: &Env) {
-    let buffer = Buffer::from_vec(iota(23), 23).unwrap();
+    let buffer = Buffer::from_vec(iota(23)).unwrap();
     let sums = collect(env, &buffer, ([20], [2]), [8], |view, item| view.chunk(item, 3).iter().sum());
     assert_eq!(sums, [9, 18, 27, 36, 45, 54, 41, 0]);
 }
 
 fn a_chunk_of_a_huge_length_is_cut_at_the_end(env: &Env) {
-    let buffer = Buffer::from_vec(iota(10), 10).unwrap();
+    let buffer = Buffer::from_vec(iota(10)).unwrap();
     let sizes = collect(env, &buffer, ([10], [0]), [4], |view, item| view.chunk(item, usize::MAX).len() as i32);
     assert_eq!(sizes, [10, 0, 0, 0]);
     let sizes = collect(env, &buffer, ([10], [0]), [4], |view, item| view.chunk(item, 0).len() as i32);
@@ -200,7 +200,7 @@ fn a_chunk_of_a_huge_length_is_cut_at_the_end(env: &Env) {
 }
 
 fn a_window_reads_a_block(env: &Env) {
-    let buffer = Buffer::from_vec(iota(80), [8, 10]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(80), [8, 10]).unwrap();
     let seen = collect(env, &buffer, ([6, 8], [1, 1]), [5, 6], |view, item| {
         let window = view.window::<2, 3>(item.id());
         let mut sum = 0;
@@ -218,7 +218,7 @@ fn a_window_reads_a_block(env: &Env) {
 }
 
 fn a_window_must_lie_inside_the_range(env: &Env) {
-    let buffer = Buffer::from_vec(iota(80), [8, 10]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(80), [8, 10]).unwrap();
     let part = ([4, 5], [0, 0]);
     for origin in [[3, 0], [0, 3], [4, 5], [usize::MAX, 0], [0, usize::MAX]] {
         let failed = failure(env, &buffer, part, move |view| {
@@ -235,7 +235,7 @@ fn a_window_must_lie_inside_the_range(env: &Env) {
 }
 
 fn a_window_index_outside_the_block_is_an_error(env: &Env) {
-    let buffer = Buffer::from_vec(iota(80), [8, 10]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(80), [8, 10]).unwrap();
     for index in [[2, 0], [0, 3], [usize::MAX, 0]] {
         let failed = failure(env, &buffer, ([8, 10], [0, 0]), move |view| {
             view.window::<2, 3>([0, 0]).at(index);
@@ -249,10 +249,10 @@ fn a_window_index_outside_the_block_is_an_error(env: &Env) {
 }
 
 fn at_is_a_shorthand_for_one_element(env: &Env) {
-    let buffer = Buffer::from_vec(iota(20), [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(20), [4, 5]).unwrap();
     let sum = Buffer::<i32, 1>::uninit(1).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let (data, sum) = (cg.access_range(&buffer, Read, [3, 4], [1, 1]), cg.access(&sum, Write));
+        let (data, sum) = (cg.access_range(&buffer, Read, [1, 1], [3, 4]), cg.access(&sum, Write));
         cg.single_task(move |task| sum.set_at(task, 0, data.at(task, [0, 0]) + data.at(task, (2, 3))))
     });
     kernel.unwrap();
@@ -268,7 +268,7 @@ fn last_of<'k>(data: Accessor<'_, i32, 1, Read>, inside: impl Inside<'k>) -> &'k
 }
 
 fn helpers_take_views_or_tokens(env: &Env) {
-    let buffer = Buffer::from_vec((5..15).collect::<Vec<i32>>(), 10).unwrap();
+    let buffer = Buffer::from_vec_nd((5..15).collect::<Vec<i32>>(), 10).unwrap();
     let ends = Buffer::<i32, 1>::uninit(3).unwrap();
     let queue = env.queue();
     let kernel = queue.submit(|cg| {
@@ -286,7 +286,7 @@ fn helpers_take_views_or_tokens(env: &Env) {
 }
 
 fn references_of_a_view_may_be_compared_and_kept_for_the_call(env: &Env) {
-    let buffer = Buffer::from_vec(vec![4, 9, 2, 7, 5, 9, 1], 7).unwrap();
+    let buffer = Buffer::from_vec(vec![4, 9, 2, 7, 5, 9, 1]).unwrap();
     let seen = collect(env, &buffer, ([7], [0]), [7], |view, item| {
         let mut best = view.at(item.index());
         for candidate in view.iter().skip(item.index()) {

@@ -29,14 +29,14 @@ fn row_8_12_making_buffers_and_views_never_blocks(env: &Env) {
         let hold = Hold::writing(env, way, &queue, &buffer);
         let last = update(&queue, &buffer, |x| x + 1);
         drop([
-            Buffer::from_vec(iota(8), 8).unwrap(),
-            Buffer::from_slice(&iota(8), 8).unwrap(),
-            Buffer::from_shared(Arc::from(iota(8)), 8).unwrap(),
+            Buffer::from_vec(iota(8)).unwrap(),
+            Buffer::from_slice(&iota(8)).unwrap(),
+            Buffer::from_shared_nd(Arc::from(iota(8)), 8).unwrap(),
             Buffer::from_elements(iota(8)).unwrap(),
             Buffer::uninit(8).unwrap(),
-            BufferOptions::new().from_usm(slice, 8).unwrap(),
+            BufferOptions::new().from_usm_nd(slice, 8).unwrap(),
         ]);
-        Buffer::from_slice_mut(&mut borrowed, 8).unwrap().discard();
+        Buffer::from_slice_mut_nd(&mut borrowed, 8).unwrap().discard();
         let views = (
             buffer.sub_buffer(0, 4).unwrap(),
             buffer.reinterpret::<u32, 1>(8).unwrap(),
@@ -138,7 +138,7 @@ fn held_reader(queue: &Queue, hold: &Hold, buffer: &Buffer<i32, 1>) -> Event {
 fn row_8_22_into_vec_and_into_usm_block_until_no_command_uses_the_buffer(env: &Env) {
     for &way in ways(env) {
         let queue = env.queue();
-        let of_slice = || BufferOptions::new().from_usm(queue.malloc_device::<i32>(8).unwrap(), 8).unwrap();
+        let of_slice = || BufferOptions::new().from_usm_nd(queue.malloc_device::<i32>(8).unwrap(), 8).unwrap();
         for (buffer, has_usm) in [(eight(), false), (of_slice(), false), (of_slice(), true)] {
             write_positions(&queue, &buffer, 0);
             let beside = Gate::new(&queue, |_| {});

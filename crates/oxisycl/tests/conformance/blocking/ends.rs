@@ -32,7 +32,7 @@ fn row_8_14_dropping_the_last_handle_without_final_data_never_blocks(env: &Env) 
         cancelled.set_final_data(FinalData::none());
         let slice = queue.malloc_device::<i32>(8).unwrap();
         let buffers =
-            [eight(), cancelled, Buffer::uninit(8).unwrap(), BufferOptions::new().from_usm(slice, 8).unwrap()];
+            [eight(), cancelled, Buffer::uninit(8).unwrap(), BufferOptions::new().from_usm_nd(slice, 8).unwrap()];
         for buffer in buffers {
             let hold = Hold::writing(env, way, &queue, &buffer);
             let after = update(&queue, &buffer, |x| x ^ 1);
@@ -104,7 +104,7 @@ fn row_8_18_the_end_of_a_borrow_blocks_until_the_data_is_written_back(env: &Env)
         for is_finished in [false, true] {
             let queue = env.queue();
             let mut data = iota(8);
-            let buffer = Buffer::from_slice_mut(&mut data, 8).unwrap();
+            let buffer = Buffer::from_slice_mut_nd(&mut data, 8).unwrap();
             let beside = Gate::new(&queue, |_| {});
             let hold = Hold::writing(env, way, &queue, &buffer);
             let users = [update(&queue, &buffer, |x| x + 1), touch(&env.other_queue(), &buffer)];
@@ -123,7 +123,7 @@ fn row_8_19_discard_never_blocks(env: &Env) {
     for &way in ways(env) {
         let queue = env.queue();
         let mut data = iota(8);
-        let buffer = Buffer::from_slice_mut(&mut data, 8).unwrap();
+        let buffer = Buffer::from_slice_mut_nd(&mut data, 8).unwrap();
         let hold = Hold::writing(env, way, &queue, &buffer);
         let after = update(&queue, &buffer, |x| x + 1);
         buffer.discard();
@@ -142,10 +142,10 @@ fn row_8_31_no_buffer_refers_to_the_memory_it_was_made_from(env: &Env) {
         let (mut slice, shared, vector) = (iota(8), Arc::<[i32]>::from(iota(8)), iota(8));
         let address = vector.as_ptr();
         let buffers = [
-            Buffer::from_slice(&slice, 8).unwrap(),
-            Buffer::from_shared(shared.clone(), 8).unwrap(),
+            Buffer::from_slice_nd(&slice, 8).unwrap(),
+            Buffer::from_shared_nd(shared.clone(), 8).unwrap(),
             Buffer::from_elements(slice.iter().copied()).unwrap(),
-            Buffer::from_vec(vector, 8).unwrap(),
+            Buffer::from_vec_nd(vector, 8).unwrap(),
         ];
         // Copied, so that neither a change nor the end of the source matters; a vector is taken over.
         assert_eq!(Arc::strong_count(&shared), 1);
@@ -223,7 +223,7 @@ fn row_8_33_final_data_is_delivered_once_by_the_thread_of_the_last_handle(env: &
     assert_eq!(delivered.try_recv(), Err(TryRecvError::Empty));
     // What was taken otherwise is not delivered.
     let queue = env.queue();
-    let of_usm = BufferOptions::new().from_usm(queue.malloc_device::<i32>(8).unwrap(), 8).unwrap();
+    let of_usm = BufferOptions::new().from_usm_nd(queue.malloc_device::<i32>(8).unwrap(), 8).unwrap();
     let of_vec = eight();
     of_usm.set_final_data(to_channel("usm"));
     of_vec.set_final_data(to_channel("vector"));
@@ -239,7 +239,7 @@ fn fail(queue: &Queue, buffer: &Buffer<i32, 1>) -> Event {
 fn row_8_34_write_back_is_all_or_nothing(env: &Env) {
     for queue in [env.queue(), env.other_queue()] {
         let mut data = iota(8);
-        let borrowed = Buffer::from_slice_mut(&mut data, 8).unwrap();
+        let borrowed = Buffer::from_slice_mut_nd(&mut data, 8).unwrap();
         let failed = fail(&queue, &borrowed);
         assert_eq!(code(borrowed.finish()), ErrorCode::Kernel);
         assert_eq!(code(failed.wait()), ErrorCode::Kernel);

@@ -11,7 +11,7 @@ use crate::support::{Gate, iota};
 
 /// Ways to keep a command from ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// It is a host task, so the runtime keeps what depends on it from the device.
     HostTask,
     /// The device has it and does not end it.
@@ -20,14 +20,14 @@ pub(super) enum Way {
 
 /// The ways that the device under test knows: every device can be waited for by a host task, and every device has a way to be kept from
 /// ending a command, less simulated ones that are not controlled by the test.
-pub(super) fn ways(env: &Env) -> &'static [Way] {
+pub(crate) fn ways(env: &Env) -> &'static [Way] {
     let spins = env.device().backend() != BackendKind::Simulated && env.device().has(Aspect::UsmHostAllocations);
     let has_way = env.is_host() || env.control().is_some() || spins;
     if has_way { &[Way::HostTask, Way::Device] } else { &[Way::HostTask] }
 }
 
 /// A pending command that ends once this is opened or dropped. Only one at a time may hold the device itself.
-pub(super) struct Hold {
+pub(crate) struct Hold {
     event: Event,
     gate: Option<Gate>,
     ticket: Option<usize>,
@@ -42,12 +42,12 @@ static TICKETS: AtomicUsize = AtomicUsize::new(0);
 
 impl Hold {
     /// A command that keeps its queue busy and nothing else; on an in-order queue everything after it is held.
-    pub(super) fn new(env: &Env, way: Way, queue: &Queue) -> Self {
+    pub(crate) fn new(env: &Env, way: Way, queue: &Queue) -> Self {
         Self::with(env, way, queue, |_| {})
     }
 
     /// A command that writes the buffer.
-    pub(super) fn writing(env: &Env, way: Way, queue: &Queue, buffer: &Buffer<i32, 1>) -> Self {
+    pub(crate) fn writing(env: &Env, way: Way, queue: &Queue, buffer: &Buffer<i32, 1>) -> Self {
         Self::with(env, way, queue, |cg| {
             cg.access(buffer, ReadWrite);
         })
@@ -93,18 +93,18 @@ impl Hold {
         Self { event: submitted.unwrap(), gate: None, ticket: None, control: None, flag: Some(flag) }
     }
 
-    pub(super) fn event(&self) -> &Event {
+    pub(crate) fn event(&self) -> &Event {
         &self.event
     }
 
     /// Lets the command end, which nothing has done before.
     #[track_caller]
-    pub(super) fn open(self) {
+    pub(crate) fn open(self) {
         assert!(!self.event.is_complete(), "nothing let the command go");
     }
 
     /// Lets the command end some time later.
-    pub(super) fn open_later(self) {
+    pub(crate) fn open_later(self) {
         assert!(!self.event.is_complete(), "nothing let the command go");
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
@@ -130,6 +130,6 @@ impl Drop for Hold {
 }
 
 /// A buffer of eight elements.
-pub(super) fn eight() -> Buffer<i32, 1> {
-    Buffer::from_vec(iota(8), 8).unwrap()
+pub(crate) fn eight() -> Buffer<i32, 1> {
+    Buffer::from_vec(iota(8)).unwrap()
 }

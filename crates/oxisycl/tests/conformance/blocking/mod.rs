@@ -7,5 +7,5 @@
 pub(crate) mod buffers;
 pub(crate) mod commands;
 pub(crate) mod ends;
-mod hold;
+pub(crate) mod hold;
 pub(crate) mod memory;

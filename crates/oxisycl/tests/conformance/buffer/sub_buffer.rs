@@ -10,11 +10,7 @@ use crate::support::{
 tests![
     a_sub_buffer_is_a_part_with_indices_of_its_own,
     a_sub_buffer_of_whole_rows_or_slices_is_contiguous,
-    a_sub_buffer_that_is_not_contiguous_is_refused,
-    a_sub_buffer_must_lie_inside,
-    a_sub_buffer_of_a_sub_buffer_is_refused,
     a_sub_buffer_may_be_empty,
-    a_sub_buffer_is_not_equal_to_its_buffer,
     a_misaligned_sub_buffer_is_refused_by_the_accessor,
     a_sub_buffer_keeps_the_buffer_alive,
     a_sub_buffer_moves_only_its_own_data,
@@ -24,6 +20,11 @@ tests![
     overlapping_sub_buffers_in_one_group_are_refused,
     ranged_accessors_to_a_sub_buffer_are_relative_to_it,
     strided_accessors_to_a_sub_buffer_name_the_right_elements,
+    ; once:
+    a_sub_buffer_that_is_not_contiguous_is_refused,
+    a_sub_buffer_must_lie_inside,
+    a_sub_buffer_of_a_sub_buffer_is_refused,
+    a_sub_buffer_is_not_equal_to_its_buffer,
 ];
 
 /// The least number of `i32` that a sub-buffer's offset must be a multiple of, for all devices.
@@ -34,7 +35,7 @@ pub(crate) fn step(env: &Env) -> usize {
 
 fn a_sub_buffer_is_a_part_with_indices_of_its_own(env: &Env) {
     let step = step(env);
-    let buffer = Buffer::from_vec(iota(4 * step), 4 * step).unwrap();
+    let buffer = Buffer::from_vec(iota(4 * step)).unwrap();
     let part = buffer.sub_buffer(step, 2 * step).unwrap();
     assert!(part.is_sub_buffer() && !buffer.is_sub_buffer());
     assert_eq!((part.size(), part.byte_size(), part.range()), (2 * step, 8 * step, Range([2 * step])));
@@ -52,12 +53,12 @@ fn a_sub_buffer_is_a_part_with_indices_of_its_own(env: &Env) {
 fn a_sub_buffer_of_whole_rows_or_slices_is_contiguous(env: &Env) {
     let step = step(env);
     let queue = env.queue();
-    let rows = Buffer::from_vec(iota(6 * step), [6, step]).unwrap();
+    let rows = Buffer::from_vec_nd(iota(6 * step), [6, step]).unwrap();
     update(&queue, &rows.sub_buffer([2, 0], [3, step]).unwrap(), |x| -x);
     let at = |i: usize| if (2 * step..5 * step).contains(&i) { -(i as i32) } else { i as i32 };
     assert_eq!(rows.to_vec().unwrap(), (0..6 * step).map(at).collect::<Vec<_>>());
 
-    let slices = Buffer::from_vec(iota(4 * 3 * step), [4, 3, step]).unwrap();
+    let slices = Buffer::from_vec_nd(iota(4 * 3 * step), [4, 3, step]).unwrap();
     update(&queue, &slices.sub_buffer([1, 0, 0], [2, 3, step]).unwrap(), |x| -x);
     update(&queue, &slices.sub_buffer([3, 1, 0], [1, 1, step]).unwrap(), |x| x + 1000);
     let at = |i: usize| match i / step {
@@ -68,19 +69,19 @@ fn a_sub_buffer_of_whole_rows_or_slices_is_contiguous(env: &Env) {
     assert_eq!(slices.to_vec().unwrap(), (0..12 * step).map(at).collect::<Vec<_>>());
 }
 
-fn a_sub_buffer_that_is_not_contiguous_is_refused(_env: &Env) {
-    let buffer = Buffer::from_vec(iota(64 * 4), [4, 64]).unwrap();
+fn a_sub_buffer_that_is_not_contiguous_is_refused() {
+    let buffer = Buffer::from_vec_nd(iota(64 * 4), [4, 64]).unwrap();
     assert_eq!(code(buffer.sub_buffer([0, 0], [2, 32])), ErrorCode::Invalid);
     assert!(buffer.sub_buffer([1, 32], [1, 16]).is_ok());
     assert!(buffer.sub_buffer([1, 0], [3, 64]).is_ok());
-    let buffer = Buffer::from_vec(iota(4 * 4 * 16), [4, 4, 16]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(4 * 4 * 16), [4, 4, 16]).unwrap();
     assert_eq!(code(buffer.sub_buffer([0, 0, 0], [2, 2, 16])), ErrorCode::Invalid);
     assert_eq!(code(buffer.sub_buffer([0, 0, 0], [1, 2, 8])), ErrorCode::Invalid);
     assert!(buffer.sub_buffer([2, 1, 0], [1, 3, 16]).is_ok());
 }
 
-fn a_sub_buffer_must_lie_inside(_env: &Env) {
-    let buffer = Buffer::from_vec(iota(64), [4, 16]).unwrap();
+fn a_sub_buffer_must_lie_inside() {
+    let buffer = Buffer::from_vec_nd(iota(64), [4, 16]).unwrap();
     for (offset, range) in [
         ([3, 0], [2, 16]),
         ([4, 0], [1, 16]),
@@ -94,8 +95,8 @@ fn a_sub_buffer_must_lie_inside(_env: &Env) {
     }
 }
 
-fn a_sub_buffer_of_a_sub_buffer_is_refused(_env: &Env) {
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+fn a_sub_buffer_of_a_sub_buffer_is_refused() {
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let part = buffer.sub_buffer(0, 32).unwrap();
     assert_eq!(code(part.sub_buffer(0, 16)), ErrorCode::Invalid);
     assert_eq!(code(part.reinterpret::<u32, 1>(32).unwrap().sub_buffer(0, 16)), ErrorCode::Invalid);
@@ -103,7 +104,7 @@ fn a_sub_buffer_of_a_sub_buffer_is_refused(_env: &Env) {
 }
 
 fn a_sub_buffer_may_be_empty(env: &Env) {
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let part = buffer.sub_buffer(64, 0).unwrap();
     let gate = Gate::writing(&env.queue(), &buffer);
     assert_completes(&update(&env.queue(), &part, |x| x + 1));
@@ -111,8 +112,8 @@ fn a_sub_buffer_may_be_empty(env: &Env) {
     assert!(part.to_vec().unwrap().is_empty());
 }
 
-fn a_sub_buffer_is_not_equal_to_its_buffer(_env: &Env) {
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+fn a_sub_buffer_is_not_equal_to_its_buffer() {
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let [first, again, second] = [0, 0, 32].map(|offset| buffer.sub_buffer(offset, 32).unwrap());
     assert!(first == again && first != second && first != buffer);
     assert_eq!(first.id(), buffer.id());
@@ -123,7 +124,7 @@ fn a_misaligned_sub_buffer_is_refused_by_the_accessor(env: &Env) {
     if align <= size_of::<i32>() {
         env.skip("the device has no requirement");
     }
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let part = buffer.sub_buffer(1, 16).unwrap();
     let result = env.queue().submit(|cg| {
         let data = cg.access(&part, ReadWrite);
@@ -137,7 +138,7 @@ fn a_misaligned_sub_buffer_is_refused_by_the_accessor(env: &Env) {
 
 fn a_sub_buffer_keeps_the_buffer_alive(env: &Env) {
     let step = step(env);
-    let buffer = Buffer::from_vec(iota(2 * step), 2 * step).unwrap();
+    let buffer = Buffer::from_vec(iota(2 * step)).unwrap();
     let part = buffer.sub_buffer(step, step).unwrap();
     drop(buffer);
     update(&env.queue(), &part, |x| x + 1);
@@ -160,7 +161,7 @@ fn a_sub_buffer_moves_only_its_own_data(env: &Env) {
 fn commands_on_disjoint_sub_buffers_are_independent(env: &Env) {
     let step = step(env);
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(2 * step), 2 * step).unwrap();
+    let buffer = Buffer::from_vec(iota(2 * step)).unwrap();
     let [first, second] = [0, step].map(|offset| buffer.sub_buffer(offset, step).unwrap());
     let gate = Gate::writing(&queue, &first);
     assert_completes(&update(&queue, &second, |x| x + 1));
@@ -173,7 +174,7 @@ fn commands_on_disjoint_sub_buffers_are_independent(env: &Env) {
 fn commands_on_overlapping_sub_buffers_are_ordered(env: &Env) {
     let step = step(env);
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![1; 3 * step], 3 * step).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 3 * step]).unwrap();
     let [first, second] = [0, step].map(|offset| buffer.sub_buffer(offset, 2 * step).unwrap());
     let gate = Gate::writing(&queue, &first);
     let (plus, times) = (update(&queue, &second, |x| x + 1), update(&queue, &first, |x| x * 10));
@@ -187,7 +188,7 @@ fn commands_on_overlapping_sub_buffers_are_ordered(env: &Env) {
 fn an_accessor_to_the_buffer_waits_for_all_sub_buffers(env: &Env) {
     let step = step(env);
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![1; 2 * step], 2 * step).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 2 * step]).unwrap();
     let second = buffer.sub_buffer(step, step).unwrap();
     let gate = Gate::writing(&queue, &second);
     // By default every accessor to the buffer requires all of it, ranged or not.
@@ -203,7 +204,7 @@ fn an_accessor_to_the_buffer_waits_for_all_sub_buffers(env: &Env) {
 fn overlapping_sub_buffers_in_one_group_are_refused(env: &Env) {
     let step = step(env);
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(3 * step), 3 * step).unwrap();
+    let buffer = Buffer::from_vec(iota(3 * step)).unwrap();
     let [first, second, third] =
         [(0, 2), (1, 2), (2, 1)].map(|(offset, length)| buffer.sub_buffer(offset * step, length * step).unwrap());
     let submit = |a: &Buffer<i32, 1>, b: &Buffer<i32, 1>| {
@@ -221,15 +222,15 @@ fn overlapping_sub_buffers_in_one_group_are_refused(env: &Env) {
 
 fn ranged_accessors_to_a_sub_buffer_are_relative_to_it(env: &Env) {
     let step = step(env);
-    let buffer = Buffer::from_vec(iota(3 * step), [3, step]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(3 * step), [3, step]).unwrap();
     let part = buffer.sub_buffer([1, 0], [2, step]).unwrap();
     update_range(&env.queue(), &part, [1, 2], [1, 3], |x| -x);
     let at = |i: usize| if (2 * step + 2..2 * step + 5).contains(&i) { -(i as i32) } else { i as i32 };
     assert_eq!(buffer.to_vec().unwrap(), (0..3 * step).map(at).collect::<Vec<_>>());
-    let host = part.host_access_range(Read, [1, 1], [1, 2]).unwrap();
+    let host = part.host_access_range(Read, [1, 2], [1, 1]).unwrap();
     assert_eq!(host[[0, 0]], -(2 * step as i32 + 2));
     let result = env.queue().submit(|cg| {
-        cg.access_range(&part, Read, [2, 1], [1, 0]);
+        cg.access_range(&part, Read, [1, 0], [2, 1]);
         cg.single_task(|_| {})
     });
     assert_eq!(code(result), ErrorCode::Invalid);

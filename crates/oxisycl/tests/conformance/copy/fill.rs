@@ -21,7 +21,7 @@ tests![
 
 fn a_whole_buffer_is_filled(env: &Env) {
     for queue in [env.queue(), env.in_order_queue()] {
-        let buffer = Buffer::from_vec(iota(60), [3, 4, 5]).unwrap();
+        let buffer = Buffer::from_vec_nd(iota(60), [3, 4, 5]).unwrap();
         let (since, ()) = counted(|| queue.fill(&buffer, 7).unwrap().wait().unwrap());
         assert_eq!((since.fills, since.kernels), (1, 0));
         assert_eq!(buffer.to_vec().unwrap(), [7; 60]);
@@ -32,18 +32,18 @@ fn a_whole_buffer_is_filled(env: &Env) {
 fn check_width<const N: usize>(env: &Env) {
     let (old, new): ([u8; N], [u8; N]) = ([0xEE; N], std::array::from_fn(|i| 1 + 3 * i as u8));
     for (range, offset) in [(97, 0), (1, 0), (1, 96), (50, 13), (2, 95)] {
-        let buffer = Buffer::from_vec(vec![old; 97], 97).unwrap();
+        let buffer = Buffer::from_vec(vec![old; 97]).unwrap();
         let fill = env.queue().submit(|cg| {
-            let target = cg.access_range(&buffer, Write, range, offset);
+            let target = cg.access_range(&buffer, Write, offset, range);
             cg.fill(target, new)
         });
         fill.unwrap();
         let expected = (0..97).map(|i| if (offset..offset + range).contains(&i) { new } else { old });
         assert!(buffer.to_vec().unwrap().into_iter().eq(expected), "{N} {range} {offset}");
     }
-    let buffer = Buffer::from_vec(vec![old; 35], [5, 7]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![old; 35], [5, 7]).unwrap();
     let fill = env.queue().submit(|cg| {
-        let target = cg.access_range(&buffer, Write, [3, 4], [1, 2]);
+        let target = cg.access_range(&buffer, Write, [1, 2], [3, 4]);
         cg.fill(target, new)
     });
     fill.unwrap();
@@ -66,9 +66,9 @@ fn elements_of_every_width_are_filled(env: &Env) {
 }
 
 fn a_part_of_a_line_is_filled_and_nothing_else(env: &Env) {
-    let buffer = Buffer::from_vec(iota(10), 10).unwrap();
+    let buffer = Buffer::from_vec(iota(10)).unwrap();
     let fill = env.queue().submit(|cg| {
-        let target = cg.access_range(&buffer, ReadWrite, 4, 3);
+        let target = cg.access_range(&buffer, ReadWrite, 3, 4);
         cg.fill(target, -1)
     });
     fill.unwrap();
@@ -78,14 +78,14 @@ fn a_part_of_a_line_is_filled_and_nothing_else(env: &Env) {
 fn random_boxes_are_filled_and_nothing_else(env: &Env) {
     let mut random = Random::new(env.seed());
     let extent = [5, 6, 7];
-    let buffer = BufferOptions::new().page_size([2, 3, 4]).from_vec(vec![0; 210], extent).unwrap();
+    let buffer = BufferOptions::new().page_size([2, 3, 4]).from_vec_nd(vec![0; 210], extent).unwrap();
     let mut expected = vec![0; 210];
     let queues = [env.queue(), env.other_queue(), env.third_queue()];
     for value in 1..60 {
         let part: [(usize, usize); 3] = std::array::from_fn(|d| random.interval(extent[d]));
         let (offset, range) = (part.map(|part| part.0), part.map(|part| part.1));
         let fill = queues[random.below(3)].submit(|cg| {
-            let target = cg.access_range(&buffer, Write, range, offset);
+            let target = cg.access_range(&buffer, Write, offset, range);
             cg.fill(target, value)
         });
         fill.unwrap();
@@ -108,9 +108,9 @@ struct Padded {
 
 fn values_of_all_types_are_filled(env: &Env) {
     fn check<T: DeviceCopyable + PartialEq + std::fmt::Debug>(env: &Env, old: T, new: T) {
-        let buffer = Buffer::from_vec(vec![old; 9], [3, 3]).unwrap();
+        let buffer = Buffer::from_vec_nd(vec![old; 9], [3, 3]).unwrap();
         let fill = env.queue().submit(|cg| {
-            let target = cg.access_range(&buffer, Write, [2, 2], [1, 1]);
+            let target = cg.access_range(&buffer, Write, [1, 1], [2, 2]);
             cg.fill(target, new)
         });
         fill.unwrap();
@@ -127,10 +127,10 @@ fn values_of_all_types_are_filled(env: &Env) {
 }
 
 fn an_empty_fill_does_nothing(env: &Env) {
-    let buffer = Buffer::from_vec(iota(12), [3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(12), [3, 4]).unwrap();
     for (range, offset) in [([0, 4], [0, 0]), ([3, 0], [0, 4]), ([0, 0], [3, 4])] {
         let fill = env.queue().submit(|cg| {
-            let target = cg.access_range(&buffer, Write, range, offset);
+            let target = cg.access_range(&buffer, Write, offset, range);
             cg.fill(target, -1)
         });
         fill.unwrap().wait().unwrap();
@@ -156,7 +156,7 @@ fn a_fill_without_no_init_keeps_the_rest(env: &Env) {
     let buffer = Buffer::<i32, 1>::uninit(8).unwrap();
     write_positions(&env.other_queue(), &buffer, 0);
     let fill = env.queue().submit(|cg| {
-        let target = cg.access_range(&buffer, Write, 2, 3);
+        let target = cg.access_range(&buffer, Write, 3, 2);
         cg.fill(target, -1)
     });
     fill.unwrap();
@@ -165,7 +165,7 @@ fn a_fill_without_no_init_keeps_the_rest(env: &Env) {
 
 fn a_fill_takes_part_in_the_order(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     let fill = queue.fill(&buffer, 5).unwrap();
     crate::support::update(&env.other_queue(), &buffer, |x| x + 1);
@@ -177,7 +177,7 @@ fn a_fill_takes_part_in_the_order(env: &Env) {
 
 fn a_fill_of_a_read_buffer_waits_for_the_readers(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let host = buffer.host_access(Read).unwrap();
     let fill = queue.fill(&buffer, 5).unwrap();
     assert_held_back(&fill);
@@ -187,9 +187,9 @@ fn a_fill_of_a_read_buffer_waits_for_the_readers(env: &Env) {
 }
 
 fn a_fill_beside_another_command_is_refused(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let result = env.queue().submit(|cg| {
-        let (first, second) = (cg.access_range(&buffer, Write, 4, 0), cg.access_range(&buffer, Write, 4, 4));
+        let (first, second) = (cg.access_range(&buffer, Write, 0, 4), cg.access_range(&buffer, Write, 4, 4));
         cg.fill(first, 1)?;
         cg.fill(second, 2)
     });

@@ -52,7 +52,7 @@ fn shared_and_static_elements_are_copied_into_a_buffer(env: &Env) {
 
 fn host_memory_that_is_too_short_is_refused(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(6), [2, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     let (since, ()) = counted(|| {
         assert_eq!(code(queue.copy_from_host(iota(5), &buffer)), ErrorCode::Invalid);
         assert_eq!(code(queue.copy_from_host(Vec::new(), &buffer)), ErrorCode::Invalid);
@@ -73,7 +73,7 @@ fn host_memory_may_be_longer(env: &Env) {
 }
 
 fn a_buffer_is_copied_into_a_vector(env: &Env) {
-    let buffer = Buffer::from_vec(iota(6), [2, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     update(&env.other_queue(), &buffer, |x| x * x);
     let back = env.queue().copy_to_host(&buffer, vec![0; 6]).unwrap();
     assert_eq!(back.wait().unwrap(), [0, 1, 4, 9, 16, 25]);
@@ -92,7 +92,7 @@ fn the_vector_comes_back_at_its_place(env: &Env) {
 
 fn a_slot_gives_nothing_before_the_copy_has_ended(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     let submitted = queue.submit_with(|cg| {
         let target = cg.access(&buffer, Write);
@@ -108,7 +108,7 @@ fn a_slot_gives_nothing_before_the_copy_has_ended(env: &Env) {
 
 fn a_slot_gives_its_memory_once(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let submitted = queue.submit_with(|cg| {
         let source = cg.access(&buffer, Read);
         cg.copy_to_host(source, vec![0; 4])
@@ -122,7 +122,7 @@ fn a_slot_gives_its_memory_once(env: &Env) {
 
 fn a_dropped_copy_keeps_its_memory_until_the_end(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 10_000], 10_000).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 10_000]).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     drop(queue.copy_from_host(iota(10_000), &buffer).unwrap());
     drop(queue.copy_to_host(&buffer, vec![0; 10_000]).unwrap());
@@ -154,7 +154,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 fn a_copy_can_be_awaited(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     gate.open_later();
     let result = block_on(async {
@@ -168,9 +168,9 @@ fn a_copy_can_be_awaited(env: &Env) {
 
 fn a_strided_part_is_copied_from_and_to_the_host(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![-1; 60], [3, 4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![-1; 60], [3, 4, 5]).unwrap();
     let submitted = queue.submit_with(|cg| {
-        let target = cg.access_range(&buffer, Write, [2, 2, 3], [1, 1, 2]);
+        let target = cg.access_range(&buffer, Write, [1, 1, 2], [2, 2, 3]);
         cg.copy_from_host(iota(12), target)
     });
     submitted.unwrap();
@@ -180,7 +180,7 @@ fn a_strided_part_is_copied_from_and_to_the_host(env: &Env) {
     }
     assert_eq!(read_on(&queue, &buffer), expected);
     let submitted = queue.submit_with(|cg| {
-        let source = cg.access_range(&buffer, Read, [2, 3, 2], [1, 0, 1]);
+        let source = cg.access_range(&buffer, Read, [1, 0, 1], [2, 3, 2]);
         cg.copy_to_host(source, vec![0; 12])
     });
     let (event, slot) = submitted.unwrap();
@@ -190,17 +190,17 @@ fn a_strided_part_is_copied_from_and_to_the_host(env: &Env) {
 
 fn pointers_are_copied_from_and_to(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![-1; 20], [4, 5]).unwrap();
+    let buffer = Buffer::from_vec_nd(vec![-1; 20], [4, 5]).unwrap();
     let source = iota(6);
     let mut target = vec![0; 4];
     let write = queue.submit(|cg| {
-        let to = cg.access_range(&buffer, Write, [2, 3], [1, 1]);
+        let to = cg.access_range(&buffer, Write, [1, 1], [2, 3]);
         // SAFETY: the vector has as many elements as the accessor, and lives until the second command has ended.
         unsafe { cg.copy_from_pointer(source.as_ptr(), to) }
     });
     write.unwrap();
     let read = queue.submit(|cg| {
-        let from = cg.access_range(&buffer, Read, [2, 2], [1, 2]);
+        let from = cg.access_range(&buffer, Read, [1, 2], [2, 2]);
         // SAFETY: the vector has as many elements as the accessor, and lives until the command has ended.
         unsafe { cg.copy_to_pointer(from, target.as_mut_ptr()) }
     });
@@ -214,7 +214,7 @@ fn a_copy_from_the_host_needs_no_old_data_with_no_init(env: &Env) {
     write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
     let (since, ()) = counted(|| {
         let submitted = queue.submit_with(|cg| {
-            let target = cg.access_range(&buffer, Write.no_init(), 4, 8);
+            let target = cg.access_range(&buffer, Write.no_init(), 8, 4);
             cg.copy_from_host(vec![-1; 4], target)
         });
         submitted.unwrap().0.wait().unwrap();
@@ -228,7 +228,7 @@ fn a_copy_from_the_host_needs_no_old_data_with_no_init(env: &Env) {
 }
 
 fn newest_data_is_copied_to_the_host(env: &Env) {
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(12), 12).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(12)).unwrap();
     crate::support::update_range(&env.other_queue(), &buffer, 0, 4, |x| x + 100);
     crate::support::update_range(&env.third_queue(), &buffer, 8, 4, |x| x + 200);
     let queues: [Queue; 3] = [env.queue(), env.other_queue(), env.third_queue()];
@@ -252,7 +252,7 @@ fn update_host_makes_the_host_current(env: &Env) {
 
 fn update_host_waits_for_writers(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     update(&queue, &buffer, |x| x + 1);
     let fresh = queue.update_host(&buffer).unwrap();
@@ -266,7 +266,7 @@ fn update_host_waits_for_writers(env: &Env) {
 
 fn a_failed_copy_is_an_error(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::new(&queue, |_| {});
     let failed = queue.submit(|cg| {
         cg.depends_on(gate.event());

@@ -20,24 +20,24 @@ tests![
 
 /// A buffer of four pages of four elements.
 fn paged() -> Buffer<i32, 1> {
-    BufferOptions::new().page_size(4).from_vec(iota(16), 16).unwrap()
+    BufferOptions::new().page_size(4).from_vec(iota(16)).unwrap()
 }
 
 fn read_gate(queue: &Queue, buffer: &Buffer<i32, 1>, offset: usize, range: usize) -> Gate {
     Gate::new(queue, |cg| {
-        cg.access_range(buffer, Read, range, offset);
+        cg.access_range(buffer, Read, offset, range);
     })
 }
 
 fn write_gate(queue: &Queue, buffer: &Buffer<i32, 1>, offset: usize, range: usize) -> Gate {
     Gate::new(queue, |cg| {
-        cg.access_range(buffer, ReadWrite, range, offset);
+        cg.access_range(buffer, ReadWrite, offset, range);
     })
 }
 
 fn reads_do_not_conflict(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     let gate = read_gate(&queue, &buffer, 0, 16);
     let reader = touch(&queue, &buffer);
     assert_completes(&reader);
@@ -102,7 +102,7 @@ fn one_common_page_makes_a_conflict(env: &Env) {
 
 fn pages_that_meet_only_in_one_dimension_do_not_conflict(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().page_size([2, 3]).from_vec(iota(36), [6, 6]).unwrap();
+    let buffer = BufferOptions::new().page_size([2, 3]).from_vec_nd(iota(36), [6, 6]).unwrap();
     let gate = Gate::new(&queue, |cg| {
         cg.access_range(&buffer, ReadWrite, [2, 1], [2, 1]);
     });
@@ -118,7 +118,7 @@ fn pages_that_meet_only_in_one_dimension_do_not_conflict(env: &Env) {
 
 fn different_buffers_never_conflict(env: &Env) {
     let queue = env.queue();
-    let buffers: Vec<_> = (0..4).map(|_| Buffer::from_vec(iota(16), 16).unwrap()).collect();
+    let buffers: Vec<_> = (0..4).map(|_| Buffer::from_vec(iota(16)).unwrap()).collect();
     let gate = Gate::writing(&queue, &buffers[0]);
     let group = queue.submit(|cg| {
         let [a, b, c] = [1, 2, 3].map(|i| cg.access(&buffers[i], ReadWrite));
@@ -130,7 +130,7 @@ fn different_buffers_never_conflict(env: &Env) {
 
 fn by_default_disjoint_ranges_are_ordered(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     let gate = write_gate(&queue, &buffer, 0, 4);
     let (writer, reader) = (update_range(&queue, &buffer, 8, 4, |x| x + 1), touch_range(&queue, &buffer, 15, 1));
     assert_held_back(&writer);
@@ -150,7 +150,7 @@ fn disjoint_pages_run_at_the_same_time(env: &Env) {
         .map(|&offset| {
             let meeting = meeting.clone();
             let task = queue.submit(|cg| {
-                let mut part = cg.access_host_range(&buffer, ReadWrite, 8, offset);
+                let mut part = cg.access_host_range(&buffer, ReadWrite, offset, 8);
                 cg.host_task(move |scope| {
                     meeting.wait();
                     part.slice_mut(scope).fill(offset as i32);
@@ -171,7 +171,7 @@ fn reinterpreted_access_conflicts_by_pages(env: &Env) {
     let bytes = buffer.reinterpret::<u8, 2>([8, 8]).unwrap();
     let touch_rows = |first: usize, n_rows: usize| {
         let kernel = queue.submit(|cg| {
-            cg.access_range(&bytes, Read, [n_rows, 8], [first, 0]);
+            cg.access_range(&bytes, Read, [first, 0], [n_rows, 8]);
             cg.single_task(|_| {})
         });
         kernel.unwrap()

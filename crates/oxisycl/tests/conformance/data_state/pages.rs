@@ -122,7 +122,7 @@ fn an_empty_range_touches_no_page(env: &Env) {
 }
 
 fn each_page_has_a_state_of_its_own_on_each_device(env: &Env) {
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(16), 16).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(16)).unwrap();
     let queues: Vec<Queue> = env.devices().iter().map(queue_on).collect();
     for queue in &queues {
         touch(queue, &buffer).wait().unwrap();
@@ -246,7 +246,7 @@ fn reinterpreted_access_moves_every_byte_it_needs(env: &Env) {
         let seen = Buffer::<i32, 2>::uninit(range).unwrap();
         let (since, ()) = counted(|| {
             let kernel = env.queue().submit(|cg| {
-                let (from, to) = (cg.access_range(&view, Read, range, offset), cg.access(&seen, Write.no_init()));
+                let (from, to) = (cg.access_range(&view, Read, offset, range), cg.access(&seen, Write.no_init()));
                 cg.parallel_for(range, move |item| to.set(item, from.get(item)))
             });
             kernel.unwrap().wait().unwrap();

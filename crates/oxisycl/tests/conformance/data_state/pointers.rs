@@ -90,7 +90,7 @@ fn memory_of_a_vector_is_known_as_well(env: &Env) {
         env.skip("the vector is not the device's memory");
     }
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let pointer = buffer.usm_pointer(env.device()).unwrap();
     assert_eq!(pointer_kind(pointer, queue.context()), PointerKind::Device);
     assert_eq!(pointer_device(pointer.wrapping_add(7), queue.context()).unwrap(), *env.device());
@@ -174,7 +174,7 @@ fn a_buffer_over_host_or_shared_memory_is_bound_to_one_device(env: &Env) {
         let mut slice = queue.malloc::<i32>(kind, 8).unwrap();
         slice.copy_from_slice(&queue, &iota(8)).unwrap();
         let pointer = slice.as_ptr();
-        let buffer = BufferOptions::new().from_usm(slice, 8).unwrap();
+        let buffer = BufferOptions::new().from_usm_nd(slice, 8).unwrap();
         assert_eq!(buffer.usm_pointer(env.device()), Some(pointer));
         assert!(!buffer.is_allocated_on(env.other_device()));
         let (since, ()) = counted(|| update(&queue, &buffer, |x| x + 1).wait().unwrap());
@@ -193,7 +193,7 @@ fn a_buffer_over_device_memory_allocates_nothing_there(env: &Env) {
     let slice = queue.malloc_device::<i32>(8).unwrap();
     let pointer = slice.as_ptr();
     let (since, buffer) = counted(|| {
-        let buffer = BufferOptions::new().from_usm(slice, [2, 4]).unwrap();
+        let buffer = BufferOptions::new().from_usm_nd(slice, [2, 4]).unwrap();
         update(&queue, &buffer, |_| 3).wait().unwrap();
         buffer
     });
@@ -222,7 +222,7 @@ fn stale_data_is_read_outside_the_page_range_without_a_fault(env: &Env) {
     update(&env.other_queue(), &buffer, |x| x + 100);
     let seen = Buffer::<i32, 1>::uninit(16).unwrap();
     let kernel = env.queue().submit(|cg| {
-        let (part, seen) = (cg.access_range(&buffer, Read, 4, 8), cg.access(&seen, Write));
+        let (part, seen) = (cg.access_range(&buffer, Read, 8, 4), cg.access(&seen, Write));
         cg.parallel_for(16, move |item| {
             // SAFETY: the allocation has 16 elements, which nobody writes now.
             seen.set(item, unsafe { *part.as_ptr().add(item.index()) });

@@ -146,7 +146,7 @@ fn no_init_on_a_part_of_a_page_causes_no_transfer(env: &Env) {
     write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
     let (since, ()) = counted(|| {
         let kernel = env.queue().submit(|cg| {
-            let data = cg.access_range(&buffer, Write.no_init(), 10, 5);
+            let data = cg.access_range(&buffer, Write.no_init(), 5, 10);
             cg.parallel_for(10, move |item| data.set(item, -1))
         });
         kernel.unwrap().wait().unwrap();
@@ -162,15 +162,15 @@ fn no_init_on_a_part_of_a_page_causes_no_transfer(env: &Env) {
 }
 
 fn no_init_keeps_what_lies_outside_its_range(env: &Env) {
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     for (i, queue) in [env.queue(), env.other_queue(), env.third_queue()].iter().enumerate() {
         let kernel = queue.submit(|cg| {
-            let data = cg.access_range(&buffer, Write.no_init(), 4, i * 5);
+            let data = cg.access_range(&buffer, Write.no_init(), i * 5, 4);
             cg.parallel_for(4, move |item| data.set(item, -1 - i as i32))
         });
         kernel.unwrap();
     }
-    let mut host = buffer.host_access_range(Write.no_init(), 1, 15).unwrap();
+    let mut host = buffer.host_access_range(Write.no_init(), 15, 1).unwrap();
     host[0] = -9;
     drop(host);
     let expected = [-1, -1, -1, -1, 4, -2, -2, -2, -2, 9, -3, -3, -3, -3, 14, -9];
@@ -183,7 +183,7 @@ fn no_init_keeps_what_lies_outside_its_range_in_two_dimensions(env: &Env) {
     write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
     let (since, ()) = counted(|| {
         let kernel = env.queue().submit(|cg| {
-            let data = cg.access_range(&buffer, ReadWrite.no_init(), [4, 3], [2, 4]);
+            let data = cg.access_range(&buffer, ReadWrite.no_init(), [2, 4], [4, 3]);
             cg.parallel_for([4, 3], move |item| data.set(item, -1))
         });
         kernel.unwrap().wait().unwrap();
@@ -242,7 +242,7 @@ fn commands_on_the_device_that_has_the_data_move_nothing(env: &Env) {
 }
 
 fn the_first_use_of_owned_data_moves_it_once(env: &Env) {
-    let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+    let buffer = Buffer::from_vec(iota(16)).unwrap();
     let (since, ()) = counted(|| {
         touch(&env.queue(), &buffer).wait().unwrap();
         touch(&env.queue(), &buffer).wait().unwrap();
@@ -255,22 +255,22 @@ fn the_first_use_of_owned_data_moves_it_once(env: &Env) {
 
 fn update_host_moves_what_the_host_lacks(env: &Env) {
     let buffer = Buffer::<i32, 1>::uninit(16).unwrap();
-    write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
-    let (since, ()) = counted(|| env.other_queue().update_host(&buffer).unwrap().wait().unwrap());
+    write_positions(&env.queue_apart(), &buffer, 0).wait().unwrap();
+    let (since, ()) = counted(|| env.queue_apart().update_host(&buffer).unwrap().wait().unwrap());
     assert_eq!((since.transfers_to_host, since.bytes_to_host, since.transfers()), (1, 64, 1));
     let (since, ()) = counted(|| {
-        env.other_queue().update_host(&buffer).unwrap().wait().unwrap();
+        env.queue_apart().update_host(&buffer).unwrap().wait().unwrap();
         assert_eq!(buffer.to_vec().unwrap(), iota(16));
-        touch(&env.other_queue(), &buffer).wait().unwrap();
+        touch(&env.queue_apart(), &buffer).wait().unwrap();
     });
     assert_eq!(since.transfers(), 0);
 }
 
 fn host_accessors_move_what_the_host_lacks(env: &Env) {
     let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
-    write_positions(&env.other_queue(), &buffer, 0).wait().unwrap();
+    write_positions(&env.queue_apart(), &buffer, 0).wait().unwrap();
     let moved = |first: usize, length: usize| {
-        let (since, ()) = counted(|| drop(buffer.host_access_range(Read, length, first).unwrap()));
+        let (since, ()) = counted(|| drop(buffer.host_access_range(Read, first, length).unwrap()));
         (since.transfers_to_host, since.bytes_to_host)
     };
     assert_eq!(moved(5, 1), (1, 16));
@@ -282,20 +282,20 @@ fn host_accessors_move_what_the_host_lacks(env: &Env) {
 
 fn a_host_write_outdates_the_device(env: &Env) {
     let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
-    write_positions(&env.other_queue(), &buffer, 0);
-    buffer.host_access_range(ReadWrite, 1, 5).unwrap()[0] = 50;
-    assert!(!buffer.is_current_on(env.other_device()));
-    let (since, ()) = counted(|| touch(&env.other_queue(), &buffer).wait().unwrap());
+    write_positions(&env.queue_apart(), &buffer, 0);
+    buffer.host_access_range(ReadWrite, 5, 1).unwrap()[0] = 50;
+    assert!(!buffer.is_current_on(env.device_apart()));
+    let (since, ()) = counted(|| touch(&env.queue_apart(), &buffer).wait().unwrap());
     assert_eq!((since.transfers_to_device, since.bytes_to_device, since.transfers()), (1, 16, 1));
-    assert_eq!(read_on(&env.other_queue(), &buffer)[4..7], [4, 50, 6]);
+    assert_eq!(read_on(&env.queue_apart(), &buffer)[4..7], [4, 50, 6]);
 }
 
 fn a_host_read_outdates_nothing(env: &Env) {
     let buffer = Buffer::<i32, 1>::uninit(16).unwrap();
-    write_positions(&env.other_queue(), &buffer, 0);
+    write_positions(&env.queue_apart(), &buffer, 0);
     assert_eq!(buffer.host_access(Read).unwrap()[15], 15);
     let (since, ()) = counted(|| {
-        touch(&env.other_queue(), &buffer).wait().unwrap();
+        touch(&env.queue_apart(), &buffer).wait().unwrap();
         assert_eq!(buffer.host_access(Read).unwrap()[15], 15);
     });
     assert_eq!(since.transfers(), 0);
@@ -305,7 +305,7 @@ fn a_fill_of_the_whole_range_still_keeps_the_rest_of_its_page(env: &Env) {
     let buffer = Buffer::<i32, 1>::uninit(16).unwrap();
     write_positions(&env.other_queue(), &buffer, 0);
     let fill = env.queue().submit(|cg| {
-        let target = cg.access_range(&buffer, Write.no_init(), 4, 8);
+        let target = cg.access_range(&buffer, Write.no_init(), 8, 4);
         cg.fill(target, -1)
     });
     fill.unwrap();
@@ -317,7 +317,7 @@ fn a_fill_of_the_whole_range_still_keeps_the_rest_of_its_page(env: &Env) {
 
 fn no_transfer_happens_without_a_use(env: &Env) {
     let (since, ()) = counted(|| {
-        let buffer = Buffer::from_vec(iota(16), 16).unwrap();
+        let buffer = Buffer::from_vec(iota(16)).unwrap();
         buffer.reserve(env.device()).unwrap();
         buffer.reserve(env.other_device()).unwrap();
         let copies = (buffer.clone(), buffer.sub_buffer(0, 4).unwrap(), buffer.placeholder(Read));

@@ -37,7 +37,7 @@ tests![
 
 fn conflicting_groups_run_in_the_order_of_submission(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let mut expected = iota(64);
     for i in 0..50 {
         update(&queue, &buffer, move |x| x.wrapping_mul(3).wrapping_add(i));
@@ -48,7 +48,7 @@ fn conflicting_groups_run_in_the_order_of_submission(env: &Env) {
 
 fn conflicting_groups_of_different_queues_run_in_the_order_of_submission(env: &Env) {
     let queues = [env.queue(), env.in_order_queue(), env.other_queue(), env.queue(), env.third_queue()];
-    let buffer = Buffer::from_vec(iota(64), 64).unwrap();
+    let buffer = Buffer::from_vec(iota(64)).unwrap();
     let mut expected = iota(64);
     for i in 0..50 {
         update(&queues[(i * 7) % 5], &buffer, move |x| x.wrapping_mul(3).wrapping_add(i as i32));
@@ -60,7 +60,7 @@ fn conflicting_groups_of_different_queues_run_in_the_order_of_submission(env: &E
 fn conflicting_groups_of_different_threads_run_in_the_order_of_submission(env: &Env) {
     // The threads take turns, so that there is an order.
     const N: usize = 60;
-    let buffer = Buffer::from_vec(vec![1; 8], 8).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 8]).unwrap();
     let turn = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (me, device) in env.devices().iter().enumerate() {
@@ -83,7 +83,7 @@ fn conflicting_groups_of_different_threads_run_in_the_order_of_submission(env: &
 
 fn a_write_waits_for_earlier_reads(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::new(&queue, |cg| {
         cg.access(&buffer, Read);
     });
@@ -98,7 +98,7 @@ fn a_write_waits_for_earlier_reads(env: &Env) {
 
 fn a_read_waits_for_the_last_write_only(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8), 8).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
     update(&queue, &b, |x| x + 1);
     assert_completes(&touch(&queue, &b));
@@ -110,7 +110,7 @@ fn a_read_waits_for_the_last_write_only(env: &Env) {
 
 fn readers_are_not_ordered_among_each_other(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     let readers: Vec<Event> = (0..3).map(|_| touch(&queue, &buffer)).collect();
     for reader in &readers {
@@ -127,7 +127,7 @@ fn readers_are_not_ordered_among_each_other(env: &Env) {
 
 fn independent_groups_do_not_wait(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8), 8).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
     assert_completes(&update(&queue, &b, |x| x + 1));
     assert_completes(&queue.single_task(|_| {}).unwrap());
@@ -138,8 +138,8 @@ fn independent_groups_do_not_wait(env: &Env) {
 
 fn every_kind_of_command_takes_part_in_the_order(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![1; 8], 8).unwrap();
-    let copy = Buffer::from_vec(vec![0; 8], 8).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 8]).unwrap();
+    let copy = Buffer::from_vec(vec![0; 8]).unwrap();
     update(&queue, &buffer, |x| x + 1);
     let task = queue.submit(|cg| {
         let mut data = cg.access_host(&buffer, ReadWrite);
@@ -194,7 +194,7 @@ fn an_in_order_queue_orders_host_tasks(env: &Env) {
 
 fn an_in_order_queue_orders_commands_on_different_buffers(env: &Env) {
     let queue = env.in_order_queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8), 8).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
     let next = update(&queue, &b, |x| x + 1);
     let barrier = queue.submit_barrier([]).unwrap();
@@ -237,7 +237,7 @@ fn an_out_of_order_queue_does_not_order_usm_kernels(env: &Env) {
 
 fn submission_does_not_wait_for_a_device(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     // None of these calls returns if it waits, since this thread opens the gate.
     let mut events = Vec::new();
@@ -258,7 +258,7 @@ fn submission_does_not_wait_for_a_device(env: &Env) {
 
 fn host_tasks_delay_only_what_depends_on_them(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8), 8).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let (open, is_open) = mpsc::channel::<()>();
     let task = queue.submit(|cg| {
         let mut data = cg.access_host(&a, ReadWrite);
@@ -278,7 +278,7 @@ fn host_tasks_delay_only_what_depends_on_them(env: &Env) {
 fn more_blocked_host_tasks_than_processors_hold_nothing_up(env: &Env) {
     let queue = env.queue();
     let gates: Vec<Gate> = (0..64).map(|_| Gate::new(&queue, |_| {})).collect();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     assert_completes(&update(&queue, &buffer, |x| x + 1));
     assert_completes(&queue.submit(|cg| cg.host_task(|_| {})).unwrap());
     assert!(gates.iter().all(|gate| !gate.event().is_complete()));
@@ -288,7 +288,7 @@ fn more_blocked_host_tasks_than_processors_hold_nothing_up(env: &Env) {
 
 fn groups_over_several_buffers_never_deadlock(env: &Env) {
     const N: usize = 150;
-    let buffers: [Buffer<i32, 1>; 3] = std::array::from_fn(|_| Buffer::from_vec(vec![0; 8], 8).unwrap());
+    let buffers: [Buffer<i32, 1>; 3] = std::array::from_fn(|_| Buffer::from_vec(vec![0; 8]).unwrap());
     std::thread::scope(|scope| {
         for (me, device) in env.devices().iter().enumerate() {
             let buffers = &buffers;
@@ -315,7 +315,7 @@ fn groups_over_several_buffers_never_deadlock(env: &Env) {
 
 fn a_long_chain_ends(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 2], 2).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 2]).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     for _ in 0..5000 {
         update(&queue, &buffer, |x| x + 1);
@@ -326,7 +326,7 @@ fn a_long_chain_ends(env: &Env) {
 
 fn a_writer_waits_for_many_readers(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::new(&queue, |_| {});
     let readers: Vec<Event> = (0..1000)
         .map(|_| {
@@ -347,7 +347,7 @@ fn a_writer_waits_for_many_readers(env: &Env) {
 
 fn many_submissions_leave_no_nodes_behind(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let (since, ()) = counted(|| {
         for _ in 0..20 {
             for _ in 0..200 {
@@ -361,7 +361,7 @@ fn many_submissions_leave_no_nodes_behind(env: &Env) {
 }
 
 fn work_of_a_dropped_queue_still_runs(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&env.queue(), &buffer);
     let last = {
         let queue = env.queue();
@@ -376,7 +376,7 @@ fn work_of_a_dropped_queue_still_runs(env: &Env) {
 
 fn the_wait_of_a_queue_covers_all_its_commands(env: &Env) {
     let queue = env.queue();
-    let buffers: Vec<Buffer<i32, 1>> = (0..10).map(|_| Buffer::from_vec(iota(64), 64).unwrap()).collect();
+    let buffers: Vec<Buffer<i32, 1>> = (0..10).map(|_| Buffer::from_vec(iota(64)).unwrap()).collect();
     let gate = Gate::writing(&env.other_queue(), &buffers[4]);
     let events: Vec<Event> = buffers.iter().map(|buffer| update(&queue, buffer, |x| x + 1)).collect();
     gate.open_later();

@@ -32,7 +32,7 @@ impl<const D: usize> Program<D> {
             random: Random::new(seed),
             queues,
             extent,
-            buffers: (0..N_BUFFERS).map(|_| options.from_vec(start.clone(), extent).unwrap()).collect(),
+            buffers: (0..N_BUFFERS).map(|_| options.from_vec_nd(start.clone(), extent).unwrap()).collect(),
             model: vec![start; N_BUFFERS],
         }
     }
@@ -72,7 +72,7 @@ impl<const D: usize> Program<D> {
             }
             2 => {
                 let kernel = queue.submit(|cg| {
-                    let data = cg.access_range(&buffer, Write.no_init(), range, offset);
+                    let data = cg.access_range(&buffer, Write.no_init(), offset, range);
                     cg.parallel_for(range, move |item| data.set(item, number))
                 });
                 kernel.unwrap();
@@ -80,7 +80,7 @@ impl<const D: usize> Program<D> {
             }
             3 => {
                 let kernel = queue.submit(|cg| {
-                    let data = cg.access_range(&buffer, ReadWrite, range, offset);
+                    let data = cg.access_range(&buffer, ReadWrite, offset, range);
                     let from = cg.access(&from, Read);
                     cg.parallel_for(range, move |item| {
                         let mirrored = Id(std::array::from_fn(|d| from.range()[d] - 1 - item.get(d)));
@@ -98,8 +98,8 @@ impl<const D: usize> Program<D> {
                 let (other_offset, other_range) = self.part();
                 let sources = self.positions(other_offset, other_range);
                 let copy = queue.submit(|cg| {
-                    let from = cg.access_range(&from, Read, other_range, other_offset);
-                    let to = cg.access_range(&buffer, Write, range, offset);
+                    let from = cg.access_range(&from, Read, other_offset, other_range);
+                    let to = cg.access_range(&buffer, Write, offset, range);
                     cg.copy(from, to)
                 });
                 assert_eq!(copy.is_ok(), sources.len() <= positions.len());
@@ -111,7 +111,7 @@ impl<const D: usize> Program<D> {
             }
             5 => {
                 let fill = queue.submit(|cg| {
-                    let target = cg.access_range(&buffer, Write, range, offset);
+                    let target = cg.access_range(&buffer, Write, offset, range);
                     cg.fill(target, -number)
                 });
                 fill.unwrap();
@@ -119,7 +119,7 @@ impl<const D: usize> Program<D> {
             }
             6 => {
                 let task = queue.submit(|cg| {
-                    let mut data = cg.access_host_range(&buffer, ReadWrite, range, offset);
+                    let mut data = cg.access_host_range(&buffer, ReadWrite, offset, range);
                     let last = Id(range.map(|n| n - 1));
                     cg.host_task(move |scope| *data.at_mut(scope, last) ^= number)
                 });
@@ -127,7 +127,7 @@ impl<const D: usize> Program<D> {
                 self.model[target][positions[positions.len() - 1]] ^= number;
             }
             _ => {
-                let mut host = buffer.host_access_range(ReadWrite, range, offset).unwrap();
+                let mut host = buffer.host_access_range(ReadWrite, offset, range).unwrap();
                 let expected: Vec<i32> = positions.iter().map(|&i| self.model[target][i]).collect();
                 assert_eq!(host.iter().copied().collect::<Vec<_>>(), expected, "step {number}");
                 host[[0; D]] = number;

@@ -21,7 +21,6 @@ tests![
     several_readers_exist_at_the_same_time,
     a_conflicting_one_of_the_same_thread_is_an_error,
     a_conflicting_one_of_another_thread_waits,
-    disjoint_pages_may_be_written_by_two_at_the_same_time,
     a_wait_that_it_blocks_is_an_error_on_its_thread,
     a_wait_for_something_else_is_allowed_beside_it,
     a_wait_of_another_thread_ends_when_it_is_dropped,
@@ -30,11 +29,13 @@ tests![
     a_cancelled_wait_leaves_nothing_behind,
     submission_beside_it_does_not_block,
     commands_run_in_the_order_of_submission_around_it,
+    ; once:
+    disjoint_pages_may_be_written_by_two_at_the_same_time,
 ];
 
 fn it_waits_for_the_commands_that_write(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     let kernels = [update(&queue, &buffer, |x| x + 1), update(&env.other_queue(), &buffer, |x| x * 2)];
     gate.open_later();
@@ -45,7 +46,7 @@ fn it_waits_for_the_commands_that_write(env: &Env) {
 
 fn a_reading_one_does_not_wait_for_commands_that_read(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::new(&queue, |cg| {
         cg.access(&buffer, Read);
     });
@@ -56,7 +57,7 @@ fn a_reading_one_does_not_wait_for_commands_that_read(env: &Env) {
 
 fn a_writing_one_waits_for_commands_that_read(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::new(&queue, |cg| {
         cg.access(&buffer, Read);
     });
@@ -69,7 +70,7 @@ fn a_writing_one_waits_for_commands_that_read(env: &Env) {
 
 fn it_does_not_wait_for_other_buffers(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4), 4).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4)).unwrap());
     let gate = Gate::writing(&queue, &a);
     b.host_access(ReadWrite).unwrap()[0] = 1;
     assert!(!gate.event().is_complete());
@@ -78,9 +79,9 @@ fn it_does_not_wait_for_other_buffers(env: &Env) {
 
 fn it_does_not_wait_for_other_pages(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(8), 8).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(8)).unwrap();
     let gate = Gate::new(&queue, |cg| {
-        cg.access_range(&buffer, ReadWrite, 1, 0);
+        cg.access_range(&buffer, ReadWrite, 0, 1);
     });
     buffer.host_access_range(ReadWrite, 4, 4).unwrap()[0] = 1;
     assert!(!gate.event().is_complete());
@@ -89,7 +90,7 @@ fn it_does_not_wait_for_other_pages(env: &Env) {
 
 fn a_writing_one_holds_conflicting_commands_back(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let mut host = buffer.host_access(ReadWrite).unwrap();
     let (reader, writer) = (touch(&queue, &buffer), update(&queue, &buffer, |x| x + 1));
     let elsewhere = update(&env.other_queue(), &buffer, |x| x * 10);
@@ -105,7 +106,7 @@ fn a_writing_one_holds_conflicting_commands_back(env: &Env) {
 
 fn a_reading_one_holds_writers_back_but_not_readers(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(Read).unwrap();
     assert_completes(&touch(&queue, &buffer));
     let writer = update(&queue, &buffer, |x| x + 1);
@@ -117,7 +118,7 @@ fn a_reading_one_holds_writers_back_but_not_readers(env: &Env) {
 
 fn it_holds_nothing_else_back(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4), 4).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4)).unwrap());
     let host = a.host_access(ReadWrite).unwrap();
     assert_completes(&update(&queue, &b, |x| x + 1));
     assert_completes(&queue.single_task(|_| {}).unwrap());
@@ -128,8 +129,8 @@ fn it_holds_nothing_else_back(env: &Env) {
 
 fn it_holds_only_its_own_pages_back(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(12), 12).unwrap();
-    let host = buffer.host_access_range(ReadWrite, 2, 5).unwrap();
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(12)).unwrap();
+    let host = buffer.host_access_range(ReadWrite, 5, 2).unwrap();
     assert_completes(&update_range(&queue, &buffer, 0, 4, |x| -x));
     assert_completes(&update_range(&queue, &buffer, 8, 4, |x| -x));
     let same_page = update_range(&queue, &buffer, 4, 1, |x| -x);
@@ -141,7 +142,7 @@ fn it_holds_only_its_own_pages_back(env: &Env) {
 
 fn it_holds_a_host_task_back(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(Read).unwrap();
     let task = queue.submit(|cg| {
         let mut data = cg.access_host(&buffer, Write);
@@ -154,10 +155,10 @@ fn it_holds_a_host_task_back(env: &Env) {
 }
 
 fn several_readers_exist_at_the_same_time(env: &Env) {
-    let buffer = Buffer::from_vec(iota(8), 8).unwrap();
+    let buffer = Buffer::from_vec(iota(8)).unwrap();
     update(&env.queue(), &buffer, |x| x + 1);
     let first = buffer.host_access(Read).unwrap();
-    let second = buffer.host_access_range(Read, 4, 2).unwrap();
+    let second = buffer.host_access_range(Read, 2, 4).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| assert_eq!(buffer.host_access(Read).unwrap()[7], 8));
     });
@@ -171,7 +172,7 @@ fn several_readers_exist_at_the_same_time(env: &Env) {
 
 fn a_conflicting_one_of_the_same_thread_is_an_error(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let mut host = buffer.host_access(ReadWrite).unwrap();
     assert_eq!(code(buffer.host_access(Read)), ErrorCode::Invalid);
     assert_eq!(code(buffer.host_access(Write)), ErrorCode::Invalid);
@@ -190,7 +191,7 @@ fn a_conflicting_one_of_the_same_thread_is_an_error(env: &Env) {
 }
 
 fn a_conflicting_one_of_another_thread_waits(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     update(&env.queue(), &buffer, |x| x + 1);
     let (to, seen) = mpsc::channel();
     let mut host = buffer.host_access(ReadWrite).unwrap();
@@ -205,9 +206,9 @@ fn a_conflicting_one_of_another_thread_waits(env: &Env) {
     assert_eq!(seen.try_recv(), Ok(77));
 }
 
-fn disjoint_pages_may_be_written_by_two_at_the_same_time(_env: &Env) {
-    let buffer = BufferOptions::new().page_size(4).from_vec(iota(8), 8).unwrap();
-    let mut first = buffer.host_access_range(ReadWrite, 4, 0).unwrap();
+fn disjoint_pages_may_be_written_by_two_at_the_same_time() {
+    let buffer = BufferOptions::new().page_size(4).from_vec(iota(8)).unwrap();
+    let mut first = buffer.host_access_range(ReadWrite, 0, 4).unwrap();
     let mut second = buffer.host_access_range(ReadWrite, 4, 4).unwrap();
     std::mem::swap(&mut first[3], &mut second[0]);
     drop((first, second));
@@ -216,8 +217,8 @@ fn disjoint_pages_may_be_written_by_two_at_the_same_time(_env: &Env) {
 
 fn a_wait_that_it_blocks_is_an_error_on_its_thread(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-    let other = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    let other = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
     let blocked = queue.submit(|cg| {
         let (data, other) = (cg.access(&buffer, Read), cg.access(&other, ReadWrite));
@@ -238,7 +239,7 @@ fn a_wait_that_it_blocks_is_an_error_on_its_thread(env: &Env) {
 
 fn a_wait_for_something_else_is_allowed_beside_it(env: &Env) {
     let queue = env.queue();
-    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4), 4).unwrap());
+    let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4)).unwrap());
     let mut host = a.host_access(ReadWrite).unwrap();
     update(&queue, &b, |x| x + 1).wait().unwrap();
     queue.wait().unwrap();
@@ -249,7 +250,7 @@ fn a_wait_for_something_else_is_allowed_beside_it(env: &Env) {
 
 fn a_wait_of_another_thread_ends_when_it_is_dropped(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
     let kernel = update(&queue, &buffer, |x| x + 1);
     std::thread::scope(|scope| {
@@ -266,8 +267,8 @@ fn a_wait_of_another_thread_ends_when_it_is_dropped(env: &Env) {
 fn a_forgotten_one_holds_its_buffer_back_and_nothing_else(env: &Env) {
     env.allow_leaks();
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-    let other = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    let other = Buffer::from_vec(iota(4)).unwrap();
     std::mem::forget(buffer.host_access(ReadWrite).unwrap());
     let held = update(&queue, &buffer, |x| x + 1);
     assert_completes(&update(&queue, &other, |x| x + 1));
@@ -280,7 +281,7 @@ fn a_forgotten_one_holds_its_buffer_back_and_nothing_else(env: &Env) {
 }
 
 fn it_is_released_in_unwinding(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut host = buffer.host_access(ReadWrite).unwrap();
         host[0] = 9;
@@ -292,8 +293,8 @@ fn it_is_released_in_unwinding(env: &Env) {
 }
 
 fn a_cancelled_wait_leaves_nothing_behind(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-    let other = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    let other = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
     let mixed = env.queue().submit(|cg| {
         let (from, to) = (cg.access(&buffer, Read), cg.access(&other, Write));
@@ -312,7 +313,7 @@ fn a_cancelled_wait_leaves_nothing_behind(env: &Env) {
 
 fn submission_beside_it_does_not_block(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
     let (since, events) = counted(|| (0..200).map(|_| update(&queue, &buffer, |x| x + 1)).collect::<Vec<_>>());
     assert_eq!(since.nodes_completed, 0);
@@ -324,7 +325,7 @@ fn submission_beside_it_does_not_block(env: &Env) {
 
 fn commands_run_in_the_order_of_submission_around_it(env: &Env) {
     let queues = [env.queue(), env.other_queue(), env.in_order_queue()];
-    let buffer = Buffer::from_vec(vec![1; 4], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![1; 4]).unwrap();
     let mut expected = 1i32;
     for i in 0..30 {
         update(&queues[i % 3], &buffer, move |x| x.wrapping_mul(3).wrapping_add(i as i32));

@@ -69,7 +69,7 @@ fn native_handles_are_those_that_the_driver_knows(env: &Env) {
 
 fn the_driver_works_on_native_memory_by_the_native_queue(env: &Env) {
     for queue in [env.in_order_queue(), env.queue()] {
-        let buffer = Buffer::from_vec(vec![1_u32; SIZE], SIZE).unwrap();
+        let buffer = Buffer::from_vec(vec![1_u32; SIZE]).unwrap();
         // So that the newest data are not the host's.
         queue.fill(&buffer, 2).unwrap();
         let has_driver = matches!(queue.device().backend(), BackendKind::Cuda | BackendKind::OpenCl);
@@ -89,7 +89,7 @@ fn the_driver_works_on_native_memory_by_the_native_queue(env: &Env) {
         });
         task.unwrap();
         // Both the host and other commands of the device see what the driver has done.
-        let copied = Buffer::from_vec(vec![0_u32; SIZE], SIZE).unwrap();
+        let copied = Buffer::from_vec(vec![0_u32; SIZE]).unwrap();
         queue.copy(&buffer, &copied).unwrap();
         let expected = if has_driver { 7 } else { 2 };
         assert_eq!(copied.into_vec().unwrap(), vec![expected; SIZE]);
@@ -98,7 +98,7 @@ fn the_driver_works_on_native_memory_by_the_native_queue(env: &Env) {
 }
 
 fn the_memory_of_another_group_is_not_given_out(env: &Env) {
-    let (own, other) = (Buffer::from_vec(vec![0_u8; 4], 4).unwrap(), Buffer::from_vec(vec![0_u8; 4], 4).unwrap());
+    let (own, other) = (Buffer::from_vec(vec![0_u8; 4]).unwrap(), Buffer::from_vec(vec![0_u8; 4]).unwrap());
     let (queue, inner) = (env.queue(), env.queue());
     let task = queue.submit(|cg| {
         let own = cg.access(&own, Read);

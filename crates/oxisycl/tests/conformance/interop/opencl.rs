@@ -100,7 +100,7 @@ pub(super) fn check_handles(interop: &InteropHandle, handles: &Handles) {
     assert_eq!(opencl.handles("clGetCommandQueueInfo", queue, QUEUE_CONTEXT), [context.addr()]);
     assert_eq!(opencl.handles("clGetCommandQueueInfo", queue, QUEUE_DEVICE), [device.addr()]);
     assert_eq!(opencl.handles("clGetContextInfo", context, CONTEXT_DEVICES), [device.addr()]);
-    assert_eq!(opencl.text(device, DEVICE_NAME), interop.device().name());
+    assert_eq!(format!("{} (OpenCL)", opencl.text(device, DEVICE_NAME)), interop.device().name());
 }
 
 /// Fills `SIZE` numbers by the queue, and waits for it.

@@ -116,7 +116,7 @@ fn captures_beyond_the_limit_are_refused(env: &Env) {
         env.skip("the device's limit is higher");
     }
     let bytes = [1u8; SIZE];
-    let buffer = Buffer::from_vec(iota(1), 1).unwrap();
+    let buffer = Buffer::from_vec(iota(1)).unwrap();
     let (since, result) = counted(|| {
         env.queue().submit(|cg| {
             let data = cg.access(&buffer, Write);
@@ -190,7 +190,7 @@ impl<'cg, 'wi> Kernel<Item<'wi, 2>> for AddTo<'cg> {
 }
 
 fn kernels_are_named_types(env: &Env) {
-    let buffer = Buffer::from_vec(iota(6), [2, 3]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.launch([2, 3], AddTo { data, amount: 40 })
@@ -228,10 +228,10 @@ where
 }
 
 fn kernels_are_generic_named_types(env: &Env) {
-    let [x, y] = [1.0f32, 100.0].map(|start| Buffer::from_vec(vec![start; 5], 5).unwrap());
+    let [x, y] = [1.0f32, 100.0].map(|start| Buffer::from_vec(vec![start; 5]).unwrap());
     axpy(&env.queue(), 2.5, &x, &y, ReadWrite).unwrap();
     assert_eq!(y.to_vec().unwrap(), [102.5; 5]);
-    let [x, y] = [7i64, -1].map(|start| Buffer::from_vec(vec![start; 5], 5).unwrap());
+    let [x, y] = [7i64, -1].map(|start| Buffer::from_vec(vec![start; 5]).unwrap());
     axpy(&env.queue(), 3, &x, &y, ReadWrite).unwrap();
     assert_eq!(y.to_vec().unwrap(), [20; 5]);
 }
@@ -249,7 +249,7 @@ impl SingleKernel for Sum<'_> {
 }
 
 fn single_tasks_are_named_types(env: &Env) {
-    let buffer = Buffer::from_vec(iota(101), 101).unwrap();
+    let buffer = Buffer::from_vec(iota(101)).unwrap();
     let sum = Buffer::<i32, 1>::uninit(1).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (from, to) = (cg.access(&buffer, Read), cg.access(&sum, Write));
@@ -271,7 +271,7 @@ fn convert<T: DeviceCopyable, U: DeviceCopyable + From<T>, const D: usize>(
 }
 
 fn kernels_are_generic_functions(env: &Env) {
-    let bytes = Buffer::from_vec((0..6u8).collect::<Vec<_>>(), [2, 3]).unwrap();
+    let bytes = Buffer::from_vec_nd((0..6u8).collect::<Vec<_>>(), [2, 3]).unwrap();
     let floats = Buffer::<f32, 2>::uninit([2, 3]).unwrap();
     let doubles = Buffer::<f64, 2>::uninit([2, 3]).unwrap();
     convert(&env.queue(), &bytes, &floats).unwrap();
@@ -284,7 +284,7 @@ fn triple(x: i32) -> i32 {
 }
 
 fn kernels_call_functions_and_closures(env: &Env) {
-    let buffer = Buffer::from_vec(iota(5), 5).unwrap();
+    let buffer = Buffer::from_vec(iota(5)).unwrap();
     let offset = 100;
     let shift = move |x: i32| x + offset;
     let kernel = env.queue().submit(|cg| {
@@ -306,7 +306,7 @@ fn make_kernel<'cg>(
 }
 
 fn kernels_come_from_functions_that_return_closures(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(4, make_kernel(data, 10))
@@ -316,7 +316,7 @@ fn kernels_come_from_functions_that_return_closures(env: &Env) {
 }
 
 fn kernels_return_early(env: &Env) {
-    let buffer = Buffer::from_vec(iota(1000), 1000).unwrap();
+    let buffer = Buffer::from_vec(iota(1000)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(1000, move |item| {
@@ -340,7 +340,7 @@ fn kernels_return_early(env: &Env) {
 }
 
 fn kernels_use_the_language(env: &Env) {
-    let text = Buffer::from_vec(b"12 -7 x 5 +40  9".to_vec(), 16).unwrap();
+    let text = Buffer::from_vec_nd(b"12 -7 x 5 +40  9".to_vec(), 16).unwrap();
     let results = Buffer::<i32, 1>::uninit(4).unwrap();
     let kernel = env.queue().submit(|cg| {
         let (text, results) = (cg.access(&text, Read), cg.access(&results, Write));
@@ -385,7 +385,7 @@ fn kernels_use_pointers_to_usm(env: &Env) {
 
 fn one_closure_is_launched_many_times(env: &Env) {
     let queue = env.queue();
-    let buffers: [Buffer<i32, 1>; 3] = std::array::from_fn(|i| Buffer::from_vec(vec![i as i32; 4], 4).unwrap());
+    let buffers: [Buffer<i32, 1>; 3] = std::array::from_fn(|i| Buffer::from_vec(vec![i as i32; 4]).unwrap());
     for round in 0..20 {
         for buffer in &buffers {
             crate::support::update(&queue, buffer, move |x| x + round);

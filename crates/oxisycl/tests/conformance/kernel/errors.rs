@@ -41,7 +41,7 @@ fn a_range_with_too_many_items_is_refused(env: &Env) {
 fn an_offset_whose_end_overflows_is_refused(env: &Env) {
     let queue = env.queue();
     let submit =
-        |range: [usize; 2], offset: [usize; 2]| queue.submit(|cg| cg.parallel_for_offset(range, offset, |_| {}));
+        |range: [usize; 2], offset: [usize; 2]| queue.submit(|cg| cg.parallel_for_offset(offset, range, |_| {}));
     assert_eq!(code(submit([2, 2], [usize::MAX - 1, 0])), ErrorCode::NdRange);
     assert_eq!(code(submit([2, 2], [0, usize::MAX])), ErrorCode::NdRange);
     submit([2, 2], [usize::MAX - 2, 7]).unwrap().wait().unwrap();
@@ -49,8 +49,8 @@ fn an_offset_whose_end_overflows_is_refused(env: &Env) {
 
 fn a_second_command_in_a_group_is_refused(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
-    let other = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    let other = Buffer::from_vec(iota(4)).unwrap();
     type Second = for<'cg> fn(
         &mut Handler<'cg>,
         Accessor<'cg, i32, 1, ReadWrite>,
@@ -79,7 +79,7 @@ fn a_second_command_in_a_group_is_refused(env: &Env) {
 }
 
 fn a_second_command_is_refused_even_if_the_closure_ignores_it(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let result = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         let _ = cg.parallel_for(4, move |item| data.set(item, -2));
@@ -91,7 +91,7 @@ fn a_second_command_is_refused_even_if_the_closure_ignores_it(env: &Env) {
 }
 
 fn an_error_of_the_closure_is_returned_and_nothing_runs(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let (since, result) = counted(|| {
         env.queue().submit(|cg| {
             let data = cg.access(&buffer, ReadWrite);
@@ -107,7 +107,7 @@ fn an_error_of_the_closure_is_returned_and_nothing_runs(env: &Env) {
 
 fn a_panic_of_the_closure_goes_through_and_nothing_runs(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     let (since, result) = counted(|| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             queue.submit(|cg| {
@@ -152,7 +152,7 @@ fn submit_gives_what_the_closure_returns(env: &Env) {
 }
 
 fn a_panic_in_a_kernel_is_an_error_with_all_its_details(env: &Env) {
-    let buffer = Buffer::from_vec(iota(12), [3, 4]).unwrap();
+    let buffer = Buffer::from_vec_nd(iota(12), [3, 4]).unwrap();
     let kernel = env.queue().submit(|cg| {
         cg.name("explode");
         let data = cg.access(&buffer, ReadWrite);
@@ -204,7 +204,7 @@ fn a_panic_leaves_each_element_old_or_new(env: &Env) {
 
 fn the_queue_goes_on_after_a_panic(env: &Env) {
     for queue in [env.queue(), env.in_order_queue()] {
-        let buffer = Buffer::from_vec(iota(100), 100).unwrap();
+        let buffer = Buffer::from_vec(iota(100)).unwrap();
         for _ in 0..3 {
             let failed = queue.parallel_for(100, |item| assert!(item.index() != 50, "on purpose")).unwrap();
             update(&queue, &buffer, |x| x + 1);
@@ -224,7 +224,7 @@ fn a_wait_of_the_queue_tells_the_failure_once(env: &Env) {
 
 fn arithmetic_errors_are_errors(env: &Env) {
     let queue = env.queue();
-    let buffer = Buffer::from_vec(vec![0, 1, 2, 3], 4).unwrap();
+    let buffer = Buffer::from_vec(vec![0, 1, 2, 3]).unwrap();
     let divide = queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(4, move |item| data.update(item, |x| 100 / x))
@@ -246,7 +246,7 @@ fn arithmetic_errors_are_errors(env: &Env) {
 }
 
 fn an_unreached_panic_is_none(env: &Env) {
-    let buffer = Buffer::from_vec(iota(100), 100).unwrap();
+    let buffer = Buffer::from_vec(iota(100)).unwrap();
     let kernel = env.queue().submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         cg.parallel_for(100, move |item| {

@@ -14,6 +14,8 @@ tests![
     messages_show_values_of_users_types,
     values_within_values_do_no_harm,
     recursion_that_needs_more_than_the_stack_is_a_panic,
+    recursion_that_is_deeper_than_there_are_frames_is_a_panic,
+    allocations_beyond_the_arena_are_a_panic,
     messages_are_strings_that_the_kernel_knows,
     the_place_of_a_panic_is_exact,
 ];
@@ -22,7 +24,7 @@ tests![
 /// kernel reads it from memory.
 #[track_caller]
 fn message(env: &Env, kernel: impl Fn(usize) + Copy + Send + Sync + 'static) -> String {
-    let numbers = Buffer::from_vec(vec![0usize, 1], 2).unwrap();
+    let numbers = Buffer::from_vec(vec![0usize, 1]).unwrap();
     let event = env.queue().submit(|cg| {
         cg.name("failing");
         let numbers = cg.access(&numbers, Read);
@@ -199,6 +201,33 @@ fn recursion_that_needs_more_than_the_stack_is_a_panic(env: &Env) {
     // Neither the device nor a recursion that fits is the worse for it.
     says! { env,
         format!("deep enough: {}", deep(50)) => |x| if x == 1 { panic!("deep enough: {}", deep(50 * x)) };
+    }
+}
+
+fn recursion_that_is_deeper_than_there_are_frames_is_a_panic(env: &Env) {
+    if env.device().backend() != oxisycl::BackendKind::OpenCl {
+        env.skip("other devices have a stack of calls");
+    }
+    let text = message(env, |x| _ = std::hint::black_box(deep(200 * x)));
+    assert!(text.contains(": recursion is deeper than the 64 calls that devices of this kind have room for"), "{text}");
+    says! { env,
+        format!("deep enough: {}", deep(60)) => |x| if x == 1 { panic!("deep enough: {}", deep(60 * x)) };
+    }
+}
+
+/// Needs memory for so many numbers.
+fn sum(n: usize) -> u64 {
+    (0..n as u64).collect::<Vec<_>>().into_iter().rev().step_by(2).sum()
+}
+
+fn allocations_beyond_the_arena_are_a_panic(env: &Env) {
+    if ![oxisycl::BackendKind::Cuda, oxisycl::BackendKind::OpenCl].contains(&env.device().backend()) {
+        env.skip("kernels have the heap elsewhere");
+    }
+    let text = message(env, |x| _ = std::hint::black_box(sum(600 * x)));
+    assert!(text.contains(": the work-item's arena of 4096 bytes is exhausted"), "{text}");
+    says! { env,
+        format!("small enough: {}", sum(400)) => |x| if x == 1 { panic!("small enough: {}", sum(400 * x)) };
     }
 }
 

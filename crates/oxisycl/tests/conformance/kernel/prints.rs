@@ -254,7 +254,7 @@ fn a_kernel_that_panics_has_printed(env: &Env) {
 
 fn a_full_buffer_loses_lines_and_nothing_else(env: &Env) {
     let queue = Queue::builder().device(env.device()).print_buffer(4096).build().unwrap();
-    let buffer = Buffer::from_vec(vec![0u32; 1000], 1000).unwrap();
+    let buffer = Buffer::from_vec(vec![0u32; 1000]).unwrap();
     let text = printed(|| {
         let kernel = queue.submit(|cg| {
             let data = cg.access(&buffer, ReadWrite);

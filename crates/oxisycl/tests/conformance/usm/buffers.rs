@@ -34,7 +34,7 @@ fn filled(queue: &Queue, kind: UsmKind, n: usize) -> UsmSlice<i32> {
 fn a_buffer_takes_over_an_allocation_with_its_data(env: &Env) {
     let queue = env.queue();
     for kind in KINDS {
-        let buffer = BufferOptions::new().from_usm(filled(&queue, kind, 12), [3, 4]).unwrap();
+        let buffer = BufferOptions::new().from_usm_nd(filled(&queue, kind, 12), [3, 4]).unwrap();
         assert!(buffer.is_current_on(env.device()), "{kind}");
         assert_eq!(read_on(&queue, &buffer), iota(12), "{kind}");
         update(&queue, &buffer, |x| x + 1);
@@ -47,7 +47,7 @@ fn a_buffer_gives_its_allocation_back_with_the_newest_data(env: &Env) {
     for kind in KINDS {
         let slice = filled(&queue, kind, 12);
         let pointer = slice.as_ptr();
-        let buffer = BufferOptions::new().from_usm(slice, 12).unwrap();
+        let buffer = BufferOptions::new().from_usm_nd(slice, 12).unwrap();
         update(&env.other_queue(), &buffer, |x| x * 3);
         buffer.host_access(ReadWrite).unwrap()[0] = -5;
         let slice = buffer.into_usm().unwrap();
@@ -60,7 +60,7 @@ fn a_buffer_gives_its_allocation_back_with_the_newest_data(env: &Env) {
 
 fn into_usm_waits_for_submitted_commands(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().from_usm(filled(&queue, UsmKind::Device, 4), 4).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 4), 4).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     update(&queue, &buffer, |x| x + 1);
     gate.open_later();
@@ -68,7 +68,7 @@ fn into_usm_waits_for_submitted_commands(env: &Env) {
 }
 
 fn into_usm_of_another_buffer_is_refused(env: &Env) {
-    let buffer = Buffer::from_vec(iota(4), 4).unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
     update(&env.queue(), &buffer, |x| x + 1);
     assert_eq!(code(buffer.into_usm()), ErrorCode::Invalid);
     assert_eq!(code(Buffer::<i32, 1>::uninit(4).unwrap().into_usm()), ErrorCode::Invalid);
@@ -76,7 +76,7 @@ fn into_usm_of_another_buffer_is_refused(env: &Env) {
 
 fn into_usm_fails_while_another_handle_exists(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().from_usm(filled(&queue, UsmKind::Device, 64), 64).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 64), 64).unwrap();
     let copy = buffer.clone();
     assert_eq!(code(buffer.into_usm()), ErrorCode::Invalid);
     let host = copy.host_access(Read).unwrap();
@@ -89,14 +89,14 @@ fn into_usm_fails_while_another_handle_exists(env: &Env) {
 fn the_number_of_elements_must_be_that_of_the_range(env: &Env) {
     let queue = env.queue();
     for range in [[2, 2], [3, 3], [0, 4]] {
-        let result = BufferOptions::new().from_usm(filled(&queue, UsmKind::Device, 8), range);
+        let result = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 8), range);
         assert_eq!(code(result), ErrorCode::Invalid);
     }
 }
 
 fn a_buffer_of_no_elements_takes_over_an_empty_allocation(env: &Env) {
     let queue = env.queue();
-    let buffer = BufferOptions::new().from_usm(queue.malloc_device::<i32>(0).unwrap(), 0).unwrap();
+    let buffer = BufferOptions::new().from_usm_nd(queue.malloc_device::<i32>(0).unwrap(), 0).unwrap();
     update(&queue, &buffer, |x| x).wait().unwrap();
     assert!(buffer.to_vec().unwrap().is_empty());
 }
@@ -104,7 +104,7 @@ fn a_buffer_of_no_elements_takes_over_an_empty_allocation(env: &Env) {
 fn an_allocation_is_freed_with_its_buffer(env: &Env) {
     let queue = env.queue();
     let (since, ()) = counted(|| {
-        let buffer = BufferOptions::new().from_usm(filled(&queue, UsmKind::Device, 8), 8).unwrap();
+        let buffer = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 8), 8).unwrap();
         let gate = Gate::writing(&queue, &buffer);
         let last = update(&queue, &buffer, |x| x + 1);
         let (since, ()) = counted(|| {
@@ -173,7 +173,7 @@ fn a_buffer_over_a_pointer_does_not_free_it(env: &Env) {
 fn a_buffer_over_usm_serves_all_devices(env: &Env) {
     let queue = env.other_queue();
     for kind in KINDS {
-        let buffer = BufferOptions::new().page_size(4).from_usm(filled(&queue, kind, 16), 16).unwrap();
+        let buffer = BufferOptions::new().page_size(4).from_usm_nd(filled(&queue, kind, 16), 16).unwrap();
         for round in 0..2 {
             update(&env.queue(), &buffer, |x| x + 1);
             crate::support::update_range(&env.third_queue(), &buffer, 4 * round, 4, |x| x * 10);

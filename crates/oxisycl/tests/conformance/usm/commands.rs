@@ -158,7 +158,7 @@ fn fill_stores_structs(env: &Env) {
     let queue = env.queue();
     let slice = queue.malloc_device::<[f64; 2]>(5).unwrap();
     let value = Padded { flag: 3, weight: -0.5 };
-    let seen = Buffer::from_vec(vec![false; 5], 5).unwrap();
+    let seen = Buffer::from_vec(vec![false; 5]).unwrap();
     let pointer = oxisycl::usm::UsmPointer::new(slice.as_ptr().cast::<Padded>());
     // SAFETY: five elements of 16 bytes are inside the allocation, which is aligned for them; the commands are ordered.
     let fill = unsafe { queue.fill_usm(pointer.as_ptr(), value, 5) }.unwrap();

@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let buffer = Buffer::from_vec(vec![0u32; 8], [2, 2, 2])?;
+    let buffer = Buffer::from_vec_nd(vec![0u32; 8], [2, 2, 2])?;
     queue.submit(|cg| {
         let data = cg.access(&buffer, Write);
         cg.parallel_for([2, 2, 2], move |item: Item<3>| data.set(item, item.get(0) as u32))

@@ -5,9 +5,9 @@ use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let line = Buffer::from_vec(vec![0u32; 8], 8)?;
-    let plane = Buffer::from_vec(vec![0u32; 8], [2, 4])?;
-    let space = Buffer::from_vec(vec![0u32; 8], [2, 2, 2])?;
+    let line = Buffer::from_vec(vec![0u32; 8])?;
+    let plane = Buffer::from_vec_nd(vec![0u32; 8], [2, 4])?;
+    let space = Buffer::from_vec_nd(vec![0u32; 8], [2, 2, 2])?;
     queue.submit(|cg| {
         let data = cg.access(&line, ReadWrite);
         cg.parallel_for(8, move |item| data.set(item, item.index() as u32))

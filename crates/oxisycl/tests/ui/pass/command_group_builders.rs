@@ -20,7 +20,7 @@ fn scale_in_place(cg: &mut Handler<'_>, data: &Buffer<f32, 1>, factor: f32) -> o
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let (a, b) = (Buffer::from_vec(vec![1.5f32; 8], 8)?, Buffer::from_vec(vec![0.0f32; 8], 8)?);
+    let (a, b) = (Buffer::from_vec(vec![1.5f32; 8])?, Buffer::from_vec(vec![0.0f32; 8])?);
     queue.submit(|cg| scale(cg, &a, &b, 2.0))?;
     queue.submit(|cg| scale_in_place(cg, &b, 2.0))?;
     assert_eq!(b.into_vec()?, [6.0; 8]);

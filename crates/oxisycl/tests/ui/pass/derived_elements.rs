@@ -19,7 +19,7 @@ enum Kind {
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
     let still = Particle { position: [0.0f64; 3], kind: Kind::Still, next: None };
-    let buffer = Buffer::from_vec(vec![still; 8], 8)?;
+    let buffer = Buffer::from_vec(vec![still; 8])?;
     let moving = Kind::Moving { speed: 1.5, direction: (-1, 'x') };
     queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);

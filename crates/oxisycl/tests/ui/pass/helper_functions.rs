@@ -18,7 +18,7 @@ fn add<M: Stores + Loads, const D: usize>(data: Accessor<'_, u32, D, M>, item: I
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 8])?);
     queue.submit(|cg| {
         let (input, output) = (cg.access(&input, Read), cg.access(&output, ReadWrite));
         cg.parallel_for(8, move |item| {

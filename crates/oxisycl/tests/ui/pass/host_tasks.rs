@@ -10,7 +10,7 @@ fn increment<'cg>(scope: HostScope<'_, 'cg>, data: &mut HostTaskAccessor<'cg, u3
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 8], 8)?);
+    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 8])?);
     let names = vec!["a".to_owned(), "b".to_owned()];
     queue.submit(|cg| {
         let input = cg.access_host(&input, Read);

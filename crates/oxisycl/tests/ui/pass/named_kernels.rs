@@ -34,8 +34,8 @@ impl SingleKernel for Sum<'_> {
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let (x, y) = (Buffer::from_vec(vec![1.0f32; 8], 8)?, Buffer::from_vec(vec![2.0f32; 8], 8)?);
-    let sum = Buffer::from_vec(vec![0.0f32], 1)?;
+    let (x, y) = (Buffer::from_vec(vec![1.0f32; 8])?, Buffer::from_vec(vec![2.0f32; 8])?);
+    let sum = Buffer::from_vec(vec![0.0f32])?;
     queue.submit(|cg| {
         let axpy = Axpy { a: 3.0, x: cg.access(&x, Read), y: cg.access(&y, ReadWrite) };
         cg.launch(8, axpy)

@@ -10,7 +10,7 @@ fn require<'cg, M: ModeFor<u32>>(cg: &mut Handler<'cg>, buffer: &Buffer<u32, 1>,
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let buffer = Buffer::from_vec(vec![1u32; 8], 8)?;
+    let buffer = Buffer::from_vec(vec![1u32; 8])?;
     let placeholder = buffer.placeholder(ReadWrite);
     for _ in 0..3 {
         queue.submit(|cg| {

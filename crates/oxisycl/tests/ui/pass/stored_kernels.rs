@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let buffer = Buffer::from_vec(vec![0u32; 8], [2, 4])?;
+    let buffer = Buffer::from_vec_nd(vec![0u32; 8], [2, 4])?;
     queue.submit(|cg| {
         let data = cg.access(&buffer, ReadWrite);
         let add = kernel(move |item| data.update(item, |x| x + 1));

@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
-    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 1], 1)?);
+    let (input, output) = (Buffer::from_elements(0..8u32)?, Buffer::from_vec(vec![0u32; 1])?);
     queue.submit(|cg| {
         let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
         cg.single_task(move |task| {

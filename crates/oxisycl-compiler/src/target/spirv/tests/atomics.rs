@@ -75,7 +75,8 @@ fn operations_of_many_work_items_all_count() {
     assert_eq!(translation.requirements, ["atomic64", "fp64"]);
     let bytes = validated(&translation.module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     for case in cases {
         assert_eq!(left_by(&device, &program, case.name, case.kind, case.start), case.end, "{}", case.name);
     }
@@ -130,7 +131,8 @@ fn floats_of_many_work_items_become_differences_least_and_greatest_ones() {
     let code: String = operations.iter().flat_map(|operation| kinds.map(|kind| kernel(operation, kind))).collect();
     let bytes = validated(&translated(&context, &code).module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     for (operation, start, end) in cases {
         for kind in kinds {
             let is_single = kind == "float";
@@ -164,7 +166,8 @@ fn each_value_that_is_exchanged_comes_back_once() {
     let code: String = kinds.map(kernel).concat();
     let bytes = validated(&translated(&context, &code).module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     for kind in kinds {
         let (mut cell, mut olds) = (device.allocate(8).expect("memory"), device.allocate(8 * MANY).expect("memory"));
         // No work-item has this number.
@@ -337,7 +340,8 @@ chosen:
     let translation = translated(&context, &code);
     let bytes = validated(&translation.module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(64 * 8).expect("memory");
     let mut input = device.allocate(8).expect("memory");
     input.bytes().copy_from_slice(&memory.address().to_le_bytes());
@@ -368,7 +372,8 @@ fn work_items_meet_at_an_address_from_memory() {
     let translation = translated(&context, &code);
     let bytes = validated(&translation.module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(4).expect("memory");
     let mut input = device.allocate(8).expect("memory");
     input.bytes().copy_from_slice(&memory.address().to_le_bytes());
@@ -411,7 +416,8 @@ define internal void @record(ptr %launch) noinline {{
     assert_eq!(found.matches("OpAtomicIAdd").count(), 1, "{found}");
     let bytes = validated(&translation.module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let (mut input, mut output) = (device.allocate(4).expect("memory"), device.allocate(8).expect("memory"));
     input.bytes()[0] = 7;
     let arguments = [input.address(), output.address()].map(u64::to_le_bytes).concat();
@@ -439,7 +445,8 @@ fn sums_of_floats_are_one_instruction_where_the_module_may_use_it() {
         "{sums}"
     );
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let sum_of = |kernel: &str| {
         let mut memory = device.allocate(16).expect("memory");
         let arguments = [memory.address().to_le_bytes(); 2].concat();

@@ -1,6 +1,6 @@
 //! bf16: arithmetic, comparisons and conversions, each rounded once.
 
-use super::floats::{Case, agree};
+use super::floats::{agree, case};
 
 /// A number of bf16 by its bits.
 fn brain(bits: u64) -> f64 {
@@ -21,15 +21,6 @@ fn nearest(value: f64) -> u64 {
     let middle = (brain(below) + above) / 2.0;
     let is_up = magnitude > middle || magnitude == middle && below & 1 == 1;
     sign | (below + u64::from(is_up))
-}
-
-fn case(
-    name: &str,
-    types: (&'static str, &'static str),
-    body: &str,
-    reference: impl Fn(u64, u64) -> u64 + 'static,
-) -> Case {
-    Case { name: format!("k_{name}"), types, body: body.to_owned(), reference: Box::new(reference) }
 }
 
 #[test]

@@ -18,6 +18,16 @@ pub(super) struct Case {
     pub(super) reference: Reference,
 }
 
+/// A case whose kernel is called after it.
+pub(super) fn case(
+    name: &str,
+    types: (&'static str, &'static str),
+    body: &str,
+    reference: impl Fn(u64, u64) -> u64 + 'static,
+) -> Case {
+    Case { name: format!("k_{name}"), types, body: body.to_owned(), reference: Box::new(reference) }
+}
+
 const SINGLES: [f32; 22] = [
     0.0,
     -0.0,

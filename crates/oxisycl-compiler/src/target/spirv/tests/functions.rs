@@ -210,7 +210,8 @@ define internal i64 @first() noinline {{
     let context = context();
     let bytes = validated(&translated(&context, &code).module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let (mut input, mut output) = (device.allocate(8).expect("memory"), device.allocate(64).expect("memory"));
     input.bytes()[0] = 50;
     let arguments = [input.address(), output.address()].map(u64::to_le_bytes).concat();

@@ -1,6 +1,6 @@
 //! Numbers of 16 bits with the precision of `f16`: all of them, through arithmetic, comparisons, conversions and intrinsics.
 
-use super::floats::{Case, agree_on};
+use super::floats::{Case, agree_on, case};
 use super::support::{device, left_out};
 
 /// One past the largest finite number, by its bits.
@@ -35,15 +35,6 @@ fn nearest(number: f64) -> u64 {
     let middle = (value(below) + next) / 2.0;
     let is_up = magnitude > middle || magnitude == middle && below & 1 == 1;
     sign | (below + u64::from(is_up))
-}
-
-fn case(
-    name: &str,
-    types: (&'static str, &'static str),
-    body: &str,
-    reference: impl Fn(u64, u64) -> u64 + 'static,
-) -> Case {
-    Case { name: format!("k_{name}"), types, body: body.to_owned(), reference: Box::new(reference) }
 }
 
 /// Operands of each type. Of `f16` every one, with another one.

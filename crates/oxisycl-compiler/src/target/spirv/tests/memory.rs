@@ -161,7 +161,8 @@ define void @k{BEGIN}
     let context = context();
     let bytes = validated(&translated(&context, &code).module);
     let Some(device) = device() else { return };
-    let program = device.build(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(&bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(32 * 4).expect("memory");
     let arguments = [memory.address(), memory.address()].map(u64::to_le_bytes).concat();
     // SAFETY: 32 work-items, each with its number.

@@ -4,7 +4,6 @@
 //! they are; otherwise the test says what it leaves out. Where they were installed for the tests, that is a failure.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use oxisycl_backend_opencl::bare::Device;
@@ -25,8 +24,8 @@ pub(super) const BEGIN: &str = "(ptr byval([16 x i8]) align 8 %args) {
 
 /// A context with LLVM loaded.
 pub(super) fn context() -> Context {
-    let toolchain = Toolchain::of(Path::new("rustc")).expect("the tests run under a toolchain with LLVM");
-    llvm::load(&toolchain.llvm_library).expect("LLVM loads");
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
     Context::new()
 }
 
@@ -119,7 +118,8 @@ pub(super) fn run_in_groups(
     group: usize,
 ) -> Option<Vec<Vec<u8>>> {
     let device = device()?;
-    let program = device.build(bytes).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: validated above.
+    let program = unsafe { device.build(bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let run_one = |&(kernel, input, output): &(&str, &[u8], usize)| {
         let mut from = device.allocate(input.len()).expect("memory");
         from.bytes().copy_from_slice(input);

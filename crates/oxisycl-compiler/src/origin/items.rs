@@ -1,0 +1,186 @@
+//! Single items that the compiler knows: what they are called, and which crate must define them.
+//!
+//! Most symbols are of other items: they are told by a part of their names, and not demangled.
+
+use super::{Origin, of, of_path, path_in};
+use crate::symbols::{path, plain_path};
+
+/// The name of a function of `oxisycl_device::builtin`.
+pub(crate) fn builtin(symbol: &str) -> Option<String> {
+    path_in(symbol, &[Origin::Device])?.strip_prefix("oxisycl_device::builtin::").map(str::to_owned)
+}
+
+/// Whether a function describes a kernel. Implementations of a user's do not: the trait is unsafe to implement, and only those of the device
+/// library keep its promise.
+pub(crate) fn describes_kernel(symbol: &str) -> bool {
+    symbol.contains("DescribeKernel")
+        && of(symbol) == Origin::Device
+        && path(symbol).contains(" as oxisycl_device::kernel::DescribeKernel>::")
+}
+
+/// Modules whose types may hold raw pointers. A user's module may have the same path: what it can gain is nothing, since the compiler
+/// of Rust keeps raw pointers of safe code from kernels, and references are refused there as anywhere.
+pub(crate) fn may_hold_addresses(namespaces: &[&str]) -> bool {
+    let trusted = [["oxisycl_device", "accessor"], ["oxisycl_device", "chunks"], ["oxisycl", "usm"]];
+    trusted.iter().any(|trusted| namespaces.starts_with(trusted))
+}
+
+/// The name of a function of `oxisycl-builtins` for numbers of single precision.
+pub(crate) fn single_precision(symbol: &str) -> Option<String> {
+    let path = symbol.contains("oxisycl_builtins").then(|| path_in(symbol, &[Origin::Builtins]))??;
+    let (_, name) = path.strip_prefix("oxisycl_builtins::single::")?.split_once("::")?;
+    Some(name.to_owned())
+}
+
+/// Whether a function belongs to the runtime library of Rust's own compiler, of which the rest of the standard library is no part.
+pub(crate) fn is_of_runtime_library(symbol: &str) -> bool {
+    of(symbol) == Origin::Standard && path(symbol).starts_with("compiler_builtins::")
+}
+
+/// Whether a function allocates memory of the heap, or frees it.
+pub(crate) fn is_allocation(symbol: &str) -> bool {
+    let path = plain_path(symbol);
+    path.starts_with("__rustc::__rust") || path.starts_with("__rust_")
+}
+
+/// Whether a function is one of those behind `is_x86_feature_detected!` and its like: is the feature of that number there?
+pub(crate) fn asks_for_feature(symbol: &str) -> bool {
+    let questions = ["std_detect::detect::cache::test", "std_detect::detect::check_for"];
+    symbol.contains("std_detect")
+        && path_in(symbol, &[Origin::Standard]).is_some_and(|path| questions.contains(&path.as_str()))
+}
+
+/// Whether a function is one of these, or one of the standard library that is an instruction which asks the processor itself.
+pub(crate) fn asks_the_processor(symbol: &str) -> bool {
+    let wrappers = ["::__cpuid", "::__cpuid_count", "::__get_cpuid_max", "::_xgetbv"];
+    let is_candidate = ["cpuid", "xgetbv"].iter().any(|part| symbol.contains(part));
+    asks_for_feature(symbol)
+        || is_candidate
+            && path_in(symbol, &[Origin::Standard])
+                .is_some_and(|path| wrappers.iter().any(|wrapper| path.ends_with(wrapper)))
+}
+
+/// Whether a function with that path is written inside of the other one.
+pub(crate) fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
+}
+
+/// Whether both paths begin with one crate. Paths of implementations begin with a type, and may be of the crate of a trait.
+pub(crate) fn are_of_one_crate(path: &str, other: &str) -> bool {
+    let root =
+        |path: &str| path.split_once("::").map(|(root, _)| root.to_owned()).filter(|root| !root.starts_with('<'));
+    root(path).is_some_and(|crate_name| root(other) == Some(crate_name))
+}
+
+/// Whether a function is a check that only debug builds make, about unsafe code of the standard library, by its name.
+pub(crate) fn checks_a_precondition(symbol: &str) -> bool {
+    symbol.contains("precondition_check")
+        && path_in(symbol, &[Origin::Standard]).is_some_and(|path| path.ends_with("::precondition_check"))
+}
+
+/// Whether a function is `Location::caller`.
+pub(crate) fn gives_caller(symbol: &str) -> bool {
+    path_in(symbol, &[Origin::Standard]).is_some_and(|path| {
+        path.trim_start_matches('<').starts_with("core::panic::location::Location") && path.ends_with("::caller")
+    })
+}
+
+/// Whether a function is the standard library's midpoint of two `f32`, which computes in `f64`.
+pub(crate) fn is_midpoint_of_singles(symbol: &str) -> bool {
+    symbol.contains("midpoint")
+        && path_in(symbol, &[Origin::Standard]).is_some_and(|path| path == "core::f32::midpoint")
+}
+
+/// A function of the crate `libm`.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Libm {
+    /// What C calls it.
+    pub(crate) name: String,
+    /// Whether it is an operation of the processor that the crate was compiled for, in its assembly.
+    pub(crate) is_native: bool,
+}
+
+/// The function of `libm`, or of the copy of it in Rust's runtime library, less what it consists of.
+pub(crate) fn of_libm(symbol: &str) -> Option<Libm> {
+    libm(&symbol.contains("libm").then(|| path_in(symbol, &[Origin::Standard, Origin::Libm]))??)
+}
+
+fn libm(path: &str) -> Option<Libm> {
+    let (module, name) = path.strip_prefix("libm::math::")?.split_once("::")?;
+    let is_native = module == "arch";
+    let name = if is_native { name.rsplit("::").next()? } else { name };
+    let is_part = matches!(module, "generic" | "support") || name.contains("::");
+    (!is_part).then(|| Libm { name: name.to_owned(), is_native })
+}
+
+/// The end of a function's path, and the function of `native.ll`. The two forms of a fused product are those of versions of `libm`.
+const BY_INTEGERS: [(&str, &str); 14] = [
+    ("half::binary16::arch::f32_to_f16_fallback", "oxisycl.half.f32_to_f16"),
+    ("half::binary16::arch::f64_to_f16_fallback", "oxisycl.half.f64_to_f16"),
+    ("half::binary16::arch::f16_to_f32_fallback", "oxisycl.half.f16_to_f32"),
+    ("half::binary16::arch::f16_to_f64_fallback", "oxisycl.half.f16_to_f64"),
+    ("half::bfloat::convert::f32_to_bf16", "oxisycl.half.f32_to_bf16"),
+    ("half::bfloat::convert::f64_to_bf16", "oxisycl.half.f64_to_bf16"),
+    ("half::bfloat::convert::bf16_to_f32", "oxisycl.half.bf16_to_f32"),
+    ("half::bfloat::convert::bf16_to_f64", "oxisycl.half.bf16_to_f64"),
+    ("::math::arch::x86::sqrt", "oxisycl.libm.sqrt"),
+    ("::math::arch::x86::sqrtf", "oxisycl.libm.sqrtf"),
+    ("::math::arch::x86::fma::fma", "oxisycl.libm.fma"),
+    ("::math::arch::x86::fma::fmaf", "oxisycl.libm.fmaf"),
+    ("::math::frexp::frexp", "oxisycl.libm.frexp"),
+    ("::math::frexpf::frexpf", "oxisycl.libm.frexpf"),
+];
+
+/// What `native.ll` has in the place of a function of `half` or `libm`.
+pub(crate) fn by_integers(symbol: &str) -> Option<&'static str> {
+    let is_candidate = ["4half", "4arch3x86", "frexp"].iter().any(|part| symbol.contains(part));
+    let path = is_candidate.then(|| path_in(symbol, &[Origin::Half, Origin::Libm, Origin::Standard]))??;
+    BY_INTEGERS.iter().find(|(function, _)| path.ends_with(function)).map(|(_, body)| *body)
+}
+
+/// Whether a function only passes on to what the user wrote: our own entries and accessors, and calls of closures. Constants without a
+/// name of their own are none of the user's concern, either. For messages.
+pub(crate) fn is_glue(path: &str) -> bool {
+    of_path(path) == Origin::Device
+        || ["oxisycl_entry.", "core::ops::function::"].iter().any(|part| path.starts_with(part))
+        || !path.contains("::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libm_are_told_by_their_paths() {
+        let named = |name: &str, is_native| Some(Libm { name: name.to_owned(), is_native });
+        assert_eq!(libm("libm::math::sqrt::sqrtf"), named("sqrtf", false));
+        assert_eq!(libm("libm::math::arch::x86::sqrtf"), named("sqrtf", true));
+        assert_eq!(libm("libm::math::arch::x86::fma::fma"), named("fma", true));
+        assert_eq!(libm("libm::math::generic::sqrt::sqrt"), None);
+        assert_eq!(libm("other::math::sqrt::sqrt"), None);
+    }
+
+    #[test]
+    fn a_users_functions_of_the_same_names_are_none_of_them() {
+        assert!(is_midpoint_of_singles("_ZN4core3f3221_$LT$impl$u20$f32$GT$8midpoint17h8e08b63f9508d121E"));
+        assert!(!is_midpoint_of_singles("_ZN3app4core3f328midpoint17h8e08b63f9508d121E"));
+        assert!(checks_a_precondition("_ZN4core3ptr5write18precondition_check17h0123456789abcdefE"));
+        assert!(!checks_a_precondition("_ZN3app4core18precondition_check17h0123456789abcdefE"));
+        assert_eq!(by_integers("_ZN4libm4math5frexp5frexp17h0123456789abcdefE"), Some("oxisycl.libm.frexp"));
+        assert_eq!(by_integers("_ZN3app4math5frexp5frexp17h0123456789abcdefE"), None);
+        let is_device_code = "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E";
+        assert_eq!(builtin(is_device_code).as_deref(), Some("is_device_code"));
+        assert_eq!(builtin("_ZN3app14oxisycl_device7builtin14is_device_code17hd37baa6394757393E"), None);
+        assert!(asks_for_feature("_ZN10std_detect6detect9check_for17h0123456789abcdefE"));
+        assert!(!asks_for_feature("_ZN3app10std_detect6detect9check_for17h0123456789abcdefE"));
+    }
+
+    #[test]
+    fn addresses_are_believed_in_modules_of_ours_and_below() {
+        assert!(may_hold_addresses(&["oxisycl_device", "accessor"]));
+        assert!(may_hold_addresses(&["oxisycl", "usm", "inner"]));
+        for other in [&["oxisycl_device"][..], &["oxisycl_device", "accessors"], &["app", "oxisycl", "usm"], &[]] {
+            assert!(!may_hold_addresses(other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Links what kernels have in common once for all of them: the code of kernels that share their bitcode becomes device code with all that
+//! it reaches, so that a kernel's compilation only has to take its part.
+//!
+//! It changes no image but in the names of what is private: each kernel's compilation links whatever is missing here, and everything if
+//! this failed. Kernels of a program are linked for themselves if there are few, or if they reach so much that one of them will be refused.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::CompileError;
+use crate::compile::Wanted;
+use crate::isolation::Isolation;
+use crate::library::Library;
+use crate::llvm::{Context, Linkage, Module};
+use crate::program::{self, KernelCode};
+use crate::stage::panics;
+use crate::stage::resolve::{self, Scope, Searches};
+use crate::target::Target;
+
+/// Fewer kernels have less in common than it takes to link it for all of them.
+const MIN_KERNELS: usize = 4;
+/// More functions than kernels reach that run on devices: so many together, and so many more for each.
+const MANY_FUNCTIONS: usize = 1000;
+const FUNCTIONS_OF_A_KERNEL: usize = 200;
+
+/// Kernels of one target that have one bitcode in common.
+pub(crate) struct Prelinked<'a> {
+    target_idx: usize,
+    /// What the crate has of them.
+    described: &'a Rc<Vec<u8>>,
+    /// The same with all that it reaches; `None` if there is none.
+    linked: Option<Rc<Vec<u8>>>,
+}
+
+/// A module for each of a list, if it was opened, until it was taken.
+pub(crate) type Opened<'c> = Vec<RefCell<Option<Module<'c>>>>;
+
+/// Links what the kernels have in common.
+pub(crate) fn all<'a>(
+    wanted: &[Wanted<'a>],
+    library: &mut Library<'_>,
+    isolation: &mut dyn Isolation,
+) -> Result<Vec<Prelinked<'a>>, CompileError> {
+    let mut groups: Vec<(Prelinked<'a>, Vec<Wanted<'a>>)> = Vec::new();
+    for one in wanted {
+        let described = &one.described.code;
+        // Kernels are in the order of their names, not of what they share.
+        match groups.iter_mut().find(|(group, _)| is_of(group, one)) {
+            Some((_, kernels)) => kernels.push(*one),
+            None => groups.push((Prelinked { target_idx: one.target_idx, described, linked: None }, vec![*one])),
+        }
+    }
+    let large: Vec<usize> = (0..groups.len()).filter(|group| groups[*group].1.len() >= MIN_KERNELS).collect();
+    isolation.announce("kernels: linking part");
+    let linked = isolation.run(large.len(), &mut |job| link(&groups[large[job]].1, library))?;
+    for (group, linked) in large.into_iter().zip(linked) {
+        // Why it failed is told by each kernel for which it fails.
+        groups[group].0.linked = linked.ok().filter(|bitcode| !bitcode.is_empty()).map(Rc::new);
+    }
+    Ok(groups.into_iter().map(|(group, _)| group).collect())
+}
+
+fn is_of(group: &Prelinked<'_>, wanted: &Wanted<'_>) -> bool {
+    group.target_idx == wanted.target_idx && Rc::ptr_eq(group.described, &wanted.described.code)
+}
+
+/// The bitcode of the kernels with all that they reach; empty if that is too much.
+fn link(kernels: &[Wanted<'_>], library: &mut Library<'_>) -> Result<Vec<u8>, CompileError> {
+    let [Wanted { described, target, .. }, ..] = kernels else { return Ok(Vec::new()) };
+    let context = Context::new();
+    let module = Module::empty(&context, program::NAME);
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    let code = Module::lazy(&context, &described.code, "kernels")?;
+    let entries: Vec<&str> = kernels.iter().map(|kernel| &*kernel.described.kernel.entry).collect();
+    set_linkage(&code, &entries, Linkage::EXTERNAL);
+    module.link(code)?;
+    if !link_all(&module, *target, &entries, library)? {
+        return Ok(Vec::new());
+    }
+    // As in the bitcode that kernels are described with. The record's function stays: nothing calls it yet.
+    set_linkage(&module, &entries, Linkage::LINK_ONCE_ODR);
+    module.verify("linking kernels together")?;
+    Ok(module.to_bitcode())
+}
+
+/// Links what is missing until nothing is. Returns whether that is so; it is not if they reach too much, or ask the host's processor for something.
+fn link_all(
+    module: &Module<'_>,
+    target: &dyn Target,
+    entries: &[&str],
+    library: &mut Library<'_>,
+) -> Result<bool, CompileError> {
+    let mut searches = Searches::default();
+    let is_entry = |name: &str| name == panics::RECORD || entries.contains(&name);
+    loop {
+        let mut caches = BTreeSet::new();
+        program::make_device_code(module, target, &is_entry, &|_| false, true, &mut caches)?;
+        if !caches.is_empty() {
+            // Which of the kernels asks is known only of each by itself.
+            return Ok(false);
+        }
+        let n_functions = module.functions().into_iter().filter(|function| !function.is_declaration()).count();
+        if n_functions > MANY_FUNCTIONS + FUNCTIONS_OF_A_KERNEL * entries.len() {
+            return Ok(false);
+        }
+        if !resolve::link_missing(module, library, &mut searches, Scope::WithoutFormatting)? {
+            return Ok(true);
+        }
+    }
+}
+
+fn set_linkage(module: &Module<'_>, entries: &[&str], linkage: Linkage) {
+    for entry in entries.iter().filter_map(|entry| module.function(entry)) {
+        entry.set_linkage(linkage);
+    }
+}
+
+/// Opens what was linked, each in a context of its own, if each kernel is compiled in a copy of this process: none of them has to do it then.
+pub(crate) fn open<'c>(
+    prelinked: &[Prelinked<'_>],
+    contexts: &'c [Context],
+    is_separate: bool,
+) -> Result<Opened<'c>, CompileError> {
+    let open = |(group, context): (&Prelinked<'_>, &'c Context)| {
+        let code = group.linked.as_ref().unwrap_or(group.described);
+        Ok(RefCell::new(if is_separate { Some(Module::lazy(context, code, "kernels")?) } else { None }))
+    };
+    prelinked.iter().zip(contexts).map(open).collect()
+}
+
+/// The code of a kernel. What is open is given to the first only.
+pub(crate) fn take<'c>(wanted: &Wanted<'c>, prelinked: &'c [Prelinked<'c>], opened: &Opened<'c>) -> KernelCode<'c> {
+    match prelinked.iter().position(|group| is_of(group, wanted)) {
+        Some(group) => {
+            let Prelinked { described, linked, .. } = &prelinked[group];
+            let bitcode = linked.as_ref().unwrap_or(described);
+            KernelCode { bitcode, opened: opened[group].take(), is_linked: linked.is_some() }
+        }
+        None => KernelCode { bitcode: &wanted.described.code, opened: None, is_linked: false },
+    }
+}

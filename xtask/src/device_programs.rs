@@ -1,0 +1,68 @@
+//! The programs with kernels that stages look at: suites, benchmarks and examples, built once with images for NVIDIA GPUs and for OpenCL.
+//!
+//! Invariant: one build for all stages. Each of them sees the images of its own target, and both come from one compilation of the host's
+//! code. Does not look into programs, and runs none.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::outcome::{Failure, Result};
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+/// The target of NVIDIA GPUs: the oldest that images are made for.
+pub(crate) const PTX: &str = "sm_70";
+/// The target of OpenCL devices.
+const SPIRV: &str = "spirv";
+
+/// The packages whose programs have kernels.
+const PACKAGES: &[&str] = &["oxisycl", "oxisycl-examples", "oxisycl-kernel-suite"];
+/// Programs of theirs that run on devices: four suites, the benchmarks and the examples. Kernels of the other tests talk with their host, in
+/// ways that no GPU has, and some reach the whole runtime.
+const PROGRAMS: &[&str] =
+    &["--test", "conformance", "--test", "kernels", "--test", "fuzz", "--test", "math", "--benches", "--examples"];
+
+/// The programs by kind and name, such as `test conformance`. Built by the first stage that asks.
+pub(crate) fn all(workspace: &Workspace) -> Result<&'static BTreeMap<String, PathBuf>> {
+    static BUILT: OnceLock<Result<BTreeMap<String, PathBuf>>> = OnceLock::new();
+    BUILT.get_or_init(|| build(workspace)).as_ref().map_err(Clone::clone)
+}
+
+/// One of them.
+pub(crate) fn named(workspace: &Workspace, kind: &str, name: &str) -> Result<PathBuf> {
+    let program = all(workspace)?.get(&format!("{kind} {name}")).cloned();
+    program.ok_or_else(|| Failure::new(format!("cargo built no {kind} {name}")))
+}
+
+fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
+    let mut command = cargo(workspace);
+    command.args(["sycl", "build", "--targets", &format!("{PTX},{SPIRV}")]);
+    command.args(["--message-format", "json-render-diagnostics"]).args(PROGRAMS);
+    command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
+    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
+    Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
+}
+
+/// The program that one of cargo's messages is about, if it is about one: kind and name, and its file.
+fn executable(message: &Value) -> Option<(String, PathBuf)> {
+    let path = message["executable"].as_str()?;
+    let target = &message["target"];
+    Some((format!("{} {}", target["kind"][0].as_str()?, target["name"].as_str()?), PathBuf::from(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_read_from_cargos_messages() {
+        let read = |text: &str| executable(&text.parse().expect("JSON"));
+        let tour = r#"{"target":{"name":"tour","kind":["example"]},"executable":"/t/tour"}"#;
+        assert_eq!(read(tour), Some(("example tour".to_owned(), PathBuf::from("/t/tour"))));
+        assert_eq!(read(r#"{"target":{"name":"lib","kind":["lib"]},"executable":null}"#), None);
+        assert_eq!(read(r#"{"reason":"build-finished"}"#), None);
+    }
+}
