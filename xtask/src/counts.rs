@@ -48,7 +48,9 @@ impl Counts {
 }
 
 /// The most lines of one run that [`telling_lines`] keeps.
-const MOST_LINES: usize = 60;
+const MOST_LINES: usize = 40;
+/// The most characters of one such line.
+const LONGEST_LINE: usize = 240;
 /// How many lines after the first one belong to a panic or to an error of the compiler.
 const LINES_BEHIND: usize = 4;
 
@@ -71,8 +73,9 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
         } else {
             continue;
         }
-        if !trimmed.is_empty() && !lines.iter().any(|kept| kept == line) {
-            lines.push(line.to_owned());
+        let line = shortened(line);
+        if !trimmed.is_empty() && !lines.contains(&line) {
+            lines.push(line);
         }
     }
     if lines.len() > MOST_LINES {
@@ -81,6 +84,16 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
         lines.insert(0, format!("({left_out} lines before these are left out)"));
     }
     lines
+}
+
+/// The end of what a run wrote, for runs without [`telling_lines`].
+pub(crate) fn last_lines(output: &str) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(MOST_LINES)..].iter().map(|line| shortened(line)).collect()
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(LONGEST_LINE).collect()
 }
 
 /// The number that stands directly before the first occurrence of `label`.
@@ -134,9 +147,17 @@ mod tests {
         let many: String = (0..500).map(|i| format!("error: {i}\n")).collect();
         let lines = telling_lines(&many);
         assert!(
-            lines[0].starts_with("(440 lines") && lines.last().is_some_and(|line| line == "error: 499"),
+            lines[0].starts_with("(460 lines") && lines.last().is_some_and(|line| line == "error: 499"),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn a_run_that_says_nothing_telling_is_known_by_its_end() {
+        let output: String = (0..100).map(|i| format!("{i}\n\n")).collect();
+        let lines = last_lines(&output);
+        assert_eq!((lines.len(), lines[0].as_str(), lines[39].as_str()), (40, "60", "99"));
+        assert_eq!(last_lines(&"x".repeat(1000))[0].len(), LONGEST_LINE);
     }
 
     #[test]

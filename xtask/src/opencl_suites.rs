@@ -143,7 +143,7 @@ fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String>
     command.current_dir(folder).args(suite.arguments).env("OXISYCL_DEVICE_SELECTOR", suite.devices);
     let captured = process::run_within(&mut command, LIMIT)?;
     // At once, since others run beside it.
-    println!("$ {}\n{}", captured.line, captured.stdout);
+    process::show(&captured);
     let n_tests = match suite.counting {
         Counting::Lines => count(&captured),
         Counting::Harness => count_of_harness(captured),

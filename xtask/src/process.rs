@@ -1,17 +1,21 @@
 //! Child processes: started in the workspace root, shown while they run, optionally captured.
 //!
 //! Owns the environment that children see: the tools of this workspace come first in `PATH`, and the variables that `cargo run`
-//! set for this very program are taken away again. Does not decide what a child's output means; see [`counts`](crate::counts).
+//! set for this very program are taken away again. Owns where their output is shown: on the terminal, or in a [log](log_into). Does not decide
+//! what it means; see [`counts`](crate::counts).
 
 use std::env;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::counts::telling_lines;
+use crate::counts::{last_lines, telling_lines};
 use crate::opencl;
 use crate::outcome::{Failure, Result};
 use crate::workspace::Workspace;
@@ -35,7 +39,12 @@ impl Captured {
         if self.success {
             return Ok(self);
         }
-        Err(Failure { message: format!("`{}` failed", self.line), findings: telling_lines(&self.output()) })
+        let output = self.output();
+        let mut findings = telling_lines(&output);
+        if findings.is_empty() {
+            findings = last_lines(&output);
+        }
+        Err(Failure { message: format!("`{}` failed", self.line), findings })
     }
 
     /// Both streams, standard output first.
@@ -93,8 +102,59 @@ fn set_by_cargo_run(name: &str) -> bool {
             .contains(&name)
 }
 
+/// The log that takes what children write, if there is one.
+static LOG: Mutex<Option<File>> = Mutex::new(None);
+/// How often a child whose output goes into a log is said to run still: a run that says nothing for long looks like one that hangs.
+const STILL_RUNNING: Duration = Duration::from_secs(300);
+
+/// From now on what children write goes into a file instead of to the terminal; its folder is created.
+pub(crate) fn log_into(path: &Path) -> Result<()> {
+    let create = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(path)
+    };
+    let file = create().map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    *LOG.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    Ok(())
+}
+
+/// Writes into the log; `false` if there is none.
+fn log(bytes: &[u8]) -> bool {
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    // What the log has no room for is read all the same.
+    log.as_mut().map(|file| file.write_all(bytes)).is_some()
+}
+
+fn has_log() -> bool {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// Shows the output of a child that was not shown while it ran.
+pub(crate) fn show(captured: &Captured) {
+    let text = format!("$ {}\n{}", captured.line, captured.stdout);
+    if !log(text.as_bytes()) {
+        println!("{text}");
+    }
+}
+
+/// A standard stream, or the log in its place.
+struct Shown<W>(W);
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if log(bytes) { Ok(bytes.len()) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Runs a child that shares this program's terminal; it must exit with status 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    if has_log() {
+        return run_captured(command)?.succeeded().map(drop);
+    }
     let line = announce(command);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -158,10 +218,11 @@ fn capture_within(command: &mut Command, line: String, echo: Echo, limit: Option
     };
     let (stdout, stderr, status) = thread::scope(|scope| {
         let of_stdout = if echo == Echo::Messages { Echo::Nothing } else { echo };
-        let stdout = scope.spawn(move || tee(stdout, io::stdout(), of_stdout));
-        let stderr = scope.spawn(move || tee(stderr, io::stderr(), echo));
+        let stdout = scope.spawn(move || tee(stdout, Shown(io::stdout()), of_stdout));
+        let stderr = scope.spawn(move || tee(stderr, Shown(io::stderr()), echo));
         let status = match limit {
             Some(limit) => wait_within(&mut child, limit),
+            None if has_log() => wait_aloud(&mut child, &line).map(Some),
             None => child.wait().map(Some),
         };
         (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default(), status)
@@ -195,6 +256,21 @@ pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Opti
     }
 }
 
+/// Waits, and says now and then that the child still runs.
+fn wait_aloud(child: &mut Child, line: &str) -> io::Result<ExitStatus> {
+    let (start, mut next) = (Instant::now(), STILL_RUNNING);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if start.elapsed() > next {
+            println!("  {} s: {}", next.as_secs(), line.chars().take(80).collect::<String>());
+            next += STILL_RUNNING;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Reads a stream to its end; shows each line at once if asked to. A stream that cannot be shown is still read.
 fn tee(source: impl Read, mut sink: impl Write, echo: Echo) -> String {
     let mut source = BufReader::new(source);
@@ -212,7 +288,9 @@ fn tee(source: impl Read, mut sink: impl Write, echo: Echo) -> String {
 
 fn announce(command: &Command) -> String {
     let line = command_line(command);
-    println!("$ {line}");
+    if !log(format!("$ {line}\n").as_bytes()) {
+        println!("$ {line}");
+    }
     line
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
 
     let mut missing = Vec::new();
     println!("==> set-up");
+    options.start_log(workspace, "set-up")?;
     for tool in TOOLS.iter().filter(|tool| tool.stages.iter().any(|stage| options.selects(stage))) {
         if let Err(failure) = tool.install(workspace) {
             println!("  {failure}");

@@ -1,11 +1,14 @@
 //! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes, of the clock and of processors.
 //!
 //! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
+//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory: what shows the run to its reader may keep
+//! only a part of what is printed, and that part must have the table and the failures in it.
 
 use std::env;
 use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Result};
+use crate::process;
 use crate::processor_time::children_seconds;
 use crate::workspace::Workspace;
 use crate::{
@@ -51,6 +54,8 @@ pub(crate) struct Options {
     skip: Vec<String>,
     /// A stage that cannot run on this machine is a failure. On from the start where `CI` is set.
     pub(crate) strict: bool,
+    /// The output of stages goes into logs. On where `CI` is set.
+    logged: bool,
 }
 
 /// How one stage ended.
@@ -65,7 +70,8 @@ struct Report {
 impl Options {
     /// Reads `--only A,B` and `--skip A,B`; hands back the arguments it does not know.
     pub(crate) fn parse(arguments: &[String]) -> Result<(Self, Vec<&str>)> {
-        let mut options = Self { strict: is_set(env::var("CI").ok().as_deref()), ..Self::default() };
+        let is_ci = is_set(env::var("CI").ok().as_deref());
+        let mut options = Self { strict: is_ci, logged: is_ci, ..Self::default() };
         let mut rest = Vec::new();
         let mut arguments = arguments.iter().map(String::as_str);
         while let Some(argument) = arguments.next() {
@@ -85,6 +91,14 @@ impl Options {
             }
         }
         Ok((options, rest))
+    }
+
+    /// Starts the log of a stage, if stages have logs.
+    pub(crate) fn start_log(&self, workspace: &Workspace, stage: &str) -> Result<()> {
+        if !self.logged {
+            return Ok(());
+        }
+        process::log_into(&workspace.target_directory.join("logs").join(format!("{stage}.log")))
     }
 
     /// Whether a stage is to run.
@@ -116,11 +130,12 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
     let set_up = children_seconds().ok();
     for stage in STAGES.iter().filter(|stage| options.selects(stage.name)) {
         println!("==> {}", stage.name);
+        options.start_log(workspace, stage.name)?;
         let (start, before) = (Instant::now(), children_seconds().ok());
         let result = (stage.run)(workspace);
         let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
         let report = Report { name: stage.name, seconds: start.elapsed().as_secs_f64(), processor_seconds, result };
-        if let Err(failure) = &report.result {
+        if let (Err(failure), false) = (&report.result, options.logged) {
             println!("{failure}");
         }
         println!("<== {}\n", report.line());
@@ -132,7 +147,7 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         println!("{}", report.line());
     }
     println!("{:<24} {:>8} {:>10}", "all", "", shown(children_seconds().ok()));
-    // Once more, since the places where they were printed first lie far above.
+    // At the end, where they are found.
     for report in &reports {
         if let Err(failure) = &report.result {
             println!("\nstage {}:\n{failure}", report.name);
