@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use oxisycl_backend::process_end;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::core::Core;
@@ -98,38 +99,10 @@ fn end() -> bool {
     is_idle
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn register() {
-    use std::ffi::{c_int, c_void};
-
-    unsafe extern "C" {
-        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    }
-
-    extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+    process_end::at_exit(|status| {
         if !end() {
-            // SAFETY: writes out what C's streams hold, and ends the process.
-            unsafe {
-                libc::fflush(std::ptr::null_mut());
-                libc::_exit(status);
-            }
+            process_end::exit_now(status);
         }
-    }
-
-    // SAFETY: the function does not unwind: it calls nothing that panics. A failure means no handler.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    });
 }
-
-#[cfg(all(unix, not(all(target_os = "linux", target_env = "gnu"))))]
-fn register() {
-    extern "C" fn at_exit() {
-        end();
-    }
-
-    // SAFETY: the function does not unwind: it calls nothing that panics. A failure means no handler.
-    unsafe { libc::atexit(at_exit) };
-}
-
-/// Elsewhere drivers are left to themselves.
-#[cfg(not(unix))]
-fn register() {}

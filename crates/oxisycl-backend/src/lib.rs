@@ -30,6 +30,7 @@ mod kernel_box;
 mod memory;
 mod module;
 pub mod pool;
+pub mod process_end;
 mod queue;
 pub mod recording;
 

@@ -11,6 +11,7 @@ pub mod graph;
 pub mod memory;
 pub mod observe;
 pub mod output;
+mod process_end;
 pub mod program;
 pub mod runtime;
 pub mod schedule;

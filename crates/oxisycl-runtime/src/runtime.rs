@@ -1,4 +1,4 @@
-//! The process's one runtime: the devices there are, and what must happen when the process ends.
+//! The process's one runtime: the devices there are, and the settings of the environment.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -6,10 +6,9 @@ use std::sync::{Arc, OnceLock};
 use oxisycl_backend::{Backend, BackendError, Device, Platform};
 use oxisycl_types::ErrorCode;
 
-use crate::graph::{report, report_unobserved_errors};
-use crate::observe::{counters, graph_dump, trace};
+use crate::observe::{graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, fork, output, program};
+use crate::{Error, Result, fork, output, process_end, program};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -36,7 +35,11 @@ static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 /// The first device of the host's backend works on the host's own memory, and `in_kernel` tells the truth on every thread: what a kernel
 /// must not do is refused by its word.
 pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
-    RUNTIME.get_or_init(|| Runtime::new(wiring()?)).as_ref().map_err(Clone::clone)
+    let new = || {
+        oxisycl_backend::process_end::begin();
+        Runtime::new(wiring()?)
+    };
+    RUNTIME.get_or_init(new).as_ref().map_err(Clone::clone)
 }
 
 /// The runtime, if it has been made.
@@ -86,11 +89,7 @@ impl Runtime {
         }
         program::programs().limit_compiling(program::compile_limit_from_env()?);
         fork::watch();
-        // Miri has no such function.
-        if !cfg!(miri) {
-            // SAFETY: the function is an `extern "C" fn()` that does not unwind.
-            unsafe { libc::atexit(at_exit) };
-        }
+        process_end::watch(process_end::decides_status_from_env()?);
         Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter, print_buffer })
     }
 
@@ -127,29 +126,4 @@ fn start_recorders() -> Result {
         graph_dump().start(Some(&path)).map_err(|error| unwritable("OXISYCL_GRAPH", &path, error))?;
     }
     Ok(())
-}
-
-/// Runs when `main` returns or the process calls `exit`: files are written and errors told that nobody has seen. Work that is
-/// still pending ends with the process; that is said, too. A forked child leaves all that to its parent.
-extern "C" fn at_exit() {
-    program::process_ends();
-    if fork::generation() != fork::FIRST_GENERATION {
-        return;
-    }
-    let result = std::panic::catch_unwind(|| {
-        let pending = counters().snapshot().live_nodes();
-        if pending > 0 {
-            report(&format!("the process ends while {pending} commands are pending"));
-        }
-        report_unobserved_errors();
-        for (what, result) in [("trace", trace().write()), ("graph", graph_dump().write())] {
-            if let Err(error) = result {
-                report(&format!("cannot write the {what} file: {error}"));
-            }
-        }
-        if std::env::var_os("OXISYCL_COUNTERS").is_some() {
-            eprintln!("oxisycl: {:#?}", counters().snapshot());
-        }
-    });
-    drop(result);
 }

@@ -3,7 +3,7 @@
 use std::env;
 
 /// All settings of the runtime and its backends, and of its tests; the book's page on settings says what each does.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
     "OXISYCL_CALL_STACK",
@@ -11,6 +11,7 @@ const KNOWN: [&str; 16] = [
     "OXISYCL_COMPILE_LIMIT",
     "OXISYCL_COUNTERS",
     "OXISYCL_DEVICE_SELECTOR",
+    "OXISYCL_EXIT_CODE",
     "OXISYCL_GRAPH",
     "OXISYCL_HOST_THREADS",
     "OXISYCL_PRINT_BUFFER",

@@ -31,6 +31,11 @@ fn child() {
         Some("exits_in_a_host_task") => exit_in_a_host_task(),
         Some("statics") => fill_statics(),
         Some("fails_silently") => fail_silently(),
+        Some("fails_and_exits") => {
+            fail_silently();
+            std::process::exit(7);
+        }
+        Some("fails_after_main") => fail_after_main(),
         Some("fails_and_drops_the_queue") => fail_and_drop_the_queue(),
         Some("fails_and_waits") => fail_and_wait(),
         Some("fails_and_waits_without_the_queue") => fail_and_wait_without_the_queue(),
@@ -170,7 +175,7 @@ fn fail_silently() {
 
 #[test]
 fn an_error_that_nobody_saw_is_one_line_at_the_end_of_the_process() {
-    let ended = run("fails_silently", &[]).succeeded();
+    let ended = run("fails_silently", &[]).panicked();
     let reports = ended.reports();
     assert_eq!(reports.len(), 2, "{ended:#?}");
     let of_kernel: Vec<_> =
@@ -185,6 +190,40 @@ fn an_error_that_nobody_saw_is_one_line_at_the_end_of_the_process() {
     );
 }
 
+/// Returns while the kernel still runs.
+fn fail_after_main() {
+    let queue = Queue::default().unwrap();
+    let late = |_| {
+        std::thread::sleep(Duration::from_millis(200));
+        panic!("after main")
+    };
+    queue.submit(|cg| cg.parallel_for(1, late)).unwrap();
+    // Begins when the kernel has ended, and fails with it.
+    queue.submit(|cg| cg.host_task(|_| panic!("after the kernel"))).unwrap();
+}
+
+#[test]
+fn what_panics_within_a_second_of_the_end_is_told_and_decides_the_status() {
+    let ended = run("fails_after_main", &[]).panicked();
+    for text in ["after main", "after the kernel"] {
+        assert_eq!(ended.reports().iter().filter(|line| line.contains(text)).count(), 1, "{text}: {ended:#?}");
+    }
+    assert_eq!(ended.reports().len(), 2, "{ended:#?}");
+}
+
+#[test]
+fn the_status_of_the_process_may_be_left_to_the_program() {
+    let ended = run("fails_silently", &[("OXISYCL_EXIT_CODE", "0")]).succeeded();
+    assert_eq!(ended.reports().len(), 2, "{ended:#?}");
+}
+
+#[test]
+fn a_status_of_failure_is_kept() {
+    let ended = run("fails_and_exits", &[]);
+    assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
+    assert_eq!(ended.reports().len(), 2, "{ended:#?}");
+}
+
 fn fail_and_drop_the_queue() {
     for i in 0..20 {
         let queue = Queue::default().unwrap();
@@ -195,7 +234,7 @@ fn fail_and_drop_the_queue() {
 
 #[test]
 fn an_error_of_a_dropped_queue_without_a_handler_is_one_line() {
-    let ended = run("fails_and_drops_the_queue", &[]).succeeded();
+    let ended = run("fails_and_drops_the_queue", &[]).panicked();
     assert_eq!(ended.reports().len(), 20, "{ended:#?}");
     for i in 0..20 {
         let text = format!("error number {i}.");
@@ -226,7 +265,7 @@ fn fail_on_many_lines() {
 
 #[test]
 fn every_report_is_one_line_even_at_the_very_end() {
-    let ended = run("fails_on_many_lines", &[]).succeeded();
+    let ended = run("fails_on_many_lines", &[]).panicked();
     let mut reports = ended.reports();
     reports.sort_unstable();
     assert_eq!(reports.len(), 3, "{ended:#?}");
@@ -355,7 +394,7 @@ fn fail_unseen_without_the_queue() {
 #[test]
 fn an_error_of_a_dropped_queue_that_nobody_asks_for_is_printed_once() {
     for _ in 0..5 {
-        let ended = run("fails_unseen_without_the_queue", &[]).succeeded();
+        let ended = run("fails_unseen_without_the_queue", &[]).panicked();
         let reports = ended.reports();
         for text in ["event 1.", "in order 2.", "writing", "forgotten 3.", "kept 4."] {
             assert_eq!(reports.iter().filter(|line| line.contains(text)).count(), 1, "{text}: {ended:#?}");

@@ -8,10 +8,11 @@
 //! return it, which is as long as its node exists, and printed when the node goes unseen.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
 
+use oxisycl_backend::{CommandFailure, FailureKind};
 use parking_lot::Mutex;
 
 use super::Node;
@@ -47,6 +48,9 @@ static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
 
 /// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet.
 static N_UNCLAIMED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a command has panicked without anybody in the program being told.
+static ANY_UNSEEN_PANIC: AtomicBool = AtomicBool::new(false);
 
 /// How long the end of the process waits for a handler.
 const LAST_DELIVERY: Duration = Duration::from_secs(2);
@@ -140,12 +144,16 @@ impl AsyncErrors {
 
     /// Takes all undelivered errors, oldest first.
     pub fn take(&self) -> Vec<Error> {
+        self.take_failures().errors()
+    }
+
+    fn take_failures(&self) -> Failures {
         let taken = {
             let mut state = self.state.lock();
             let orphaned = state.orphaned;
             std::mem::replace(&mut *state, State { orphaned, ..State::default() })
         };
-        let mut errors = Vec::with_capacity(taken.failed.len());
+        let mut failures = Failures { known: Vec::with_capacity(taken.failed.len()), n_omitted: taken.n_omitted };
         let unclaimed: Vec<_> = taken.unclaimed.iter().filter_map(Weak::upgrade).collect();
         unclaimed.iter().for_each(|node| node.claim());
         for node in unclaimed.iter().chain(&taken.failed) {
@@ -153,15 +161,15 @@ impl AsyncErrors {
             if node.observed.swap(true, Ordering::Relaxed) && self.handler.is_none() {
                 continue;
             }
-            errors.extend(node.recorded_failure().map(|failure| Error::from(&failure)));
+            failures.known.extend(node.recorded_failure());
         }
-        errors.extend(omitted(taken.n_omitted));
-        errors
+        failures
     }
 
     /// Gives all undelivered errors to the handler, or to standard error. Returns whether there were any.
     pub fn deliver(&self) -> bool {
-        let errors = self.take();
+        let failures = self.take_failures();
+        let errors = failures.errors();
         if errors.is_empty() {
             return false;
         }
@@ -175,9 +183,35 @@ impl AsyncErrors {
                     print(&kept);
                 }
             }
-            None => print(&errors),
+            None => failures.tell(),
         }
         true
+    }
+}
+
+/// What is taken out of a list, oldest first.
+struct Failures {
+    known: Vec<CommandFailure>,
+    /// Further ones of which only the number was kept.
+    n_omitted: usize,
+}
+
+impl Failures {
+    fn errors(&self) -> Vec<Error> {
+        self.known.iter().map(Error::from).chain(omitted(self.n_omitted)).collect()
+    }
+
+    /// Nobody has seen them: one line each on standard error.
+    fn tell(&self) {
+        self.known.iter().for_each(note_unseen);
+        print(&self.errors());
+    }
+}
+
+/// The failure is told to nobody but the reader of standard error.
+fn note_unseen(failure: &CommandFailure) {
+    if matches!(failure.kind(), FailureKind::Panic { .. }) {
+        ANY_UNSEEN_PANIC.store(true, Ordering::Release);
     }
 }
 
@@ -236,6 +270,7 @@ impl Node {
             && !self.observed.load(Ordering::Relaxed)
             && let Some(failure) = &self.inner.get_mut().failure
         {
+            note_unseen(failure);
             report_later(format!("{:?}", Error::from(failure)));
         }
         N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
@@ -296,18 +331,19 @@ fn print_reports() {
     }
 }
 
-/// Prints every error of the process that nobody has been told of. For the end of the process.
-pub fn report_unobserved_errors() {
+/// Prints every error of the process that nobody has been told of. For the end of the process. Whether any of those that were ever printed was a
+/// panic of a command.
+pub fn report_unseen_errors() -> bool {
     let began = Instant::now();
     loop {
         let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
         for errors in all {
-            print(&errors.take());
+            errors.take_failures().tell();
         }
         // In this order: what is unclaimed may become a delivery.
         let is_done = N_UNCLAIMED.load(Ordering::Acquire) == 0 && N_DELIVERING.load(Ordering::Acquire) == 0;
         if is_done || began.elapsed() > LAST_DELIVERY {
-            return;
+            return ANY_UNSEEN_PANIC.load(Ordering::Acquire);
         }
         std::thread::yield_now();
     }

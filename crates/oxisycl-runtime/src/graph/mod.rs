@@ -20,7 +20,7 @@ mod wait;
 
 pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
-pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unobserved_errors};
+pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unseen_errors};
 pub use host_task::{HostWork, current_host_task};
 pub use node::{Dependency, HOST_TASK_NAME, Hold, Loan, Node, NodeKind, QueueShared, Title};
 pub use start::{Work, start, start_command};

@@ -47,6 +47,16 @@ pub(super) fn of_program() -> Option<LinkUnit> {
     None
 }
 
+/// Whether the function belongs to the executable and not to a library in it; `false` where the system does not tell.
+pub(crate) fn lies_in_the_program(function: *const ()) -> bool {
+    match (of(function), of_program()) {
+        // Without a dynamic linker there is nobody to ask, and no library.
+        (None, None) => cfg!(all(target_os = "linux", target_feature = "crt-static")),
+        (None, _) => false,
+        (unit, program) => unit == program,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,7 +68,11 @@ mod tests {
         assert_eq!(here, of(crate::program::programs as *const ()));
         assert_ne!(here, of(libc::malloc as *const ()));
         #[cfg(target_os = "linux")]
-        assert_eq!(here, of_program());
+        {
+            assert_eq!(here, of_program());
+            assert!(lies_in_the_program(crate::program::programs as *const ()));
+        }
+        assert!(!lies_in_the_program(libc::malloc as *const ()));
         assert_eq!(of(std::ptr::null()), None);
     }
 }

@@ -43,6 +43,7 @@ use modules::Modules;
 use registry::{Registry, Removed};
 
 pub use libraries::LibraryHold;
+pub(crate) use link_unit::lies_in_the_program;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;

@@ -38,6 +38,13 @@ impl Ended {
         assert!(self.status.success(), "{self:#?}");
         self
     }
+
+    /// The child ended with the status of a panic.
+    #[track_caller]
+    pub(crate) fn panicked(self) -> Self {
+        assert_eq!(self.status.code(), Some(101), "{self:#?}");
+        self
+    }
 }
 
 /// What this process is to do if [`run`] started it.

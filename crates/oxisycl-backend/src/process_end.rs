@@ -1,0 +1,113 @@
+//! The end of the process: who does what, in which order, and with which status it ends.
+//!
+//! Handlers run in the reverse order of their registration. Drivers register theirs when they are loaded or first used, and are not to be called
+//! once those have run; a backend registers its own after that ([`at_exit`]), so that it runs before. What the runtime does ([`run_first`]) needs
+//! the backends, so it runs before the first of all, and what [decides the status](fail) runs last, after the drivers' handlers.
+//!
+//! Nothing here calls `exit`, which a handler must not: a status is replaced by ending the process there and then, after C's streams are written out.
+//! Handlers that were registered before [`begin`] do not run then.
+
+use std::ffi::c_int;
+use std::panic::catch_unwind;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use parking_lot::Mutex;
+
+/// Is given the status that the process ends with, where the system tells it. Must not call `exit`.
+pub type Handler = fn(status: Option<c_int>);
+
+static HANDLERS: Mutex<Vec<Handler>> = Mutex::new(Vec::new());
+static FIRST: OnceLock<Handler> = OnceLock::new();
+static HAS_FIRST_RUN: AtomicBool = AtomicBool::new(false);
+/// The status in the place of success; 0 is none.
+static FAILURE: AtomicI32 = AtomicI32::new(0);
+
+/// Prepares what [`fail`] needs. To be called before a driver is loaded.
+pub fn begin() {
+    at_exit(|status| {
+        if final_status(status) != status {
+            exit_now(status);
+        }
+    });
+}
+
+/// Sets what runs before all handlers, once. Whoever comes second is ignored.
+pub fn run_first(handler: Handler) {
+    let _ = FIRST.set(handler);
+}
+
+/// Has `handler` run when `main` returns or the process calls `exit`, before all handlers of now.
+pub fn at_exit(handler: Handler) {
+    HANDLERS.lock().push(handler);
+    register();
+}
+
+/// The process is to end with `code` instead of success. A status of failure that it ends with stays.
+pub fn fail(code: c_int) {
+    FAILURE.store(code, Ordering::Release);
+}
+
+/// Ends the process with a status, or with that of [`fail`], once C's streams are written out. For handlers; no other handler runs.
+pub fn exit_now(status: Option<c_int>) -> ! {
+    let status = final_status(status).unwrap_or(0);
+    // SAFETY: neither has preconditions; a null pointer names all streams.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(status)
+    }
+}
+
+fn final_status(status: Option<c_int>) -> Option<c_int> {
+    match (status, FAILURE.load(Ordering::Acquire)) {
+        (None | Some(0), code) if code != 0 => Some(code),
+        _ => status,
+    }
+}
+
+/// One registration has come up.
+fn run(status: Option<c_int>) {
+    let handler = HANDLERS.lock().pop();
+    // A panic has its message printed; it must not go on into C.
+    let result = catch_unwind(|| {
+        if let Some(first) = FIRST.get()
+            && !HAS_FIRST_RUN.swap(true, Ordering::AcqRel)
+        {
+            first(status);
+        }
+    });
+    drop(result);
+    if let Some(handler) = handler {
+        drop(catch_unwind(|| handler(status)));
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+fn register() {
+    use std::ffi::c_void;
+
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+
+    extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+        run(Some(status));
+    }
+
+    // SAFETY: the function does not unwind. A failure means that there is no room: then the handler does not run.
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+}
+
+#[cfg(not(any(all(target_os = "linux", target_env = "gnu"), miri)))]
+fn register() {
+    extern "C" fn at_exit() {
+        run(None);
+    }
+
+    // SAFETY: as above.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Miri has no such function.
+#[cfg(miri)]
+fn register() {}
