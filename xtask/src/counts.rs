@@ -47,6 +47,20 @@ impl Counts {
     }
 }
 
+/// The tests that passed only when nextest repeated them, from lines such as `FLAKY 2/2 [   0.1s] package::binary test`.
+pub(crate) fn flaky_tests(output: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let (_, name) = line.trim_start().strip_prefix("FLAKY ")?.split_once("] ")?;
+        // Its number may stand before it.
+        let name = name.trim();
+        Some(name.split_once(") ").map_or(name, |(_, name)| name).to_owned())
+    };
+    let mut names: Vec<String> = output.lines().filter_map(name).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// The most lines of one run that [`telling_lines`] keeps.
 const MOST_LINES: usize = 40;
 /// The most characters of one such line.
@@ -61,8 +75,10 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
     let mut behind = 0;
     for line in output.lines() {
         let trimmed = line.trim_start();
-        let begins =
-            ["FAIL [", "TIMEOUT [", "SIG", "ABORT [", "error: ", "error["].iter().any(|s| trimmed.starts_with(s));
+        let begins = ["FAIL [", "TRY 2 ", "TIMEOUT [", "SIG", "ABORT [", "error: ", "error["]
+            .iter()
+            .any(|s| trimmed.starts_with(s))
+            && !trimmed.contains(" PASS [");
         if begins
             || trimmed.ends_with("... FAILED")
             || (trimmed.starts_with("thread ") && trimmed.contains(" panicked at "))
@@ -133,6 +149,13 @@ mod tests {
             "     Summary [  61.0s] 9 tests run: 5 passed (1 slow), 3 failed, 1 timed out, 0 skipped\n  FAIL a\n";
         assert_eq!(Counts::of_nextest(slow), counts(5, 4, 0));
         assert_eq!(Counts::of_nextest(" Summary [ 1s] 1 test run: 1 passed, 0 skipped"), counts(1, 0, 0));
+    }
+
+    #[test]
+    fn tests_that_passed_when_repeated_are_named_once() {
+        let log = "  TRY 1 FAIL [   0.005s] a::b c\n  TRY 2 PASS [   0.004s] a::b c\n     Summary [   0.2s] 9 tests run: 9 passed (1 flaky), 0 skipped\n   FLAKY 2/2 [   0.004s] a::b c\n   FLAKY 2/2 [   0.004s] (3/9) a::b c\n";
+        assert_eq!(flaky_tests(log), ["a::b c"]);
+        assert_eq!(Counts::of_nextest(log), counts(9, 0, 0));
     }
 
     #[test]

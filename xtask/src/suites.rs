@@ -6,7 +6,7 @@
 //! that Rust's harness ignores need a driver or a tool, and run where all of those are.
 
 use crate::conformance;
-use crate::counts::Counts;
+use crate::counts::{Counts, flaky_tests};
 use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{Captured, cargo, run_captured, succeeds};
@@ -29,8 +29,9 @@ struct BareTest {
 pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     let bare = bare_tests(workspace)?;
     let fewest = (test_functions(&workspace.files(&["rs"])?) * SHARE / 100).max(1);
+    let mut flaky = Vec::new();
     let counts = if succeeds(cargo(workspace).args(["nextest", "--version"])) {
-        let mut counts = with_nextest(workspace, &bare, fewest)?;
+        let mut counts = with_nextest(workspace, &bare, fewest, &mut flaky)?;
         for test in bare.iter().filter(|test| !test.is_conformance()) {
             let own = test.run(workspace)?;
             counts.passed += own.passed;
@@ -50,7 +51,11 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     command.args(["test", "--doc", "--workspace", "--no-fail-fast"]);
     let documentation = count(run_captured(&mut command)?, Counts::of_cargo_test, FEWEST_DOC_TESTS)?;
     let Counts { passed, ignored, .. } = counts;
-    Ok(Outcome::Passed(format!("{passed} tests, {ignored} ignored, {} documentation tests", documentation.passed)))
+    let mut note = format!("{passed} tests, {ignored} ignored, {} documentation tests", documentation.passed);
+    if !flaky.is_empty() {
+        note.push_str(&format!("; FLAKY, passed when repeated: {}", flaky.join(", ")));
+    }
+    Ok(Outcome::Passed(note))
 }
 
 /// The tests of the facade, the runtime and the host backend in release: optimisation finds other bugs in unsafe code.
@@ -82,16 +87,20 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} tests", counts.passed)))
 }
 
-fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64) -> Result<Counts> {
+/// A test that fails is repeated once: a machine may be so busy that it finds no time. That a test needed it is a fault of the test, and is told
+/// through `flaky`.
+fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64, flaky: &mut Vec<String>) -> Result<Counts> {
     let mut command = cargo(workspace);
-    command.args(["nextest", "run", "--workspace"]);
+    command.args(["nextest", "run", "--workspace", "--retries", "1"]);
     if has_all_needs(workspace) {
         command.args(["--run-ignored", "all"]);
     }
     if !bare.is_empty() {
         command.args(["-E", &filter(bare)]);
     }
-    count(run_captured(&mut command)?, Counts::of_nextest, fewest)
+    let captured = run_captured(&mut command)?;
+    flaky.extend(flaky_tests(&captured.output()));
+    count(captured, Counts::of_nextest, fewest)
 }
 
 /// Whether everything is there that ignored tests need: an OpenCL driver and `ptxas`, both of which `cargo xtask test` installs.
