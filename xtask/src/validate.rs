@@ -5,7 +5,7 @@
 //! only a part of what is printed, and that part must have the table and the failures in it.
 
 use std::env;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process;
@@ -64,8 +64,14 @@ struct Report {
     seconds: f64,
     /// Seconds of processors, where the system tells them.
     processor_seconds: Option<f64>,
+    /// Why it was repeated.
+    at_first: Option<Failure>,
     result: Result<Outcome>,
 }
+
+/// A stage that fails under `CI` is run once more if it can end before that: a fault of the machine passes, one of ours stays. What failed at first
+/// is told in any case.
+const LATEST_REPETITION: Duration = Duration::from_secs(60 * 60);
 
 impl Options {
     /// Reads `--only A,B` and `--skip A,B`; hands back the arguments it does not know.
@@ -128,13 +134,20 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
     let mut reports = Vec::new();
     // What ended before the first stage is what the set-up took.
     let set_up = children_seconds().ok();
+    let begin = Instant::now();
     for stage in STAGES.iter().filter(|stage| options.selects(stage.name)) {
         println!("==> {}", stage.name);
         options.start_log(workspace, stage.name)?;
         let (start, before) = (Instant::now(), children_seconds().ok());
-        let result = (stage.run)(workspace);
+        let mut result = (stage.run)(workspace);
+        let mut at_first = None;
+        if options.logged && result.is_err() && begin.elapsed() + start.elapsed() < LATEST_REPETITION {
+            options.start_log(workspace, &format!("{}-again", stage.name))?;
+            at_first = std::mem::replace(&mut result, (stage.run)(workspace)).err();
+        }
         let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
-        let report = Report { name: stage.name, seconds: start.elapsed().as_secs_f64(), processor_seconds, result };
+        let seconds = start.elapsed().as_secs_f64();
+        let report = Report { name: stage.name, seconds, processor_seconds, at_first, result };
         if let (Err(failure), false) = (&report.result, options.logged) {
             println!("{failure}");
         }
@@ -149,6 +162,9 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
     println!("{:<24} {:>8} {:>10}", "all", "", shown(children_seconds().ok()));
     // At the end, where they are found.
     for report in &reports {
+        if let (Ok(_), Some(failure)) = (&report.result, &report.at_first) {
+            println!("\nstage {}, before it was repeated:\n{failure}", report.name);
+        }
         if let Err(failure) = &report.result {
             println!("\nstage {}:\n{failure}", report.name);
         }
@@ -170,7 +186,8 @@ impl Report {
             Ok(Outcome::Skipped(reason)) => format!("did not run: {reason}"),
             Err(failure) => format!("FAILED: {}", failure.message.lines().next().unwrap_or_default()),
         };
-        format!("{:<24} {:>8.1} {:>10}  {result}", self.name, self.seconds, shown(self.processor_seconds))
+        let flaky = if self.at_first.is_some() && self.result.is_ok() { "FLAKY, repeated: " } else { "" };
+        format!("{:<24} {:>8.1} {:>10}  {flaky}{result}", self.name, self.seconds, shown(self.processor_seconds))
     }
 }
 
@@ -230,7 +247,7 @@ mod tests {
     }
 
     fn report(name: &'static str, result: Result<Outcome>) -> Report {
-        Report { name, seconds: 1.5, processor_seconds: Some(2.0), result }
+        Report { name, seconds: 1.5, processor_seconds: Some(2.0), at_first: None, result }
     }
 
     #[test]
@@ -295,5 +312,7 @@ mod tests {
         let row = report("fmt", Ok(Outcome::Passed("3 files".to_owned()))).line();
         assert_eq!(row, "fmt                           1.5        2.0  passed (3 files)");
         assert!(report("fmt", Err(Failure::new("one\ntwo"))).line().ends_with("FAILED: one"));
+        let repeated = Report { at_first: Some(Failure::new("x")), ..report("loom", Ok(Outcome::passed())) };
+        assert!(repeated.line().ends_with("  FLAKY, repeated: passed"));
     }
 }

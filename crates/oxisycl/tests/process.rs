@@ -193,11 +193,13 @@ fn an_error_that_nobody_saw_is_one_line_at_the_end_of_the_process() {
 /// Returns while the kernel still runs.
 fn fail_after_main() {
     let queue = Queue::default().unwrap();
-    let late = |_| {
-        std::thread::sleep(Duration::from_millis(200));
-        panic!("after main")
-    };
-    queue.submit(|cg| cg.parallel_for(1, late)).unwrap();
+    let kernel = queue.submit(|cg| {
+        cg.parallel_for(1, |_| {
+            std::thread::sleep(Duration::from_millis(200));
+            panic!("after main")
+        })
+    });
+    kernel.unwrap();
     // Begins when the kernel has ended, and fails with it.
     queue.submit(|cg| cg.host_task(|_| panic!("after the kernel"))).unwrap();
 }
