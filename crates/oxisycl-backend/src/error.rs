@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_types::BUFFER_AT;
@@ -140,6 +141,8 @@ struct Failure {
     /// The message of a panic with the name of the buffer that it tells by an address. Set before whoever depends on the command is told, and
     /// shared by all copies.
     named: OnceLock<String>,
+    /// Whether the program has been told. Shared by all copies.
+    is_told: AtomicBool,
 }
 
 /// What happened to a failed command.
@@ -171,6 +174,7 @@ impl CommandFailure {
             kind,
             has_run,
             named: OnceLock::new(),
+            is_told: AtomicBool::new(false),
         }))
     }
 
@@ -189,6 +193,7 @@ impl CommandFailure {
             kind,
             has_run: true,
             named: OnceLock::new(),
+            is_told: AtomicBool::new(false),
         }))
     }
 
@@ -200,6 +205,16 @@ impl CommandFailure {
         if let Some(name) = name(address) {
             _ = self.0.named.set(format!("{before}, in {name}"));
         }
+    }
+
+    /// Remembers that the program was told of the failure that [started it](Self::root).
+    pub fn mark_told(&self) {
+        self.root().0.is_told.store(true, Ordering::Release);
+    }
+
+    /// Whether the program was told of the failure that started it, by whatever command.
+    pub fn is_told(&self) -> bool {
+        self.root().0.is_told.load(Ordering::Acquire)
     }
 
     /// Whether the command may have run, so that what it writes is lost. If not, that is as it was before.

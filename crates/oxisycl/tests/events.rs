@@ -186,6 +186,7 @@ fn profiling_times_are_ordered() {
         let failed = queue.single_task(|_| panic!("profiled")).unwrap();
         let profile = failed.profile().unwrap();
         assert!(profile.start <= profile.end);
+        refused(failed.wait(), ErrorCode::Kernel, &["profiled"]);
         let blocked = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
         GATE.open();
         assert!(blocked.profile().is_ok(), "waits for the command");
@@ -212,6 +213,7 @@ fn a_command_that_did_not_run_has_no_profiling_times() {
     let parts = ["kernel \"events::a_command_that_did_not_run_has_no_profiling_times\" (", "did not run"];
     refused(after.unwrap().profile(), ErrorCode::Profiling, &parts);
     assert!(failing.profile().is_ok());
+    refused(failing.wait(), ErrorCode::Kernel, &["cause"]);
 }
 
 #[test]

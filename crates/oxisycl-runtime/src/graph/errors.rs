@@ -139,12 +139,14 @@ impl AsyncErrors {
             state.n_dependent = state.n_dependent.min(state.failed.len());
         }
         drop(state);
-        node.recorded_failure().map(|failure| Error::from(&failure))
+        let failure = node.recorded_failure()?;
+        failure.mark_told();
+        Some(Error::from(&failure))
     }
 
     /// Takes all undelivered errors, oldest first.
     pub fn take(&self) -> Vec<Error> {
-        self.take_failures().errors()
+        self.take_failures().hand_over()
     }
 
     fn take_failures(&self) -> Failures {
@@ -169,12 +171,12 @@ impl AsyncErrors {
     /// Gives all undelivered errors to the handler, or to standard error. Returns whether there were any.
     pub fn deliver(&self) -> bool {
         let failures = self.take_failures();
-        let errors = failures.errors();
-        if errors.is_empty() {
+        if failures.is_empty() {
             return false;
         }
         match &self.handler {
             Some(handler) => {
+                let errors = failures.hand_over();
                 let handler = handler.clone();
                 // A handler that panics must not take a thread of the runtime down, nor hide the errors.
                 let kept = errors.clone();
@@ -197,6 +199,16 @@ struct Failures {
 }
 
 impl Failures {
+    fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.n_omitted == 0
+    }
+
+    /// As errors for the program, which is told by that.
+    fn hand_over(&self) -> Vec<Error> {
+        self.known.iter().for_each(CommandFailure::mark_told);
+        self.errors()
+    }
+
     fn errors(&self) -> Vec<Error> {
         self.known.iter().map(Error::from).chain(omitted(self.n_omitted)).collect()
     }
@@ -208,9 +220,9 @@ impl Failures {
     }
 }
 
-/// The failure is told to nobody but the reader of standard error.
+/// The failure is printed. If the program was not told of it either, that may decide what it ends with.
 fn note_unseen(failure: &CommandFailure) {
-    if matches!(failure.kind(), FailureKind::Panic { .. }) {
+    if matches!(failure.kind(), FailureKind::Panic { .. }) && !failure.is_told() {
         ANY_UNSEEN_PANIC.store(true, Ordering::Release);
     }
 }

@@ -295,6 +295,9 @@ impl Node {
     /// The failure counts as told to the program.
     pub fn mark_observed(&self) {
         self.observed.store(true, Ordering::Relaxed);
+        if let Some(failure) = self.failure() {
+            failure.mark_told();
+        }
     }
 
     /// Where the command stands.

@@ -69,6 +69,7 @@ impl HostAccess {
             None => Ok(access),
             Some(failure) => {
                 before.iter().filter(|node| node.has_failed()).for_each(|node| node.mark_observed());
+                failure.mark_told();
                 let root = Error::from(failure.root());
                 let message =
                     format!("the data of {core} is not available because a command that wrote or moved it failed");
