@@ -12,26 +12,6 @@
 use std::fmt;
 use std::time::Instant;
 
-/// What the command line asked for.
-pub(crate) struct Options {
-    /// Rounds per case.
-    pub(crate) rounds: usize,
-    /// Only cases whose name contains this.
-    pub(crate) filter: String,
-}
-
-impl Options {
-    /// Whether the case is to be measured.
-    pub(crate) fn wants(&self, name: &str) -> bool {
-        name.contains(&self.filter)
-    }
-
-    /// Whether one of the cases is to be measured.
-    pub(crate) fn wants_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.wants(name))
-    }
-}
-
 /// Median, minimum and maximum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Summary {

@@ -1,6 +1,7 @@
 //! What a GPU does through OxiSYCL, beside the same work in CUDA C++ in the same run:
-//! `cargo sycl bench -p oxisycl --bench gpu -- --reference PROGRAM [--rounds N] [--json FILE]`, where PROGRAM is `reference.cu` beside this
-//! file, built with `nvcc -O3`. Without a reference only our own figures are printed.
+//! `cargo xtask bench gpu [--filter SUBSTR] [--rounds N] [--json FILE]`, which builds `reference.cu` beside this file where there is nvcc; or
+//! `--reference PROGRAM` names it. Without a reference only our own figures are printed. `--filter` chooses figures whose names contain the
+//! text, and the reference measures what they are compared with; each takes seconds a round.
 //!
 //! Both programs run in turn, 15 times if nothing else is asked for. A bar holds if the median of the rounds' ratios reaches it within
 //! the noise, which is the median of how much CUDA C++ differs from itself in neighbouring rounds.
@@ -8,12 +9,20 @@
 //! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code on
 //! accessors with the group size that the backend chooses. Results are checked before they are timed.
 
-use std::collections::BTreeMap;
+#[path = "../arguments.rs"]
+mod arguments;
+mod cases;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Result};
+
+use arguments::{Arguments, Options};
+use cases::Case;
 
 const N: usize = 1 << 27;
 /// Repetitions of a stream: as many as the reference has for all of its block sizes together, of which it takes the best.
@@ -36,49 +45,23 @@ struct Body {
     w: f32,
 }
 
-/// A case: its name, unit, whether more is better, and the least (or greatest) ratio to the reference.
-const CASES: &[(&str, &str, bool, f64)] = &[
-    ("gpu.stream.copy", "GB/s", true, 0.99),
-    ("gpu.stream.mul", "GB/s", true, 0.99),
-    ("gpu.stream.add", "GB/s", true, 0.99),
-    ("gpu.stream.triad", "GB/s", true, 0.99),
-    ("gpu.nbody", "G/s", true, 0.97),
-    ("gpu.launch", "us", false, 1.25),
-    ("gpu.launch.out_of_order", "us", false, 1.5),
-    ("gpu.chain", "us", false, 1.5),
-    ("gpu.latency", "us", false, 1.3),
-    ("gpu.copy.to_device", "GB/s", true, 0.95),
-    ("gpu.copy.to_host", "GB/s", true, 0.95),
-    ("gpu.copy.to_device.1gib", "GB/s", true, 0.95),
-    ("gpu.copy.to_host.1gib", "GB/s", true, 0.95),
-];
-
 fn main() -> ExitCode {
     let mut reference = None;
-    let mut json = None;
-    let mut n_rounds = 15;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // Cargo says so to every benchmark.
-            "--bench" => {}
-            "--reference" => reference = arguments.next(),
-            "--json" => json = arguments.next(),
-            "--rounds" => match arguments.next().and_then(|text| text.parse().ok()).filter(|n| *n > 0) {
-                Some(n) => n_rounds = n,
-                None => {
-                    eprintln!("gpu: --rounds needs a number above 0");
-                    return ExitCode::from(2);
-                }
-            },
-            other => {
-                let usage = "[--reference PROGRAM] [--rounds N] [--json FILE]";
-                eprintln!("gpu: unexpected argument {other}; arguments: {usage}");
-                return ExitCode::from(2);
-            }
+    let arguments = Arguments::parse(std::env::args().skip(1), " [--reference PROGRAM]", |name, value| match name {
+        "--reference" => {
+            reference = Some(value()?);
+            Ok(true)
         }
-    }
-    match run(reference.as_deref(), n_rounds, json.as_deref()) {
+        _ => Ok(false),
+    });
+    let Arguments { options, json } = match arguments {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            eprintln!("gpu: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(reference.as_deref(), &options, json) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -93,9 +76,13 @@ type Figures = BTreeMap<String, f64>;
 /// Whether no bar is missed.
 fn run(
     reference: Option<&str>,
-    n_rounds: usize,
-    json: Option<&str>,
+    options: &Options,
+    json: Option<PathBuf>,
 ) -> std::result::Result<bool, Box<dyn std::error::Error>> {
+    let cases = cases::chosen(|name| options.wants(name));
+    if cases.is_empty() {
+        return Err(format!("no case matches --filter {}", options.filter).into());
+    }
     let devices: Vec<Device> = Device::all()?;
     let Some(device) = devices.iter().find(|device| device.backend() == BackendKind::Cuda) else {
         println!("no CUDA device: nothing is measured");
@@ -103,17 +90,19 @@ fn run(
     };
     println!("{}", device.name());
     let Some(reference) = reference else {
-        let figures = measure(device)?;
-        for &(name, unit, ..) in CASES {
+        let figures = measure(device, options)?;
+        for Case { name, unit, .. } in cases {
             println!("{name:26} {:9.3} {unit}", figures[name]);
         }
         return Ok(true);
     };
+    let peers = cases::peers(&cases);
+    let n_rounds = options.rounds;
     // In turn, so that what changes while they run changes both.
     let mut rounds: Vec<[Figures; 2]> = Vec::new();
     for _ in 0..n_rounds {
-        let theirs = figures_of(reference)?;
-        let ours = measure(device)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let theirs = figures_of(reference, &peers)?;
+        let ours = measure(device, options)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         rounds.push([ours, theirs]);
     }
     let mut all_hold = true;
@@ -121,9 +110,7 @@ fn run(
     println!(
         "{n_rounds} rounds: medians, the ratio of each round's figures (least to greatest), CUDA C++ against itself"
     );
-    for &(name, unit, more_is_better, bar) in CASES {
-        // What the reference has no loop of its own for is compared with its bare launches.
-        let peer = if rounds[0][1].contains_key(name) { name } else { "gpu.launch" };
+    for &Case { name, unit, more_is_better, bar, peer } in cases {
         let [ours, theirs] = [(0, name), (1, peer)].map(|(side, name)| -> Vec<f64> {
             rounds.iter().map(|round| round[side].get(name).copied().unwrap_or(f64::NAN)).collect()
         });
@@ -167,9 +154,9 @@ fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
     }
 }
 
-/// Runs the reference and reads its lines.
-fn figures_of(program: &str) -> std::result::Result<Figures, Box<dyn std::error::Error>> {
-    let output = Command::new(program).output()?;
+/// Runs the reference for these figures and reads its lines.
+fn figures_of(program: &str, names: &BTreeSet<&str>) -> std::result::Result<Figures, Box<dyn std::error::Error>> {
+    let output = Command::new(program).args(names).output()?;
     if !output.status.success() {
         return Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
@@ -193,16 +180,35 @@ fn best_of(repetitions: usize, mut run: impl FnMut() -> Result) -> Result<f64> {
     Ok(best)
 }
 
-fn measure(device: &Device) -> Result<BTreeMap<&'static str, f64>> {
-    let mut figures = BTreeMap::new();
-    stream(device, &mut figures)?;
-    figures.insert("gpu.nbody", nbody(device)?);
-    launches(device, &mut figures)?;
-    copies(device, &mut figures)?;
-    Ok(figures)
+/// What was measured of what is wanted.
+struct Measured<'a> {
+    options: &'a Options,
+    figures: BTreeMap<&'static str, f64>,
 }
 
-fn stream(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+impl Measured<'_> {
+    /// Measures a figure if it is wanted.
+    fn add(&mut self, name: &'static str, measure: impl FnOnce() -> Result<f64>) -> Result {
+        if self.options.wants(name) {
+            self.figures.insert(name, measure()?);
+        }
+        Ok(())
+    }
+}
+
+fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, f64>> {
+    let mut measured = Measured { options, figures: BTreeMap::new() };
+    stream(device, &mut measured)?;
+    measured.add("gpu.nbody", || nbody(device))?;
+    launches(device, &mut measured)?;
+    copies(device, &mut measured)?;
+    Ok(measured.figures)
+}
+
+fn stream(device: &Device, measured: &mut Measured<'_>) -> Result {
+    if !measured.options.wants_any(&["gpu.stream.copy", "gpu.stream.mul", "gpu.stream.add", "gpu.stream.triad"]) {
+        return Ok(());
+    }
     let queue = Queue::builder().device(device).in_order().build()?;
     let [a, b, c] = [0.1, 0.2, 0.0].map(|value: f64| -> Result<_> {
         let buffer = Buffer::<f64, 1>::uninit(N)?;
@@ -250,10 +256,10 @@ fn stream(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result 
     let expected = s * 0.1 + s * (0.1 + s * 0.1);
     let first = a.to_vec()?;
     assert!(first.iter().all(|&x| (x - expected).abs() < 1e-12), "the stream kernels agree with plain Rust");
-    figures.insert("gpu.stream.copy", 2.0 * gigabytes / best_of(STREAMS, copy)?);
-    figures.insert("gpu.stream.mul", 2.0 * gigabytes / best_of(STREAMS, mul)?);
-    figures.insert("gpu.stream.add", 3.0 * gigabytes / best_of(STREAMS, add)?);
-    figures.insert("gpu.stream.triad", 3.0 * gigabytes / best_of(STREAMS, triad)?);
+    measured.add("gpu.stream.copy", || Ok(2.0 * gigabytes / best_of(STREAMS, copy)?))?;
+    measured.add("gpu.stream.mul", || Ok(2.0 * gigabytes / best_of(STREAMS, mul)?))?;
+    measured.add("gpu.stream.add", || Ok(3.0 * gigabytes / best_of(STREAMS, add)?))?;
+    measured.add("gpu.stream.triad", || Ok(3.0 * gigabytes / best_of(STREAMS, triad)?))?;
     Ok(())
 }
 
@@ -301,53 +307,65 @@ fn nbody(device: &Device) -> Result<f64> {
 }
 
 /// Microseconds of a launch.
-fn launches(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+fn launches(device: &Device, measured: &mut Measured<'_>) -> Result {
     let in_order = Queue::builder().device(device).in_order().build()?;
     let out_of_order = Queue::builder().device(device).build()?;
-    let empty = |queue: &Queue| {
-        best_of(10, || {
+    let empty = |queue: &Queue| -> Result<f64> {
+        let time = best_of(10, || {
             for _ in 0..LAUNCHES {
                 queue.single_task(|_| {})?;
             }
             queue.wait()
-        })
+        });
+        Ok(time? / LAUNCHES as f64 * 1e6)
     };
-    figures.insert("gpu.launch", empty(&in_order)? / LAUNCHES as f64 * 1e6);
-    figures.insert("gpu.launch.out_of_order", empty(&out_of_order)? / LAUNCHES as f64 * 1e6);
+    measured.add("gpu.launch", || empty(&in_order))?;
+    measured.add("gpu.launch.out_of_order", || empty(&out_of_order))?;
+    measured.add("gpu.chain", || chain(&out_of_order))?;
+    measured.add("gpu.latency", || {
+        let time = best_of(10, || {
+            for _ in 0..1000 {
+                in_order.single_task(|_| {})?.wait()?;
+            }
+            Ok(())
+        });
+        Ok(time? / 1000.0 * 1e6)
+    })
+}
+
+/// Microseconds of a launch that depends on the one before.
+fn chain(queue: &Queue) -> Result<f64> {
     let counter = Buffer::from_vec(vec![0u64])?;
-    let chain = best_of(10, || {
+    let time = best_of(10, || {
         for _ in 0..LAUNCHES {
-            out_of_order.submit(|cg| {
+            queue.submit(|cg| {
                 let counter = cg.access(&counter, ReadWrite);
                 cg.parallel_for(1, move |item| counter.update(item, |x| x + 1))
             })?;
         }
-        out_of_order.wait()
+        queue.wait()
     })?;
     assert_eq!(counter.to_vec()?, [11 * LAUNCHES as u64]);
-    figures.insert("gpu.chain", chain / LAUNCHES as f64 * 1e6);
-    let latency = best_of(10, || {
-        for _ in 0..1000 {
-            in_order.single_task(|_| {})?.wait()?;
-        }
-        Ok(())
-    })?;
-    figures.insert("gpu.latency", latency / 1000.0 * 1e6);
-    Ok(())
+    Ok(time / LAUNCHES as f64 * 1e6)
 }
 
 /// Gigabytes per second between host allocations of ours and the device.
-fn copies(device: &Device, figures: &mut BTreeMap<&'static str, f64>) -> Result {
+fn copies(device: &Device, measured: &mut Measured<'_>) -> Result {
     let queue = Queue::builder().device(device).in_order().build()?;
-    for (size, [to_device, to_host]) in COPIES {
+    for (size, names) in COPIES {
+        if !measured.options.wants_any(&names) {
+            continue;
+        }
         let host = queue.malloc_host::<u8>(size)?;
         let memory = queue.malloc_device::<u8>(size)?;
-        let copy = |target: *mut u8, source: *const u8| {
+        let copy = |target: *mut u8, source: *const u8| -> Result<f64> {
             // SAFETY: both allocations are that large, live until the copies have ended, and nothing else uses them.
-            best_of(20, || unsafe { queue.memcpy(target, source, size) }?.wait())
+            let time = best_of(20, || unsafe { queue.memcpy(target, source, size) }?.wait());
+            Ok(size as f64 / time? / 1e9)
         };
-        figures.insert(to_device, size as f64 / copy(memory.as_ptr(), host.as_ptr())? / 1e9);
-        figures.insert(to_host, size as f64 / copy(host.as_ptr(), memory.as_ptr())? / 1e9);
+        let [to_device, to_host] = names;
+        measured.add(to_device, || copy(memory.as_ptr(), host.as_ptr()))?;
+        measured.add(to_host, || copy(host.as_ptr(), memory.as_ptr()))?;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 // The same work as benches/gpu/main.rs in CUDA C++: one line `name value` for each case, the best of several block sizes.
+// Arguments are the names of the figures to measure; without one all are.
 // nvcc -O3 -arch=native reference.cu -o reference -lcuda
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cuda_runtime.h>
-#include <utility>
 
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
@@ -81,7 +82,47 @@ template <typename F> static double best_block(int repetitions, F run) {
     return best;
 }
 
-int main() {
+static const char *const FIGURES[] = {
+    "gpu.stream.copy",  "gpu.stream.mul",          "gpu.stream.add",        "gpu.stream.triad",
+    "gpu.nbody",        "gpu.launch",              "gpu.latency",           "gpu.copy.to_device",
+    "gpu.copy.to_host", "gpu.copy.to_device.1gib", "gpu.copy.to_host.1gib",
+};
+
+// The arguments.
+static int n_names;
+static char **names;
+
+// Whether a figure is to be measured.
+static bool wants(const char *figure) {
+    for (int i = 0; i < n_names; i++) {
+        if (strcmp(names[i], figure) == 0) return true;
+    }
+    return n_names == 0;
+}
+
+static bool is_known(const char *name) {
+    for (const char *figure : FIGURES) {
+        if (strcmp(name, figure) == 0) return true;
+    }
+    return false;
+}
+
+// Measures and prints a figure if it is wanted.
+template <typename F> static void figure(const char *name, F measure) {
+    if (!wants(name)) return;
+    double value = measure();
+    printf("%s %.6g\n", name, value);
+}
+
+int main(int argc, char **argv) {
+    n_names = argc - 1;
+    names = argv + 1;
+    for (int i = 0; i < n_names; i++) {
+        if (!is_known(names[i])) {
+            fprintf(stderr, "%s is no figure\n", names[i]);
+            return 2;
+        }
+    }
     double *a, *b, *c;
     CHECK(cudaMalloc(&a, N * sizeof(double)));
     CHECK(cudaMalloc(&b, N * sizeof(double)));
@@ -90,43 +131,59 @@ int main() {
     CHECK(cudaMemset(b, 0, N * sizeof(double)));
     CHECK(cudaMemset(c, 0, N * sizeof(double)));
     double bytes = N * sizeof(double) / 1e9;
-    printf("gpu.stream.copy %.6g\n", 2 * bytes / best_block(50, [&](int k) { copy<<<N / k, k>>>(a, c); }));
-    printf("gpu.stream.mul %.6g\n", 2 * bytes / best_block(50, [&](int k) { mul<<<N / k, k>>>(b, c, 0.4); }));
-    printf("gpu.stream.add %.6g\n", 3 * bytes / best_block(50, [&](int k) { add<<<N / k, k>>>(a, b, c); }));
-    printf("gpu.stream.triad %.6g\n", 3 * bytes / best_block(50, [&](int k) { triad<<<N / k, k>>>(a, b, c, 0.4); }));
+    figure("gpu.stream.copy", [&] { return 2 * bytes / best_block(50, [&](int k) { copy<<<N / k, k>>>(a, c); }); });
+    figure("gpu.stream.mul", [&] { return 2 * bytes / best_block(50, [&](int k) { mul<<<N / k, k>>>(b, c, 0.4); }); });
+    figure("gpu.stream.add", [&] { return 3 * bytes / best_block(50, [&](int k) { add<<<N / k, k>>>(a, b, c); }); });
+    figure("gpu.stream.triad",
+           [&] { return 3 * bytes / best_block(50, [&](int k) { triad<<<N / k, k>>>(a, b, c, 0.4); }); });
 
     float4 *bodies, *forces;
     CHECK(cudaMalloc(&bodies, BODIES * sizeof(float4)));
     CHECK(cudaMalloc(&forces, BODIES * sizeof(float4)));
     CHECK(cudaMemset(bodies, 0, BODIES * sizeof(float4)));
-    double t = best_block(10, [&](int k) { nbody<<<(BODIES + k - 1) / k, k>>>(bodies, forces, BODIES); });
-    printf("gpu.nbody %.6g\n", double(BODIES) * BODIES / t / 1e9);
+    figure("gpu.nbody", [&] {
+        double t = best_block(10, [&](int k) { nbody<<<(BODIES + k - 1) / k, k>>>(bodies, forces, BODIES); });
+        return double(BODIES) * BODIES / t / 1e9;
+    });
 
     const int LAUNCHES = 20000;
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    t = best_of(10, [&] {
-        for (int i = 0; i < LAUNCHES; i++) nothing<<<1, 256, 0, stream>>>();
+    figure("gpu.launch", [&] {
+        double t = best_of(10, [&] {
+            for (int i = 0; i < LAUNCHES; i++) nothing<<<1, 256, 0, stream>>>();
+        });
+        return t / LAUNCHES * 1e6;
     });
-    printf("gpu.launch %.6g\n", t / LAUNCHES * 1e6);
-    double latency = best_of(10, [&] {
-        for (int i = 0; i < 1000; i++) {
-            nothing<<<1, 256, 0, stream>>>();
-            CHECK(cudaStreamSynchronize(stream));
-        }
+    figure("gpu.latency", [&] {
+        double t = best_of(10, [&] {
+            for (int i = 0; i < 1000; i++) {
+                nothing<<<1, 256, 0, stream>>>();
+                CHECK(cudaStreamSynchronize(stream));
+            }
+        });
+        return t / 1000 * 1e6;
     });
-    printf("gpu.latency %.6g\n", latency / 1000 * 1e6);
 
-    const std::pair<size_t, const char *> SIZES[] = {{size_t(64) << 20, ""}, {size_t(1) << 30, ".1gib"}};
-    for (const auto &entry : SIZES) {
-        const size_t size = entry.first;
-        const char *name = entry.second;
+    struct Copies {
+        size_t size;
+        const char *to_device, *to_host;
+    };
+    const Copies COPIES[] = {{size_t(64) << 20, "gpu.copy.to_device", "gpu.copy.to_host"},
+                             {size_t(1) << 30, "gpu.copy.to_device.1gib", "gpu.copy.to_host.1gib"}};
+    for (const Copies &copies : COPIES) {
+        const size_t size = copies.size;
+        if (!wants(copies.to_device) && !wants(copies.to_host)) continue;
         void *host;
         CHECK(cudaMallocHost(&host, size));
-        t = best_of(20, [&] { CHECK(cudaMemcpyAsync(a, host, size, cudaMemcpyHostToDevice, stream)); });
-        printf("gpu.copy.to_device%s %.6g\n", name, size / t / 1e9);
-        t = best_of(20, [&] { CHECK(cudaMemcpyAsync(host, a, size, cudaMemcpyDeviceToHost, stream)); });
-        printf("gpu.copy.to_host%s %.6g\n", name, size / t / 1e9);
+        figure(copies.to_device, [&] {
+            double t = best_of(20, [&] { CHECK(cudaMemcpyAsync(a, host, size, cudaMemcpyHostToDevice, stream)); });
+            return size / t / 1e9;
+        });
+        figure(copies.to_host, [&] {
+            double t = best_of(20, [&] { CHECK(cudaMemcpyAsync(host, a, size, cudaMemcpyDeviceToHost, stream)); });
+            return size / t / 1e9;
+        });
         CHECK(cudaFreeHost(host));
     }
 }

@@ -5,6 +5,8 @@
 //! `reference.cl` the peer; `protocol.rs` says how everything is measured. Results are checked as they are made. Made for drivers whose
 //! device is the CPU, where the host device is a fair comparison; other devices are measured with `--any`.
 
+#[path = "../arguments.rs"]
+mod arguments;
 mod compute;
 mod launches;
 #[path = "../protocol.rs"]
@@ -20,12 +22,8 @@ use std::process::ExitCode;
 use oxisycl::BackendKind;
 use oxisycl::prelude::*;
 
-use protocol::Options;
+use arguments::{Arguments, Options};
 use reference::Reference;
-
-const USAGE: &str = "arguments: [--json FILE] [--filter SUBSTR] [--rounds N] [--any]";
-/// The least that the protocol allows.
-const ROUNDS: usize = 15;
 
 /// What the cases run on.
 struct Setting {
@@ -36,35 +34,18 @@ struct Setting {
 }
 
 fn main() -> ExitCode {
-    let mut options = Options { rounds: ROUNDS, filter: String::new() };
-    let mut json: Option<PathBuf> = None;
     let mut takes_any = false;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        let parsed = match argument.as_str() {
-            // Cargo says so to every benchmark.
-            "--bench" => Ok(()),
-            "--any" => {
-                takes_any = true;
-                Ok(())
-            }
-            "--json" => value().map(|file| json = Some(file.into())),
-            "--filter" => value().map(|filter| options.filter = filter),
-            "--rounds" => value().and_then(|rounds| match rounds.parse() {
-                Ok(rounds @ 1..) => {
-                    options.rounds = rounds;
-                    Ok(())
-                }
-                _ => Err(format!("--rounds {rounds}: expected a number above zero")),
-            }),
-            _ => Err(format!("unexpected argument {argument}; {USAGE}")),
-        };
-        if let Err(message) = parsed {
+    let arguments = Arguments::parse(std::env::args().skip(1), " [--any]", |name, _| {
+        takes_any |= name == "--any";
+        Ok(name == "--any")
+    });
+    let Arguments { options, json } = match arguments {
+        Ok(arguments) => arguments,
+        Err(message) => {
             eprintln!("opencl: {message}");
             return ExitCode::from(2);
         }
-    }
+    };
     match run(options, json, takes_any) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -5,7 +5,8 @@ use oxisycl::prelude::*;
 use oxisycl::{Id, Result};
 use rayon::prelude::*;
 
-use crate::protocol::{Measured, Options, Rounds, seconds};
+use crate::arguments::Options;
+use crate::protocol::{Measured, Rounds, seconds};
 
 const N: usize = 512;
 /// The block of the product that stays in registers, and the depth of the windows.

@@ -4,6 +4,8 @@
 //! checked as they are made, so that nothing fast and wrong is reported. A machine that does other work at the same time makes
 //! the figures worse, not wrong: compare ratios.
 
+#[path = "../arguments.rs"]
+mod arguments;
 mod gemm;
 mod memory;
 mod peers;
@@ -16,41 +18,21 @@ mod submit;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use protocol::Options;
-
-const USAGE: &str = "arguments: [--json FILE] [--filter SUBSTR] [--rounds N]";
-/// The least that the protocol allows.
-const ROUNDS: usize = 15;
+use arguments::{Arguments, Options};
 
 fn main() -> ExitCode {
-    let mut options = Options { rounds: ROUNDS, filter: String::new() };
-    let mut json: Option<PathBuf> = None;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        let parsed = match argument.as_str() {
-            // Cargo says so to every benchmark.
-            "--bench" => Ok(()),
-            "--json" => value().map(|file| json = Some(file.into())),
-            "--filter" => value().map(|filter| options.filter = filter),
-            "--rounds" => value().and_then(|rounds| match rounds.parse() {
-                Ok(rounds @ 1..) => {
-                    options.rounds = rounds;
-                    Ok(())
-                }
-                _ => Err(format!("--rounds {rounds}: expected a number above zero")),
-            }),
-            memory::CHILD => {
-                let name = value().unwrap_or_default();
-                return finish(memory::run_child(&name).map_err(|error| error.to_string()));
-            }
-            _ => Err(format!("unexpected argument {argument}; {USAGE}")),
-        };
-        if let Err(message) = parsed {
-            return finish(Err(message));
+    let mut child = None;
+    let arguments = Arguments::parse(std::env::args().skip(1), "", |name, value| match name {
+        memory::CHILD => {
+            child = Some(value()?);
+            Ok(true)
         }
-    }
-    finish(run(&options, json))
+        _ => Ok(false),
+    });
+    finish(arguments.and_then(|Arguments { options, json }| match child {
+        Some(name) => memory::run_child(&name).map_err(|error| error.to_string()),
+        None => run(&options, json),
+    }))
 }
 
 fn finish(result: Result<(), String>) -> ExitCode {

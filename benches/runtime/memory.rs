@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result, observe};
 
-use crate::protocol::{Bar, Measured, Options, resident, seconds};
+use crate::arguments::Options;
+use crate::protocol::{Bar, Measured, resident, seconds};
 
 const SUBMISSIONS: usize = 1_000_000;
 const CHAIN: usize = 100_000;

@@ -4,7 +4,8 @@
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result};
 
-use crate::protocol::{Bar, Measured, Options, Rounds, Summary, least, seconds};
+use crate::arguments::Options;
+use crate::protocol::{Bar, Measured, Rounds, Summary, least, seconds};
 
 /// Bytes of the buffer whose pages are counted; divisible by all page sizes below.
 const BYTES: usize = 1_000_000;

@@ -6,8 +6,9 @@
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result};
 
+use crate::arguments::Options;
 use crate::peers::{self, Arrays, SCALAR, START, STEPS, STREAM_PEERS, Step, adaptive_cpp};
-use crate::protocol::{Bar, Measured, Options, Rounds, Summary, seconds};
+use crate::protocol::{Bar, Measured, Rounds, Summary, seconds};
 
 const N: usize = 1 << 25;
 const REPETITIONS: usize = 3;

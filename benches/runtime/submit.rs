@@ -6,8 +6,9 @@ use std::time::Instant;
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result};
 
+use crate::arguments::Options;
 use crate::peers::{self, EMPTY_SPAWN, PING_PONG, adaptive_cpp};
-use crate::protocol::{Bar, Measured, Options, Rounds, Summary, Yardstick, least, seconds};
+use crate::protocol::{Bar, Measured, Rounds, Summary, Yardstick, least, seconds};
 
 /// Command groups per measurement.
 const GROUPS: usize = 20_000;

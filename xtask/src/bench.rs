@@ -1,6 +1,9 @@
-//! `cargo xtask bench`: one benchmark of the facade or of builds, and the check of the results it writes.
+//! `cargo xtask bench`: one benchmark of the facade or of builds, and the check of the results it writes. What follows the name goes to the
+//! benchmark, `--filter SUBSTR` and `--rounds N` among it.
 
 mod build;
+#[cfg(test)]
+mod shared;
 
 use std::path::{Path, PathBuf};
 

@@ -35,7 +35,8 @@ const RESULTS: &str = "gpu-results.json";
 
 /// What people start.
 const SCRIPT: &str = "#!/bin/sh\n\
-    # Runs parts of this bundle: --list names them, --part NAME chooses, --out FOLDER takes the results.\n\
+    # Runs parts of this bundle: --list names them, --part NAME chooses, --out FOLDER takes the results;\n\
+    # --part benchmark --filter TEXT measures the figures whose names contain the text.\n\
     here=$(cd \"$(dirname \"$0\")\" && pwd)\n\
     exec \"$here/bin/runner\" gpu-run \"$here\" \"$@\"\n";
 

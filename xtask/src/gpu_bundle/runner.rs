@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::machine::Machine;
-use super::part::{LIMIT, PARTS, Part, Tally};
+use super::part::{Counting, LIMIT, PARTS, Part, Tally};
 use super::{MANIFEST, RESULTS, packed};
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{path_text, read};
@@ -30,6 +30,8 @@ struct Options {
     parts: Vec<String>,
     out: PathBuf,
     limit: Duration,
+    /// Only figures whose names contain this.
+    filter: Option<String>,
     is_list: bool,
 }
 
@@ -43,7 +45,7 @@ struct Report<'a> {
     log: String,
 }
 
-/// `gpu-run BUNDLE [--list] [--part NAME] [--out FOLDER] [--limit SECONDS]`.
+/// `gpu-run BUNDLE [--list] [--part NAME] [--out FOLDER] [--limit SECONDS] [--filter SUBSTR]`.
 pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let options = Options::parse(arguments)?;
     if options.is_list {
@@ -51,6 +53,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
         return Ok(Outcome::passed());
     }
     let parts = chosen(PARTS, &options.parts)?;
+    if options.filter.is_some() {
+        have_figures(&parts)?;
+    }
     run_parts(&parts, &options, &Machine::here()?)
 }
 
@@ -61,13 +66,14 @@ impl Options {
             return Err(Failure::new("gpu-run: expected the folder of a bundle first"));
         };
         let (bundle, out) = (PathBuf::from(bundle), PathBuf::from("gpu-results"));
-        let mut options = Self { bundle, parts: Vec::new(), out, limit: LIMIT, is_list: false };
+        let mut options = Self { bundle, parts: Vec::new(), out, limit: LIMIT, filter: None, is_list: false };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| Failure::new(format!("{argument} needs a value")));
             match argument.as_str() {
                 "--list" => options.is_list = true,
                 "--part" => options.parts.extend(value()?.split(',').map(str::to_owned)),
                 "--out" => options.out = PathBuf::from(value()?),
+                "--filter" => options.filter = Some(value()?.clone()),
                 "--limit" => {
                     let seconds = value()?;
                     let parsed =
@@ -75,7 +81,7 @@ impl Options {
                     options.limit = Duration::from_secs(parsed);
                 }
                 _ => {
-                    let known = "--list, --part, --out, --limit";
+                    let known = "--list, --part, --out, --limit, --filter";
                     return Err(Failure::new(format!("unexpected argument \"{argument}\" (known: {known})")));
                 }
             }
@@ -94,6 +100,14 @@ fn chosen<'a>(parts: &'a [Part], names: &[String]) -> Result<Vec<&'a Part>> {
     Ok(parts.iter().filter(is_chosen).collect())
 }
 
+/// Refuses parts that have nothing to choose figures from.
+fn have_figures(parts: &[&Part]) -> Result<()> {
+    match parts.iter().find(|part| part.counting != Counting::Figures) {
+        Some(part) => Err(Failure::new(format!("--filter chooses figures, and part {} has none", part.name))),
+        None => Ok(()),
+    }
+}
+
 fn run_parts(parts: &[&Part], options: &Options, machine: &Machine) -> Result<Outcome> {
     let failure = |path: &Path, error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     fs::create_dir_all(&options.out).map_err(|error| failure(&options.out, error))?;
@@ -107,7 +121,7 @@ fn run_parts(parts: &[&Part], options: &Options, machine: &Machine) -> Result<Ou
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     for part in parts {
         println!("==> {}: {}", part.name, part.what);
-        let report = run_part(part, &bundle, &out, options.limit)?;
+        let report = run_part(part, &bundle, &out, options)?;
         println!("<== {}", report.line());
         if report.verdict != "passed" {
             failed.push(part.name);
@@ -124,18 +138,21 @@ fn run_parts(parts: &[&Part], options: &Options, machine: &Machine) -> Result<Ou
 }
 
 /// Runs one part; an error of the part is its report.
-fn run_part<'a>(part: &'a Part, bundle: &Path, out: &Path, limit: Duration) -> Result<Report<'a>> {
+fn run_part<'a>(part: &'a Part, bundle: &Path, out: &Path, options: &Options) -> Result<Report<'a>> {
     let log = out.join(format!("{}.log", part.name));
     let file = File::create(&log).map_err(|error| Failure::new(format!("{}: {error}", log.display())))?;
     let start = Instant::now();
-    let ended = prepare(part, bundle, out, &file).and_then(|mut command| wait(&mut command, &file, limit));
+    let ended = prepare(part, bundle, out, &file).and_then(|mut command| {
+        command.args(options.filter.iter().flat_map(|filter| ["--filter", filter]));
+        wait(&mut command, &file, options.limit)
+    });
     let seconds = start.elapsed().as_secs_f64();
     let output = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let success = matches!(ended, Ok(Some(status)) if status.success());
     let tally = part.counting.tally(&output, success);
     let verdict = match ended {
         Err(failure) => failure.message,
-        Ok(None) => format!("ended at its limit of {} s", limit.as_secs()),
+        Ok(None) => format!("ended at its limit of {} s", options.limit.as_secs()),
         Ok(Some(_)) if tally.failed > 0 => format!("{} failed", tally.failed),
         Ok(Some(status)) if !status.success() => status.to_string(),
         Ok(Some(_)) if tally.passed == 0 => "nothing passed".to_owned(),
@@ -213,7 +230,6 @@ impl Report<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::Counting;
     use super::*;
 
     /// A bundle of shell scripts.
@@ -233,8 +249,17 @@ mod tests {
         }
 
         fn run(&self, parts: &[Part], limit: Duration) -> (Result<Outcome>, Vec<Value>) {
+            self.run_filtered(parts, limit, None)
+        }
+
+        fn run_filtered(
+            &self,
+            parts: &[Part],
+            limit: Duration,
+            filter: Option<String>,
+        ) -> (Result<Outcome>, Vec<Value>) {
             let (bundle, out) = (self.0.clone(), self.0.join("out"));
-            let options = Options { bundle, parts: Vec::new(), out: out.clone(), limit, is_list: false };
+            let options = Options { bundle, parts: Vec::new(), out: out.clone(), limit, filter, is_list: false };
             let machine = Machine { gpu: "G".to_owned(), driver: "1.2".to_owned(), date: "today".to_owned() };
             let outcome = run_parts(&parts.iter().collect::<Vec<_>>(), &options, &machine);
             let results: Value = read(&out.join(RESULTS)).unwrap().parse().unwrap();
@@ -292,6 +317,20 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_reaches_the_benchmark_and_is_refused_for_other_parts() {
+        let script = "[ \"$3 $4\" = '--filter two words' ] && echo 'gpu.a 1 us holds'";
+        let bundle = Bundle::new("filter", &[("figures", script)]);
+        let figures = part("figures", Counting::Figures);
+        let (outcome, results) = bundle.run_filtered(&[figures], LIMIT, Some("two words".to_owned()));
+        assert!(outcome.is_ok(), "{results:?}");
+        assert_eq!(results[0]["passed"], 1);
+        assert!(bundle.run(&[figures], LIMIT).0.is_err());
+        assert!(have_figures(&[&figures]).is_ok());
+        let message = have_figures(&[&figures, &part("suite", Counting::Harness)]).unwrap_err().message;
+        assert_eq!(message, "--filter chooses figures, and part suite has none");
+    }
+
+    #[test]
     fn a_part_in_which_nothing_passed_has_failed() {
         let bundle = Bundle::new(
             "nothing",
@@ -334,10 +373,11 @@ mod tests {
     #[test]
     fn the_command_line_is_read_or_refused() {
         let parse = |line: &str| Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        let options = parse("/b --part tour,backend --out /o --limit 9").unwrap();
+        let options = parse("/b --part tour,backend --out /o --limit 9 --filter copy").unwrap();
+        assert_eq!(options.filter.as_deref(), Some("copy"));
         assert_eq!((options.bundle, options.out), ("/b".into(), "/o".into()));
         assert_eq!((options.parts, options.limit.as_secs()), (vec!["tour".to_owned(), "backend".to_owned()], 9));
-        for line in ["", "--list", "/b --part", "/b --limit soon", "/b tour"] {
+        for line in ["", "--list", "/b --part", "/b --limit soon", "/b --filter", "/b tour"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

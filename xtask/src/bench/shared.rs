@@ -1,0 +1,83 @@
+//! Tests of the command line that the benchmarks share, and of the GPU benchmark's table. Benchmarks have no harness of their own.
+
+#[path = "../../../benches/arguments.rs"]
+mod arguments;
+#[path = "../../../benches/gpu/cases.rs"]
+mod cases;
+
+use std::collections::BTreeSet;
+
+use arguments::Arguments;
+use cases::CASES;
+
+fn parse(arguments: &[&str]) -> Result<(Arguments, Option<String>), String> {
+    let mut reference = None;
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned());
+    let read = Arguments::parse(arguments, " [--reference PROGRAM]", |name, value| match name {
+        "--reference" => {
+            reference = Some(value()?);
+            Ok(true)
+        }
+        _ => Ok(false),
+    })?;
+    Ok((read, reference))
+}
+
+#[test]
+fn shared_arguments_and_those_of_one_benchmark_are_read_in_any_order() {
+    let (read, reference) = parse(&["--bench"]).unwrap();
+    assert_eq!((read.options.rounds, read.json, reference), (15, None, None));
+    assert!(read.options.wants("anything") && !read.options.wants_any(&[]));
+    let (read, reference) =
+        parse(&["--filter", "copy", "--reference", "./peer", "--rounds", "3", "--bench", "--json", "out"]).unwrap();
+    assert_eq!((read.options.rounds, read.json, reference), (3, Some("out".into()), Some("./peer".to_owned())));
+    assert!(read.options.wants("gpu.stream.copy") && read.options.wants_any(&["gpu.nbody", "gpu.copy.to_host"]));
+    assert!(!read.options.wants("gpu.nbody") && !read.options.wants_any(&["gpu.nbody"]));
+}
+
+#[test]
+fn a_wrong_argument_is_an_error_that_quotes_it() {
+    for (arguments, expected) in [
+        (&["--rounds", "0"][..], "--rounds 0: expected a number above zero"),
+        (&["--rounds", "many"], "--rounds many: expected a number above zero"),
+        (&["--filter"], "--filter needs a value"),
+        (&["--reference"], "--reference needs a value"),
+        (
+            &["copy"],
+            "unexpected argument copy; arguments: [--json FILE] [--filter SUBSTR] [--rounds N] [--reference PROGRAM]",
+        ),
+    ] {
+        assert_eq!(parse(arguments).unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn a_filter_chooses_cases_and_what_they_are_compared_with() {
+    let chosen = |filter: &str| cases::chosen(|name| name.contains(filter));
+    let names = |filter: &str| chosen(filter).iter().map(|case| case.name).collect::<Vec<_>>();
+    let peers = |filter: &str| cases::peers(&chosen(filter)).into_iter().collect::<Vec<_>>();
+    assert_eq!(names("launch"), ["gpu.launch", "gpu.launch.out_of_order"]);
+    assert_eq!(peers("launch"), ["gpu.launch"]);
+    assert_eq!((names("chain"), peers("chain")), (vec!["gpu.chain"], vec!["gpu.launch"]));
+    assert_eq!(names("copy").len(), 5);
+    assert_eq!(names("to_host"), ["gpu.copy.to_host", "gpu.copy.to_host.1gib"]);
+    assert_eq!((names("").len(), peers("").len()), (CASES.len(), CASES.len() - 2));
+    assert!(chosen("nothing of that name").is_empty());
+}
+
+/// Every name is in the reference as a string of its own, and so is every string with a name's beginning in the table.
+#[test]
+fn the_reference_has_the_figures_of_the_table_and_no_others() {
+    let source = include_str!("../../../benches/gpu/reference.cu");
+    let strings = source.split('"').skip(1).step_by(2).filter(|string| string.starts_with("gpu."));
+    let measured: BTreeSet<&str> = strings.collect();
+    assert_eq!(measured, cases::peers(&CASES.iter().collect::<Vec<_>>()));
+}
+
+#[test]
+fn a_bar_allows_what_is_somewhat_worse_than_the_reference() {
+    for case in CASES {
+        assert_eq!(case.more_is_better, case.unit.ends_with("/s"), "{case:?}");
+        assert_eq!(case.more_is_better, case.bar < 1.0, "{case:?}");
+    }
+}
