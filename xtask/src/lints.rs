@@ -1,5 +1,6 @@
 //! Formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
 
+use crate::crates;
 use crate::outcome::{Outcome, Result};
 use crate::process::{cargo, run};
 use crate::workspace::Workspace;
@@ -7,9 +8,11 @@ use crate::workspace::Workspace;
 /// The crate that users name; its features are the features of the project.
 const FACADE: &str = "oxisycl";
 
-/// `cargo fmt --check` over all crates.
+/// `cargo fmt --check` over all crates, and over the package that is a workspace of its own.
 pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {
     run(cargo(workspace).args(["fmt", "--all", "--check"]))?;
+    let apart = workspace.root.join(crates::FOLDER).join("Cargo.toml");
+    run(cargo(workspace).args(["fmt", "--check", "--manifest-path"]).arg(apart))?;
     Ok(Outcome::passed())
 }
 
