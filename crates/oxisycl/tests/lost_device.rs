@@ -8,21 +8,19 @@
 
 #[path = "support/child.rs"]
 mod child_process;
+#[path = "support/fake_gpu.rs"]
+mod fake_gpu;
 mod support;
 
-use std::any::{TypeId, type_name};
 use std::error::Error as _;
 use std::ffi::{CStr, c_char};
-use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex, mpsc};
 
 use oxisycl::prelude::*;
 use oxisycl::{BackendKind, FinalData};
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, encode_bundle};
-use oxisycl_runtime::program::{__oxisycl_register_images, KernelKey};
 
-use child_process::{Ended, role, run};
+use child_process::{role, run};
+use fake_gpu::kernel;
 use support::watchdog;
 
 const N: usize = 64;
@@ -38,26 +36,9 @@ fn child() {
     }
 }
 
-/// Runs a role with the driver that has no GPU.
-fn beside_the_driver(role: &str) -> Ended {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../oxisycl-backend-cuda/tests/fake_driver/library");
-    // Of this test alone: others may run at the same time.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{role}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let arguments = ["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "driver", "-A", "warnings", "-o"];
-    let mut command = Command::new(rustc);
-    let compiled = command.args(arguments).arg(folder.join("libcuda.so.1")).arg(sources.join("lib.rs")).output();
-    let compiled = compiled.unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let ended = run(role, &[("LD_LIBRARY_PATH", folder.to_str().unwrap())]);
-    std::fs::remove_dir_all(&folder).unwrap();
-    ended.succeeded()
-}
-
 #[test]
 fn every_call_on_a_lost_device_names_the_kernel_and_nothing_hangs_and_another_device_goes_on() {
-    let ended = beside_the_driver("loses_one");
+    let ended = run("loses_one", &[fake_gpu::Driver::new().variable()]).succeeded();
     // One line, for the data that could not be brought back to their slice; the other errors were returned or went to a handler.
     let reports = ended.reports();
     assert!(reports.len() == 1 && reports[0].contains("kernel \"crash\""), "{ended:#?}");
@@ -65,7 +46,7 @@ fn every_call_on_a_lost_device_names_the_kernel_and_nothing_hangs_and_another_de
 
 #[test]
 fn devices_that_the_driver_gives_up_with_another_one_name_its_kernel() {
-    beside_the_driver("loses_all");
+    run("loses_all", &[fake_gpu::Driver::new().variable()]).succeeded();
 }
 
 /// The driver's two GPUs, with its setting `lost_together`.
@@ -82,43 +63,6 @@ fn gpus(lost_together: i64) -> [Device; 2] {
     set(c"lost_together", lost_together);
     let gpus = Device::all().unwrap().into_iter().filter(|device| device.backend() == BackendKind::Cuda);
     gpus.collect::<Vec<_>>().try_into().unwrap()
-}
-
-/// Gives a closure the signature of a kernel without captures, and registers an image in which it is the driver's kernel of that name.
-fn kernel<K>(symbol: &str, kernel: K) -> K
-where
-    K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static,
-{
-    let form = Form::Range(1);
-    let entry = KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
-        form,
-        parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
-        type_name: type_name::<K>().to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        library: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-    };
-    let code =
-        format!(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n");
-    let image = DeviceImage {
-        target: ImageTarget::Ptx { sm: 70 },
-        kernels: vec![entry],
-        build_options: String::new(),
-        unsupported: Vec::new(),
-        sites: Vec::new(),
-        code: code.into_bytes(),
-    };
-    let bytes = encode_bundle(&[image]).unwrap().leak();
-    // SAFETY: the bytes are never freed. The driver knows what its kernels do.
-    unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
-    kernel
 }
 
 /// The error says, itself or by its sources, that the device was lost and by which kernel.
@@ -155,7 +99,7 @@ where
 fn lose_one() {
     let _limit = watchdog();
     let [first, second] = gpus(0);
-    let (crashing, empty) = (kernel("crash", |_| {}), kernel("empty", |_| _ = std::hint::black_box(1)));
+    let (crashing, empty) = (kernel("crash", "", |_| {}), kernel("empty", "", |_| _ = std::hint::black_box(1)));
     let asynchronous = Arc::new(Mutex::new(Vec::new()));
     let list = asynchronous.clone();
     let queue =
@@ -224,7 +168,7 @@ fn lose_one() {
 fn lose_all() {
     let _limit = watchdog();
     let gpus = gpus(1);
-    let crashing = kernel("crash", |_| {});
+    let crashing = kernel("crash", "", |_| {});
     let [queue, other] = gpus.each_ref().map(|gpu| Queue::new(gpu).unwrap());
     let buffer = Buffer::from_vec(vec![1_u32; N]).unwrap();
     other.fill(&buffer, 2).unwrap().wait().unwrap();

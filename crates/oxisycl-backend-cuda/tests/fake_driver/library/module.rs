@@ -61,6 +61,13 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
 ) -> Code {
     begin_in_context!(cuModuleLoadDataEx);
     let text = unsafe { CStr::from_ptr(image.cast()) }.to_str().unwrap();
+    // What the compiler is to be like is a comment of the text.
+    if let Some(time) = text.lines().find_map(|line| line.strip_prefix("// takes milliseconds: ")) {
+        std::thread::sleep(std::time::Duration::from_millis(time.parse().unwrap()));
+    }
+    if text.contains("// crashes the driver") && std::env::var_os("FAKE_DRIVER_CRASHES").is_some() {
+        std::process::abort();
+    }
     let log = |message: &str| unsafe {
         let at = |option: c_int| (0..n_options as usize).find(|i| *options.add(*i) == option).unwrap();
         let (buffer, size) = (*values.add(at(5)), *values.add(at(6)) as usize);
