@@ -71,10 +71,12 @@ fn generate(workspace: &Workspace, chapters: &[&File], folder: &Path) -> std::io
 
 fn manifest(root: &Path) -> String {
     let facade = root.join("crates/oxisycl").to_string_lossy().replace('\\', "/");
+    let features = ["glam", "half", "image", "nalgebra", "ndarray", "num-complex"];
     format!(
         "[package]\nname = \"book-snippets\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dependencies]\noxisycl = {{ path = \"{facade}\", features = [\"half\", \"num-complex\", \"glam\"] }}\n\
+         [dependencies]\noxisycl = {{ path = \"{facade}\", features = {features:?} }}\n\
          bytemuck = {{ version = \"1\", features = [\"derive\"] }}\nhalf = \"2\"\nnum-complex = \"0.4\"\nglam = \"0.30\"\n\
+         image = {{ version = \"0.25\", default-features = false }}\nnalgebra = \"0.35\"\nndarray = \"0.17\"\n\
          futures = \"0.3\"\ntokio = {{ version = \"1\", features = [\"rt\", \"macros\"] }}\n\n[workspace]\n"
     )
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::examples;
 use crate::outcome::{Failure, Result};
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
@@ -42,6 +43,7 @@ fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
     command.args(["sycl", "build", "--targets", &format!("{PTX},{SPIRV}")]);
     command.args(["--message-format", "json-render-diagnostics"]).args(PROGRAMS);
     command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
+    command.args(["--features", &examples::features(workspace)?]);
     let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
     Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
 }

@@ -1,4 +1,4 @@
-//! The examples: all are built, and those that need no argument and end by themselves are run; the readme's first command as it stands there.
+//! The examples: those without features are built, and those that need no argument and end by themselves are run; the readme's first command as it stands there.
 
 use std::fs;
 
@@ -12,10 +12,18 @@ const RUN: &[&str] = &["ls", "tour"];
 /// Run as well with kernels that were compiled for devices.
 const FIRST: &str = "tour";
 
-/// Builds all examples in release and runs those of [`RUN`] that exist.
+/// The features with which cargo builds all examples, as `--features` takes them for several packages.
+pub(crate) fn features(workspace: &Workspace) -> Result<String> {
+    let features = workspace.require(PACKAGE)?.features.iter().filter(|feature| *feature != "default");
+    Ok(features.map(|feature| format!("{PACKAGE}/{feature}")).collect::<Vec<_>>().join(","))
+}
+
+/// Builds the examples that need no feature in release, and runs those of [`RUN`] that exist.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let package = workspace.require(PACKAGE)?;
-    let built = package.targets.iter().filter(|target| target.kind == "example").count();
+    // Those that need a feature are built and run with the tests, and with the programs that have kernels.
+    let built =
+        package.targets.iter().filter(|target| target.kind == "example" && target.required_features.is_empty()).count();
     if built == 0 {
         return Err(Failure::new(format!("package {PACKAGE} has no examples")));
     }

@@ -1,6 +1,7 @@
 //! Formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
 
 use crate::crates;
+use crate::examples;
 use crate::outcome::{Outcome, Result};
 use crate::process::{cargo, run};
 use crate::workspace::Workspace;
@@ -16,9 +17,11 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::passed())
 }
 
-/// Clippy over everything that the default features build, warnings denied.
+/// Clippy over everything that the default features build, and all examples, warnings denied.
 pub(crate) fn clippy(workspace: &Workspace) -> Result<Outcome> {
-    run(cargo(workspace).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut command = cargo(workspace);
+    command.args(["clippy", "--workspace", "--all-targets", "--features", &examples::features(workspace)?]);
+    run(command.args(["--", "-D", "warnings"]))?;
     Ok(Outcome::passed())
 }
 

@@ -7,6 +7,7 @@
 
 use crate::conformance;
 use crate::counts::{Counts, flaky_tests};
+use crate::examples;
 use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{Captured, cargo, run_captured, succeeds};
@@ -42,6 +43,7 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
         println!("  cargo-nextest is not installed: tests run without a time limit each");
         let mut command = cargo(workspace);
         command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]);
+        command.args(["--features", &examples::features(workspace)?]);
         if has_all_needs(workspace) {
             command.args(["--", "--include-ignored"]);
         }
@@ -91,7 +93,7 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
 /// through `flaky`.
 fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64, flaky: &mut Vec<String>) -> Result<Counts> {
     let mut command = cargo(workspace);
-    command.args(["nextest", "run", "--workspace", "--retries", "1"]);
+    command.args(["nextest", "run", "--workspace", "--retries", "1", "--features", &examples::features(workspace)?]);
     if has_all_needs(workspace) {
         command.args(["--run-ignored", "all"]);
     }

@@ -43,13 +43,15 @@ pub(crate) struct Package {
 }
 
 /// One library, binary, example, test or benchmark of a package.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Target {
     pub(crate) name: String,
     /// `lib`, `proc-macro`, `bin`, `example`, `test` or `bench`.
     pub(crate) kind: String,
     /// Its root source file.
     pub(crate) source: PathBuf,
+    /// The features without which it is not built.
+    pub(crate) required_features: Vec<String>,
 }
 
 /// A source or document of the workspace.
@@ -139,7 +141,8 @@ impl From<cargo_metadata::Package> for Package {
 impl From<cargo_metadata::Target> for Target {
     fn from(target: cargo_metadata::Target) -> Self {
         let kind = target.kind.first().map(ToString::to_string).unwrap_or_default();
-        Self { name: target.name, kind, source: target.src_path.into() }
+        let required_features = target.required_features;
+        Self { name: target.name, kind, source: target.src_path.into(), required_features }
     }
 }
 

@@ -12,7 +12,7 @@
     message = "`{Self}` cannot be copied to a device",
     label = "not `DeviceCopyable`",
     note = "derive it for a type of your own: `#[derive(Clone, Copy, DeviceCopyable)]`",
-    note = "types of `half`, `num-complex` and `glam` have it with the feature of `oxisycl` that has the crate's name",
+    note = "types of `half`, `num-complex`, `glam`, `nalgebra` and `image` have it with the feature of `oxisycl` that has the crate's name",
     note = "references, pointers, function pointers and owners of memory mean nothing on a device"
 )]
 pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {}
@@ -63,4 +63,52 @@ plain! {
     glam::Vec2 glam::Vec3 glam::Vec3A glam::Vec4 glam::Mat2 glam::Mat3 glam::Mat3A glam::Mat4 glam::Quat
     glam::DVec2 glam::DVec3 glam::DVec4 glam::DMat2 glam::DMat3 glam::DMat4 glam::DQuat
     glam::IVec2 glam::IVec3 glam::IVec4 glam::UVec2 glam::UVec3 glam::UVec4
+}
+
+#[cfg(feature = "nalgebra")]
+mod of_nalgebra {
+    use nalgebra::{
+        ArrayStorage, Const, DualQuaternion, Isometry, Matrix, OPoint, Quaternion, Rotation, Scalar, Scale, Similarity,
+        Translation, Unit,
+    };
+
+    use super::DeviceCopyable;
+
+    // SAFETY: an array of columns; the extents are in the type.
+    unsafe impl<T: DeviceCopyable, const R: usize, const C: usize> DeviceCopyable
+        for Matrix<T, Const<R>, Const<C>, ArrayStorage<T, R, C>>
+    {
+    }
+    // SAFETY: nothing but its coordinates, a matrix of one column.
+    unsafe impl<T: DeviceCopyable + Scalar, const D: usize> DeviceCopyable for OPoint<T, Const<D>> {}
+    // SAFETY: nothing but its coordinates.
+    unsafe impl<T: DeviceCopyable> DeviceCopyable for Quaternion<T> {}
+    // SAFETY: two quaternions.
+    unsafe impl<T: DeviceCopyable> DeviceCopyable for DualQuaternion<T> {}
+    // SAFETY: a wrapper without own data.
+    unsafe impl<T: DeviceCopyable> DeviceCopyable for Unit<T> {}
+    // SAFETY: nothing but its vector.
+    unsafe impl<T: DeviceCopyable, const D: usize> DeviceCopyable for Translation<T, D> {}
+    // SAFETY: nothing but its vector.
+    unsafe impl<T: DeviceCopyable, const D: usize> DeviceCopyable for Scale<T, D> {}
+    // SAFETY: nothing but its matrix.
+    unsafe impl<T: DeviceCopyable, const D: usize> DeviceCopyable for Rotation<T, D> {}
+    // SAFETY: a rotation and a translation.
+    unsafe impl<T: DeviceCopyable, R: DeviceCopyable, const D: usize> DeviceCopyable for Isometry<T, R, D> {}
+    // SAFETY: an isometry and a factor.
+    unsafe impl<T: DeviceCopyable, R: DeviceCopyable, const D: usize> DeviceCopyable for Similarity<T, R, D> {}
+}
+
+#[cfg(feature = "image")]
+mod of_image {
+    use super::DeviceCopyable;
+
+    macro_rules! pixels {
+        ($($name:ident)*) => { $(
+            // SAFETY: an array of channels.
+            unsafe impl<T: DeviceCopyable> DeviceCopyable for image::$name<T> {}
+        )* };
+    }
+
+    pixels! { Luma LumaA Rgb Rgba }
 }

@@ -59,6 +59,12 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
         self.size() == 0
     }
 
+    /// The extent of the buffer.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn buffer_range(&self) -> Range<D> {
+        self.buffer
+    }
+
     /// The address of the *buffer's* first element on the host (I5).
     pub fn as_ptr(&self) -> *const T {
         self.access.pointer().cast()

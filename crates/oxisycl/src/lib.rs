@@ -51,6 +51,8 @@ mod wiring;
 pub mod observe;
 
 pub use __print::{OutputHandler, set_output_handler};
+#[cfg(feature = "image")]
+pub use buffer::FlatPixel;
 pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
 pub use compile_time::{all_devices_have, any_device_has};
 #[doc(hidden)]

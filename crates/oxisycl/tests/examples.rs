@@ -31,7 +31,14 @@ fn every_numbered_example_checks_itself_on_every_device() {
         "06_host_task_and_events",
         "07_atomics",
     ];
-    for name in names {
+    // With types of other crates: those of the features with which the test was built, as all are in the test of the workspace.
+    let with_features = [
+        ("08_ndarray", cfg!(feature = "ndarray")),
+        ("09_nalgebra", cfg!(feature = "nalgebra")),
+        ("10_image", cfg!(feature = "image")),
+    ];
+    let with_features = with_features.into_iter().filter_map(|(name, is_built)| is_built.then_some(name));
+    for name in names.into_iter().chain(with_features) {
         let on_host = works(name, &[]);
         assert!((1..=2).contains(&on_host.lines().count()), "{name}: {on_host}");
         works(name, &[("OXISYCL_SIMULATED", "1"), ("OXISYCL_DEVICE_SELECTOR", "simulated:*")]);

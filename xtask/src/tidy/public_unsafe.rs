@@ -235,8 +235,7 @@ mod tests {
     }
 
     fn library(name: &str) -> Package {
-        let target =
-            crate::workspace::Target { name: name.to_owned(), kind: "lib".to_owned(), source: Default::default() };
+        let target = crate::workspace::Target { name: name.to_owned(), kind: "lib".to_owned(), ..Default::default() };
         Package { name: name.to_owned(), publish: true, targets: vec![target], ..Package::default() }
     }
 

@@ -34,7 +34,9 @@ mod integers;
 mod iterators;
 mod litmus;
 mod memory;
+mod nalgebra;
 mod numerics;
+mod pixels;
 mod sorting;
 mod sse;
 mod text;
@@ -63,6 +65,8 @@ const THEMES: &[(&str, &[Test])] = &[
     ("hashes", hashes::TESTS),
     ("crates", crates::TESTS),
     ("glam", glam::TESTS),
+    ("nalgebra", nalgebra::TESTS),
+    ("pixels", pixels::TESTS),
     ("sse", sse::TESTS),
     ("litmus", litmus::TESTS),
 ];

@@ -101,6 +101,20 @@ impl<const D: usize> BufferOptions<D> {
                 data.len()
             )));
         }
+        // SAFETY: the elements are the vector's, and as many as the range has.
+        unsafe { self.over_parts(data, range) }
+    }
+
+    /// A buffer whose memory on the host is that of a vector of parts of elements.
+    ///
+    /// # Safety
+    /// The vector holds exactly the elements of the range, in row-major order, each of them as one or several `P`, to which `T` is aligned.
+    #[track_caller]
+    pub(super) unsafe fn over_parts<T: DeviceCopyable, P: DeviceCopyable>(
+        self,
+        data: Vec<P>,
+        range: Range<D>,
+    ) -> Result<Buffer<T, D>> {
         // Accessors of reinterpretations rely on the alignment of every allocation, so the vector's own is what counts.
         let address = data.as_ptr() as usize;
         let align = if data.is_empty() { align_of::<T>() } else { 1 << address.trailing_zeros().min(6) };

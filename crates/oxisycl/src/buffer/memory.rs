@@ -23,13 +23,17 @@ impl<T> VecOwner<T> {
     }
 }
 
-/// Why [`Buffer::into_vec`] failed, and the buffer.
+/// Why [`Buffer::into_vec`] or another conversion of a buffer failed, and the buffer.
 pub struct IntoVecError<T, const D: usize> {
     buffer: Box<Buffer<T, D>>,
     error: Error,
 }
 
 impl<T, const D: usize> IntoVecError<T, D> {
+    pub(super) fn new(buffer: Buffer<T, D>, error: Error) -> Self {
+        Self { buffer: Box::new(buffer), error }
+    }
+
     /// The buffer, unchanged.
     pub fn into_buffer(self) -> Buffer<T, D> {
         *self.buffer
@@ -68,14 +72,26 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// Errors: `Invalid` while something else refers to the buffer (a clone, a sub-buffer, a reinterpretation, a placeholder, a
     /// host accessor, or a command group that is being made); what the command that wrote the data failed with.
     pub fn into_vec(self) -> Result<Vec<T>, IntoVecError<T, D>> {
-        match self.take_vec() {
+        match self.take_vec("into_vec") {
             Ok(data) => Ok(data),
-            Err(error) => Err(IntoVecError { buffer: Box::new(self), error }),
+            Err(error) => Err(IntoVecError::new(self, error)),
         }
     }
 
-    fn take_vec(&self) -> Result<Vec<T>> {
-        self.check_unshared("into_vec")?;
+    /// The data as a vector, for the function `what`. After an error the buffer is as it was.
+    pub(super) fn take_vec(&self, what: &str) -> Result<Vec<T>> {
+        if let Some(own) = self.take_owner::<T>(what)? {
+            return Ok(own);
+        }
+        let data = self.to_vec()?;
+        self.handle.cancel();
+        Ok(data)
+    }
+
+    /// The vector of `P` that the buffer was made from, with the buffer's data in it, after all commands. `None`, and the buffer is as it was, if
+    /// there is no such vector.
+    pub(super) fn take_owner<P: 'static>(&self, what: &str) -> Result<Option<Vec<P>>> {
+        self.check_unshared(what)?;
         schedule::quiesce(&self.view.core)?;
         // Brings the data to the host.
         drop(self.host_access(crate::Read)?);
@@ -83,24 +99,19 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         let core = &self.view.core;
         let mut state = core.lock();
         // There is no other handle to open it with; looked at again because the data leaves it now.
-        self.check_closed("into_vec")?;
+        self.check_closed(what)?;
         let own = state.find(MemoryId::HOST).filter(|&position| {
             self.view.byte_size() == core.layout.size()
-                && state.allocation(position).foreign_owner().is_some_and(|owner| owner.is::<VecOwner<T>>())
+                && state.allocation(position).foreign_owner().is_some_and(|owner| owner.is::<VecOwner<P>>())
         });
-        if let Some(position) = own {
-            // SAFETY: this is the only handle, nothing is open, and no command uses the buffer: see the checks above.
-            let owner = unsafe { state.remove(core, position) };
-            if let Some(Ok(owner)) = owner.map(<Box<dyn Any + Send>>::downcast::<VecOwner<T>>) {
-                self.handle.cancel();
-                return Ok(owner.0);
-            }
-            return Err(Error::invalid(format!("the vector of {core} was taken twice")));
+        let Some(position) = own else { return Ok(None) };
+        // SAFETY: this is the only handle, nothing is open, and no command uses the buffer: see the checks above.
+        let owner = unsafe { state.remove(core, position) };
+        if let Some(Ok(owner)) = owner.map(<Box<dyn Any + Send>>::downcast::<VecOwner<P>>) {
+            self.handle.cancel();
+            return Ok(Some(owner.0));
         }
-        drop(state);
-        let data = self.to_vec()?;
-        self.handle.cancel();
-        Ok(data)
+        Err(Error::invalid(format!("the vector of {core} was taken twice")))
     }
 
     fn check_unshared(&self, what: &str) -> Result {

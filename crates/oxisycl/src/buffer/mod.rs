@@ -1,10 +1,14 @@
 //! Buffers: data that moves by itself to where it is used (SYCL 2020 section 4.7.2, and the AdaptiveCpp runtime specification).
 
 mod advice;
+#[cfg(feature = "ndarray")]
+mod array;
 mod borrowed;
 mod create;
 mod destination;
 mod memory;
+#[cfg(feature = "image")]
+mod pixels;
 mod placeholder;
 mod views;
 
@@ -24,6 +28,8 @@ pub use borrowed::BorrowedBuffer;
 pub use create::BufferOptions;
 pub use destination::FinalData;
 pub use memory::IntoVecError;
+#[cfg(feature = "image")]
+pub use pixels::FlatPixel;
 pub use placeholder::Placeholder;
 
 use destination::Handle;

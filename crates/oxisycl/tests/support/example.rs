@@ -56,6 +56,10 @@ fn build(name: &str, profile: &Path) {
     let parent = profile.parent().expect("a target folder");
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--example", name, "--profile", &profile_name]);
+    // Examples with types of other crates are named after the feature that they need. One build with all serves for all.
+    if let Some((_, "image" | "nalgebra" | "ndarray")) = name.split_once('_') {
+        command.arg("--all-features");
+    }
     command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/Cargo.toml")]);
     // With an explicit target there is one more folder.
     let has_triple = parent.parent().is_some_and(|folder| folder.join("CACHEDIR.TAG").exists());

@@ -1,0 +1,7 @@
+//! Buffers made of what other crates have, and given back: each file is about the feature of one crate, and there only with it. Elements of
+//! other crates are in the suite of kernels.
+
+#[cfg(feature = "ndarray")]
+mod arrays;
+#[cfg(feature = "image")]
+mod pixels;
