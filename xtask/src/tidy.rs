@@ -4,6 +4,7 @@
 //! Each module below holds one kind of rule as functions from text to findings, so that every rule has its own test.
 //! Reads the workspace, changes nothing, and needs no build.
 
+mod beginners;
 mod documents;
 mod edges;
 mod manifests;
@@ -39,9 +40,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         if file.path.ends_with(".rs") {
             findings.extend(sources::check(file, &paths));
             findings.extend(paths::check(file));
+            findings.extend(beginners::check_sentences(file));
             long.extend(sources::long_file(file));
         }
     }
+
+    findings.extend(beginners::check_examples(&files));
 
     match workspace.read("ARCHITECTURE.md") {
         Ok(text) => findings.extend(documents::check_architecture(&text, &workspace.packages)),

@@ -29,7 +29,7 @@ pub(crate) struct Prelinked<'a> {
     target_idx: usize,
     /// What the crate has of them.
     described: &'a Rc<Vec<u8>>,
-    /// The same with all that it reaches; `None` if there is none.
+    /// What the crate has of them with all that it reaches; `None` if there is none.
     linked: Option<Rc<Vec<u8>>>,
 }
 

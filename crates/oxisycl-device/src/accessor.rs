@@ -117,7 +117,7 @@ pub(crate) fn position<const D: usize>(index: [usize; D], pitch: [usize; D]) -> 
     position
 }
 
-/// The same for an index that must be in `range`, which begins at `first`.
+/// Row-major position of an index that must be in `range`, which begins at `first`, in memory whose extents are `pitch`.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn checked_position<T, const D: usize>(
@@ -227,6 +227,20 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
 impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// The work-item's own element.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, squares) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0; 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, squares) = (cg.access(&numbers, Read), cg.access(&squares, Write));
+    ///     cg.parallel_for(3, move |item| squares.set(item, numbers.get(item) * numbers.get(item)))
+    /// })?;
+    /// assert_eq!(squares.to_vec()?, [1, 4, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
@@ -248,6 +262,23 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
 
 impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// All elements of an accessor with mode [`Read`](crate::Read), for reading at any index.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, sums) = (Buffer::from_vec(vec![1, 2, 3, 4])?, Buffer::from_vec(vec![0; 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Write));
+    ///     cg.parallel_for(3, move |item| {
+    ///         let (numbers, i) = (numbers.view(item), item.index());
+    ///         sums.set(item, numbers[i] + numbers[i + 1]);
+    ///     })
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [3, 5, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn view<'k>(self, _inside: impl Inside<'k>) -> View<'k, T, D>
     where
@@ -258,6 +289,20 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     }
 
     /// One element at any index of an accessor with mode [`Read`](crate::Read).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, reversed) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0; 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, reversed) = (cg.access(&numbers, Read), cg.access(&reversed, Write));
+    ///     cg.parallel_for(3, move |item| reversed.set(item, *numbers.at(item, 2 - item.index())))
+    /// })?;
+    /// assert_eq!(reversed.to_vec()?, [3, 2, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the index is outside the accessor's range.
@@ -273,6 +318,20 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
 
 impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// Stores to the work-item's own element.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write);
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| table.set(item, 10 * item.get(0) + item.get(1)))
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [0, 1, 2, 10, 11, 12]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
@@ -306,6 +365,20 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
 
     /// Stores to any element from the only work-item of a single task.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, sum) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sum) = (cg.access(&numbers, Read), cg.access(&sum, Write));
+    ///     cg.single_task(move |task| sum.set_at(task, 0, numbers.view(task).iter().sum()))
+    /// })?;
+    /// assert_eq!(sum.to_vec()?, [6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
@@ -322,6 +395,25 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
 impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// The work-item's own element as a cell.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 20, 300])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.parallel_for(3, move |item| {
+    ///         let own = numbers.cell(item);
+    ///         while own.get() > 9 {
+    ///             own.set(own.get() / 10);
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
     #[inline(always)]
@@ -336,6 +428,20 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     }
 
     /// Replaces the work-item's own element by `f` of it.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.parallel_for(3, move |item| numbers.update(item, |x| 10 * x))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [10, 20, 30]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the launch goes beyond the accessor's range.
@@ -367,6 +473,25 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     }
 
     /// All elements as cells, for the only work-item of a single task.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3, 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.single_task(move |task| {
+    ///         let cells = numbers.cells(task);
+    ///         for i in 1..4 {
+    ///             cells[i].set(cells[i].get() + cells[i - 1].get());
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 3, 6, 10]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn cells<'wi>(self, _single: Single<'wi>) -> CellView<'wi, T, D>
     where
@@ -377,6 +502,24 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     }
 
     /// Loads any element from the only work-item of a single task.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3, 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.single_task(move |task| {
+    ///         for i in 1..4 {
+    ///             numbers.set_at(task, i, numbers.get_at(task, i) + numbers.get_at(task, i - 1));
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 3, 6, 10]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the index is outside the accessor's range.

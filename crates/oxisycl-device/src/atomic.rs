@@ -185,13 +185,61 @@ operations! {
     /// Stores `new` if the element equals `current` (floats: has the same bits). `Ok` and `Err` hold the old value.
     compare_exchange(current, new) -> Result<T, T>;
     /// Adds and returns the old value; integers wrap.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![0])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         total.fetch_add(item, 0, item.index() as u64);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [45]);
+    /// # Ok(())
+    /// # }
+    /// ```
     fetch_add(value) -> T;
     /// Subtracts and returns the old value; integers wrap.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![100])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         total.fetch_sub(item, 0, item.index() as u64);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [55]);
+    /// # Ok(())
+    /// # }
+    /// ```
     fetch_sub(value) -> T;
 }
 
 impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     /// Stores the smaller of the element and `value`, and returns the old value.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![100u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         total.fetch_min(item, 0, 7 + item.index() as u32);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the index is outside the accessor's range.
@@ -203,6 +251,22 @@ impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
 
     /// Stores the larger of the element and `value`, and returns the old value.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         total.fetch_max(item, 0, item.index() as u32);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the index is outside the accessor's range.
     #[inline(always)]
@@ -212,6 +276,22 @@ impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     }
 
     /// Stores `f` of the element, and returns the old value. `f` may be called several times.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![1u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         total.fetch_update(item, 0, |old| 2 * old);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [1024]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the index is outside the accessor's range.

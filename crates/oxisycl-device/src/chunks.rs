@@ -47,12 +47,43 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Stores> Chunked<'cg, T, D, M> {
     }
 
     /// How many blocks there are per dimension: the range to launch over.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 10])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_chunks(&numbers, Write, 4);
+    ///     assert_eq!(numbers.n_blocks(), Range([3]));
+    ///     cg.parallel_for(numbers.n_blocks(), move |item| numbers.block(item).fill(item.index()))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn n_blocks(self) -> Range<D> {
         Range(core::array::from_fn(|d| self.accessor.range[d].div_ceil(self.block[d].max(1))))
     }
 
     /// The work-item's own block; empty if it lies beyond the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 12], [3, 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access_chunks(&table, Write, [1, 4]);
+    ///     cg.parallel_for(table.n_blocks(), move |item: Item<2>| {
+    ///         table.block(item).fill_with(|index| 10 * item.get(0) + index[1]);
+    ///     })
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn block<'wi>(self, item: Item<'wi, D>) -> Block<'wi, T, D, M> {
         let range = self.accessor.range;

@@ -34,12 +34,43 @@ impl<const D: usize> Item<'_, D> {
     }
 
     /// The position in the index space, offset included.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let on_diagonal = Buffer::from_vec_nd(vec![false; 4], [2, 2])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let on_diagonal = cg.access(&on_diagonal, Write);
+    ///     cg.parallel_for([2, 2], move |item: Item<2>| {
+    ///         let Id([row, column]) = item.id();
+    ///         on_diagonal.set(item, row == column);
+    ///     })
+    /// })?;
+    /// assert_eq!(on_diagonal.to_vec()?, [true, false, false, true]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn id(self) -> Id<D> {
         Id(self.id)
     }
 
     /// The coordinate in dimension `d`.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write);
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| table.set(item, 10 * item.get(0) + item.get(1)))
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [0, 1, 2, 10, 11, 12]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If `d >= D`.
@@ -49,6 +80,20 @@ impl<const D: usize> Item<'_, D> {
     }
 
     /// The extent of the launch.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write);
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| table.set(item, item.range().size()))
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [6; 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn range(self) -> Range<D> {
         Range(core::array::from_fn(|d| self.end[d] - self.offset[d]))
@@ -61,6 +106,20 @@ impl<const D: usize> Item<'_, D> {
     }
 
     /// The row-major position within the launch, not counting the offset.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write);
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| table.set(item, item.linear_id()))
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [0, 1, 2, 3, 4, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn linear_id(self) -> usize {
         let mut position = 0;
@@ -73,6 +132,20 @@ impl<const D: usize> Item<'_, D> {
 
 impl Item<'_, 1> {
     /// The id of a one-dimensional launch as a number.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, Write);
+    ///     cg.parallel_for(4, move |item| numbers.set(item, item.index()))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [0, 1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn index(self) -> usize {
         self.id[0]

@@ -123,6 +123,19 @@ pub trait SingleKernel: Copy + Send + Sync {
 }
 
 /// Gives a closure that is stored before it is launched the signature of a kernel.
+///
+/// ```
+/// use oxisycl::prelude::*;
+///
+/// # fn main() -> oxisycl::Result {
+/// let greet = oxisycl::kernel(|item: Item<1>| oxisycl::println!("work-item {}", item.index()));
+/// let queue = Queue::default()?;
+/// queue.parallel_for(2, greet)?;
+/// queue.parallel_for(3, greet)?;
+/// queue.wait()?;
+/// # Ok(())
+/// # }
+/// ```
 #[inline(always)]
 pub fn kernel<const D: usize, K>(kernel: K) -> K
 where

@@ -75,6 +75,20 @@ pub struct NoInit<M>(M);
 
 impl Write {
     /// Write without keeping the old contents.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let squares = Buffer::<u64, 1>::uninit(10)?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let squares = cg.access(&squares, Write.no_init());
+    ///     cg.parallel_for(10, move |item| squares.set(item, (item.index() * item.index()) as u64))
+    /// })?;
+    /// assert_eq!(squares.to_vec()?[9], 81);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn no_init(self) -> NoInit<Self> {
         NoInit(self)
     }

@@ -27,7 +27,7 @@ unsafe extern "C" fn __oxisycl_record_panic(
     unsafe { fill_in::<false>(launch, site, values, count) }
 }
 
-/// The same for messages with values that only the device can format.
+/// Fills in the record of a panic whose message has values that only the device can format.
 ///
 /// # Safety
 /// As for [`__oxisycl_record_panic`].
@@ -42,7 +42,7 @@ unsafe extern "C" fn __oxisycl_record_panic_formatted(
     unsafe { fill_in::<true>(launch, site, values, count) }
 }
 
-/// The same for up to three numbers of at most 64 bits, given by value. The bytes of `kinds` are their kinds, the first one lowest; zero is
+/// Fills in the record of a panic with up to three numbers of at most 64 bits, given by value. The bytes of `kinds` are their kinds, the first one lowest; zero is
 /// none.
 ///
 /// # Safety

@@ -81,7 +81,7 @@ unsafe extern "C" fn __oxisycl_print(launch: *const DeviceLaunch, site: u32, val
     unsafe { leave::<false>(launch, site, values, count) }
 }
 
-/// The same for messages with values that only the device can format.
+/// Leaves a message with values that only the device can format in the launch's print buffer.
 ///
 /// # Safety
 /// As for [`__oxisycl_print`].

@@ -47,6 +47,20 @@ impl<'k, T, const D: usize> View<'k, T, D> {
 
     /// The element at `index`.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (table, column) = (Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6], [2, 3])?, Buffer::from_vec(vec![0; 2])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (table, column) = (cg.access(&table, Read), cg.access(&column, Write));
+    ///     cg.parallel_for(2, move |item| column.set(item, *table.view(item).at([item.index(), 1])))
+    /// })?;
+    /// assert_eq!(column.to_vec()?, [2, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the index is outside the range.
     #[inline(always)]
@@ -58,6 +72,20 @@ impl<'k, T, const D: usize> View<'k, T, D> {
     }
 
     /// The element at `index`, or `None` outside the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (table, diagonal) = (Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6], [2, 3])?, Buffer::from_vec(vec![0; 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (table, diagonal) = (cg.access(&table, Read), cg.access(&diagonal, Write));
+    ///     cg.parallel_for(3, move |item| diagonal.set(item, table.view(item).get([item.index(); 2]).copied().unwrap_or(-1)))
+    /// })?;
+    /// assert_eq!(diagonal.to_vec()?, [1, 5, -1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn get(self, index: impl Into<Id<D>>) -> Option<&'k T> {
         let index = index.into();
@@ -82,6 +110,20 @@ impl<'k, T, const D: usize> View<'k, T, D> {
     }
 
     /// All elements in row-major order, from either end.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (table, larger) = (Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6], [2, 3])?, Buffer::from_vec(vec![0; 2])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (table, larger) = (cg.access(&table, Read), cg.access(&larger, Write));
+    ///     cg.parallel_for(2, move |item| larger.set(item, table.view(item).iter().filter(|&&x| x > 3 * item.index()).count()))
+    /// })?;
+    /// assert_eq!(larger.to_vec()?, [6, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn iter(self) -> ViewIter<'k, T, D> {
         let last = self.range.map(|n| n.wrapping_sub(1));
@@ -91,6 +133,22 @@ impl<'k, T, const D: usize> View<'k, T, D> {
 
 impl<'k, T> View<'k, T, 1> {
     /// All elements as a slice.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (sorted, places) = (Buffer::from_vec(vec![10, 20, 30])?, Buffer::from_vec(vec![25, 5])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (sorted, places) = (cg.access(&sorted, Read), cg.access(&places, ReadWrite));
+    ///     cg.parallel_for(2, move |item| {
+    ///         places.update(item, |x| sorted.view(item).as_slice().partition_point(|&y| y < x));
+    ///     })
+    /// })?;
+    /// assert_eq!(places.to_vec()?, [2, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn as_slice(self) -> &'k [T] {
         // SAFETY: a one-dimensional range is contiguous; valid and not written for `'k`.
@@ -98,6 +156,20 @@ impl<'k, T> View<'k, T, 1> {
     }
 
     /// The work-item's share when every item takes `length` elements: `id * length ..`, cut at the end of the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, sums) = (Buffer::from_vec(vec![1, 2, 3, 4, 5])?, Buffer::from_vec(vec![0; 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Write));
+    ///     cg.parallel_for(3, move |item| sums.set(item, numbers.view(item).chunk(item, 2).iter().sum()))
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [3, 7, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn chunk(self, item: Item<'_, 1>, length: usize) -> &'k [T] {
         let begin = item.index().saturating_mul(length).min(self.range[0]);
@@ -108,6 +180,20 @@ impl<'k, T> View<'k, T, 1> {
 
 impl<'k, T> View<'k, T, 2> {
     /// Row `y` as a slice.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (table, sums) = (Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6], [2, 3])?, Buffer::from_vec(vec![0; 2])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (table, sums) = (cg.access(&table, Read), cg.access(&sums, Write));
+    ///     cg.parallel_for(2, move |item| sums.set(item, table.view(item).row(item.index()).iter().sum()))
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [6, 15]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the row is outside the range.
@@ -122,6 +208,23 @@ impl<'k, T> View<'k, T, 2> {
     }
 
     /// A block of `Y` rows and `X` columns whose bounds are checked once, here.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (picture, blurred) = (Buffer::from_vec_nd((0..12).collect(), [3, 4])?, Buffer::from_vec_nd(vec![0; 6], [2, 3])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (picture, blurred) = (cg.access(&picture, Read), cg.access(&blurred, Write));
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| {
+    ///         let window = picture.view(item).window::<2, 2>(item.id());
+    ///         blurred.set(item, (window[[0, 0]] + window[[0, 1]] + window[[1, 0]] + window[[1, 1]]) / 4);
+    ///     })
+    /// })?;
+    /// assert_eq!(blurred.to_vec()?, [2, 3, 4, 6, 7, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the block is not inside the range.

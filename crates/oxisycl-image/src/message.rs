@@ -20,7 +20,7 @@ impl PanicSite {
         self.format_values(&record.arguments[..n_arguments], &record.text[..text_length])
     }
 
-    /// The same with the two parts of a record that matter.
+    /// The message with the values of the two parts of a record that matter, of which nothing is trusted.
     pub fn format_values(&self, arguments: &[PanicArgument], text: &[u8]) -> String {
         self.put_together(&Values { arguments, text, is_output: false })
     }

@@ -11,6 +11,14 @@ pub struct Id<const D: usize>(pub [usize; D]);
 
 impl<const D: usize> Id<D> {
     /// The position with the given coordinates.
+    ///
+    /// ```
+    /// use oxisycl_types::Id;
+    ///
+    /// let id = Id::new([2, 3]);
+    /// assert_eq!((id[0], id[1]), (2, 3));
+    /// assert_eq!(id + Id::from((1, 1)), Id::new([3, 4]));
+    /// ```
     pub const fn new(coordinates: [usize; D]) -> Self {
         const { assert!(D >= 1 && D <= 3, "an id has 1, 2 or 3 dimensions") };
         Self(coordinates)

@@ -9,6 +9,13 @@ pub struct NdRange<const D: usize> {
 
 impl<const D: usize> NdRange<D> {
     /// An nd-range. `local` may be anything; [`group_range`](Self::group_range) rounds down.
+    ///
+    /// ```
+    /// use oxisycl_types::{NdRange, Range};
+    ///
+    /// let range = NdRange::new(Range::new([64]), Range::new([16]));
+    /// assert_eq!(range.group_range(), Range::new([4]));
+    /// ```
     pub const fn new(global: Range<D>, local: Range<D>) -> Self {
         Self { global, local }
     }

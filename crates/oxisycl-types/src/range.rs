@@ -11,17 +11,36 @@ pub struct Range<const D: usize>(pub [usize; D]);
 
 impl<const D: usize> Range<D> {
     /// A range with the given extent per dimension.
+    ///
+    /// ```
+    /// use oxisycl_types::Range;
+    ///
+    /// assert_eq!(Range::new([4, 8]), Range::from((4, 8)));
+    /// assert_eq!(Range::new([4, 8]), Range::from([4, 8]));
+    /// ```
     pub const fn new(extents: [usize; D]) -> Self {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
         Self(extents)
     }
 
     /// The range with the same extent in every dimension.
+    ///
+    /// ```
+    /// use oxisycl_types::Range;
+    ///
+    /// assert_eq!(Range::<3>::splat(8), Range::new([8, 8, 8]));
+    /// ```
     pub const fn splat(extent: usize) -> Self {
         Self::new([extent; D])
     }
 
     /// The product of all extents; wraps on overflow, which [`checked_size`](Self::checked_size) reports.
+    ///
+    /// ```
+    /// use oxisycl_types::Range;
+    ///
+    /// assert_eq!(Range::new([4, 8]).size(), 32);
+    /// ```
     #[inline(always)]
     pub const fn size(&self) -> usize {
         let mut size = 1usize;
@@ -63,6 +82,13 @@ impl<const D: usize> Range<D> {
     }
 
     /// Whether `id` lies inside.
+    ///
+    /// ```
+    /// use oxisycl_types::{Id, Range};
+    ///
+    /// let range = Range::new([4, 8]);
+    /// assert!(range.contains(&Id::new([3, 7])) && !range.contains(&Id::new([4, 0])));
+    /// ```
     #[inline(always)]
     pub const fn contains(&self, id: &Id<D>) -> bool {
         let mut d = 0;
@@ -76,6 +102,12 @@ impl<const D: usize> Range<D> {
     }
 
     /// The row-major position of `id` (SYCL 2020 section 3.11.1). `id` need not lie inside.
+    ///
+    /// ```
+    /// use oxisycl_types::{Id, Range};
+    ///
+    /// assert_eq!(Range::new([4, 8]).linear(&Id::new([2, 3])), 2 * 8 + 3);
+    /// ```
     #[inline(always)]
     pub const fn linear(&self, id: &Id<D>) -> usize {
         let mut position = 0usize;

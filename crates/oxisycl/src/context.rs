@@ -33,11 +33,24 @@ impl Context {
     }
 
     /// A context of `devices`. Errors: `Invalid` if there are none, or if they are of different platforms.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// let context = Context::new(&[device.clone()])?;
+    /// let queue = Queue::builder().context(&context).device(&device).build()?;
+    /// assert_eq!(*queue.context(), context);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(devices: &[Device]) -> Result<Self> {
         Self::make(devices, None)
     }
 
-    /// The same with a function that gets the asynchronous errors of queues without a handler of their own.
+    /// A context of `devices` with a function that gets the asynchronous errors of its queues without a handler of their own. Errors:
+    /// `Invalid` if there are no devices, or if they are of different platforms.
     pub fn with_handler(
         devices: &[Device],
         handler: impl Fn(Vec<crate::Error>) + Send + Sync + 'static,

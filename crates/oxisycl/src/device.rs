@@ -40,16 +40,46 @@ impl Device {
     }
 
     /// All visible devices of all platforms, in a stable order: the host device, those of CUDA, those of OpenCL, simulated ones.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// for device in Device::all()? {
+    ///     println!("{}: {} MiB", device.name(), device.info().global_mem_size >> 20);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all() -> Result<Vec<Device>> {
         Ok(Platform::all()?.iter().flat_map(Platform::devices).collect())
     }
 
     /// All visible devices of one type.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let cpus = Device::all_of(DeviceType::Cpu)?;
+    /// assert!(cpus.iter().all(Device::is_cpu));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all_of(device_type: DeviceType) -> Result<Vec<Device>> {
         Ok(Self::all()?.into_iter().filter(|device| device.info().device_type == device_type).collect())
     }
 
     /// The device that the default selector prefers (S-F6).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// println!("kernels run on {}", Device::default()?.name());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[expect(clippy::should_implement_trait, reason = "choosing a device can fail")]
     pub fn default() -> Result<Self> {
         Self::select(default_selector)
@@ -59,6 +89,20 @@ impl Device {
     /// exclude (SYCL 2020 section 4.6.1.1).
     ///
     /// Errors: `Runtime` if every device is excluded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The device with the most memory that work can be given to.
+    /// let largest = Device::select(|device| match device.unusable() {
+    ///     None => (device.info().global_mem_size >> 20) as i32,
+    ///     Some(_) => -1,
+    /// })?;
+    /// println!("{}", largest.name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {
         select_from(&Self::all()?, selector)
     }
@@ -81,6 +125,16 @@ impl Device {
     }
 
     /// Everything it says of itself.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// println!("{}, {} compute units", device.info().vendor, device.info().max_compute_units);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn info(&self) -> &DeviceInfo {
         self.0.device.info()
     }
@@ -91,6 +145,17 @@ impl Device {
     }
 
     /// Whether it has `aspect`.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// if Device::default()?.has(Aspect::Fp64) {
+    ///     println!("kernels may use f64");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn has(&self, aspect: Aspect) -> bool {
         self.info().has(aspect)
     }
@@ -110,11 +175,26 @@ impl Device {
 
     /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can; another one if
     /// the program has an image of each kernel for it, and it has the aspects that they need.
+    ///
+    /// ```
+    /// use oxisycl::KernelId;
+    /// use oxisycl::prelude::*;
+    ///
+    /// fn square(item: Item<1>) {
+    ///     oxisycl::println!("{}", item.index() * item.index());
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let id = KernelId::of_range(&square);
+    /// assert!(Device::select(oxisycl::selector::cpu_selector)?.is_compatible([&id]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_compatible<'a>(&self, kernels: impl IntoIterator<Item = &'a KernelId>) -> bool {
         self.check_compatible(kernels).is_ok()
     }
 
-    /// The same with the reason why not.
+    /// Whether it can run all of `kernels`, as [`is_compatible`](Self::is_compatible) says, with the reason why not.
     ///
     /// Errors: what a launch of the first kernel that it cannot run would fail with.
     pub fn check_compatible<'a>(&self, kernels: impl IntoIterator<Item = &'a KernelId>) -> Result {
@@ -127,6 +207,17 @@ impl Device {
     ///
     /// Errors: the first of those of kernels that could not be loaded, with the code `Build` if the driver refuses an image. All others
     /// are ready then.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// let n_kernels = device.load_kernels()?; // so that no launch waits for a driver that compiles
+    /// println!("{n_kernels} kernels are ready on {}", device.name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn load_kernels(&self) -> Result<usize> {
         forbid_blocking("load_kernels")?;
         programs().load_all(self.backend_device())
@@ -157,6 +248,16 @@ impl Device {
     }
 
     /// The device it is a part of. Errors: `Invalid` for a root device.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// assert_eq!(device.parent().unwrap_err().code(), ErrorCode::Invalid);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn parent(&self) -> Result<Device> {
         let parent = self.0.parent.clone();
         parent.ok_or_else(|| Error::invalid(format!("device \"{}\" is a root device without a parent", self.name())))
@@ -176,6 +277,19 @@ impl Device {
     /// Splits the device into as many parts of `n_units` compute units as fit; the rest is dropped.
     ///
     /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if `n_units` is zero or more than it has.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let cpu = Device::select(oxisycl::selector::cpu_selector)?;
+    /// for part in cpu.partition_equally(1)? {
+    ///     Queue::new(&part)?.single_task(|_| {})?.wait()?;
+    ///     assert_eq!(part.parent()?, cpu);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn partition_equally(&self, n_units: usize) -> Result<Vec<Device>> {
         self.check_partition(PartitionProperty::Equally)?;
         let available = self.info().max_compute_units as usize;
@@ -192,6 +306,17 @@ impl Device {
     ///
     /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if there is no number but zeros, or if the sum is more than it
     /// has.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let cpu = Device::select(oxisycl::selector::cpu_selector)?;
+    /// let parts = cpu.partition_by_counts(&[1])?;
+    /// assert_eq!(parts[0].info().max_compute_units, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn partition_by_counts(&self, counts: &[usize]) -> Result<Vec<Device>> {
         self.check_partition(PartitionProperty::ByCounts)?;
         let counts: Vec<usize> = counts.iter().copied().filter(|&count| count > 0).collect();

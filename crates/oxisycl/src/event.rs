@@ -52,6 +52,16 @@ impl Event {
     ///
     /// Errors: what the command failed with; `Invalid` if the wait could never end, because this thread holds a host accessor
     /// that blocks the command, or runs the host task that it depends on.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let event = Queue::default()?.single_task(|_| panic!("a mistake"))?;
+    /// assert!(event.wait().unwrap_err().to_string().contains("a mistake"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(&self) -> Result {
         match &self.node {
             Some(node) => {
@@ -72,16 +82,53 @@ impl Event {
     }
 
     /// [`wait`](Self::wait) for several events; the first error, after all have ended.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let events = [queue.single_task(|_| {})?, queue.single_task(|_| {})?];
+    /// Event::wait_all(&events)?;
+    /// assert!(events.iter().all(Event::is_complete));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_all<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result {
         events.into_iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
     /// Where the command stands. Seeing [`EventStatus::Complete`] synchronises like [`wait`](Self::wait).
+    ///
+    /// ```
+    /// use oxisycl::EventStatus;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let event = Queue::default()?.single_task(|_| {})?;
+    /// event.wait()?;
+    /// assert_eq!(event.status(), EventStatus::Complete);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status(&self) -> EventStatus {
         self.node.as_ref().map_or(EventStatus::Complete, |node| node.status())
     }
 
     /// Whether the command has ended, well or not.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let event = Queue::default()?.single_task(|_| {})?;
+    /// while !event.is_complete() {
+    ///     std::thread::yield_now(); // something useful
+    /// }
+    /// event.wait()?; // does not wait any more; tells whether it went well
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_complete(&self) -> bool {
         self.node.as_ref().is_none_or(|node| node.is_complete())
     }
@@ -94,6 +141,18 @@ impl Event {
     /// When the command was submitted and executed. Blocks until it has ended.
     ///
     /// Errors: `Invalid` if the queue was made without profiling; `Profiling` if the command never ran.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().profiling().build()?;
+    /// let profile = queue.single_task(|_| {})?.profile()?;
+    /// println!("ran for {:?}", profile.duration());
+    /// assert!(profile.submitted <= profile.start && profile.start <= profile.end);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn profile(&self) -> Result<Profile> {
         let Some(node) = &self.node else {
             return Err(Error::invalid("an event without a command has no profiling information"));

@@ -35,6 +35,17 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     }
 
     /// The extent that may be used.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 12], [3, 4])?;
+    /// let host = table.host_access_range(Read, [1, 0], [2, 4])?;
+    /// assert_eq!((host.range(), host.offset(), host.size()), (Range([2, 4]), Id([1, 0]), 8));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn range(&self) -> Range<D> {
         self.range
     }
@@ -83,6 +94,17 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     }
 
     /// The element at `index`, or `None` outside the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let host = numbers.host_access(Read)?;
+    /// assert_eq!((host.get(2), host.get(3)), (Some(&3), None));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn get(&self, index: impl Into<Id<D>>) -> Option<&T> {
         let position = self.position(&index.into())?;
@@ -92,12 +114,34 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     }
 
     /// All elements in row-major order, from either end.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec_nd(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(numbers.host_access(Read)?.iter().sum::<i32>(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn iter(&self) -> HostIter<'_, T, D, M> {
         let n_rows = if self.is_empty() { 0 } else { self.size() / self.range.0[D - 1] };
         HostIter { accessor: self, rows: 0..n_rows, front: [].iter(), back: [].iter() }
     }
 
     /// All elements as one slice, if they are contiguous in memory.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(table.host_access(Read)?.to_slice(), Some(&[1, 2, 3, 4][..]));
+    /// let column = table.host_access_range(Read, [0, 1], [2, 1])?;
+    /// assert_eq!(column.to_slice(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_slice(&self) -> Option<&[T]> {
         let first = self.contiguous()?;
         // SAFETY: the elements are contiguous; the rest as in `get`.
@@ -130,6 +174,16 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
 
 impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
     /// All elements as a slice.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// assert_eq!(numbers.host_access(Read)?.as_slice(), [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn as_slice(&self) -> &[T] {
         self.to_slice().unwrap_or(&[])
     }
@@ -137,6 +191,19 @@ impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
 
 impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     /// The element at `index`, or `None` outside the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// if let Some(last) = numbers.host_access(ReadWrite)?.get_mut(2) {
+    ///     *last = 7;
+    /// }
+    /// assert_eq!(numbers.to_vec()?, [1, 2, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn get_mut(&mut self, index: impl Into<Id<D>>) -> Option<&mut T>
     where
@@ -148,6 +215,19 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     }
 
     /// All elements as one slice, if they are contiguous in memory.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![4, 3, 2, 1], [2, 2])?;
+    /// if let Some(elements) = table.host_access(ReadWrite)?.to_slice_mut() {
+    ///     elements.sort();
+    /// }
+    /// assert_eq!(table.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_slice_mut(&mut self) -> Option<&mut [T]>
     where
         M: Stores,
@@ -158,6 +238,17 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     }
 
     /// Calls `f` with each element's index and the element, in row-major order.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 4], [2, 2])?;
+    /// table.host_access(ReadWrite)?.for_each_mut(|index, element| *element = 10 * index[0] + index[1]);
+    /// assert_eq!(table.to_vec()?, [0, 1, 10, 11]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn for_each_mut(&mut self, mut f: impl FnMut(Id<D>, &mut T))
     where
         M: Stores,
@@ -174,6 +265,17 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
 
 impl<T: DeviceCopyable, M: Mode> HostAccessor<T, 1, M> {
     /// All elements as a slice.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![3, 1, 2])?;
+    /// numbers.host_access(ReadWrite)?.as_mut_slice().sort();
+    /// assert_eq!(numbers.to_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
         M: Stores,

@@ -32,6 +32,22 @@ impl KernelId {
     }
 
     /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
+    ///
+    /// ```
+    /// use oxisycl::KernelId;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let kernel = oxisycl::kernel(|item: Item<1>| oxisycl::println!("{}", item.index()));
+    /// let id = KernelId::of_range(&kernel);
+    /// let device = Device::default()?;
+    /// match device.check_compatible([&id]) {
+    ///     Ok(()) => Queue::new(&device)?.parallel_for(4, kernel)?.wait()?,
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn of_range<const D: usize, K>(_kernel: &K) -> Self
     where
         K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync,

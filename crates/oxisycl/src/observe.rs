@@ -10,6 +10,18 @@ pub use oxisycl_runtime::observe::Counters;
 use crate::{Error, Result};
 
 /// What the process did so far. Subtract two snapshots to see what happened between them.
+///
+/// ```
+/// use oxisycl::observe;
+/// use oxisycl::prelude::*;
+///
+/// # fn main() -> oxisycl::Result {
+/// let before = observe::counters();
+/// Queue::default()?.single_task(|_| {})?.wait()?;
+/// println!("{:?}", observe::counters() - before);
+/// # Ok(())
+/// # }
+/// ```
 pub fn counters() -> Counters {
     observe::counters().snapshot()
 }

@@ -33,6 +33,17 @@ impl Platform {
     /// hides are still there, without devices.
     ///
     /// Errors: `Platform` if an environment variable of OxiSYCL is wrong.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// for platform in Platform::all()? {
+    ///     println!("{}: {} devices", platform.info().name, platform.devices().len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all() -> Result<Vec<Platform>> {
         static ALL: OnceLock<Vec<Platform>> = OnceLock::new();
         let runtime = runtime()?;
@@ -65,6 +76,15 @@ impl Platform {
     }
 
     /// The platform of the default device.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// assert_eq!(Platform::default()?, Device::default()?.platform());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[expect(clippy::should_implement_trait, reason = "choosing a device can fail")]
     pub fn default() -> Result<Self> {
         Ok(Device::default()?.platform())
@@ -86,6 +106,16 @@ impl Platform {
     }
 
     /// Its visible root devices, the same ones in the same order at every call.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let platform = Platform::default()?;
+    /// assert!(platform.devices().contains(&Device::default()?));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn devices(&self) -> Vec<Device> {
         match self.0.visible.get() {
             Some(visible) => visible.clone(),
@@ -113,6 +143,16 @@ impl Platform {
 
     /// The context of all its root devices, which queues use that are made without a context: one and the same as long as
     /// anything uses it. It has no asynchronous handler.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let context = Platform::default()?.default_context()?;
+    /// assert_eq!(*Queue::default()?.context(), context);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_context(&self) -> Result<Context> {
         let mut default = self.0.default_context.lock();
         if let Some(context) = default.upgrade() {

@@ -1,21 +1,21 @@
 //! Queues (SYCL 2020 section 4.6.5).
 
+mod builder;
+mod host_copy;
+
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{self, Poll};
 
-use oxisycl_backend::{Priority, QueueOptions};
 use oxisycl_device::{Captured, DeviceCopyable, Item, Single};
-use oxisycl_runtime::graph::{AsyncErrors, Node, forbid_blocking};
+use oxisycl_runtime::graph::{Node, forbid_blocking};
 use oxisycl_runtime::schedule;
-use oxisycl_types::{Aspect, BackendKind, ErrorCode, PrintHeader, Range};
+use oxisycl_types::{BackendKind, Range};
 
-use crate::handler::{HostMemory, HostSlot};
-use crate::wiring::runtime;
+use crate::handler::HostMemory;
 use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write};
 
+pub use builder::QueueBuilder;
+pub use host_copy::HostCopy;
 pub use oxisycl_runtime::graph::AsyncHandler;
 
 /// Takes command groups for one device. Copies are the same queue.
@@ -29,139 +29,80 @@ pub struct Queue {
     context: Context,
 }
 
-/// Settings of a new queue.
-#[derive(Clone, Default)]
-pub struct QueueBuilder {
-    device: Option<Device>,
-    context: Option<Context>,
-    options: QueueOptions,
-    print_buffer: Option<usize>,
-    handler: Option<AsyncHandler>,
-}
-
-impl QueueBuilder {
-    /// The default: an out-of-order queue on the default device.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// On this device.
-    pub fn device(mut self, device: &Device) -> Self {
-        self.device = Some(device.clone());
-        self
-    }
-
-    /// In this context, which must contain the device.
-    pub fn context(mut self, context: &Context) -> Self {
-        self.context = Some(context.clone());
-        self
-    }
-
-    /// Each command starts after the one before it.
-    pub fn in_order(mut self) -> Self {
-        self.options.in_order = true;
-        self
-    }
-
-    /// Events have profiling times.
-    pub fn profiling(mut self) -> Self {
-        self.options.profiling = true;
-        self
-    }
-
-    /// Scheduling priority among the queues of the device, a hint.
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.options.priority = priority;
-        self
-    }
-
-    /// Keeps up to `bytes` of what one launch prints, on devices that keep it until the launch has ended; at most 1 GiB. The default
-    /// is 1 MiB, or what `OXISYCL_PRINT_BUFFER` says. A call of [`println!`](crate::println!) takes 16 bytes, 24 for each value in
-    /// it, and the bytes of its strings.
-    pub fn print_buffer(mut self, bytes: usize) -> Self {
-        self.print_buffer = Some(bytes);
-        self
-    }
-
-    /// Gets the queue's asynchronous errors, oldest first: at [`Queue::wait_and_throw`], [`Queue::throw_asynchronous`] and
-    /// [`Event::wait_and_throw`] on the calling thread, and on a thread of the runtime when the queue is gone.
-    pub fn handler(mut self, handler: impl Fn(Vec<Error>) + Send + Sync + 'static) -> Self {
-        self.handler = Some(Arc::new(handler));
-        self
-    }
-
-    /// Makes the queue.
-    ///
-    /// Errors: `Runtime` if there is no device; `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB;
-    /// `FeatureNotSupported` if profiling is asked for and the device has none.
-    pub fn build(mut self) -> Result<Queue> {
-        let device = match (self.device, &self.context) {
-            (Some(device), _) => device,
-            (None, Some(context)) => {
-                crate::selector::select_from(context.devices(), crate::selector::default_selector)?
-            }
-            (None, None) => Device::default()?,
-        };
-        let context = match self.context {
-            Some(context) => context,
-            None => {
-                let default = device.platform().default_context()?;
-                // A visible sub-device, or one made by partitioning, is covered by its root if that is visible.
-                if default.contains(&device) { default } else { Context::new(std::slice::from_ref(&device))? }
-            }
-        };
-        if !context.contains(&device) {
-            let name = device.name();
-            return Err(Error::invalid(format!(
-                "device \"{name}\" is not in the context of the queue, nor part of a device in it"
-            )));
-        }
-        if self.options.profiling && !device.has(Aspect::QueueProfiling) {
-            return Err(Error::new(
-                ErrorCode::FeatureNotSupported,
-                format!("device \"{}\" has no profiling (aspect queue_profiling)", device.name()),
-            ));
-        }
-        self.options.print_buffer = match self.print_buffer {
-            None => runtime()?.print_buffer(),
-            Some(bytes) => {
-                let size = u32::try_from(bytes).ok().filter(|size| *size <= PrintHeader::MAX_CAPACITY);
-                size.ok_or_else(|| {
-                    let most = PrintHeader::MAX_CAPACITY;
-                    Error::invalid(format!("the print buffer of a queue: expected at most {most} bytes, found {bytes}"))
-                })?
-            }
-        };
-        let handler = self.handler.or_else(|| context.inner().handler().cloned());
-        let errors = AsyncErrors::new(handler);
-        let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;
-        Ok(Queue { queue, device, context })
-    }
-}
-
 impl Queue {
     /// An out-of-order queue on the default device.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// println!("kernels run on {}", queue.device().name());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[expect(clippy::should_implement_trait, reason = "making a queue can fail")]
     pub fn default() -> Result<Self> {
         QueueBuilder::new().build()
     }
 
     /// An out-of-order queue on `device`, in its platform's default context.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let cpu = Device::select(oxisycl::selector::cpu_selector)?;
+    /// let queue = Queue::new(&cpu)?;
+    /// assert_eq!(*queue.device(), cpu);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(device: &Device) -> Result<Self> {
         QueueBuilder::new().device(device).build()
     }
 
     /// An out-of-order queue on the device that `selector` prefers.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::select(oxisycl::selector::cpu_selector)?;
+    /// assert!(queue.device().is_cpu());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {
         Self::new(&Device::select(selector)?)
     }
 
     /// Settings for a queue of another kind.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().in_order().profiling().build()?;
+    /// assert!(queue.is_in_order() && queue.has_profiling());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> QueueBuilder {
         QueueBuilder::new()
     }
 
     /// The device.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// println!("{} has {} compute units", queue.device().name(), queue.device().info().max_compute_units);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -197,6 +138,23 @@ impl Queue {
     /// Errors, and then nothing is enqueued: the error that `f` returned; the first error that an `access` recorded; `Invalid` if
     /// the group has more than one command, or inside a kernel; the error of a dependency that is already known to have failed.
     /// If `f` panics, nothing is enqueued either.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let (source, target) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0; 3])?);
+    /// let event = queue.submit(|cg| {
+    ///     // What the command uses, and how; then the command.
+    ///     let (source, target) = (cg.access(&source, Read), cg.access(&target, Write));
+    ///     cg.parallel_for(3, move |item| target.set(item, 10 * source.get(item)))
+    /// })?;
+    /// event.wait()?; // or whatever uses the buffers next
+    /// assert_eq!(target.to_vec()?, [10, 20, 30]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn submit<R, F>(&self, f: F) -> Result<Event>
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
@@ -207,7 +165,24 @@ impl Queue {
         handler.submit().map(Event::new)
     }
 
-    /// The same, and gives what `f` returned.
+    /// Submits a command group as [`submit`](Self::submit) does, and gives its event and what `f` returned, such as the [`HostSlot`](crate::HostSlot) of a copy.
+    ///
+    /// Errors: as those of [`submit`](Self::submit).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let (event, copy) = Queue::default()?.submit_with(|cg| {
+    ///     let numbers = cg.access(&numbers, Read);
+    ///     cg.copy_to_host(numbers, vec![0; 3])
+    /// })?;
+    /// event.wait()?;
+    /// assert_eq!(copy.take(), Some(vec![1, 2, 3]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn submit_with<R, F>(&self, f: F) -> Result<(Event, R)>
     where
         F: for<'cg> FnOnce(&mut Handler<'cg>) -> Result<R>,
@@ -219,6 +194,16 @@ impl Queue {
     }
 
     /// Shortcut for a command group with one kernel that uses no accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// queue.parallel_for(4, |item| oxisycl::println!("work-item {}", item.index()))?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn parallel_for<const D: usize, K>(&self, range: impl Into<Range<D>>, kernel: K) -> Result<Event>
     where
@@ -231,6 +216,15 @@ impl Queue {
     }
 
     /// Shortcut for a command group with one single task that uses no accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// Queue::default()?.single_task(|_| oxisycl::println!("once"))?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn single_task<K>(&self, kernel: K) -> Result<Event>
     where
@@ -243,6 +237,17 @@ impl Queue {
     }
 
     /// Shortcut: fills a buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 5])?;
+    /// Queue::default()?.fill(&numbers, 7)?;
+    /// assert_eq!(numbers.to_vec()?, [7; 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fill<T: DeviceCopyable, const D: usize>(&self, buffer: &Buffer<T, D>, value: T) -> Result<Event> {
         self.submit(|cg| {
             let target = cg.access(buffer, Write);
@@ -251,6 +256,17 @@ impl Queue {
     }
 
     /// Shortcut: copies one buffer to another.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (source, target) = (Buffer::from_vec(vec![1, 2, 3, 4])?, Buffer::from_vec_nd(vec![0; 4], [2, 2])?);
+    /// Queue::default()?.copy(&source, &target)?;
+    /// assert_eq!(target.host_access(Read)?[[1, 0]], 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy<T: DeviceCopyable, const D: usize, const E: usize>(
         &self,
         source: &Buffer<T, D>,
@@ -263,6 +279,20 @@ impl Queue {
     }
 
     /// Shortcut: makes sure that the host has the buffer's newest data when the event completes.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let numbers = Buffer::from_vec(vec![0; 5])?;
+    /// queue.fill(&numbers, 7)?;
+    /// queue.update_host(&numbers)?.wait()?;
+    /// let host = numbers.host_access(Read)?; // nothing is left to wait for, or to copy
+    /// assert_eq!(host[4], 7);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn update_host<T: DeviceCopyable, const D: usize>(&self, buffer: &Buffer<T, D>) -> Result<Event> {
         self.submit(|cg| cg.update_host(buffer))
     }
@@ -270,6 +300,18 @@ impl Queue {
     /// Copies host memory into a buffer. The memory belongs to the command until it completes; the result gives it back.
     ///
     /// Errors: `Invalid` if the memory has fewer elements than the buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 3])?;
+    /// let copy = Queue::default()?.copy_from_host(vec![1, 2, 3], &numbers)?;
+    /// let vector = copy.wait()?; // or `copy.await?`
+    /// assert_eq!((vector, numbers.to_vec()?), (vec![1, 2, 3], vec![1, 2, 3]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_from_host<T: DeviceCopyable, const D: usize, H: HostMemory<T>>(
         &self,
         source: H,
@@ -285,6 +327,17 @@ impl Queue {
     /// Copies a buffer into host memory. The memory belongs to the command until it completes; the result gives it back.
     ///
     /// Errors: `Invalid` if the memory has fewer elements than the buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let copy = Queue::default()?.copy_to_host(&numbers, vec![0; 3])?;
+    /// assert_eq!(copy.wait()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_to_host<T: DeviceCopyable, const D: usize>(
         &self,
         source: &Buffer<T, D>,
@@ -299,6 +352,18 @@ impl Queue {
 
     /// Submits a command that does nothing: it completes when `events` have completed; on an in-order queue also everything
     /// before it.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let (a, b) = (queue.single_task(|_| {})?, queue.single_task(|_| {})?);
+    /// queue.submit_barrier([&a, &b])?.wait()?;
+    /// assert!(a.is_complete() && b.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn submit_barrier<'a>(&self, events: impl IntoIterator<Item = &'a Event>) -> Result<Event> {
         let nodes: Vec<Arc<Node>> = events.into_iter().filter_map(|event| event.node().cloned()).collect();
         self.queue.submit_barrier(&nodes).map(Event::new)
@@ -309,12 +374,36 @@ impl Queue {
     /// Errors: the first asynchronous error of the queue that nobody has seen yet (it still goes to the handler, if there is
     /// one); `Invalid` if the wait could never end: this thread holds a host accessor that blocks a command of the queue, or runs
     /// a host task of it; `Invalid` inside a kernel.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let events = [queue.single_task(|_| {})?, queue.single_task(|_| {})?];
+    /// queue.wait()?;
+    /// assert!(events.iter().all(Event::is_complete));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(&self) -> Result {
         self.queue.wait()?;
         self.queue.shared().errors.observe_first().map_or(Ok(()), Err)
     }
 
     /// [`wait`](Self::wait), and gives all undelivered asynchronous errors to the handler.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().handler(|errors| errors.iter().for_each(|error| eprintln!("{error}"))).build()?;
+    /// queue.single_task(|_| panic!("a mistake"))?;
+    /// let error = queue.wait_and_throw().unwrap_err(); // and the handler has printed it
+    /// assert!(error.to_string().contains("a mistake"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_and_throw(&self) -> Result {
         self.queue.wait()?;
         let first = self.queue.shared().errors.observe_first();
@@ -328,11 +417,38 @@ impl Queue {
     }
 
     /// Takes all undelivered asynchronous errors, which then do not go to the handler.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// queue.single_task(|_| panic!("a mistake"))?;
+    /// while !queue.is_idle() {
+    ///     std::thread::yield_now();
+    /// }
+    /// let errors = queue.take_errors();
+    /// assert!(errors.len() == 1 && errors[0].to_string().contains("a mistake"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take_errors(&self) -> Vec<Error> {
         self.queue.shared().errors.take()
     }
 
     /// Whether all submitted commands have ended. If so, it synchronises like [`wait`](Self::wait).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// queue.single_task(|_| {})?;
+    /// queue.wait()?;
+    /// assert!(queue.is_idle());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_idle(&self) -> bool {
         self.queue.is_idle()
     }
@@ -363,42 +479,6 @@ impl fmt::Debug for Queue {
             .field("device", &self.device)
             .field("in_order", &self.is_in_order())
             .finish_non_exhaustive()
-    }
-}
-
-/// A copy between host memory that the command owns and a buffer. Wait for it, or `.await` it, to get the memory back.
-#[derive(Debug)]
-pub struct HostCopy<H> {
-    event: Event,
-    slot: HostSlot<H>,
-}
-
-impl<H> HostCopy<H> {
-    /// The event.
-    pub fn event(&self) -> &Event {
-        &self.event
-    }
-
-    /// Blocks until the copy has ended. Gives the memory back; on an error it is lost with the copy's contents.
-    pub fn wait(self) -> Result<H> {
-        self.event.wait()?;
-        self.slot.take().ok_or_else(|| Error::invalid("the host memory of the copy was already taken"))
-    }
-}
-
-impl<H> Future for HostCopy<H> {
-    type Output = Result<H>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Result<H>> {
-        // Neither field is structurally pinned: an event is `Unpin`, and the slot is a shared pointer.
-        let this = self.get_mut();
-        match Pin::new(&mut this.event).poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(())) => Poll::Ready(
-                this.slot.take().ok_or_else(|| Error::invalid("the host memory of the copy was already taken")),
-            ),
-        }
     }
 }
 

@@ -11,6 +11,18 @@ use crate::{Device, Error, Platform, Result};
 /// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
 /// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded. Of several CPUs the host device wins,
 /// because it is listed before those of OpenCL's drivers.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::selector::default_selector;
+///
+/// # fn main() -> oxisycl::Result {
+/// // The same as `Device::default()`.
+/// let device = Device::select(default_selector)?;
+/// assert_eq!(device, Device::default()?);
+/// # Ok(())
+/// # }
+/// ```
 pub fn default_selector(device: &Device) -> i32 {
     if device.unusable().is_some() {
         return -1;
@@ -34,21 +46,71 @@ fn only(device: &Device, device_type: DeviceType) -> i32 {
 }
 
 /// Only CPUs.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::selector::cpu_selector;
+///
+/// # fn main() -> oxisycl::Result {
+/// match Device::select(cpu_selector) {
+///     Ok(device) => println!("{}", device.name()),
+///     Err(error) => println!("{error}"), // what there is instead
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn cpu_selector(device: &Device) -> i32 {
     only(device, DeviceType::Cpu)
 }
 
 /// Only GPUs.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::selector::gpu_selector;
+///
+/// # fn main() -> oxisycl::Result {
+/// match Device::select(gpu_selector) {
+///     Ok(device) => println!("{}", device.name()),
+///     Err(error) => println!("{error}"), // what there is instead
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn gpu_selector(device: &Device) -> i32 {
     only(device, DeviceType::Gpu)
 }
 
 /// Only accelerators.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::selector::accelerator_selector;
+///
+/// # fn main() -> oxisycl::Result {
+/// match Device::select(accelerator_selector) {
+///     Ok(device) => println!("{}", device.name()),
+///     Err(error) => println!("{error}"), // what there is instead
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn accelerator_selector(device: &Device) -> i32 {
     only(device, DeviceType::Accelerator)
 }
 
 /// Only devices that have all of `required` and none of `denied`; without any, like the default selector.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::selector::aspect_selector;
+///
+/// # fn main() -> oxisycl::Result {
+/// let device = Device::select(aspect_selector(&[Aspect::Fp64], &[Aspect::Emulated]))?;
+/// assert!(device.has(Aspect::Fp64) && !device.has(Aspect::Emulated));
+/// # Ok(())
+/// # }
+/// ```
 pub fn aspect_selector(required: &[Aspect], denied: &[Aspect]) -> impl Fn(&Device) -> i32 + use<> {
     let (required, denied) = (required.to_vec(), denied.to_vec());
     move |device| {

@@ -21,6 +21,25 @@ pub struct Simulator {
 
 impl Simulator {
     /// A simulator with `config`.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::simulated::{SimulatedConfig, Simulator};
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // Two devices with memories of their own, between which buffers move.
+    /// let simulator = Simulator::new(SimulatedConfig::new(2))?;
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// for device in simulator.devices() {
+    ///     Queue::new(&device)?.submit(|cg| {
+    ///         let numbers = cg.access(&numbers, ReadWrite);
+    ///         cg.parallel_for(3, move |item| numbers.update(item, |x| 10 * x))
+    ///     })?;
+    /// }
+    /// assert_eq!(numbers.to_vec()?, [100, 200, 300]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(config: SimulatedConfig) -> Result<Self> {
         runtime()?;
         let backend = oxisycl_backend_host::SimulatedBackend::new(config);

@@ -130,16 +130,59 @@ impl Queue {
     ///
     /// Errors, for all allocation functions: `FeatureNotSupported` if the device lacks the kind; `MemoryAllocation` if memory is
     /// exhausted; `Invalid` if the size overflows.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_device::<u32>(3)?;
+    /// numbers.copy_from_slice(&queue, &[1, 2, 3])?;
+    /// assert_eq!(numbers.to_vec(&queue)?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn malloc_device<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Device, len)
     }
 
     /// An allocation on the host that kernels can use.
+    ///
+    /// ```
+    /// use oxisycl::UsmKind;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let numbers = queue.malloc_host::<u32>(3)?;
+    /// assert_eq!((numbers.len(), numbers.kind()), (3, UsmKind::Host));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn malloc_host<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Host, len)
     }
 
     /// An allocation that the host and the queue's device can use.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let numbers = queue.malloc_shared::<usize>(100)?;
+    /// let pointer = numbers.pointer();
+    /// let event = queue.parallel_for(100, move |item: Item<1>| {
+    ///     // SAFETY: each work-item writes an element of its own, and nothing else uses the allocation until the event is complete.
+    ///     unsafe { pointer.write(item.index(), 2 * item.index()) }
+    /// })?;
+    /// event.wait()?;
+    /// // SAFETY: no command uses the allocation any more.
+    /// let elements = unsafe { numbers.as_slice()? };
+    /// assert_eq!(elements[99], 198);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn malloc_shared<T: DeviceCopyable + AnyBits>(&self, len: usize) -> Result<UsmSlice<T>> {
         self.malloc(UsmKind::Shared, len)
     }
@@ -208,6 +251,24 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     }
 
     /// The address of the first element, for kernels.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_device::<u32>(3)?;
+    /// numbers.copy_from_slice(&queue, &[1, 2, 3])?;
+    /// let pointer = numbers.pointer();
+    /// let event = queue.parallel_for(3, move |item: Item<1>| {
+    ///     // SAFETY: each work-item uses an element of its own, and nothing else uses the allocation until the event is complete.
+    ///     unsafe { pointer.write(item.index(), 10 * pointer.read(item.index())) }
+    /// })?;
+    /// event.wait()?;
+    /// assert_eq!(numbers.to_vec(&queue)?, [10, 20, 30]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn pointer(&self) -> UsmPointer<T> {
         UsmPointer(self.as_ptr())
     }
@@ -216,6 +277,18 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// therefore must not use the allocation at the same time.
     ///
     /// Errors: `Invalid` if the numbers of elements differ; the copy's failure.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_device::<u32>(3)?;
+    /// numbers.copy_from_slice(&queue, &[1, 2, 3])?;
+    /// assert_eq!(numbers.copy_from_slice(&queue, &[1, 2]).unwrap_err().code(), ErrorCode::Invalid);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_from_slice(&mut self, queue: &Queue, source: &[T]) -> Result {
         if source.len() != self.len {
             return Err(Error::invalid(format!("cannot copy {} elements to {} elements", source.len(), self.len)));
@@ -238,6 +311,18 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// A copy of all elements; blocks until that is done. Commands that write them must have ended.
     ///
     /// Errors: the copy's failure.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_device::<u32>(3)?;
+    /// numbers.copy_from_slice(&queue, &[1, 2, 3])?;
+    /// assert_eq!(numbers.to_vec(&queue)?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_vec(&self, queue: &Queue) -> Result<Vec<T>>
     where
         T: AnyBits,
@@ -286,6 +371,19 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     ///
     /// Errors: `Invalid` if the host cannot use the allocation.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_shared::<u32>(3)?;
+    /// numbers.copy_from_slice(&queue, &[1, 2, 3])?;
+    /// // SAFETY: no command uses the allocation.
+    /// assert_eq!(unsafe { numbers.as_slice()? }, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Safety
     /// Until the borrow ends, no command writes the elements.
     pub unsafe fn as_slice(&self) -> Result<&[T]> {
@@ -298,6 +396,19 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// The elements of a host or shared allocation, or of a device allocation that the host can use, for writing.
     ///
     /// Errors: `Invalid` if the host cannot use the allocation.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut numbers = queue.malloc_shared::<u32>(3)?;
+    /// // SAFETY: no command uses the allocation.
+    /// unsafe { numbers.as_mut_slice()? }.copy_from_slice(&[1, 2, 3]);
+    /// assert_eq!(numbers.to_vec(&queue)?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Safety
     /// Until the borrow ends, no command accesses the elements.

@@ -330,7 +330,7 @@ pub(super) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[
     enqueue_after(queue, command, dependencies, None)
 }
 
-/// The same for a command that comes after another one by the order of the queue.
+/// Enqueues a command that comes after another one by the order of the queue, as [`enqueue`] does.
 pub(super) fn enqueue_after(
     queue: &Arc<dyn Queue>,
     command: Command,

@@ -87,7 +87,8 @@ pub(crate) fn ending(symbol: &str) -> Option<(String, Says)> {
     Some((path, says))
 }
 
-/// The same by its path, of a function that is known to be of the standard library or the device library.
+/// What a function says that begins a panic, ends the program or prints, by its path. It is known to be of the standard library or the device
+/// library.
 pub(crate) fn said_by(path: &str) -> Option<Says> {
     if let Some((_, says)) = FUNCTIONS.iter().find(|(function, _)| *function == path) {
         return Some(*says);

@@ -311,7 +311,7 @@ struct Reports {
 
 static REPORTS: Mutex<Reports> = Mutex::new(Reports { texts: Vec::new(), is_printing: false });
 
-/// The same by a thread of the runtime, for `drop`, which prints nothing itself.
+/// One line on standard error by a thread of the runtime, for `drop`, which prints nothing itself.
 pub fn report_later(text: String) {
     if fork::generation() != fork::FIRST_GENERATION {
         // The thread would be the parent's, and the lock may be held for ever.

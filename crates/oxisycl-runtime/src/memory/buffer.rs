@@ -122,7 +122,7 @@ pub struct Before {
     writer: Option<Arc<Node>>,
     /// The allocations with the newest bytes if that ended well.
     current: u32,
-    /// The same if that never ran, where known.
+    /// The allocations with the newest bytes if that never ran, where known.
     earlier: Option<u32>,
 }
 
@@ -271,7 +271,8 @@ impl BufferCore {
         unsafe { Self::with_elements(Elements::BYTES, extent, page, align) }
     }
 
-    /// The same; messages say of what elements it consists.
+    /// A buffer without allocations whose contents nobody wrote, of elements that messages tell. `extent` and `page` have their innermost
+    /// dimension in bytes.
     ///
     /// # Safety
     /// As for [`new`](Self::new).

@@ -10,7 +10,7 @@ pub(super) fn of(address: *const ()) -> Option<LinkUnit> {
     find(address).map(|(unit, _)| unit)
 }
 
-/// The same with the file that it was loaded from.
+/// The link unit that holds the address, where the system can tell, and the file that it was loaded from.
 #[cfg(unix)]
 pub(super) fn find(address: *const ()) -> Option<(LinkUnit, String)> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();

@@ -25,11 +25,37 @@ impl<'a, T: DeviceCopyable, const D: usize> BorrowedBuffer<'a, T, D> {
     }
 
     /// Waits, writes back, and says whether that worked. On an error the borrowed elements are as they were.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let mut numbers = [1, 2, 3];
+    /// let buffer = Buffer::from_slice_mut(&mut numbers)?;
+    /// Queue::default()?.fill(&buffer, 7)?;
+    /// buffer.finish()?;
+    /// assert_eq!(numbers, [7, 7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn finish(mut self) -> Result {
         self.write_back()
     }
 
     /// Ends without writing back, and without waiting.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let mut numbers = [1, 2, 3];
+    /// let buffer = Buffer::from_slice_mut(&mut numbers)?;
+    /// Queue::default()?.fill(&buffer, 7)?;
+    /// buffer.discard();
+    /// assert_eq!(numbers, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discard(mut self) {
         self.data = None;
     }

@@ -54,12 +54,40 @@ impl<const D: usize> BufferOptions<D> {
 
     /// The page size in elements per dimension: the granularity of data state and dependencies (S-R21). The last page of a
     /// dimension may be partial. Smaller pages let more commands run at once and move less data, for more bookkeeping.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let numbers = BufferOptions::new().page_size(500).from_vec(vec![0; 1000])?;
+    /// // These two may run at the same time, also on different devices.
+    /// for begin in [0, 500] {
+    ///     queue.submit(|cg| {
+    ///         let half = cg.access_range(&numbers, Write, begin, 500);
+    ///         cg.parallel_for(500, move |item| half.set(item, begin))
+    ///     })?;
+    /// }
+    /// assert_eq!(numbers.host_access(Read)?[999], 500);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn page_size(mut self, page: impl Into<Range<D>>) -> Self {
         self.page = Some(page.into());
         self
     }
 
     /// A name for messages, beside the place where the buffer is made, which they always have.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let weights = BufferOptions::new().name("weights").from_vec(vec![1.0f32; 8])?;
+    /// assert_eq!(weights.name(), Some("weights"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(mut self, name: &'static str) -> Self {
         self.name = Some(name);
         self
@@ -149,7 +177,7 @@ impl<const D: usize> BufferOptions<D> {
         self.make(range.into(), align_of::<T>().max(64))
     }
 
-    /// The same for any element type.
+    /// A buffer whose elements nobody has written, of a type some of whose bit patterns may be no values.
     ///
     /// # Safety
     /// Every element is written before it is read.
@@ -277,18 +305,53 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// A buffer with a copy of the elements. Errors: `Invalid` if their number is not that of the range.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_slice_nd(&[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(table.host_access(Read)?[[1, 0]], 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_slice_nd(data: &[T], range: impl Into<Range<D>>) -> Result<Self> {
         BufferOptions::new().from_slice_nd(data, range)
     }
 
     /// A buffer with a copy of shared elements, which are never written back.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let shared = Arc::<[i32]>::from([1, 2, 3, 4, 5, 6]);
+    /// let table = Buffer::from_shared_nd(shared.clone(), [2, 3])?;
+    /// assert_eq!(table.host_access(Read)?[[1, 0]], shared[3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_shared_nd(data: Arc<[T]>, range: impl Into<Range<D>>) -> Result<Self> {
         BufferOptions::new().from_shared_nd(data, range)
     }
 
     /// A buffer with a copy of the elements, which are written back when the result is dropped.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let mut table = [1, 2, 3, 4];
+    /// let buffer = Buffer::from_slice_mut_nd(&mut table, [2, 2])?;
+    /// buffer.host_access(ReadWrite)?[[1, 0]] = 7;
+    /// drop(buffer);
+    /// assert_eq!(table, [1, 2, 7, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_slice_mut_nd(data: &mut [T], range: impl Into<Range<D>>) -> Result<BorrowedBuffer<'_, T, D>> {
         BufferOptions::new().from_slice_mut_nd(data, range)
@@ -296,6 +359,20 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
 
     /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let squares = Buffer::<u64, 1>::uninit(100)?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let squares = cg.access(&squares, Write.no_init());
+    ///     cg.parallel_for(100, move |item| squares.set(item, (item.index() * item.index()) as u64))
+    /// })?;
+    /// assert_eq!(squares.to_vec()?[9], 81);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn uninit(range: impl Into<Range<D>>) -> Result<Self>
     where
@@ -329,12 +406,33 @@ impl<T: DeviceCopyable> Buffer<T, 1> {
     }
 
     /// A one-dimensional buffer with a copy of the elements.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let array = [1, 2, 3];
+    /// assert_eq!(Buffer::from_slice(&array)?.to_vec()?, array);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_slice(data: &[T]) -> Result<Self> {
         BufferOptions::new().from_slice(data)
     }
 
     /// A one-dimensional buffer with a copy of shared elements, which are never written back.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let shared = Arc::<[i32]>::from([1, 2, 3]);
+    /// assert_eq!(Buffer::from_shared(shared.clone())?.to_vec()?, *shared);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_shared(data: Arc<[T]>) -> Result<Self> {
         BufferOptions::new().from_shared(data)
@@ -360,6 +458,16 @@ impl<T: DeviceCopyable> Buffer<T, 1> {
     }
 
     /// A one-dimensional buffer of all elements of an iterator, which is read at once.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let squares = Buffer::from_elements((0..5).map(|i| i * i))?;
+    /// assert_eq!(squares.to_vec()?, [0, 1, 4, 9, 16]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_elements(elements: impl IntoIterator<Item = T>) -> Result<Self> {
         let data: Vec<T> = elements.into_iter().collect();

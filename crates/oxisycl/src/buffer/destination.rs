@@ -78,6 +78,22 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     ///
     /// An error of the delivery is given to the function of [`FinalData::call`]; with [`FinalData::weak`] it is one line on
     /// standard error, and the vector stays as it was.
+    ///
+    /// ```
+    /// use oxisycl::FinalData;
+    /// use oxisycl::prelude::*;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let result = Arc::new(Mutex::new(Vec::new()));
+    /// let numbers = Buffer::from_vec(vec![0; 3])?;
+    /// numbers.set_final_data(FinalData::weak(Arc::downgrade(&result)));
+    /// Queue::default()?.fill(&numbers, 7)?;
+    /// drop(numbers); // waits for the command
+    /// assert_eq!(*result.lock().unwrap(), [7, 7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_final_data(&self, destination: FinalData<T>) {
         // The closure must not hold the handle, whose end it waits for.
         let (view, range) = (self.view.clone(), self.range);

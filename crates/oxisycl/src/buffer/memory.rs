@@ -35,6 +35,19 @@ impl<T, const D: usize> IntoVecError<T, D> {
     }
 
     /// The buffer, unchanged.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let copy = numbers.clone();
+    /// let failed = numbers.into_vec().unwrap_err(); // the copy is the same buffer
+    /// drop(copy);
+    /// assert_eq!(failed.into_buffer().into_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn into_buffer(self) -> Buffer<T, D> {
         *self.buffer
     }
@@ -71,6 +84,20 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     ///
     /// Errors: `Invalid` while something else refers to the buffer (a clone, a sub-buffer, a reinterpretation, a placeholder, a
     /// host accessor, or a command group that is being made); what the command that wrote the data failed with.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let vector = vec![1, 2, 3];
+    /// let address = vector.as_ptr();
+    /// let numbers = Buffer::from_vec(vector)?;
+    /// Queue::default()?.fill(&numbers, 7)?;
+    /// let vector = numbers.into_vec()?; // waits for the command
+    /// assert_eq!((&vector[..], vector.as_ptr()), (&[7, 7, 7][..], address));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn into_vec(self) -> Result<Vec<T>, IntoVecError<T, D>> {
         match self.take_vec("into_vec") {
             Ok(data) => Ok(data),
@@ -131,6 +158,18 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// Makes the buffer's allocation on `device` now rather than at its first use there. Moves no data.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// let numbers = Buffer::from_vec(vec![0; 1000])?;
+    /// numbers.reserve(&device)?;
+    /// assert!(numbers.is_allocated_on(&device));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reserve(&self, device: &Device) -> Result {
         let core = &self.view.core;
         core.lock().ensure(core, device.backend_device()).map(|_| ())

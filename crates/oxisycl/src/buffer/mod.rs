@@ -124,6 +124,17 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// Extent in elements.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0u16; 12], [3, 4])?;
+    /// assert_eq!(table.range(), Range([3, 4]));
+    /// assert_eq!((table.size(), table.byte_size()), (12, 24));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn range(&self) -> Range<D> {
         self.range
     }
@@ -147,13 +158,40 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     ///
     /// Errors: what the command that wrote the data failed with; `Invalid` if this thread holds a host accessor that the new
     /// one would wait for, or inside a kernel.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![1, 2, 3, 4], [2, 2])?;
+    /// Queue::default()?.fill(&table, 7)?;
+    /// let mut host = table.host_access(ReadWrite)?; // waits for the command
+    /// assert!(host.iter().all(|&x| x == 7));
+    /// host[[1, 0]] = 8;
+    /// drop(host); // lets later commands use the buffer
+    /// assert_eq!(table.to_vec()?, [7, 7, 8, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn host_access<M: ModeFor<T>>(&self, mode: M) -> Result<HostAccessor<T, D, M>> {
         self.host_access_range(mode, Id::default(), self.range)
     }
 
-    /// The same for a part of the buffer; indices are relative to `offset`.
+    /// A part of the data on the host; indices are relative to `offset`. Blocks until the commands submitted before that conflict with the
+    /// access have ended (S-F12).
     ///
-    /// Errors: also `Invalid` if the part is not inside the buffer.
+    /// Errors: as those of [`host_access`](Self::host_access), and `Invalid` if the part is not inside the buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0, 1, 2, 3, 4, 5])?;
+    /// numbers.host_access_range(ReadWrite, 2, 3)?.as_mut_slice().fill(7);
+    /// assert_eq!(numbers.to_vec()?, [0, 1, 7, 7, 7, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn host_access_range<M: ModeFor<T>>(
         &self,
         _mode: M,
@@ -180,6 +218,17 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// A copy of all elements, in row-major order. Blocks like [`host_access`](Self::host_access).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 3])?;
+    /// Queue::default()?.fill(&numbers, 7)?;
+    /// assert_eq!(numbers.to_vec()?, [7, 7, 7]); // waits for the command
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let host = self.host_access(Read)?;
         Ok(host.iter().copied().collect())

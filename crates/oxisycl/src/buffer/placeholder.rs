@@ -32,6 +32,21 @@ impl<T, const D: usize, M> Hash for Placeholder<T, D, M> {
 
 impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// A placeholder for an accessor to the whole buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let placeholder = numbers.placeholder(ReadWrite);
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.require(&placeholder);
+    ///     cg.parallel_for(3, move |item| numbers.update(item, |x| 2 * x))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [2, 4, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn placeholder<M: ModeFor<T>>(&self, mode: M) -> Placeholder<T, D, M> {
         self.placeholder_range(mode, Id::default(), self.range)
     }

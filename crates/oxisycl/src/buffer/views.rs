@@ -19,6 +19,19 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     ///
     /// Errors: `Invalid` if this is a sub-buffer itself, if the part is not inside, or if it is not contiguous in memory. An
     /// accessor to it is `Invalid` on a device whose `mem_base_addr_align` the part's begin does not keep.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0u64; 4 * 64], [4, 64])?;
+    /// let rows = table.sub_buffer([1, 0], [2, 64])?; // begins at byte 512
+    /// Queue::default()?.fill(&rows, 7)?;
+    /// let host = table.host_access(Read)?;
+    /// assert_eq!([host[[0, 63]], host[[1, 0]], host[[2, 63]], host[[3, 0]]], [0, 7, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sub_buffer(&self, offset: impl Into<Id<D>>, range: impl Into<Range<D>>) -> Result<Self> {
         let (offset, range) = (offset.into(), range.into());
         let refuse = |why: &str| {
@@ -50,6 +63,18 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// padding. It is the same buffer: accessors conflict by bytes.
     ///
     /// Errors: `Invalid` if the number of bytes differs, or if the buffer's allocations are not aligned for `U`.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0u32, 1, 2, 3], [2, 2])?;
+    /// let bytes = table.reinterpret::<u8, 1>(16)?;
+    /// Queue::default()?.fill(&bytes, 1)?;
+    /// assert_eq!(table.to_vec()?, [0x0101_0101; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reinterpret<U: DeviceCopyable + Pod, const E: usize>(
         &self,
         range: impl Into<Range<E>>,

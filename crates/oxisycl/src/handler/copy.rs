@@ -90,6 +90,22 @@ impl<H> Clone for HostSlot<H> {
 
 impl<H> HostSlot<H> {
     /// The memory, once the command has completed; `None` before, after it was taken, and if a copy to it failed.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let (event, slot) = Queue::default()?.submit_with(|cg| {
+    ///     let numbers = cg.access(&numbers, Read);
+    ///     cg.copy_to_host(numbers, vec![0; 3])
+    /// })?;
+    /// event.wait()?;
+    /// assert_eq!(slot.take(), Some(vec![1, 2, 3]));
+    /// assert_eq!(slot.take(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take(&self) -> Option<H> {
         let mut state = self.0.lock();
         if state.usage == Usage::Free { state.memory.take() } else { None }
@@ -231,6 +247,20 @@ impl<'cg> Handler<'cg> {
     ///
     /// Errors: `Invalid` if the target has fewer elements than the source, or for a second command in the group; `Accessor` if
     /// both are the same accessor; what `access` recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (source, target) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0; 5])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (source, target) = (cg.access(&source, Read), cg.access_range(&target, Write, 2, 3));
+    ///     cg.copy(source, target)
+    /// })?;
+    /// assert_eq!(target.to_vec()?, [0, 0, 1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy<T, const D: usize, const E: usize, M, N>(
         &mut self,
         source: Accessor<'cg, T, D, M>,
@@ -263,6 +293,20 @@ impl<'cg> Handler<'cg> {
     ///
     /// Errors: `Invalid` if the memory has fewer elements than the target, or for a second command in the group; what `access`
     /// recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 5])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let middle = cg.access_range(&numbers, Write, 1, 3);
+    ///     cg.copy_from_host(vec![7, 8, 9], middle)
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [0, 7, 8, 9, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_from_host<T, const D: usize, M, H>(
         &mut self,
         source: H,
@@ -288,6 +332,21 @@ impl<'cg> Handler<'cg> {
     ///
     /// Errors: `Invalid` if the vector has fewer elements than the source, or for a second command in the group; what `access`
     /// recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0, 1, 2, 3, 4])?;
+    /// let (event, slot) = Queue::default()?.submit_with(|cg| {
+    ///     let middle = cg.access_range(&numbers, Read, 1, 3);
+    ///     cg.copy_to_host(middle, vec![0; 3])
+    /// })?;
+    /// event.wait()?;
+    /// assert_eq!(slot.take(), Some(vec![1, 2, 3]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_to_host<T, const D: usize, M>(
         &mut self,
         source: Accessor<'cg, T, D, M>,
@@ -375,6 +434,20 @@ impl<'cg> Handler<'cg> {
     /// Stores `value` to every element of the accessor's range.
     ///
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let column = cg.access_range(&table, Write, [0, 1], [2, 1]);
+    ///     cg.fill(column, 7)
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [0, 7, 0, 0, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fill<T, const D: usize, M>(&mut self, target: Accessor<'cg, T, D, M>, value: T) -> Result
     where
         T: DeviceCopyable,
@@ -398,6 +471,18 @@ impl<'cg> Handler<'cg> {
     /// The host has the newest data of `buffer` when the command completes.
     ///
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let event = Queue::default()?.submit(|cg| cg.update_host(&numbers))?;
+    /// event.wait()?;
+    /// assert_eq!(numbers.host_access(Read)?[0], 1); // without a copy
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn update_host<T: DeviceCopyable, const D: usize>(&mut self, buffer: &Buffer<T, D>) -> Result {
         self.command("update_host", |handler| {
             let host = crate::wiring::runtime()?.host();

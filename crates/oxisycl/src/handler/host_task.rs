@@ -148,6 +148,20 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
 
     /// All elements as one slice.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let task = Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_host(&numbers, Read);
+    ///     cg.host_task(move |scope| assert_eq!(numbers.slice(scope), [1, 2, 3]))
+    /// })?;
+    /// task.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the range is not contiguous in memory; use [`at`](Self::at) then.
     pub fn slice<'s>(&'s self, _scope: HostScope<'_, 'cg>) -> &'s [T] {
@@ -159,6 +173,20 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
 
     /// One element.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![1, 2, 3, 4], [2, 2])?;
+    /// let task = Queue::default()?.submit(|cg| {
+    ///     let column = cg.access_host_range(&table, Read, [0, 1], [2, 1]);
+    ///     cg.host_task(move |scope| assert_eq!(*column.at(scope, [1, 0]), 4))
+    /// })?;
+    /// task.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// If the index is outside the range.
     pub fn at<'s>(&'s self, _scope: HostScope<'_, 'cg>, index: impl Into<Id<D>>) -> &'s T {
@@ -167,6 +195,20 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
     }
 
     /// All elements as one slice, for writing.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![3, 1, 2])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let mut numbers = cg.access_host(&numbers, ReadWrite);
+    ///     cg.host_task(move |scope| numbers.slice_mut(scope).sort())
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the range is not contiguous in memory; use [`at_mut`](Self::at_mut) then.
@@ -180,6 +222,20 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
     }
 
     /// One element, for writing.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let mut numbers = cg.access_host(&numbers, ReadWrite);
+    ///     cg.host_task(move |scope| *numbers.at_mut(scope, 1) = 7)
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 7, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the index is outside the range.
@@ -200,6 +256,26 @@ impl<T, const D: usize, M: Mode> fmt::Debug for HostTaskAccessor<'_, T, D, M> {
 
 impl<'cg> Handler<'cg> {
     /// Access of this group's host task to a whole buffer, on the host. Failures as for [`access`](Self::access).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let numbers = Buffer::from_vec(vec![3, 1, 2])?;
+    /// queue.submit(|cg| {
+    ///     let mut numbers = cg.access_host(&numbers, ReadWrite);
+    ///     cg.host_task(move |scope| numbers.slice_mut(scope).sort())
+    /// })?;
+    /// // A kernel goes on with what the task wrote.
+    /// queue.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.parallel_for(3, move |item| numbers.update(item, |x| 10 * x))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [10, 20, 30]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn access_host<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -208,7 +284,8 @@ impl<'cg> Handler<'cg> {
         self.access_host_range(buffer, mode, Id::default(), buffer.range())
     }
 
-    /// The same for a part of the buffer; indices are relative to `offset`.
+    /// Access of this group's host task to a part of a buffer, on the host. Indices are relative to `offset`. Failures as for
+    /// [`access_range`](Self::access_range).
     pub fn access_host_range<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -233,6 +310,24 @@ impl<'cg> Handler<'cg> {
     /// A panic becomes an asynchronous error. The task may block; it does not hold up unrelated commands.
     ///
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_host(&numbers, Read);
+    ///     cg.host_task(move |scope| {
+    ///         // It may print, allocate and block.
+    ///         let _ = sender.send(format!("{:?}", numbers.slice(scope)));
+    ///     })
+    /// })?;
+    /// assert_eq!(receiver.recv().as_deref(), Ok("[1, 2, 3]"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn host_task<F>(&mut self, task: F) -> Result
     where

@@ -20,6 +20,20 @@ impl<'cg> Handler<'cg> {
     /// Errors: `Invalid` for a second command in the group; `NdRange` if the number of work-items overflows; `KernelArgument` if
     /// the captures are larger than the device allows; `KernelNotSupported` if the device cannot run the kernel, or the program was
     /// not built for it; `Build` if the driver refuses the code; what `access` recorded.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![0; 12], [3, 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write);
+    ///     cg.parallel_for([3, 4], move |item: Item<2>| table.set(item, 10 * item.get(0) + item.get(1)))
+    /// })?;
+    /// assert_eq!(table.host_access(Read)?[[2, 3]], 23);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn parallel_for<const D: usize, K>(&mut self, range: impl Into<Range<D>>, kernel: K) -> Result
     where
@@ -28,7 +42,9 @@ impl<'cg> Handler<'cg> {
         self.parallel_for_offset(Id::default(), range, kernel)
     }
 
-    /// The same with `offset` added to every id (a deprecated form of SYCL 2020).
+    /// Runs `kernel` once for each id from `offset` on, `range` of them in each dimension (a deprecated form of SYCL 2020).
+    ///
+    /// Errors: as those of [`parallel_for`](Self::parallel_for).
     #[track_caller]
     pub fn parallel_for_offset<const D: usize, K>(
         &mut self,
@@ -49,6 +65,34 @@ impl<'cg> Handler<'cg> {
     /// Runs a kernel that is a named type once for each id of `range`.
     ///
     /// Errors as for [`parallel_for`](Self::parallel_for).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// /// Multiplies each element.
+    /// #[derive(Clone, Copy)]
+    /// struct Scale<'cg> {
+    ///     numbers: Accessor<'cg, f32, 1, ReadWrite>,
+    ///     factor: f32,
+    /// }
+    ///
+    /// impl<'wi> Kernel<Item<'wi, 1>> for Scale<'_> {
+    ///     #[inline]
+    ///     fn run(&self, item: Item<'wi, 1>) {
+    ///         self.numbers.update(item, |x| self.factor * x);
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1.0, 2.0, 3.0])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.launch(3, Scale { numbers, factor: 2.0 })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [2.0, 4.0, 6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn launch<const D: usize, K>(&mut self, range: impl Into<Range<D>>, kernel: K) -> Result
     where
@@ -61,6 +105,20 @@ impl<'cg> Handler<'cg> {
     /// Runs `kernel` once. Its token may read and write any element of the group's accessors.
     ///
     /// Errors as for [`parallel_for`](Self::parallel_for).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, sum) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![0])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sum) = (cg.access(&numbers, Read), cg.access(&sum, Write));
+    ///     cg.single_task(move |task| sum.set_at(task, 0, numbers.view(task).iter().sum()))
+    /// })?;
+    /// assert_eq!(sum.to_vec()?, [6]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn single_task<K>(&mut self, kernel: K) -> Result
     where
@@ -141,7 +199,7 @@ where
     move |item: Item<'_, D>| kernel.run(item)
 }
 
-/// The same for a single task.
+/// A named kernel of a single task as the closure that is launched.
 pub(crate) fn single_closure<K: SingleKernel>(kernel: K) -> impl for<'wi> Fn(Single<'wi>) + Copy + Send + Sync {
     move |task: Single<'_>| kernel.run(task)
 }

@@ -88,6 +88,19 @@ impl<'cg> Handler<'cg> {
     }
 
     /// Gives the kernel or host task of this group a name for messages and traces. A kernel without one has its type's.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let event = Queue::default()?.submit(|cg| {
+    ///     cg.name("divide");
+    ///     cg.single_task(|_| panic!("a mistake"))
+    /// })?;
+    /// assert!(event.wait().unwrap_err().to_string().contains("divide"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(&mut self, name: &'static str) {
         self.name = Some(name);
     }
@@ -96,6 +109,20 @@ impl<'cg> Handler<'cg> {
     ///
     /// A failure (no memory on the device, or an overlap with another accessor of this group where one of them writes) is
     /// recorded, and returned by the command and by `submit`; then nothing is enqueued.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (a, b) = (Buffer::from_vec(vec![1, 2, 3])?, Buffer::from_vec(vec![10, 20, 30])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (a, b) = (cg.access(&a, Read), cg.access(&b, ReadWrite));
+    ///     cg.parallel_for(3, move |item| b.update(item, |b| b + a.get(item)))
+    /// })?;
+    /// assert_eq!(b.to_vec()?, [11, 22, 33]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn access<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -107,6 +134,20 @@ impl<'cg> Handler<'cg> {
     /// Access to a part of a buffer. Indices are relative to `offset`.
     ///
     /// Failures as for [`access`](Self::access), and `Invalid` if the part is not inside the buffer.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0, 1, 2, 3, 4, 5])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let middle = cg.access_range(&numbers, ReadWrite, 2, 3); // from 2, three of them
+    ///     cg.parallel_for(3, move |item| middle.update(item, |x| 10 * x))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [0, 1, 20, 30, 40, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn access_range<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -122,7 +163,10 @@ impl<'cg> Handler<'cg> {
         unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
     }
 
-    /// The same although it overlaps another accessor of this group, one of them writing.
+    /// Access to a part of a buffer that may overlap another accessor of this group although one of them writes. Indices are relative to
+    /// `offset`.
+    ///
+    /// Failures as for [`access_range`](Self::access_range), but for the overlap.
     ///
     /// # Safety
     /// No work-item accesses an element through one accessor that another work-item writes through the other, and none holds a
@@ -146,6 +190,23 @@ impl<'cg> Handler<'cg> {
     /// Access to a whole buffer in blocks: the work-item with id `i` owns block `i`.
     ///
     /// Failures as for [`access`](Self::access), and `Invalid` if the block has a zero extent.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![3, 1, 2, 9, 8, 7, 5])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_chunks(&numbers, ReadWrite, 3);
+    ///     cg.parallel_for(numbers.n_blocks(), move |item| {
+    ///         let block = numbers.block(item).as_cells();
+    ///         block[0].set(block.iter().map(|element| element.get()).sum());
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [6, 1, 2, 24, 8, 7, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn access_chunks<T: DeviceCopyable, const D: usize, M: ModeFor<T> + Stores>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -155,9 +216,9 @@ impl<'cg> Handler<'cg> {
         self.access_chunks_range(buffer, mode, block, Id::default(), buffer.range())
     }
 
-    /// The same for a part of the buffer; blocks and indices begin at `offset`.
+    /// Access to a part of a buffer in blocks: the work-item with id `i` owns block `i`. Blocks and indices begin at `offset`.
     ///
-    /// Failures also as for [`access_range`](Self::access_range).
+    /// Failures as for [`access_range`](Self::access_range), and `Invalid` if the block has a zero extent.
     pub fn access_chunks_range<T: DeviceCopyable, const D: usize, M: ModeFor<T> + Stores>(
         &mut self,
         buffer: &Buffer<T, D>,
@@ -176,6 +237,24 @@ impl<'cg> Handler<'cg> {
     }
 
     /// The accessor that a placeholder stands for. Requiring the same placeholder again gives the same accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// let placeholder = numbers.placeholder(ReadWrite);
+    /// let queue = Queue::default()?;
+    /// for _ in 0..2 {
+    ///     queue.submit(|cg| {
+    ///         let numbers = cg.require(&placeholder);
+    ///         cg.parallel_for(3, move |item| numbers.update(item, |x| 2 * x))
+    ///     })?;
+    /// }
+    /// assert_eq!(numbers.to_vec()?, [4, 8, 12]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn require<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         placeholder: &Placeholder<T, D, M>,
@@ -204,11 +283,43 @@ impl<'cg> Handler<'cg> {
     }
 
     /// The command starts after `event`, and does not run if its command fails.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let first = queue.single_task(|_| oxisycl::println!("first"))?;
+    /// let second = queue.submit(|cg| {
+    ///     cg.depends_on(&first);
+    ///     cg.single_task(|_| oxisycl::println!("second"))
+    /// })?;
+    /// second.wait()?;
+    /// assert!(first.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn depends_on(&mut self, event: &Event) {
         self.group.depends_on.extend(event.node().cloned());
     }
 
     /// The command starts after all of `events`.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let events = [queue.single_task(|_| {})?, queue.single_task(|_| {})?];
+    /// let last = queue.submit(|cg| {
+    ///     cg.depends_on_all(&events);
+    ///     cg.single_task(|_| {})
+    /// })?;
+    /// last.wait()?;
+    /// assert!(events.iter().all(Event::is_complete));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn depends_on_all<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>) {
         for event in events {
             self.depends_on(event);

@@ -1,0 +1,176 @@
+//! Making queues.
+
+use std::sync::Arc;
+
+use oxisycl_backend::{Priority, QueueOptions};
+use oxisycl_runtime::graph::AsyncErrors;
+use oxisycl_runtime::schedule;
+use oxisycl_types::{Aspect, ErrorCode, PrintHeader};
+
+use super::{AsyncHandler, Queue};
+use crate::wiring::runtime;
+use crate::{Context, Device, Error, Result};
+
+/// Settings of a new queue.
+#[derive(Clone, Default)]
+pub struct QueueBuilder {
+    device: Option<Device>,
+    context: Option<Context>,
+    options: QueueOptions,
+    print_buffer: Option<usize>,
+    handler: Option<AsyncHandler>,
+}
+
+impl QueueBuilder {
+    /// The default: an out-of-order queue on the default device.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// On this device.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// let queue = Queue::builder().device(&device).build()?;
+    /// assert_eq!(*queue.device(), device);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn device(mut self, device: &Device) -> Self {
+        self.device = Some(device.clone());
+        self
+    }
+
+    /// In this context, which must contain the device.
+    pub fn context(mut self, context: &Context) -> Self {
+        self.context = Some(context.clone());
+        self
+    }
+
+    /// Each command starts after the one before it.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().in_order().build()?;
+    /// queue.single_task(|_| {})?;
+    /// let last = queue.single_task(|_| {})?;
+    /// last.wait()?; // and with it all before
+    /// assert!(queue.is_idle());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_order(mut self) -> Self {
+        self.options.in_order = true;
+        self
+    }
+
+    /// Events have profiling times.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().profiling().build()?;
+    /// let event = queue.single_task(|_| {})?;
+    /// println!("the kernel ran for {:?}", event.profile()?.duration());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn profiling(mut self) -> Self {
+        self.options.profiling = true;
+        self
+    }
+
+    /// Scheduling priority among the queues of the device, a hint.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.options.priority = priority;
+        self
+    }
+
+    /// Keeps up to `bytes` of what one launch prints, on devices that keep it until the launch has ended; at most 1 GiB. The default
+    /// is 1 MiB, or what `OXISYCL_PRINT_BUFFER` says. A call of [`println!`](crate::println!) takes 16 bytes, 24 for each value in
+    /// it, and the bytes of its strings.
+    pub fn print_buffer(mut self, bytes: usize) -> Self {
+        self.print_buffer = Some(bytes);
+        self
+    }
+
+    /// Gets the queue's asynchronous errors, oldest first: at [`Queue::wait_and_throw`], [`Queue::throw_asynchronous`] and
+    /// [`Event::wait_and_throw`](crate::Event::wait_and_throw) on the calling thread, and on a thread of the runtime when the queue is gone.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let seen = Arc::new(AtomicUsize::new(0));
+    /// let counter = seen.clone();
+    /// let handler = move |errors: Vec<Error>| {
+    ///     counter.fetch_add(errors.len(), Relaxed);
+    /// };
+    /// let queue = Queue::builder().handler(handler).build()?;
+    /// queue.single_task(|_| panic!("a mistake"))?;
+    /// assert!(queue.wait_and_throw().is_err());
+    /// assert_eq!(seen.load(Relaxed), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn handler(mut self, handler: impl Fn(Vec<Error>) + Send + Sync + 'static) -> Self {
+        self.handler = Some(Arc::new(handler));
+        self
+    }
+
+    /// Makes the queue.
+    ///
+    /// Errors: `Runtime` if there is no device; `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB;
+    /// `FeatureNotSupported` if profiling is asked for and the device has none.
+    pub fn build(mut self) -> Result<Queue> {
+        let device = match (self.device, &self.context) {
+            (Some(device), _) => device,
+            (None, Some(context)) => {
+                crate::selector::select_from(context.devices(), crate::selector::default_selector)?
+            }
+            (None, None) => Device::default()?,
+        };
+        let context = match self.context {
+            Some(context) => context,
+            None => {
+                let default = device.platform().default_context()?;
+                // A visible sub-device, or one made by partitioning, is covered by its root if that is visible.
+                if default.contains(&device) { default } else { Context::new(std::slice::from_ref(&device))? }
+            }
+        };
+        if !context.contains(&device) {
+            let name = device.name();
+            return Err(Error::invalid(format!(
+                "device \"{name}\" is not in the context of the queue, nor part of a device in it"
+            )));
+        }
+        if self.options.profiling && !device.has(Aspect::QueueProfiling) {
+            return Err(Error::new(
+                ErrorCode::FeatureNotSupported,
+                format!("device \"{}\" has no profiling (aspect queue_profiling)", device.name()),
+            ));
+        }
+        self.options.print_buffer = match self.print_buffer {
+            None => runtime()?.print_buffer(),
+            Some(bytes) => {
+                let size = u32::try_from(bytes).ok().filter(|size| *size <= PrintHeader::MAX_CAPACITY);
+                size.ok_or_else(|| {
+                    let most = PrintHeader::MAX_CAPACITY;
+                    Error::invalid(format!("the print buffer of a queue: expected at most {most} bytes, found {bytes}"))
+                })?
+            }
+        };
+        let handler = self.handler.or_else(|| context.inner().handler().cloned());
+        let errors = AsyncErrors::new(handler);
+        let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;
+        Ok(Queue { queue, device, context })
+    }
+}
