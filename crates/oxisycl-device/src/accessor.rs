@@ -9,6 +9,7 @@ use core::ops::{Index, IndexMut};
 use oxisycl_types::{AccessMode, Id, Range};
 
 use crate::advice::AccessorIndex;
+use crate::buffer_name::InBuffer;
 use crate::builtin;
 use crate::item::Brand;
 use crate::{Atomic, CellView, DeviceCopyable, InItem, Inside, Item, Loads, Mode, OnlyLoads, Single, Stores, View};
@@ -87,7 +88,11 @@ macro_rules! panic_with_indices {
         }
     };
     ($before:literal, $a:literal, $between:literal, $b:literal, $first:ident, $($number:ident),*) => {
-        panic!(concat!($before, "[", $a, "]", $between, "[", $b, "], in the buffer at {:#x}"), $($number),*, $first)
+        if builtin::is_device_code() {
+            panic!(concat!($before, "[", $a, "]", $between, "[", $b, "], in the buffer at {:#x}"), $($number),*, $first)
+        } else {
+            panic!(concat!($before, "[", $a, "]", $between, "[", $b, "]{}"), $($number),*, InBuffer($first))
+        }
     };
 }
 

@@ -27,6 +27,8 @@ mod accessor;
 mod advice;
 mod atomic;
 #[doc(hidden)]
+pub mod buffer_name;
+#[doc(hidden)]
 pub mod builtin;
 mod chunks;
 mod element;

@@ -41,6 +41,7 @@ fn child() {
         Some("fails_and_waits_without_the_queue") => fail_and_wait_without_the_queue(),
         Some("fails_unseen_without_the_queue") => fail_unseen_without_the_queue(),
         Some("fails_on_many_lines") => fail_on_many_lines(),
+        Some("uses_a_wrong_index") => use_a_wrong_index(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -405,6 +406,33 @@ fn an_error_of_a_dropped_queue_that_nobody_asks_for_is_printed_once() {
         assert_eq!(of_root.count(), 1 + 256, "{ended:#?}");
         assert_eq!(reports.iter().filter(|line| line.contains("44 more commands")).count(), 1, "{ended:#?}");
         assert_eq!(reports.len(), 5 + 257 + 1, "{ended:#?}");
+    }
+}
+
+fn use_a_wrong_index() {
+    let (simulated, _control) = simulated(1);
+    for device in [Device::default().unwrap(), simulated[0].clone()] {
+        let weights = Buffer::from_vec(vec![1.0f32; 8]).unwrap().named("weights");
+        let result = Buffer::from_vec(vec![0.0f32; 9]).unwrap();
+        let event = Queue::new(&device).unwrap().submit(|cg| {
+            let (weights, result) = (cg.access(&weights, Read), cg.access(&result, Write));
+            cg.parallel_for(9, move |item| result.set(item, weights.view(item)[item.index()]))
+        });
+        println!("error={:?}", event.unwrap().wait().unwrap_err());
+    }
+}
+
+#[test]
+fn a_panic_is_printed_with_the_name_of_the_buffer_as_in_its_error() {
+    let ended = run("uses_a_wrong_index", &[]).succeeded();
+    let messages: Vec<&str> = ended.stdout.lines().filter_map(|line| Some(&line[line.find("index [8]")?..])).collect();
+    assert_eq!(messages.len(), 2, "{ended:#?}");
+    for message in messages {
+        assert!(message.contains("\"weights\" of f32 with range [8]"), "{ended:#?}");
+        assert!(
+            ended.stderr.lines().any(|line| message.starts_with(line) && line.contains("\"weights\"")),
+            "{ended:#?}"
+        );
     }
 }
 

@@ -340,3 +340,11 @@ fn a_selector_that_leaves_no_device_is_told_with_what_there_is() {
         assert!(error.contains(part), "{part:?} is not in {error:?}");
     }
 }
+
+#[test]
+fn an_unknown_variable_is_reported_once_and_ignored() {
+    let ended = run("works", &[("OXISYCL_DEVICE_SELECTR", "cuda:99")]).succeeded();
+    let report = "oxisycl: the environment variable OXISYCL_DEVICE_SELECTR is no setting, and is ignored: did you mean \
+                  OXISYCL_DEVICE_SELECTOR?";
+    assert_eq!(ended.reports(), [report], "{ended:#?}");
+}

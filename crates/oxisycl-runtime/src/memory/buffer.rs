@@ -399,7 +399,7 @@ impl BufferState {
     }
 
     /// The position of the allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
-    pub fn ensure(&mut self, core: &BufferCore, device: &Arc<dyn Device>) -> Result<usize> {
+    pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<usize> {
         let memory = device.memory();
         if let Some(position) = self.find(memory.id()) {
             return Ok(position);
@@ -438,7 +438,7 @@ impl BufferState {
     /// `pointer` is valid for the buffer's layout as long as `owner` lives, and nobody else uses the memory meanwhile.
     pub unsafe fn adopt(
         &mut self,
-        core: &BufferCore,
+        core: &Arc<BufferCore>,
         device: &Arc<dyn Device>,
         memory: MemoryId,
         pointer: NonNull<u8>,
@@ -456,7 +456,7 @@ impl BufferState {
 
     fn insert(
         &mut self,
-        core: &BufferCore,
+        core: &Arc<BufferCore>,
         mut allocation: Allocation,
         kind: UsmKind,
     ) -> std::result::Result<usize, (Error, Allocation)> {
@@ -476,6 +476,7 @@ impl BufferState {
                 memory: allocation.memory,
                 device: allocation.device.clone(),
                 context: None,
+                buffer: Some(Arc::downgrade(core)),
             });
         }
         core.labels.lock().addresses.push(base);

@@ -9,6 +9,6 @@ mod registry;
 mod usm;
 
 pub use buffer::{Allocation, BufferCore, BufferState, Elements, OpenHold, PageState};
-pub use registry::{PointerInfo, pointer_info};
+pub use registry::{PointerInfo, pointer_info, write_buffer_name};
 pub(crate) use registry::{register, unregister};
 pub use usm::UsmAllocation;

@@ -1,10 +1,13 @@
 //! Which addresses belong to which allocation: what pointer queries and copies of raw pointers ask.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::fmt;
+use std::sync::{Arc, LazyLock, Weak};
 
 use oxisycl_backend::{Device, MemoryId, UsmKind};
 use parking_lot::RwLock;
+
+use super::BufferCore;
 
 /// What is known of a pointer.
 #[derive(Clone)]
@@ -21,6 +24,8 @@ pub struct PointerInfo {
     pub device: Arc<dyn Device>,
     /// The context it was made in; `None` for an allocation of a buffer, which belongs to no context.
     pub context: Option<u64>,
+    /// The buffer that it is of.
+    pub buffer: Option<Weak<BufferCore>>,
 }
 
 static REGISTRY: LazyLock<RwLock<BTreeMap<usize, PointerInfo>>> = LazyLock::new(RwLock::default);
@@ -38,4 +43,12 @@ pub fn pointer_info(address: usize) -> Option<PointerInfo> {
     let registry = REGISTRY.read();
     let (_, info) = registry.range(..=address).next_back()?;
     (address - info.base < info.size.max(1)).then(|| info.clone())
+}
+
+/// Writes in which buffer an address is, as messages of kernels end, and returns whether it is in one.
+pub fn write_buffer_name(address: usize, f: &mut fmt::Formatter<'_>) -> Result<bool, fmt::Error> {
+    match pointer_info(address).and_then(|info| info.buffer?.upgrade()) {
+        Some(core) => write!(f, ", in {}", core.description()).map(|()| true),
+        None => Ok(false),
+    }
 }

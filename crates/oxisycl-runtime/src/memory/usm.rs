@@ -52,6 +52,7 @@ impl UsmAllocation {
                 memory: if kind == UsmKind::Device { device.memory().id() } else { oxisycl_backend::MemoryId::HOST },
                 device: device.clone(),
                 context: Some(context),
+                buffer: None,
             });
             pointer
         };

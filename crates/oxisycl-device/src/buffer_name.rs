@@ -1,0 +1,38 @@
+//! What messages of panics call a buffer.
+//!
+//! An accessor has no room for a name, so that all it tells is an address. In native code the runtime is asked whose it is when the message
+//! is written; messages of a device reach the runtime with the address.
+
+use core::fmt;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use oxisycl_types::BUFFER_AT;
+
+/// Writes in which buffer an address is, and returns whether that is known. Nothing is written if not.
+pub type BufferNames = fn(usize, &mut fmt::Formatter<'_>) -> Result<bool, fmt::Error>;
+
+/// A [`BufferNames`], or null as long as there is no runtime.
+static BUFFER_NAMES: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Says who knows the names of buffers. Called by the runtime before the first kernel runs; without a runtime messages have addresses.
+#[doc(hidden)]
+pub fn set_buffer_names(names: BufferNames) {
+    BUFFER_NAMES.store(names as *mut (), Ordering::Release);
+}
+
+/// The buffer with an element at an address, for the end of a message.
+pub(crate) struct InBuffer(pub(crate) usize);
+
+impl fmt::Display for InBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = BUFFER_NAMES.load(Ordering::Acquire);
+        if !names.is_null() {
+            // SAFETY: only `set_buffer_names` stores here, a pointer to such a function.
+            let names = unsafe { core::mem::transmute::<*mut (), BufferNames>(names) };
+            if names(self.0, f)? {
+                return Ok(());
+            }
+        }
+        write!(f, "{BUFFER_AT}{:x}", self.0)
+    }
+}
