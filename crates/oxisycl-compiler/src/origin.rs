@@ -11,10 +11,12 @@
 //! `libm` and `half` are not reserved: copies of them keep the functions of the published ones.
 
 mod formatting;
+mod host;
 mod items;
 mod panics;
 
 pub(crate) use formatting::{formats, formats_itself, formatter, is_method, pads};
+pub(crate) use host::{HostFunction, host_function, is_foreign, library_position, shown_name};
 pub(crate) use items::{
     Libm, are_of_one_crate, asks_for_feature, asks_the_processor, builtin, by_integers, checks_a_precondition,
     describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles, is_of_runtime_library, is_within,

@@ -1,4 +1,5 @@
-//! What the build says of kernels that a target cannot run: `kernels/refused.stderr`, which `BLESS=1` writes anew.
+//! What the build says of kernels that a target cannot run: `kernels/refused.stderr` and `kernels/host_only.stderr`, which the book's page on
+//! errors shows. `BLESS=1` writes them anew.
 
 use std::path::Path;
 use std::{env, fs};
@@ -7,15 +8,28 @@ use crate::program::{build, sources};
 
 #[test]
 fn each_construct_that_no_gpu_runs_is_named_with_its_line_and_the_way_to_it() {
-    let built = build("refused", &[]);
+    let found = warnings("refused");
+    assert_eq!(found.matches("cannot run on sm_70").count(), 9, "the tenth kernel runs everywhere: {found}");
+}
+
+#[test]
+fn what_only_the_host_has_is_named_as_users_call_it_with_what_to_do_instead() {
+    let found = warnings("host_only");
+    assert_eq!(found.matches("cannot run on sm_70: it calls ").count(), 13, "{found}");
+}
+
+/// Builds a program, and gives its warnings, which are those in its file.
+#[track_caller]
+fn warnings(program: &str) -> String {
+    let built = build(program, &[]);
     let found = normalised(&built.messages);
-    let file = sources().join("refused.stderr");
+    let file = sources().join(format!("{program}.stderr"));
     if env::var_os("BLESS").is_some() {
         fs::write(&file, &found).unwrap();
     }
-    let expected = fs::read_to_string(&file).unwrap();
+    let expected = fs::read_to_string(&file).unwrap_or_default();
     assert!(found == expected, "found:\n{found}\nexpected:\n{expected}");
-    assert_eq!(found.matches("cannot run on sm_70").count(), 9, "the tenth kernel runs everywhere: {found}");
+    found
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
-use crate::origin;
+use crate::origin::{self, HostFunction};
 use crate::stage::{panics, stack};
 use crate::symbols::plain_path;
 use crate::target::Refused;
@@ -66,8 +66,40 @@ impl Calls {
         }
     }
 
+    /// Why a device cannot run a kernel that refers to this, with the way to it. If a function of the host's is to blame, it is named, and the
+    /// way ends there.
+    fn refuse(&self, entry: &str, value: Value<'_>, reason: String) -> String {
+        let name = value.name();
+        let steps = self.steps(entry, name);
+        let symbols: Vec<&str> = steps.iter().map(|step| step.symbol).collect();
+        // The standard library allocates and has instructions of the processor in functions that devices run otherwise.
+        let needs_advice = origin::is_allocation(name) || name.starts_with("llvm.");
+        match origin::host_function(&symbols) {
+            Some(HostFunction { position, name, advice: Some(advice) }) => {
+                format!("it calls `{name}`: {advice}{}", shown(&steps[..=position]))
+            }
+            Some(HostFunction { position, name, advice: None }) if !needs_advice => {
+                format!("it calls `{name}`, which exists on the host only{}", shown(&steps[..=position]))
+            }
+            _ if value.kind() == ValueKind::Function && origin::is_foreign(&symbols) => {
+                let advice = "it is no Rust code; call it on the host, and pass the result in a buffer";
+                format!("it calls the foreign function `{name}`: {advice}{}", shown(&steps))
+            }
+            // What an allocation ends in tells nothing.
+            _ if origin::is_allocation(name) && origin::library_position(&symbols) < steps.len() => {
+                reason + &shown(&steps[..=origin::library_position(&symbols)])
+            }
+            _ => reason + &shown(&steps),
+        }
+    }
+
     /// The shortest way from a function to a symbol: ` (probe::main -> probe::helper at src/main.rs:3:5)`.
     fn way(&self, from: &str, to: &str) -> String {
+        shown(&self.steps(from, to))
+    }
+
+    /// The shortest way from a function to a symbol, less the function. Nothing if there is none.
+    fn steps<'a>(&'a self, from: &'a str, to: &'a str) -> Vec<Step<'a>> {
         let mut came_from: BTreeMap<&str, (&str, Option<&str>)> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
         while let Some(function) = queue.pop_front() {
@@ -80,39 +112,49 @@ impl Calls {
         }
         // LLVM names parts of a variable that it took apart.
         let whole = to.rsplit_once('.').map_or(to, |(whole, _)| whole);
-        let to = if came_from.contains_key(to) { to } else { whole };
+        let mut at = if came_from.contains_key(to) { to } else { whole };
         let mut steps = Vec::new();
-        // The place that tells the user most is the last one in code of his own. What is called there is shown, what that calls is not.
-        let mut place = None;
-        let mut at = to;
-        let mut n_theirs = 0;
-        while let Some(&(caller, call)) = came_from.get(at) {
-            if place.is_none() {
-                place = call.filter(|call| is_users(call) && !is_ours(&plain_path(caller)));
-                n_theirs += usize::from(place.is_none());
-            }
-            steps.push(at);
+        while let Some(&(caller, place)) = came_from.get(at) {
+            steps.push(Step { symbol: at, place, is_from_ours: is_ours(&plain_path(caller)) });
             at = caller;
         }
         steps.reverse();
-        let n_users = if place.is_some() { steps.len() - n_theirs } else { 0 };
-        let mut shown = Vec::new();
-        for (position, &step) in steps.iter().enumerate() {
-            let is_last = position + 1 == steps.len();
-            if (step == ASSEMBLY || position >= n_users) && !is_last && place.is_some() {
-                if position == n_users {
-                    shown.push("..".to_owned());
-                }
-            } else if step != ASSEMBLY && (is_last || !origin::is_glue(&plain_path(step))) {
-                shown.push(plain_path(step));
+        steps
+    }
+}
+
+/// A function or a variable on the way from a kernel.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    symbol: &'a str,
+    /// Where the step before refers to it.
+    place: Option<&'a str>,
+    /// Whether the step before is of our own crates.
+    is_from_ours: bool,
+}
+
+/// A way for people to read. The place that tells the user most is the last one in code of his own. What is called there is shown, what that
+/// calls is not, but for the end.
+fn shown(steps: &[Step<'_>]) -> String {
+    let users = steps.iter().rposition(|step| step.place.is_some_and(is_users) && !step.is_from_ours);
+    let place = users.and_then(|position| steps[position].place);
+    let mut shown = Vec::new();
+    for (position, step) in steps.iter().enumerate() {
+        let is_last = position + 1 == steps.len();
+        let is_beyond = users.is_some_and(|users| position > users);
+        if !is_last && is_beyond {
+            if users.is_some_and(|users| position == users + 1) {
+                shown.push("..".to_owned());
             }
+        } else if step.symbol != ASSEMBLY && (is_last || !origin::is_glue(&plain_path(step.symbol))) {
+            shown.push(origin::shown_name(step.symbol));
         }
-        match (shown.as_slice(), place) {
-            ([] | [_], None) => String::new(),
-            (steps, None) => format!(" ({})", steps.join(" -> ")),
-            ([], Some(place)) => format!(" (at {place})"),
-            (steps, Some(place)) => format!(" ({} at {place})", steps.join(" -> ")),
-        }
+    }
+    match (shown.as_slice(), place) {
+        ([] | [_], None) => String::new(),
+        (steps, None) => format!(" ({})", steps.join(" -> ")),
+        ([], Some(place)) => format!(" (at {place})"),
+        (steps, Some(place)) => format!(" ({} at {place})", steps.join(" -> ")),
     }
 }
 
@@ -167,7 +209,7 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
         findings.may_panic |= panics::is_record(value.name());
         findings.may_print |= panics::is_print(value.name());
         if findings.unsupported.is_none() {
-            findings.unsupported = refusal(value, ours).map(|reason| reason + &calls.way(entry, value.name()));
+            findings.unsupported = refusal(value, ours).map(|reason| calls.refuse(entry, value, reason));
         }
         if let Some(initializer) = value.initializer() {
             globals_in(initializer, &mut |global| queue.push_back(global));
@@ -197,19 +239,21 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
         }
         ValueKind::Function if value.is_declaration() && !name.starts_with("llvm.") => {
             Some(if origin::is_allocation(name) {
-                "it allocates memory in a function that calls itself or is called by its address".to_owned()
+                "it allocates memory in a function that calls itself or is called by its address; use an array, or a buffer"
+                    .to_owned()
             } else {
                 format!("it calls `{}`, which exists on the host only", plain_path(name))
             })
         }
-        ValueKind::GlobalVariable if value.is_thread_local() => {
-            Some(format!("a thread-local variable, `{}`", plain_path(name)))
-        }
+        ValueKind::GlobalVariable if value.is_thread_local() => Some(format!(
+            "a thread-local variable, `{}`; use a `let` in the kernel, or a buffer",
+            origin::shown_name(name)
+        )),
         ValueKind::GlobalVariable if value.is_declaration() => {
             Some(format!("a variable that exists on the host only, `{}`", plain_path(name)))
         }
         ValueKind::GlobalVariable if !value.is_constant_global() => Some(format!(
-            "a static that is not constant, `{}`: each device would have a copy of its own",
+            "a static that is not constant, `{}`: each device would have a copy of its own; use a buffer",
             plain_path(name)
         )),
         _ => None,

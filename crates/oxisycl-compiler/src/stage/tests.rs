@@ -336,7 +336,8 @@ fn what_a_device_cannot_run_is_named_with_the_way_to_it() {
     let examine = |name: &str| legality::examine(module.function(name).expect("a function"), name, &calls, &|_| false);
     assert_eq!(
         examine("reads").unsupported.expect("a reason"),
-        "it calls `std::fs::read`, which exists on the host only (app::helper -> std::fs::read)"
+        "it calls `std::fs::read`: a kernel has no files; read and write them on the host, and pass the data in a buffer \
+         (app::helper -> std::fs::read)"
     );
     assert!(examine("counts").unsupported.expect("a reason").starts_with("a static that is not constant, `counter`"));
     assert!(examine("assembles").unsupported.expect("a reason").starts_with("inline assembly"));
