@@ -36,6 +36,7 @@ static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 /// must not do is refused by its word.
 pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
     let new = || {
+        program::keep_runtime_loaded()?;
         oxisycl_backend::process_end::begin();
         Runtime::new(wiring()?)
     };

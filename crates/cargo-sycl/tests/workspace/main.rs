@@ -64,7 +64,7 @@ fn a_debug_build_and_what_follows_it() {
     let with_kernels = tests.iter().filter(|test| project.inspect(test).contains(KERNEL)).count();
     assert_eq!((with_kernels, compiled(&messages).len()), (tests.len() - 1, 0), "all but those of `math`: {messages}");
 
-    libraries_are_loaded_and_unloaded(&project);
+    libraries_are_opened_and_closed(&project);
 
     // Plain cargo, an editor's check and this tool do not disturb each other.
     let (build, check) = (["build", "--package", "app"], ["check", "--package", "app"]);
@@ -152,17 +152,22 @@ fn codes(project: &Project) -> (String, BTreeMap<OsString, Vec<u8>>) {
 }
 
 /// Each library has a runtime of its own, and all of them the same functions under the same names.
-fn libraries_are_loaded_and_unloaded(project: &Project) {
+fn libraries_are_opened_and_closed(project: &Project) {
+    open_and_close(project, |command| {
+        assert_eq!(succeed(command).0, "42 31 1 31 3 42 closed\n", "{command:?}");
+        assert_eq!(project.beside_a_gpu(command), "1 4 3 4 1 1 closed\n", "{command:?}");
+    });
+}
+
+/// Has `run` run a program that opens the two libraries, with each way to open one.
+fn open_and_close(project: &Project, mut run: impl FnMut(&mut Command)) {
     const LAZY: &str = "1";
     const LAZY_AND_GLOBAL: &str = "257";
     let loader = project.root.join("loader");
     succeed(Command::new("rustc").args(["--edition", "2024", "-o"]).arg(&loader).arg(project.root.join("loader.rs")));
     let libraries = ["libshared.so", "libsecond.so"].map(|name| project.root.join("target/sycl/debug").join(name));
     for flags in [LAZY, LAZY_AND_GLOBAL] {
-        let (output, _) = succeed(Command::new(&loader).args(&libraries).arg(flags));
-        assert_eq!(output, "42 31 31 42 unloaded\n", "flags {flags}");
-        let gpu = project.beside_a_gpu(Command::new(&loader).args(&libraries).arg(flags));
-        assert_eq!(gpu, "1 4 4 1 unloaded\n", "flags {flags}");
+        run(Command::new(&loader).args(&libraries).arg(flags));
     }
 }
 

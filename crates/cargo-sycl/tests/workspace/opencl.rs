@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
+use crate::open_and_close;
 use crate::project::{Project, succeed};
 
 const PROGRAM: &str = r#"
@@ -302,6 +303,21 @@ fn a_program_runs_on_a_device_of_opencl() {
         assert_eq!(output, "host, only processors: true\n[1, 5, 17, 54]\n");
     }
     what_is_the_users_stays_the_users(&project);
+    libraries_run_their_kernels(&project);
+}
+
+/// Libraries that a program opens after it has started, and closes again.
+fn libraries_run_their_kernels(project: &Project) {
+    let packages = ["build", "--package", "shared", "--package", "second"];
+    let (_, messages) = succeed(&mut project.sycl_as_is(&packages));
+    assert!(!messages.contains("cannot run on") && !messages.contains("no image"), "{messages}");
+    open_and_close(project, |command| {
+        command.env("OXISYCL_CACHE_DIR", project.root.join("binaries"));
+        for (selector, expected) in [("host:0", "42 31 1 31 3 42 closed\n"), ("opencl:0", "42 31 2 31 3 42 closed\n")] {
+            let (output, _) = succeed(command.env("OXISYCL_DEVICE_SELECTOR", selector));
+            assert_eq!(output, expected, "{command:?}");
+        }
+    });
 }
 
 fn what_is_the_users_stays_the_users(project: &Project) {

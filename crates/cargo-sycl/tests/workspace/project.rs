@@ -140,14 +140,48 @@ mod tests {
     ),
     (
         "shared/Cargo.toml",
-        "[package]\nname = \"shared\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\nkernels.workspace = true\n",
+        "[package]\nname = \"shared\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\nkernels.workspace = true\noxisycl.workspace = true\n",
     ),
     (
         "shared/src/lib.rs",
         r#"
+use std::sync::Mutex;
+
+use oxisycl::prelude::*;
+
 #[unsafe(no_mangle)]
 pub extern "C" fn shared_value() -> f32 {
     kernels::mapped(vec![1.0], |x| x + 41.0)[0]
+}
+
+static BEGUN: Mutex<Option<Buffer<f32, 1>>> = Mutex::new(None);
+
+/// Submits a kernel that takes a while, and waits for nothing. Which backend it is for: 1, 2 or 3.
+#[unsafe(no_mangle)]
+pub extern "C" fn shared_begin() -> f32 {
+    let queue = Queue::default().unwrap();
+    let buffer = Buffer::from_vec(vec![1.0; 1024]).unwrap();
+    queue
+        .submit(|cg| {
+            let numbers = cg.access(&buffer, ReadWrite);
+            let next = |x| if x > 5.0 { 1.0 } else { x + 1.0 };
+            cg.parallel_for(1024, move |item| numbers.update(item, |x| (0..20_000).fold(x, |x, _| next(x))))
+        })
+        .unwrap();
+    *BEGUN.lock().unwrap() = Some(buffer);
+    match queue.device().backend() {
+        oxisycl::BackendKind::Host => 1.0,
+        oxisycl::BackendKind::OpenCl => 2.0,
+        _ => 3.0,
+    }
+}
+
+/// What the kernel made of every number.
+#[unsafe(no_mangle)]
+pub extern "C" fn shared_end() -> f32 {
+    let numbers = BEGUN.lock().unwrap().take().unwrap().into_vec().unwrap();
+    assert!(numbers.iter().all(|x| *x == numbers[0]));
+    numbers[0]
 }
 "#,
     ),
@@ -165,7 +199,7 @@ pub extern "C" fn second_value() -> f32 {
 }
 "#,
     ),
-    // Loads both libraries, and one of them twice. Knows nothing of OxiSYCL, as a program in C or Python would.
+    // Opens both libraries after it has started, and one of them again. Knows nothing of OxiSYCL, as a program in C or Python would.
     (
         "loader.rs",
         r#"
@@ -177,33 +211,61 @@ unsafe extern "C" {
     fn dlclose(library: *mut c_void) -> c_int;
 }
 
-fn open(path: &str, flags: c_int) -> *mut c_void {
-    let path = CString::new(path).unwrap();
-    let library = unsafe { dlopen(path.as_ptr(), flags) };
-    assert!(!library.is_null());
-    library
+struct Library(*mut c_void);
+
+unsafe impl Sync for Library {}
+
+impl Library {
+    fn open(path: &str, flags: c_int) -> Self {
+        let path = CString::new(path).unwrap();
+        let library = unsafe { dlopen(path.as_ptr(), flags) };
+        assert!(!library.is_null());
+        Self(library)
+    }
+
+    /// Calls a function on this thread.
+    fn call(&self, name: &str) -> f32 {
+        let name = CString::new(name).unwrap();
+        let function = unsafe { dlsym(self.0, name.as_ptr()) };
+        assert!(!function.is_null());
+        let function: extern "C" fn() -> f32 = unsafe { std::mem::transmute(function) };
+        function()
+    }
+
+    /// Calls a function on a thread that has ended with all it had of the library when this returns.
+    fn call_elsewhere(&self, name: &str) -> f32 {
+        std::thread::scope(|scope| scope.spawn(|| self.call(name)).join().unwrap())
+    }
+
+    fn close(self) {
+        assert_eq!(unsafe { dlclose(self.0) }, 0);
+    }
 }
 
-fn call(library: *mut c_void, name: &str) -> f32 {
-    let name = CString::new(name).unwrap();
-    let function = unsafe { dlsym(library, name.as_ptr()) };
-    assert!(!function.is_null());
-    let function: extern "C" fn() -> f32 = unsafe { std::mem::transmute(function) };
-    function()
+fn is_loaded(path: &str) -> bool {
+    std::fs::read_to_string("/proc/self/maps").unwrap().contains(path)
 }
 
 fn main() {
     let [shared, second, flags] = &std::env::args().skip(1).collect::<Vec<_>>()[..] else { panic!() };
     let flags = flags.parse().unwrap();
-    let (first, other) = (open(shared, flags), open(second, flags));
-    print!("{} {} ", call(first, "shared_value"), call(other, "second_value"));
-    assert_eq!(unsafe { dlclose(first) }, 0);
-    print!("{} ", call(other, "second_value"));
-    let again = open(shared, flags);
-    print!("{} ", call(again, "shared_value"));
-    assert_eq!(unsafe { dlclose(other) }, 0);
-    assert_eq!(unsafe { dlclose(again) }, 0);
-    println!("unloaded");
+    assert!(!is_loaded(shared) && !is_loaded(second));
+    // What has registered its images and done nothing else goes away.
+    Library::open(second, flags).close();
+    assert!(!is_loaded(second));
+
+    let (first, other) = (Library::open(shared, flags), Library::open(second, flags));
+    print!("{} {} ", first.call_elsewhere("shared_value"), other.call("second_value"));
+    // Its kernel may still be running.
+    print!("{} ", first.call_elsewhere("shared_begin"));
+    first.close();
+    assert!(is_loaded(shared));
+    print!("{} ", other.call("second_value"));
+    let again = Library::open(shared, flags);
+    print!("{} {} ", again.call("shared_end"), again.call("shared_value"));
+    other.close();
+    again.close();
+    println!("closed");
 }
 "#,
     ),

@@ -1,4 +1,4 @@
-//! Which program or library an address lies in.
+//! Which program or library an address lies in, and that the one with the runtime stays.
 
 /// A loaded program or library, by the address it was loaded to. It can be unloaded, and another one be loaded there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +55,27 @@ pub(crate) fn lies_in_the_program(function: *const ()) -> bool {
         (None, _) => false,
         (unit, program) => unit == program,
     }
+}
+
+/// Keeps the library that holds the runtime loaded until the process ends: threads of the runtime and callbacks of drivers run its code from
+/// the first look for devices on. Does nothing for the program itself, which stays anyway.
+pub(super) fn keep_runtime_loaded() -> Result<(), String> {
+    // Miri loads no libraries.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Some((unit, name)) = find(keep_runtime_loaded as *const ())
+        && Some(unit) != of_program()
+    {
+        let path = std::ffi::CString::new(name.as_str()).map_err(|error| error.to_string())?;
+        // SAFETY: the path ends with a NUL byte. The library is loaded, and no code of another one is run by this.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+        if handle.is_null() {
+            return Err(format!("the library \"{name}\" cannot be kept loaded"));
+        }
+        // The handle keeps it loaded by itself, too; only the mark stays.
+        // SAFETY: the handle is the one above, and is not used after this.
+        unsafe { libc::dlclose(handle) };
+    }
+    Ok(())
 }
 
 #[cfg(test)]

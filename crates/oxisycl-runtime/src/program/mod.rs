@@ -65,6 +65,11 @@ pub fn programs() -> &'static Programs {
     &PROGRAMS
 }
 
+/// To be called before anything runs code of the library that holds the runtime by itself. That library is never unloaded from then on.
+pub(crate) fn keep_runtime_loaded() -> Result<()> {
+    link_unit::keep_runtime_loaded().map_err(|message| Error::new(ErrorCode::Platform, message))
+}
+
 /// To be called when the process begins to end, before libraries are unloaded for that reason.
 pub(crate) fn process_ends() {
     registry::process_ends();
