@@ -6,6 +6,7 @@
 //! device is the CPU, where the host device is a fair comparison; other devices are measured with `--any`.
 
 #[path = "../arguments.rs"]
+#[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
 mod compute;
 mod launches;

@@ -25,7 +25,7 @@ const PROCESS: &str = "a kernel has no processes; to end a work-item with an err
 const OURS: &str = "queues, buffers and events are the host's; a kernel uses accessors";
 
 /// Modules of the standard library and functions in them, the special ones first, and what to say of them.
-const ADVICE: [(&str, &str); 15] = [
+const ADVICE: [(&str, &str); 18] = [
     ("std::fs::", "a kernel has no files; read and write them on the host, and pass the data in a buffer"),
     ("std::net::", "a kernel has no network; send and receive on the host, and pass the data in a buffer"),
     ("std::os::unix::net::", "a kernel has no sockets; send and receive on the host, and pass the data in a buffer"),
@@ -42,6 +42,9 @@ const ADVICE: [(&str, &str); 15] = [
     ("std::io::", "a kernel has no input and output; do it on the host, and pass the data in a buffer"),
     ("std::thread::functions::sleep", "a work-item never sleeps; wait on the host"),
     ("std::thread::", "a kernel has no threads; launch a work-item for each part of the work"),
+    ("std::sync::once::", ONCE),
+    ("std::sync::once_lock::", ONCE),
+    ("std::sync::lazy_lock::", ONCE),
     ("std::sync::", LOCK),
     ("std::hash::random::", "its random keys are the host's; sort the data, and search in it"),
     ("std::time::", "a kernel has no clock; take the time on the host, and capture it"),

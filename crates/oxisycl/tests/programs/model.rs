@@ -153,10 +153,12 @@ pub(crate) fn replay(steps: &[Step], sizes: [usize; N_BUFFERS]) -> Result<(), St
             None if panics => return wrong("it succeeded although it panics"),
             None => {}
             Some(_) if ran && must_fail => return wrong("it ran although what it depends on failed"),
-            Some(cause) if ran && is_injected => {
-                if !step.operation.is_some_and(|operation| cause.is_of(step.device, operation)) {
-                    return wrong("it failed by a fault of another operation");
-                }
+            Some(cause)
+                if ran
+                    && is_injected
+                    && !step.operation.is_some_and(|operation| cause.is_of(step.device, operation)) =>
+            {
+                return wrong("it failed by a fault of another operation");
             }
             Some(_) if ran && !panics => return wrong("it failed by itself"),
             Some(cause) if !ran && is_injected && cause.is_direct => return wrong("one fault failed two steps"),
