@@ -5,7 +5,6 @@
 //! crates by name only; depends on none of them.
 #![forbid(unsafe_code)]
 
-mod asan;
 mod bench;
 mod book;
 mod conformance;
@@ -32,6 +31,7 @@ mod processor_time;
 mod ptx;
 mod ptxas;
 mod requirements;
+mod sanitizers;
 mod suites;
 mod test;
 mod tidy;
@@ -66,9 +66,11 @@ usage: cargo xtask VERB [ARGUMENTS]
                           --check looks at the one that is there
   gpu-run BUNDLE [--list] [--part A,B] [--out FOLDER] [--limit SECONDS]
                           runs parts of such a bundle, and writes gpu-results.json
-  miri                    tests of the unsafe core, of the graph and of soundness under Miri (needs a nightly toolchain with miri)
+  miri                    the tests of the device crate, the host backend, the runtime and the facade under Miri, but for a list of
+                          excluded ones (needs a nightly toolchain with miri)
   loom                    models of the event and pool protocols under loom
-  asan                    the conformance suite under AddressSanitizer (needs a nightly toolchain)
+  asan                    the runtime's tests and the conformance suite under AddressSanitizer (needs a nightly toolchain with rust-src)
+  tsan                    the same under ThreadSanitizer
   package [--no-verify]   packages every published crate and builds what was packaged
   install                 installs the packaged cargo sycl for a user who has nothing else, and builds and runs a new package with it
   book                    builds the book and compiles its snippets
@@ -116,7 +118,8 @@ fn run(verb: &str, rest: &[String]) -> Result<Outcome> {
                 "requirements" => requirements::run,
                 "miri" => miri::run,
                 "loom" => loom::run,
-                "asan" => asan::run,
+                "asan" => sanitizers::address,
+                "tsan" => sanitizers::thread,
                 "book" => book::run,
                 "install" => install::run,
                 _ => return Err(Failure::new(format!("unknown verb \"{verb}\"\n\n{USAGE}"))),

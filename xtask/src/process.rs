@@ -60,18 +60,28 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
 
 /// The nightly cargo behind rustup's proxy; [`has_nightly`] says whether there is one.
 pub(crate) fn nightly_cargo(workspace: &Workspace) -> Command {
-    let mut cargo = command(workspace, &OsString::from("cargo"));
-    cargo.arg("+nightly");
+    nightly(workspace, "cargo")
+}
+
+fn nightly(workspace: &Workspace, program: &str) -> Command {
+    let mut command = command(workspace, &OsString::from(program));
+    command.arg("+nightly");
     // They name the stable toolchain and would win over `+nightly` in processes that cargo starts.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
-        cargo.env_remove(variable);
+        command.env_remove(variable);
     }
-    cargo
+    command
 }
 
 /// Whether `cargo +nightly` with the given arguments succeeds.
 pub(crate) fn has_nightly(workspace: &Workspace, probe: &[&str]) -> bool {
     succeeds(nightly_cargo(workspace).args(probe))
+}
+
+/// Whether the nightly toolchain has the sources of the standard library, which builds of it need.
+pub(crate) fn has_nightly_sources(workspace: &Workspace) -> bool {
+    let sysroot = run_quietly(nightly(workspace, "rustc").args(["--print", "sysroot"])).and_then(Captured::succeeded);
+    sysroot.is_ok_and(|printed| Path::new(printed.stdout.trim()).join(LIBRARY).is_file())
 }
 
 /// Any program, started in the workspace root with the tools of the workspace first in `PATH`.
@@ -101,6 +111,9 @@ fn set_by_cargo_run(name: &str) -> bool {
         || ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"]
             .contains(&name)
 }
+
+/// The manifest of the standard library in the component `rust-src`.
+const LIBRARY: &str = "lib/rustlib/src/rust/library/Cargo.toml";
 
 /// The log that takes what children write, if there is one.
 static LOG: Mutex<Option<File>> = Mutex::new(None);

@@ -1,0 +1,122 @@
+//! `cargo xtask asan` and `cargo xtask tsan`: the runtime's tests and the conformance suite under AddressSanitizer and ThreadSanitizer, each
+//! in a build of its own.
+//!
+//! The standard library is built with the sanitizer, too: what ThreadSanitizer does not see of locks and channels it would report as races.
+
+use std::process::Command;
+
+use crate::conformance;
+use crate::counts::Counts;
+use crate::outcome::{Failure, Outcome, Result};
+use crate::process::{Captured, has_nightly, has_nightly_sources, nightly_cargo, run_captured};
+use crate::suites::count;
+use crate::workspace::Workspace;
+
+/// The sanitizers need the target to be named, so that build scripts and macros stay without them.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The package whose tests run beside the conformance suite.
+const RUNTIME: &str = "oxisycl-runtime";
+/// The kinds of device that the conformance suite runs on.
+const DEVICES: &[&str] = &["host", "simulated", "apart"];
+/// Threads of the host device: more than small machines have processors, so that they are interrupted anywhere.
+const HOST_THREADS: &str = "4";
+
+/// A sanitizer of the compiler.
+struct Sanitizer {
+    /// What `-Zsanitizer` calls it.
+    name: &'static str,
+    /// The folder of its build, below the target directory.
+    folder: &'static str,
+}
+
+const ADDRESS: Sanitizer = Sanitizer { name: "address", folder: "asan" };
+const THREAD: Sanitizer = Sanitizer { name: "thread", folder: "tsan" };
+
+/// `cargo xtask asan`.
+pub(crate) fn address(workspace: &Workspace) -> Result<Outcome> {
+    ADDRESS.run(workspace)
+}
+
+/// `cargo xtask tsan`.
+pub(crate) fn thread(workspace: &Workspace) -> Result<Outcome> {
+    THREAD.run(workspace)
+}
+
+impl Sanitizer {
+    fn run(&self, workspace: &Workspace) -> Result<Outcome> {
+        if let Some(reason) = missing(workspace) {
+            return Ok(Outcome::Skipped(reason));
+        }
+        let mut command = self.cargo_test(workspace);
+        command.args(["-p", RUNTIME, "--lib", "--tests", "--no-fail-fast"]);
+        let runtime = count(unreported(run_captured(&mut command)?)?, Counts::of_cargo_test, 1)?;
+        let mut notes = vec![format!("runtime: {} tests", runtime.passed)];
+        for device in DEVICES {
+            let mut command = self.cargo_test(workspace);
+            command.args(["-p", conformance::PACKAGE, "--test", conformance::TEST, "--", "--device", device]);
+            match conformance::check(&unreported(run_captured(&mut command)?)?)? {
+                Outcome::Passed(note) | Outcome::Skipped(note) => notes.push(format!("{device}: {note}")),
+            }
+        }
+        Ok(Outcome::Passed(notes.join(", ")))
+    }
+
+    /// `cargo test` with this sanitizer in everything that the tests link.
+    fn cargo_test(&self, workspace: &Workspace) -> Command {
+        let mut command = nightly_cargo(workspace);
+        command.args(["test", "--release", "-Zbuild-std", "--target", TARGET]);
+        command
+            .env("RUSTFLAGS", format!("-Zsanitizer={}", self.name))
+            // The lines that reports name.
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
+            .env("CARGO_TARGET_DIR", workspace.target_directory.join(self.folder))
+            .env("OXISYCL_HOST_THREADS", HOST_THREADS);
+        command
+    }
+}
+
+/// The run, if no sanitizer reported anything: a test with a race may pass all the same.
+fn unreported(captured: Captured) -> Result<Captured> {
+    let output = captured.output();
+    let mut reports: Vec<String> = Vec::new();
+    for report in output.lines().filter(|line| line.starts_with("SUMMARY: ")) {
+        if !reports.iter().any(|known| known == report) {
+            reports.push(report.to_owned());
+        }
+    }
+    match reports.len() {
+        0 => Ok(captured),
+        _ => Err(Failure { message: format!("`{}`: the sanitizer has reports", captured.line), findings: reports }),
+    }
+}
+
+/// What this machine lacks.
+fn missing(workspace: &Workspace) -> Option<String> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        Some(format!("only {TARGET} is set up for it"))
+    } else if !has_nightly(workspace, &["--version"]) {
+        Some("no nightly toolchain".to_owned())
+    } else if !has_nightly_sources(workspace) {
+        Some("no sources of the nightly standard library (`rustup +nightly component add rust-src`)".to_owned())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(stderr: &str) -> Captured {
+        let stdout = "test result: ok. 3 passed; 0 failed; 0 ignored\n".to_owned();
+        Captured { stdout, stderr: stderr.to_owned(), success: true, line: "cargo test".to_owned() }
+    }
+
+    #[test]
+    fn a_report_fails_a_run_whose_tests_passed() {
+        assert!(unreported(captured("warning: unused\n")).is_ok());
+        let race = "SUMMARY: ThreadSanitizer: data race src/lib.rs:3 in f\n";
+        let failure = unreported(captured(&format!("WARNING: ThreadSanitizer\n{race}=====\n{race}"))).unwrap_err();
+        assert_eq!(failure.findings, [race.trim_end()], "each once");
+    }
+}
