@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{Workspace, parse_toml};
 use entry::Entry;
-use find::Finder;
+pub(crate) use find::Finder;
 use table::NumberTable;
 
 const FILE: &str = "requirements.toml";

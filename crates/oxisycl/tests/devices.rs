@@ -222,7 +222,7 @@ fn an_accessor_is_no_larger_than_its_pointer_and_three_index_values_per_dimensio
 
 /// Atomics of the host and of a kernel on one element, at the same time.
 fn count_together(queue: &Queue, pointer: UsmPointer<u32>) -> u32 {
-    const N: u32 = 20_000;
+    const N: u32 = if cfg!(miri) { 200 } else { 20_000 };
     let event = queue.parallel_for(N as usize, move |_| {
         // SAFETY: the element is aligned, alive until the wait below, and only accessed atomically.
         unsafe { AtomicU32::from_ptr(pointer.as_ptr()) }.fetch_add(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use oxisycl::prelude::*;
 
-use support::{Gate, assert_error, collecting, eventually, in_order, refused, root_says, simulated, watchdog};
+use support::{Gate, assert_error, collecting, eventually, in_order, refused, root_says, scaled, simulated, watchdog};
 
 type List = Arc<Mutex<Vec<Error>>>;
 
@@ -184,7 +184,7 @@ fn errors_reach_the_handler_after_the_queue_is_dropped() {
 
 #[test]
 fn no_error_is_lost_when_queues_are_dropped_while_their_commands_fail() {
-    const N_QUEUES: usize = 300;
+    const N_QUEUES: usize = scaled(300);
     let _watchdog = watchdog();
     let (devices, _control) = simulated(1);
     let device = Device::default().unwrap();

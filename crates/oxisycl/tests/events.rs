@@ -7,7 +7,7 @@ use std::time::Duration;
 use oxisycl::EventStatus;
 use oxisycl::prelude::*;
 
-use support::{Gate, add_one, block_on, filled, refused, simulated, watchdog};
+use support::{Gate, add_one, block_on, filled, refused, scaled, simulated, watchdog};
 
 #[test]
 fn a_default_event_is_complete_without_dependencies() {
@@ -68,7 +68,7 @@ fn a_host_task_and_what_waits_for_it_have_a_status_and_dependencies() {
 fn seeing_a_command_complete_shows_its_writes() {
     let _watchdog = watchdog();
     let queue = Queue::default().unwrap();
-    for _ in 0..200 {
+    for _ in 0..scaled(200) {
         let buffer = filled(16);
         let event = add_one(&queue, &buffer);
         let address = buffer.usm_pointer(queue.device()).unwrap();

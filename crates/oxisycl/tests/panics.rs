@@ -13,7 +13,7 @@ use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
 use oxisycl::FinalData;
 use oxisycl::prelude::*;
 
-use support::{Gate, block_on, collecting, eventually, in_order, refused, simulated, watchdog};
+use support::{Gate, block_on, collecting, eventually, in_order, refused, scaled, simulated, watchdog};
 
 fn filled(n_elements: usize) -> Buffer<i32, 1> {
     Buffer::from_vec(vec![7; n_elements]).unwrap()
@@ -64,25 +64,26 @@ fn a_panicking_kernel_is_an_error_with_kernel_device_item_place_and_message() {
 fn many_panicking_kernels_leave_the_pool_usable() {
     let _watchdog = watchdog();
     let (queue, errors) = collecting(&Device::default().unwrap());
-    for _ in 0..50 {
+    for _ in 0..scaled(50) {
         queue.parallel_for(1000, |item| assert!(item.index() % 100 != 50)).unwrap();
         queue.single_task(|_| {}).unwrap();
     }
     assert!(queue.wait_and_throw().is_err());
-    assert_eq!(errors.lock().unwrap().len(), 50);
+    assert_eq!(errors.lock().unwrap().len(), scaled(50));
     assert_usable(&queue);
 }
 
 #[test]
 fn a_panicking_kernel_leaves_every_element_old_or_new() {
+    const N: usize = scaled(10_000);
     let _watchdog = watchdog();
     let queue = Queue::default().unwrap();
-    let buffer = filled(10_000);
+    let buffer = filled(N);
     let data = buffer.clone();
     let event = queue.submit(|cg| {
         let data = cg.access(&data, ReadWrite);
-        cg.parallel_for(10_000, move |item| {
-            assert!(item.index() != 5_000, "halfway");
+        cg.parallel_for(N, move |item| {
+            assert!(item.index() != N / 2, "halfway");
             data.set(item, 8);
         })
     });
@@ -90,7 +91,7 @@ fn a_panicking_kernel_leaves_every_element_old_or_new() {
     refused(buffer.to_vec(), ErrorCode::Kernel, &["halfway"]);
     let address = buffer.usm_pointer(queue.device()).unwrap();
     // SAFETY: the allocation lives as long as the buffer, no command uses it, and every bit pattern is a value.
-    let seen = unsafe { std::slice::from_raw_parts(address, 10_000) };
+    let seen = unsafe { std::slice::from_raw_parts(address, N) };
     assert!(seen.iter().all(|&x| x == 7 || x == 8));
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl::prelude::*;
 
-use support::{Gate, add_one, eventually, filled, in_order, refused, simulated, watchdog};
+use support::{Gate, add_one, eventually, filled, in_order, refused, scaled, simulated, watchdog};
 
 #[test]
 fn a_dropped_queue_event_or_context_neither_waits_nor_cancels() {
@@ -43,7 +43,7 @@ fn a_dropped_queue_event_or_context_neither_waits_nor_cancels() {
 fn a_queue_is_idle_before_its_first_and_after_its_last_command() {
     static GATE: Gate = Gate::new();
     let _watchdog = watchdog();
-    for _ in 0..100 {
+    for _ in 0..scaled(100) {
         let queue = Queue::default().unwrap();
         assert!(queue.is_idle());
         for _ in 0..10 {
@@ -55,7 +55,7 @@ fn a_queue_is_idle_before_its_first_and_after_its_last_command() {
     let queue = Queue::default().unwrap();
     let task = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
     // Asking must not cost memory: this is what a polling loop does.
-    for _ in 0..100_000 {
+    for _ in 0..scaled(100_000) {
         assert!(!queue.is_idle());
     }
     GATE.open();
@@ -121,7 +121,7 @@ fn an_in_order_queue_runs_kernels_fills_copies_and_host_tasks_in_order() {
     for device in [Device::default().unwrap(), devices[0].clone()] {
         let queue = in_order(&device);
         STEP.store(0, Ordering::SeqCst);
-        for i in 0..100 {
+        for i in 0..scaled(100) as u32 {
             queue.single_task(move |_| expect(3 * i)).unwrap();
             queue.submit(|cg| cg.host_task(move |_| expect(3 * i + 1))).unwrap();
             // Buffers do not loosen the order.
@@ -134,7 +134,7 @@ fn an_in_order_queue_runs_kernels_fills_copies_and_host_tasks_in_order() {
             submitted.unwrap();
         }
         queue.wait().unwrap();
-        assert_eq!((STEP.load(Ordering::SeqCst), WRONG.load(Ordering::SeqCst)), (300, 0));
+        assert_eq!((STEP.load(Ordering::SeqCst), WRONG.load(Ordering::SeqCst)), (3 * scaled(100) as u32, 0));
     }
 }
 
@@ -198,11 +198,11 @@ fn submitting_does_not_wait_for_the_device() {
     let (devices, control) = simulated(1);
     control.pause(0);
     let queue = Queue::new(&devices[0]).unwrap();
-    let buffer = filled(1 << 16);
+    let buffer = filled(scaled(1 << 16));
     let began = Instant::now();
-    let last = (0..100).fold(None, |_, _| Some(add_one(&queue, &buffer))).unwrap();
+    let last = (0..scaled(100)).fold(None, |_, _| Some(add_one(&queue, &buffer))).unwrap();
     assert!(began.elapsed() < Duration::from_secs(5) && !last.is_complete());
     control.resume(0);
     last.wait().unwrap();
-    assert_eq!(buffer.into_vec().unwrap()[0], 107);
+    assert_eq!(buffer.into_vec().unwrap()[0], 7 + scaled(100) as i32);
 }

@@ -10,9 +10,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, FinalData};
 
-use support::{Gate, block_on, eventually, in_order, simulated, watchdog};
+use support::{Gate, block_on, eventually, in_order, scaled, simulated, watchdog};
 
-const N_THREADS: usize = 16;
+const N_THREADS: usize = if cfg!(miri) { 4 } else { 16 };
 
 fn add(queue: &Queue, buffer: &Buffer<i64, 1>, amount: i64) -> Event {
     let submitted = queue.submit(|cg| {
@@ -45,7 +45,7 @@ fn queues() -> Vec<Queue> {
 
 #[test]
 fn threads_that_change_one_buffer_through_all_queues_lose_no_change() {
-    const ROUNDS: i64 = 60;
+    const ROUNDS: i64 = scaled(60) as i64;
     let _watchdog = watchdog();
     let queues = queues();
     let buffer = Buffer::from_vec(vec![0i64; 32]).unwrap();
@@ -59,7 +59,7 @@ fn threads_that_change_one_buffer_through_all_queues_lose_no_change() {
 
 #[test]
 fn threads_on_one_queue_with_buffers_of_their_own_do_not_disturb_each_other() {
-    const ROUNDS: i64 = 300;
+    const ROUNDS: i64 = scaled(300) as i64;
     let _watchdog = watchdog();
     for queue in queues() {
         on_threads(N_THREADS, |thread| {
@@ -76,7 +76,7 @@ fn threads_on_one_queue_with_buffers_of_their_own_do_not_disturb_each_other() {
 
 #[test]
 fn groups_that_name_buffers_in_opposite_orders_neither_hang_nor_mix_up() {
-    const ROUNDS: usize = 50;
+    const ROUNDS: usize = scaled(50);
     let _watchdog = watchdog();
     let queues = queues();
     let accounts: Vec<Buffer<i64, 1>> = (0..5).map(|_| Buffer::from_vec(vec![1000]).unwrap()).collect();
@@ -112,7 +112,7 @@ fn groups_that_name_buffers_in_opposite_orders_neither_hang_nor_mix_up() {
 
 #[test]
 fn host_accessors_of_many_threads_exclude_commands_and_each_other() {
-    const ROUNDS: usize = 40;
+    const ROUNDS: usize = scaled(40);
     let _watchdog = watchdog();
     let queues = queues();
     let buffer = Buffer::from_vec(vec![0i64; 4]).unwrap();
@@ -139,7 +139,7 @@ fn host_accessors_of_many_threads_exclude_commands_and_each_other() {
 
 #[test]
 fn pages_of_one_buffer_are_independent_under_a_storm() {
-    const ROUNDS: i64 = 60;
+    const ROUNDS: i64 = scaled(60) as i64;
     let _watchdog = watchdog();
     let queues = queues();
     let n_elements = 4 * N_THREADS;
@@ -221,8 +221,10 @@ fn a_pending_kernel_runs_whatever_the_order_in_which_all_its_objects_are_dropped
     let _watchdog = watchdog();
     let (devices, control) = simulated(1);
     let mut n_submitted = 0;
+    // Every order of six takes hours in an interpreter.
+    let n_objects = if cfg!(miri) { 3 } else { 6 };
     for device in [Device::default().unwrap(), devices[0].clone()] {
-        for_each_order(6, &mut |order| {
+        for_each_order(n_objects, &mut |order| {
             let mut objects: Vec<Option<Box<dyn Any>>> = pending_kernel(&device, &RAN).into_iter().map(Some).collect();
             n_submitted += 1;
             for &i in order {
@@ -231,25 +233,26 @@ fn a_pending_kernel_runs_whatever_the_order_in_which_all_its_objects_are_dropped
         });
         eventually("every kernel has run and seen its data", || RAN.load(Ordering::SeqCst) == n_submitted);
     }
-    assert_eq!(n_submitted, 2 * 720);
+    assert_eq!(n_submitted, 2 * (1..=n_objects).product::<usize>());
     eventually("everything is freed", || control.live_allocations(0) == 0);
 }
 
 #[test]
 fn many_queues_come_and_go() {
     static RAN: AtomicUsize = AtomicUsize::new(0);
+    const ROUNDS: usize = scaled(500);
     let _watchdog = watchdog();
     let (devices, _control) = simulated(1);
     let host = Device::default().unwrap();
     on_threads(4, |thread| {
-        for i in 0..500 {
+        for i in 0..ROUNDS {
             let device = if i % 5 == 0 { &devices[0] } else { &host };
             let queue = if (thread + i) % 2 == 0 { Queue::new(device).unwrap() } else { in_order(device) };
             queue.single_task(|_| _ = RAN.fetch_add(1, Ordering::SeqCst)).unwrap();
             queue.submit(|cg| cg.host_task(|_| _ = RAN.fetch_add(1, Ordering::SeqCst))).unwrap();
         }
     });
-    eventually("every command has run", || RAN.load(Ordering::SeqCst) == 4 * 500 * 2);
+    eventually("every command has run", || RAN.load(Ordering::SeqCst) == 4 * ROUNDS * 2);
 }
 
 thread_local! {
@@ -258,7 +261,7 @@ thread_local! {
 
 #[test]
 fn threads_may_end_with_work_pending_and_buffers_in_thread_locals() {
-    const ROUNDS: usize = 100;
+    const ROUNDS: usize = scaled(100);
     let _watchdog = watchdog();
     let queues = queues();
     let shared = Buffer::from_vec(vec![0i64; 4]).unwrap();
@@ -286,7 +289,7 @@ fn buffers_dropped_by_other_threads_while_commands_use_them_stay_valid() {
     let _watchdog = watchdog();
     let queues = queues();
     on_threads(N_THREADS, |thread| {
-        for round in 0..50 {
+        for round in 0..scaled(50) {
             let queue = &queues[(thread + round) % queues.len()];
             let buffer = Buffer::from_vec(vec![3i64; 256]).unwrap();
             let last = (0..3).fold(None, |_, _| Some(add(queue, &buffer, 1)));

@@ -5,7 +5,7 @@ use crate::outcome::Result;
 use crate::workspace::{File, Package, Workspace, collect, read};
 
 /// Looks up test names in the sources of the targets they belong to.
-pub(super) struct Finder<'a> {
+pub(crate) struct Finder<'a> {
     workspace: &'a Workspace,
     /// Sources by root file, read once.
     sources: HashMap<PathBuf, Vec<File>>,
@@ -21,12 +21,12 @@ struct Reference<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub(super) fn new(workspace: &'a Workspace) -> Self {
+    pub(crate) fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, sources: HashMap::new() }
     }
 
     /// `Ok(Ok(()))` if the test exists, `Ok(Err(problem))` if not, `Err` if sources could not be read.
-    pub(super) fn find(&mut self, test: &str) -> Result<Result<(), String>> {
+    pub(crate) fn find(&mut self, test: &str) -> Result<Result<(), String>> {
         let Some(reference) = Reference::parse(test) else {
             return Ok(Err("expected `package name` or `package::target name`".to_owned()));
         };

@@ -21,7 +21,7 @@ use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
 use oxisycl_types::{AccessMode, HostChunk, LaunchRange};
 
 /// Nothing may take longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 60 });
 /// Long enough for something that must not happen.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(20);
 

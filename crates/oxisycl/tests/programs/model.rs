@@ -160,7 +160,7 @@ pub(crate) fn replay(steps: &[Step], sizes: [usize; N_BUFFERS]) -> Result<(), St
             {
                 return wrong("it failed by a fault of another operation");
             }
-            Some(_) if ran && !panics => return wrong("it failed by itself"),
+            Some(_) if ran && !is_injected && !panics => return wrong("it failed by itself"),
             Some(cause) if !ran && is_injected && cause.is_direct => return wrong("one fault failed two steps"),
             Some(_) if !ran && !may_fail => {
                 return wrong("it did not run although nothing that it depends on failed");

@@ -26,6 +26,7 @@ pub(crate) fn watchdog() -> Watchdog {
 
 /// A limit for the current test, in seconds.
 pub(crate) fn watchdog_of(seconds: u64) -> Watchdog {
+    let seconds = seconds * SLOWER;
     let (done, ended): (Sender<()>, Receiver<()>) = channel();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     std::thread::spawn(move || {
@@ -35,6 +36,14 @@ pub(crate) fn watchdog_of(seconds: u64) -> Watchdog {
         }
     });
     Watchdog { _done: done }
+}
+
+/// How much longer everything takes in an interpreter.
+const SLOWER: u64 = if cfg!(miri) { 30 } else { 1 };
+
+/// A number of rounds that an interpreter can cope with, too.
+pub(crate) const fn scaled(n_rounds: usize) -> usize {
+    if cfg!(miri) { n_rounds.div_ceil(25) } else { n_rounds }
 }
 
 /// Held by tests that compare process-wide counters.
@@ -48,7 +57,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}: not within 30 s");
+        assert!(began.elapsed() < Duration::from_secs(30 * SLOWER), "{what}: not within 30 s");
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -1,0 +1,116 @@
+//! What does not run under Miri, and why.
+
+use super::Reason;
+
+const PROCESSES: Reason = "its tests start processes, which Miri cannot";
+
+const SLOW: Reason = "more than half a minute, and other tests run the same code";
+
+/// Test programs of which nothing runs, as `package::target`.
+pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
+    ("oxisycl::compile_fail", "it runs the compiler"),
+    ("oxisycl::conformance", "its sizes and time limits are those of devices; both sanitizers run it"),
+    ("oxisycl::endurance", PROCESSES),
+    ("oxisycl::examples", PROCESSES),
+    ("oxisycl::fork", PROCESSES),
+    ("oxisycl::lost_device", PROCESSES),
+    ("oxisycl::math", "a million inputs of each function; mathematics has no unsafe code"),
+    ("oxisycl::process", PROCESSES),
+    ("oxisycl::settings", PROCESSES),
+    ("oxisycl::tour", PROCESSES),
+    ("oxisycl::unfinished", "it counts the bytes of ten thousand commands in an allocator of its own"),
+];
+
+/// Tests that do not run, with the package or `package::target` that they belong to.
+pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
+    (
+        "oxisycl-device",
+        &["math::tests::geometric_functions_keep_their_range", "math::tests::results_in_parts_make_up_the_number"],
+        "inline assembly: square roots, and what `libm` asks the processor before it uses its `fma`",
+    ),
+    (
+        "oxisycl-device",
+        &[
+            "tests::prints::what_is_too_deep_for_the_stack_is_left_out",
+            "tests::prints::what_the_host_cannot_format_is_text",
+        ],
+        "the room on the stack is measured by addresses of variables, which say nothing of it in Miri",
+    ),
+    (
+        "oxisycl-device",
+        &[
+            "tests::blocks::indices_are_relative_to_the_block_and_checked_against_it",
+            "tests::views::a_window_is_checked_as_a_whole",
+        ],
+        SLOW,
+    ),
+    (
+        "oxisycl-runtime",
+        &[
+            "program::compiling::tests::a_marker_goes_when_its_compilation_ends",
+            "program::compiling::tests::a_marker_that_nobody_holds_is_a_crash_until_it_is_removed",
+            "program::compiling::tests::an_empty_marker_is_no_crash",
+            "program::disk_cache::tests::a_file_that_others_can_write_or_that_is_a_link_is_not_read_but_replaced",
+            "program::disk_cache::tests::a_folder_that_others_can_enter_is_not_used",
+            "program::disk_cache::tests::every_damage_of_an_entry_makes_it_absent",
+            "program::disk_cache::tests::files_of_writers_that_died_are_removed_after_a_while",
+            "program::disk_cache::tests::folder_and_files_are_closed_to_others",
+            "program::disk_cache::tests::foreign_entries_are_ignored_and_replaced",
+            "program::disk_cache::tests::the_entries_that_were_used_last_are_kept",
+            "program::disk_cache::tests::what_was_written_is_read_by_another_process",
+            "program::disk_cache::tests::writers_and_readers_at_the_same_time_see_whole_entries",
+            "program::tests::loading::a_binary_of_an_earlier_process_is_used",
+        ],
+        "files with permissions and locks, which Miri does not have",
+    ),
+    (
+        "oxisycl-runtime",
+        &[
+            "program::disk_cache::tests::processes_that_share_a_folder_see_whole_entries",
+            "program::tests::loading::a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one",
+        ],
+        "they start processes",
+    ),
+    (
+        "oxisycl-runtime",
+        &[
+            "program::link_unit::tests::functions_of_one_program_lie_in_one_link_unit",
+            "program::tests::loading::unregistering_waits_for_native_code_of_the_library",
+            "program::tests::lookup::an_image_of_another_link_unit_that_disagrees_is_passed_over",
+            "program::tests::lookup::different_images_of_other_link_units_are_ambiguous",
+            "program::tests::lookup::the_link_unit_that_holds_the_kernel_is_preferred",
+        ],
+        "they ask the dynamic linker for the library of a function",
+    ),
+    (
+        "oxisycl-runtime",
+        &["schedule::pace::tests::a_pause_ends_as_soon_as_few_enough_are_unfinished"],
+        "it measures pauses of 0.1 ms",
+    ),
+    (
+        "oxisycl-runtime",
+        &[
+            "selector::parse::tests::arbitrary_strings_never_panic",
+            "selector::parse::tests::strings_of_the_grammars_pieces_never_panic",
+            "state::region::tests::a_spiral_of_boxes_costs_a_bounded_number_of_passes",
+        ],
+        SLOW,
+    ),
+    (
+        "oxisycl-runtime::graph",
+        &[
+            "pages::what_tracking_costs_follows_the_regions_in_use_and_not_the_pages",
+            "programs::random_failures_leave_nothing_pending_and_no_wrong_data",
+        ],
+        SLOW,
+    ),
+    ("oxisycl::errors", &["many_dependents_of_one_failure_are_summed_up"], SLOW),
+    (
+        "oxisycl::images",
+        &[
+            "kernels_of_two_libraries_run_and_not_any_more_after_one_is_unloaded",
+            "the_image_of_the_kernels_own_link_unit_wins_over_those_of_libraries",
+        ],
+        "they load libraries that they have made by the system's compiler",
+    ),
+];
