@@ -101,5 +101,7 @@ fn main() -> oxisycl::Result {
     update(&buffer, clock)?;
     update(&buffer, variable)?;
     update(&buffer, exit)?;
-    update(&buffer, foreign)
+    update(&buffer, foreign)?;
+    // Every device can run this one.
+    update(&buffer, |x| x + 1)
 }
