@@ -8,6 +8,7 @@ const SLOW: Reason = "more than half a minute, and other tests run the same code
 
 /// Test programs of which nothing runs, as `package::target`.
 pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
+    ("oxisycl-backend-host::fork", "it forks the process"),
     ("oxisycl::compile_fail", "it runs the compiler"),
     ("oxisycl::conformance", "its sizes and time limits are those of devices; both sanitizers run it"),
     ("oxisycl::endurance", PROCESSES),
@@ -17,6 +18,7 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl::math", "a million inputs of each function; mathematics has no unsafe code"),
     ("oxisycl::process", PROCESSES),
     ("oxisycl::settings", PROCESSES),
+    ("oxisycl::slow_driver", PROCESSES),
     ("oxisycl::tour", PROCESSES),
     ("oxisycl::unfinished", "it counts the bytes of ten thousand commands in an allocator of its own"),
 ];
