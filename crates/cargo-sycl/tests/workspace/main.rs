@@ -154,7 +154,9 @@ fn codes(project: &Project) -> (String, BTreeMap<OsString, Vec<u8>>) {
 /// Each library has a runtime of its own, and all of them the same functions under the same names.
 fn libraries_are_opened_and_closed(project: &Project) {
     open_and_close(project, |command| {
-        assert_eq!(succeed(command).0, "42 31 1 31 3 42 closed\n", "{command:?}");
+        let (output, errors) = succeed(command);
+        assert_eq!(output, "42 31 1 31 3 42 closed\n", "{command:?}");
+        assert_eq!(errors.matches("oxisycl: kernel error: ").count(), 1, "a library leaves the status alone: {errors}");
         assert_eq!(project.beside_a_gpu(command), "1 4 3 4 1 1 closed\n", "{command:?}");
     });
 }

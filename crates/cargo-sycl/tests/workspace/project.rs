@@ -176,11 +176,15 @@ pub extern "C" fn shared_begin() -> f32 {
     }
 }
 
-/// What the kernel made of every number.
+/// What the kernel made of every number. Leaves a panic that nobody asks for, which must not decide how the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn shared_end() -> f32 {
     let numbers = BEGUN.lock().unwrap().take().unwrap().into_vec().unwrap();
     assert!(numbers.iter().all(|x| *x == numbers[0]));
+    let left = Queue::default().unwrap().submit(|cg| cg.host_task(|_| panic!("nobody asks"))).unwrap();
+    while !left.is_complete() {
+        std::thread::yield_now();
+    }
     numbers[0]
 }
 "#,

@@ -211,6 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_computed_once_has_other_advice_than_locks() {
+        for path in ["std::sync::once::Once::call", "std::sync::once_lock::OnceLock<T>::initialize"] {
+            assert_eq!(advice(path), Some(ONCE), "{path}");
+        }
+        assert_eq!(advice("<std::sync::lazy_lock::LazyLock<T,F> as core::ops::deref::Deref>::deref"), Some(ONCE));
+        assert_eq!(advice("std::sync::poison::mutex::Mutex<T>::lock"), Some(LOCK));
+    }
+
+    #[test]
     fn foreign_functions_are_told_from_those_of_rust_and_of_the_toolchain() {
         let user = "_ZN3app4load17h0123456789abcdefE";
         let standard = "_ZN3std2fs4read17h0123456789abcdefE";
