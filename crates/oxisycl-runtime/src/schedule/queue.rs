@@ -304,8 +304,8 @@ impl State {
     }
 
     /// Whether every command has ended.
-    pub(super) fn is_idle(&self) -> bool {
-        Epoch::is_idle(&self.epoch)
+    pub(super) fn is_idle(&mut self) -> bool {
+        Epoch::is_idle(&mut self.epoch)
     }
 }
 
