@@ -35,6 +35,7 @@ fn child() {
             fail_silently();
             std::process::exit(7);
         }
+        Some("fails_with_a_handler") => fail_with_a_handler(),
         Some("fails_after_main") => fail_after_main(),
         Some("fails_and_drops_the_queue") => fail_and_drop_the_queue(),
         Some("fails_and_waits") => fail_and_wait(),
@@ -189,6 +190,24 @@ fn an_error_that_nobody_saw_is_one_line_at_the_end_of_the_process() {
         reports.iter().any(|line| line.contains("host task") && line.contains("nobody asked either")),
         "{ended:#?}"
     );
+}
+
+/// The last errors are on their way to the handler when the process ends.
+fn fail_with_a_handler() {
+    let tasks = (0..20).map(|_| {
+        let queue = Queue::builder().handler(|_| {}).build().unwrap();
+        queue.submit(|cg| cg.host_task(|_| panic!("handled"))).unwrap()
+    });
+    let tasks: Vec<Event> = tasks.collect();
+    eventually("all end", || tasks.iter().all(Event::is_complete));
+}
+
+#[test]
+fn what_a_handler_is_about_to_get_is_neither_printed_nor_unseen() {
+    for _ in 0..10 {
+        let ended = run("fails_with_a_handler", &[]).succeeded();
+        assert!(ended.reports().is_empty(), "{ended:#?}");
+    }
 }
 
 /// Returns while the kernel still runs.

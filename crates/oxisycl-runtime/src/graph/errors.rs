@@ -347,6 +347,10 @@ fn print_reports() {
 /// panic of a command.
 pub fn report_unseen_errors() -> bool {
     let began = Instant::now();
+    // What is on its way to a handler is seen.
+    while N_DELIVERING.load(Ordering::Acquire) > 0 && began.elapsed() <= LAST_DELIVERY {
+        std::thread::yield_now();
+    }
     loop {
         let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
         for errors in all {
