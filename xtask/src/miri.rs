@@ -1,7 +1,7 @@
 //! `cargo xtask miri`: the tests of the unsafe core and of what promises safety above it under Miri, which finds undefined behaviour that
 //! happens to work.
 //!
-//! Invariant: each test of these packages either runs or is [excluded](excluded) with a reason. Numbers of rounds are smaller under Miri, which
+//! Invariant: each test of these packages either runs or is [`excluded`] with a reason. Numbers of rounds are smaller under Miri, which
 //! is hundreds of times slower than the processor; the tests say so themselves (`cfg!(miri)`).
 
 mod excluded;

@@ -35,8 +35,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     // The test shows what is said of such kernels.
     ("test conformance", "captures_beyond_the_limit_are_refused", "bytes"),
     // On the host they let other threads run while they spin.
-    ("test conformance", "blocking::hold::Hold::with", "sched_yield"),
-    ("bench runtime", "memory::blocked", "sched_yield"),
+    ("test conformance", "blocking::hold::Hold::with", "std::thread::yield_now"),
+    ("bench runtime", "memory::blocked", "std::thread::yield_now"),
 ];
 
 /// The oldest processor, which images are made for, and that of the GPUs that figures are kept of.
