@@ -187,6 +187,10 @@ fn answer<'c>(
     } else {
         Builder::before(context, after).cast_address(arena, pointer)
     };
+    // What was memory of the heap for them is a variable of their caller now, which tail calls cannot use.
+    for call in kernel.instructions().into_iter().filter(|instruction| instruction.is(Opcode::CALL)) {
+        call.clear_tail_call();
+    }
     for (call, name) in calls {
         let function = module.function(name).expect("it was linked");
         let mut arguments = vec![arena];
@@ -241,6 +245,26 @@ mod tests {
         assert!(code.contains("alloca [4160 x i8], align 64"), "{code}");
         assert!(code.contains("oxisycl.panic.oxisycl.arena") && !code.contains("call ptr @__rust"), "{code}");
         assert!(!code.contains("call void @__rust") && !code.contains("@vector"), "{code}");
+    }
+
+    #[test]
+    fn calls_that_were_given_memory_of_the_heap_may_use_the_kernels_variable() {
+        let code = provided(
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+            define i32 @kernel(i64 %n) {
+                %p = call ptr @__rust_alloc(i64 64, i64 8)
+                call void @shown(ptr %p)
+                %second = getelementptr i8, ptr %p, i64 16
+                %before = load i32, ptr %second
+                %c = icmp eq i32 %before, 7
+                br i1 %c, label %moved, label %end
+                moved: tail call void @llvm.memcpy.p0.p0.i64(ptr %second, ptr %p, i64 16, i1 false) br label %end
+                end: %after = load i32, ptr %second
+                ret i32 %after
+            }",
+        );
+        assert!(!code.contains("tail call"), "{code}");
+        assert!(!code.contains("ret i32 %before"), "the value from before the copy: {code}");
     }
 
     #[test]
