@@ -21,6 +21,7 @@ pub(crate) mod kernels;
 pub(crate) mod layout;
 pub(crate) mod legality;
 pub(crate) mod native;
+pub(crate) mod negations;
 pub(crate) mod pairs;
 pub(crate) mod panics;
 pub(crate) mod place;

@@ -12,7 +12,7 @@ use oxisycl_image::ParameterLayout;
 
 use crate::llvm::{Attribute, Builder, Codegen, Machine, Module, Value};
 use crate::stage::kernels::Kernel;
-use crate::stage::{atomics, early_return, private_memory};
+use crate::stage::{atomics, early_return, negations, private_memory};
 use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::target::{Refused, Target};
 use crate::{CompileError, Toolchain};
@@ -109,6 +109,7 @@ impl Target for Amdgcn {
     fn legalize(&self, module: &Module<'_>) {
         early_return::lower(module);
         atomics::narrow_to_device(module, "agent");
+        negations::select_by_the_condition(module);
     }
 
     fn names_lines(&self) -> bool {

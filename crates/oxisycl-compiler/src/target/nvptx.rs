@@ -5,6 +5,7 @@ use oxisycl_image::ParameterLayout;
 use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
 use crate::stage::atomics::legalize_for_nvptx;
 use crate::stage::kernels::Kernel;
+use crate::stage::negations::select_by_the_condition;
 use crate::target::Target;
 use crate::target::entry::{self, LAUNCH_SIZE, Passing};
 use crate::{CompileError, Toolchain};
@@ -94,6 +95,7 @@ impl Target for Nvptx {
 
     fn legalize(&self, module: &Module<'_>) {
         legalize_for_nvptx(module);
+        select_by_the_condition(module);
     }
 
     fn names_lines(&self) -> bool {
