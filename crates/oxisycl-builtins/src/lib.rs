@@ -2,7 +2,7 @@
 //! functions on memory that compiled Rust calls by their C names.
 //!
 //! A dependency of every program, so that it is compiled for devices with the program's own crates. The compiler knows the names that
-//! begin with `__oxisycl_` (`oxisycl-compiler`, `stage/functions.rs`). Native code does not call those: there Rust's methods use the
+//! begin with `__oxisycl_` (`oxisycl-compiler`, `passes/libcalls.rs`). Native code does not call those: there Rust's methods use the
 //! platform's library, and `oxisycl::math` uses the functions of [`single`], [`double`] and [`exact`] that the platform's library lacks.
 #![no_std]
 

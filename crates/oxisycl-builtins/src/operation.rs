@@ -1,6 +1,6 @@
 //! Operations that processors have an instruction for, and that Rust offers with `std` only.
 //!
-//! They carry C's names: the device compiler makes instructions of them (`oxisycl-compiler`, `stage/functions.rs`), and native code gets them
+//! They carry C's names: the device compiler makes instructions of them (`oxisycl-compiler`, `passes/libcalls.rs`), and native code gets them
 //! of the platform's mathematical library, as from `std`. A device has a fused multiply-add; on a processor without one it is a slow
 //! call, which only tests and the host's few functions of ours pay for.
 

@@ -1,56 +1,23 @@
 //! One link unit: from bitcode to images, one for each kernel and target.
 
-use std::fmt;
 use std::mem;
 use std::path::PathBuf;
 
 use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel};
 
+use crate::codegen::{self, Target};
 use crate::compiled::{Compiled, Generated, LoweredModule};
+use crate::error::CompileError;
 use crate::gather::gather;
 use crate::isolation::{InThisProcess, Inspect, Isolation, Kept, KeptNowhere, Uninspected};
-use crate::library::{Library, Provider};
+use crate::kernel::{Described, Kernel};
+use crate::link::library::{Library, Provider};
+use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
+use crate::options::{FloatPolicy, Options};
 use crate::prelink;
 use crate::program::{Decision, Program};
-use crate::stage::kernels::{Described, Kernel};
-use crate::stage::resolve::Scope;
-use crate::target::{self, Target};
-use crate::{CompileError, Toolchain};
-
-/// How strictly floating-point code is compiled, the strictest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum FloatPolicy {
-    /// Every operation is rounded on its own.
-    Strict,
-    /// A product and a sum may become one operation that rounds once.
-    #[default]
-    Contract,
-    /// Also what assumes that the order of operations and the sign of zeros do not matter; and the target's imprecise functions.
-    /// Infinities and NaNs stay values.
-    Fast,
-}
-
-impl fmt::Display for FloatPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Strict => "strict",
-            Self::Contract => "contract",
-            Self::Fast => "fast",
-        })
-    }
-}
-
-/// How a program is compiled.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Options {
-    /// Floating-point policy.
-    pub float: FloatPolicy,
-    /// A folder for LLVM assembly after each stage, in `TARGET/SYMBOL` for each kernel, and for how long code generation took.
-    pub dump: Option<PathBuf>,
-    /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
-    pub fault: Option<String>,
-}
+use crate::toolchain::Toolchain;
 
 /// What to compile.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,7 +58,7 @@ pub fn compile_with<'p>(
     llvm::load(toolchain.llvm_library())?;
     let mut failures = Vec::new();
     let targets = request.targets.iter().map(|image_target| {
-        let target = target::of(image_target);
+        let target = codegen::of(image_target);
         target.map_err(|error| failures.push((image_target, error))).ok()
     });
     let targets: Vec<Option<Box<dyn Target>>> = targets.collect();

@@ -5,8 +5,10 @@
 
 use oxisycl_image::{DeviceImage, decode_bundle, encode_bundle};
 
+use crate::error::CompileError;
 use crate::llvm::{self, Context, Module};
-use crate::{CompileError, Toolchain, program};
+use crate::program;
+use crate::toolchain::Toolchain;
 
 /// What a program becomes for one target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

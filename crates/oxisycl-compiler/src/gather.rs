@@ -7,12 +7,14 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::analyses::kernels;
 use crate::compile::Request;
-use crate::library::{Library, read};
+use crate::error::CompileError;
+use crate::kernel::{Described, Kernel};
+use crate::link::library::{Library, read};
+use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
-use crate::stage::kernels::{self, Described, Kernel};
-use crate::standard_library::StandardLibrary;
-use crate::{CompileError, Toolchain};
+use crate::toolchain::Toolchain;
 
 /// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.
 pub(crate) fn gather(

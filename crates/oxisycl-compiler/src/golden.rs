@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use oxisycl_image::{Form, ImageTarget};
 use rspirv::binary::Disassemble;
 
-use crate::Toolchain;
-use crate::compile::{FloatPolicy, Options, generate, lower};
-use crate::library::Library;
+use crate::analyses::legality;
+use crate::codegen;
+use crate::compile::{generate, lower};
+use crate::kernel::Kernel;
+use crate::link::library::Library;
 use crate::llvm::{self, Codegen, Context, Module};
-use crate::program::Program;
-use crate::stage::kernels::Kernel;
-use crate::stage::{
-    approximate, atomics, builtins, checks, conditions, early_return, features, float, float_atomics, functions,
-    layout, legality, native, pairs, panics, private_memory, recursion, sanitize, wide_integers, x86,
+use crate::options::{FloatPolicy, Options};
+use crate::passes::{
+    atomics, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, early_return, fast_math,
+    float_atomics, float_policy, int128, libcalls, native, panics, private_memory, recursion, strip_host_abi,
+    thread_coarsening, x86,
 };
-use crate::target;
+use crate::program::Program;
+use crate::toolchain::Toolchain;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
@@ -80,7 +83,7 @@ type Step<'s> = dyn FnMut(&Module<'_>) + 's;
 fn golden_stages() {
     toolchain();
     let context = Context::new();
-    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
     let machine = target.machine();
     let module = Module::from_text(&context, &input("stages.ll"), "stages").expect("a test is well-formed");
     module.set_target(machine.triple(), &machine.data_layout());
@@ -89,13 +92,13 @@ fn golden_stages() {
     let mut sites = panics::Sites::default();
     let steps: [(&str, &mut Step<'_>); 7] = [
         ("builtins", &mut |module| builtins::replace(module, target.builtins()).expect("bodies")),
-        ("functions", &mut |module| functions::replace_all(module)),
+        ("libcalls", &mut |module| libcalls::replace_all(module)),
         ("panics-hook", &mut |module| panics::hook(module)),
-        ("sanitize", &mut |module| {
-            sanitize::sanitize(module, &|name| name == "entry", &|_| false);
-            sanitize::drop_library_checks(module);
-            module.run(sanitize::LOWER_INVOKES, Some(machine), &tuning).expect("passes");
-            sanitize::remove_personalities(module);
+        ("strip-host-abi", &mut |module| {
+            strip_host_abi::sanitize(module, &|name| name == "entry", &|_| false);
+            strip_host_abi::drop_library_checks(module);
+            module.run(strip_host_abi::LOWER_INVOKES, Some(machine), &tuning).expect("passes");
+            strip_host_abi::remove_personalities(module);
         }),
         ("legality", &mut |module| {
             let mut calls = legality::Calls::default();
@@ -126,25 +129,27 @@ fn golden_passes() {
     let strict_first = |module: &Module<'_>| {
         builtins::replace(module, "").expect("markers have no bodies");
         let kernels = ["strict", "fast", "plain"].map(|name| module.function(name).expect("a kernel"));
-        let policies = float::policies(module, &kernels, FloatPolicy::Contract);
-        float::apply_policies(&kernels, &policies);
+        let policies = float_policy::policies(module, &kernels, FloatPolicy::Contract);
+        float_policy::apply_policies(&kernels, &policies);
     };
-    let target = target::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
     let cases: [(&str, &Pass<'_>); 13] = [
         ("x86", &|module| x86::lower(module).expect("bodies")),
-        ("features", &|module| features::deny(module)),
+        ("cpu-features", &|module| cpu_features::deny(module)),
         ("native", &|module| native::replace(module).expect("bodies")),
-        ("wide-integers", &|module| wide_integers::call_conversions(module)),
-        ("conditions", &|module| assert!(conditions::follow_branches(module))),
-        ("checks", &|module| checks::merge(module, &[module.function("k").expect("the kernel")])),
-        ("layout", &|module| layout::move_endings_back(module)),
+        ("int128", &|module| int128::call_conversions(module)),
+        ("branch-correlation", &|module| assert!(branch_correlation::follow_branches(module))),
+        ("bounds-check-merging", &|module| {
+            bounds_check_merging::merge(module, &[module.function("k").expect("the kernel")])
+        }),
+        ("cold-blocks", &|module| cold_blocks::move_endings_back(module)),
         ("recursion", &|module| recursion::add_checks(module)),
         ("early-return", &|module| early_return::lower(module)),
-        ("float", &strict_first),
-        ("approximate", &|module| approximate::call_imprecise_functions(module, target.builtins()).expect("bodies")),
-        ("pairs", &|module| {
-            pairs::decide(module, true);
-            pairs::separate(module);
+        ("float-policy", &strict_first),
+        ("fast-math", &|module| fast_math::call_imprecise_functions(module, target.builtins()).expect("bodies")),
+        ("thread-coarsening", &|module| {
+            thread_coarsening::decide(module, true);
+            thread_coarsening::separate(module);
         }),
         ("float-atomics", &|module| float_atomics::define(module, FloatPolicy::Contract).expect("bodies")),
     ];
@@ -164,7 +169,7 @@ fn golden_targets() {
     let toolchain = toolchain();
     for name in ["sm_70", "sm_90", "gfx90a", "gfx942", "gfx1100", "spirv1.2"] {
         let image_target: ImageTarget = name.parse().expect("a target");
-        let target = target::of(&image_target).expect("a target");
+        let target = codegen::of(&image_target).expect("a target");
         let options = Options::default();
         let context = Context::new();
         let program = || {
@@ -172,7 +177,7 @@ fn golden_targets() {
             module.set_target(target.machine().triple(), &target.machine().data_layout());
             let kernel = Kernel::of_test(Form::Range(1), 16);
             let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
-            program.link(&mut Library::default(), crate::stage::resolve::Scope::WithoutFormatting).expect("it links");
+            program.link(&mut Library::default(), crate::link::resolve::Scope::WithoutFormatting).expect("it links");
             program.add_kernel().expect("a kernel");
             program
         };
@@ -183,7 +188,7 @@ fn golden_targets() {
         assert!(first == image(), "{name}: expected the same bytes again");
         let text = match image_target {
             ImageTarget::SpirV { .. } => {
-                target::validate_spirv(&first.code);
+                codegen::validate_spirv(&first.code);
                 rspirv::dr::load_bytes(&first.code).expect("a module").disassemble() + "\n"
             }
             _ => {

@@ -5,7 +5,7 @@
 
 use oxisycl_image::DeviceImage;
 
-use crate::CompileError;
+use crate::error::CompileError;
 
 /// Compiles one kernel, by its number; the bytes are for whoever made the job.
 pub type Job<'j> = dyn FnMut(usize) -> Result<Vec<u8>, CompileError> + 'j;

@@ -1,8 +1,8 @@
 //! The device compiler: from the bitcode of ordinary Rust crates to device images.
 //!
 //! Input is the un-optimised bitcode that a second run of rustc made of a program's crates, and the standard library's own. The compiler
-//! finds the kernels in it (`stage::kernels`), takes what they reach and leaves the rest, turns host code into device code
-//! (`stage`), and has the toolchain's own LLVM optimise it and generate code for a target (`target`).
+//! finds the kernels in it (`analyses::kernels`), takes what they reach and leaves the rest, turns host code into device code
+//! (`passes`), and has the toolchain's own LLVM optimise it and generate code for a target (`codegen`).
 //!
 //! Invariants:
 //! - The same input gives the same bytes: nothing depends on addresses, time or the order of hash maps.
@@ -12,6 +12,8 @@
 //!
 //! Does not run rustc on user code, and does not know cargo.
 
+mod analyses;
+mod codegen;
 mod compile;
 mod compiled;
 mod error;
@@ -19,23 +21,25 @@ mod gather;
 #[cfg(test)]
 mod golden;
 mod isolation;
-mod library;
+mod kernel;
+mod link;
 mod llvm;
+mod options;
 mod origin;
+mod passes;
 mod prelink;
 mod program;
+mod refused;
 mod registration;
-mod stage;
-mod standard_library;
 mod symbols;
-mod target;
 mod toolchain;
 
-pub use compile::{FloatPolicy, ForTargets, Options, Request, compile, compile_with};
+pub use compile::{ForTargets, Request, compile, compile_with};
 pub use compiled::{Compiled, LoweredModule};
 pub use error::CompileError;
 pub use isolation::{Inspect, Isolation, Job, Kept};
-pub use library::Provider;
+pub use link::library::Provider;
+pub use options::{FloatPolicy, Options};
 pub use origin::RESERVED;
 pub use registration::{SECTION, registration_object};
 pub use toolchain::Toolchain;

@@ -8,15 +8,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::CompileError;
+use crate::codegen::Target;
 use crate::compile::Wanted;
+use crate::error::CompileError;
 use crate::isolation::Isolation;
-use crate::library::Library;
+use crate::link::library::Library;
+use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Linkage, Module};
+use crate::passes::panic_names;
 use crate::program::{self, KernelCode};
-use crate::stage::panics;
-use crate::stage::resolve::{self, Scope, Searches};
-use crate::target::Target;
 
 /// Fewer kernels have less in common than it takes to link it for all of them.
 const MIN_KERNELS: usize = 4;
@@ -92,7 +92,7 @@ fn link_all(
     library: &mut Library<'_>,
 ) -> Result<bool, CompileError> {
     let mut searches = Searches::default();
-    let is_entry = |name: &str| name == panics::RECORD || entries.contains(&name);
+    let is_entry = |name: &str| name == panic_names::RECORD || entries.contains(&name);
     loop {
         let mut caches = BTreeSet::new();
         program::make_device_code(module, target, &is_entry, &|_| false, true, &mut caches)?;

@@ -11,18 +11,23 @@ use std::time::Instant;
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
 use oxisycl_types::Aspect;
 
-use crate::compile::{FloatPolicy, Options, build_options};
-use crate::library::Library;
+use crate::analyses::early_refusal::Extent;
+use crate::analyses::{dependencies, early_refusal, legality};
+use crate::codegen::Target;
+use crate::compile::build_options;
+use crate::error::CompileError;
+use crate::kernel::{Described, Kernel};
+use crate::link::library::Library;
+use crate::link::resolve;
+use crate::link::resolve::{Scope, Searches};
 use crate::llvm::{self, Builder, Context, Linkage, Module, PassTuning, Value};
-use crate::stage::kernels::{Described, Kernel};
-use crate::stage::resolve::{Scope, Searches};
-use crate::stage::trial::Extent;
-use crate::stage::{
-    approximate, arena, builtins, checks, conditions, dependencies, features, float, float_atomics, frames, functions,
-    layout, legality, native, pairs, panics, private_atomics, recursion, resolve, sanitize, trial, wide_integers, x86,
+use crate::options::{FloatPolicy, Options};
+use crate::passes::{
+    arena, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, fast_math, float_atomics,
+    float_policy, frames, int128, libcalls, native, panic_names, panics, private_atomics, recursion, strip_host_abi,
+    thread_coarsening, x86,
 };
-use crate::target::Target;
-use crate::{CompileError, Toolchain};
+use crate::toolchain::Toolchain;
 
 /// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
 const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
@@ -161,10 +166,10 @@ impl<'c, 'a> Program<'c, 'a> {
         let mut is_linked = is_first && self.is_linked;
         while !is_linked {
             // Nothing calls the record's function before panics are lowered.
-            let is_entry = |name: &str| name == panics::RECORD && is_first || name == self.kernel.entry;
+            let is_entry = |name: &str| name == panic_names::RECORD && is_first || name == self.kernel.entry;
             let is_kernel = |name: &str| name == self.kernel.symbol;
             make_device_code(&self.module, self.target, &is_entry, &is_kernel, is_first, &mut self.caches)?;
-            if is_first && !was_excessive && trial::is_excessive(&self.module) {
+            if is_first && !was_excessive && early_refusal::is_excessive(&self.module) {
                 was_excessive = true;
                 self.look_ahead(Extent::Part)?;
                 if self.early_refusal.is_some() {
@@ -176,7 +181,7 @@ impl<'c, 'a> Program<'c, 'a> {
         if is_first {
             self.look_ahead(Extent::Linked)?;
             if self.early_refusal.is_none() {
-                let oversize = trial::oversize(&self.module, trial::MAX_INSTRUCTIONS);
+                let oversize = early_refusal::oversize(&self.module, early_refusal::MAX_INSTRUCTIONS);
                 self.early_refusal = oversize.map(|reason| self.kernel.with_place(&reason));
             }
         }
@@ -226,11 +231,12 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Looks for an early refusal if the kernel reaches very much.
     fn look_ahead(&mut self, extent: Extent) -> Result<(), CompileError> {
-        if trial::is_excessive(&self.module) {
+        if early_refusal::is_excessive(&self.module) {
             self.calls.add(&self.module);
             let is_own = |name: &str| self.target.is_own_global(name);
             let Self { module, kernel, calls, target, .. } = self;
-            self.early_refusal = trial::refusal(module, &kernel.entry, extent, target.machine(), calls, &is_own)?;
+            self.early_refusal =
+                early_refusal::refusal(module, &kernel.entry, extent, target.machine(), calls, &is_own)?;
         }
         Ok(())
     }
@@ -239,7 +245,7 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn paired(&self) -> Option<Self> {
         let is_line = matches!(self.kernel.form, Form::Range(1));
         // Each work-item has an arena of its own.
-        let may_gain = is_line && pairs::may_gain(&self.module) && !arena::is_wanted(&self.module);
+        let may_gain = is_line && thread_coarsening::may_gain(&self.module) && !arena::is_wanted(&self.module);
         may_gain.then(|| Self { is_paired: true, ..self.copy() })
     }
 
@@ -264,52 +270,52 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Whether the optimised kernel is one to which two work-items for each position are of use.
     pub(crate) fn gains_by_pairs(&self) -> bool {
-        self.function.is_some_and(pairs::gains)
+        self.function.is_some_and(thread_coarsening::gains)
     }
 
     /// Whether an optimised kernel with two work-items for each position does what it does with one.
     pub(crate) fn is_soundly_paired(&self) -> bool {
-        self.function.is_some_and(|function| pairs::is_sound(&self.module, function))
+        self.function.is_some_and(|function| thread_coarsening::is_sound(&self.module, function))
     }
 
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         self.calls.add(&self.module);
         self.dependencies.add(&self.module);
-        pairs::decide(&self.module, self.is_paired);
+        thread_coarsening::decide(&self.module, self.is_paired);
         let machine = Some(self.target.machine());
-        float::keep_library_apart(&self.module);
+        float_policy::keep_library_apart(&self.module);
         if self.target.inlines_everything() {
-            sanitize::inline_everything(&self.module, self.function.as_slice());
+            strip_host_abi::inline_everything(&self.module, self.function.as_slice());
         }
         self.module.run(SIMPLIFY, machine, &TUNING)?;
-        sanitize::inline_cold(&self.module);
+        strip_host_abi::inline_cold(&self.module);
         arena::provide(&self.module, self.function)?;
-        features::forget(&self.module, &self.caches);
+        cpu_features::forget(&self.module, &self.caches);
         private_atomics::make_plain(&self.module)?;
         self.dump(&format!("2-optimised-{}.1-simplified", self.round))?;
         // Inner conditions first: what encloses them becomes simple by that.
         for _ in 0..MAX_NESTED_CONDITIONS {
-            if !conditions::follow_branches(&self.module) {
+            if !branch_correlation::follow_branches(&self.module) {
                 break;
             }
             self.module.run(SIMPLIFY_AGAIN, machine, &TUNING)?;
         }
         self.dump(&format!("2-optimised-{}.2-conditions", self.round))?;
         if self.round == 1 {
-            let policies = float::policies(&self.module, self.function.as_slice(), self.options.float);
+            let policies = float_policy::policies(&self.module, self.function.as_slice(), self.options.float);
             // Not again: by then code of the library is part of the functions. What comes later formats values.
-            float::apply_policies(self.function.as_slice(), &policies);
+            float_policy::apply_policies(self.function.as_slice(), &policies);
             self.float = policies.first().copied().unwrap_or(self.float);
             if self.float == FloatPolicy::Fast {
-                approximate::call_imprecise_functions(&self.module, self.target.builtins())?;
+                fast_math::call_imprecise_functions(&self.module, self.target.builtins())?;
             }
             float_atomics::define(&self.module, self.float)?;
         }
         self.dependencies.settle(&self.module);
-        float::unite_with_library(&self.module);
+        float_policy::unite_with_library(&self.module);
         if self.target.inlines_everything() {
             // Those of the library, which were kept apart.
-            sanitize::inline_everything(&self.module, self.function.as_slice());
+            strip_host_abi::inline_everything(&self.module, self.function.as_slice());
         }
         self.dump(&format!("2-optimised-{}.3-float", self.round))?;
         self.module.run(&format!("{},globaldce", self.target.optimisation()), machine, &TUNING)?;
@@ -370,13 +376,13 @@ impl<'c, 'a> Program<'c, 'a> {
         }
         builtins::lower_launch(&self.module, &[kernel], || self.target.launch_slot(&self.module));
         self.dump("3-lowered.2-launch")?;
-        pairs::separate(&self.module);
-        checks::merge(&self.module, &[kernel]);
+        thread_coarsening::separate(&self.module);
+        bounds_check_merging::merge(&self.module, &[kernel]);
         self.dump("3-lowered.3-checks")?;
         self.target.legalize(&self.module);
         self.dump("3-lowered.4-legalized")?;
         self.clean()?;
-        layout::move_endings_back(&self.module);
+        cold_blocks::move_endings_back(&self.module);
         self.module.verify("lowering")?;
         self.dump("3-lowered")
     }
@@ -431,7 +437,7 @@ impl<'c, 'a> Program<'c, 'a> {
 }
 
 /// Turns the host code in a module into device code, as far as it is there. `is_first` is for code to which nothing was linked yet after it
-/// was optimised. Adds to `caches` as [`features::caches`] does.
+/// was optimised. Adds to `caches` as [`cpu_features::caches`] does.
 pub(crate) fn make_device_code(
     module: &Module<'_>,
     target: &dyn Target,
@@ -442,18 +448,18 @@ pub(crate) fn make_device_code(
 ) -> Result<(), CompileError> {
     let machine = Some(target.machine());
     builtins::replace(module, target.builtins())?;
-    features::caches(module, caches);
-    features::deny(module);
+    cpu_features::caches(module, caches);
+    cpu_features::deny(module);
     native::replace(module)?;
     x86::lower(module)?;
-    wide_integers::call_conversions(module);
-    functions::replace_all(module);
+    int128::call_conversions(module);
+    libcalls::replace_all(module);
     panics::hook(module);
-    sanitize::sanitize(module, is_entry, is_kernel);
-    sanitize::drop_library_checks(module);
+    strip_host_abi::sanitize(module, is_entry, is_kernel);
+    strip_host_abi::drop_library_checks(module);
     target.adapt(module);
-    module.run(sanitize::LOWER_INVOKES, machine, &TUNING)?;
-    sanitize::remove_personalities(module);
+    module.run(strip_host_abi::LOWER_INVOKES, machine, &TUNING)?;
+    strip_host_abi::remove_personalities(module);
     module.run("globaldce", machine, &TUNING)?;
     if is_first {
         // So that it is linked once, and not with each kernel.

@@ -3,8 +3,9 @@
 
 use oxisycl_image::{DeviceImage, encode_bundle};
 
+use crate::error::CompileError;
 use crate::llvm::{self, Codegen, Context, Machine, Module};
-use crate::{CompileError, Toolchain};
+use crate::toolchain::Toolchain;
 
 /// The section of an object or program that holds the images of its link unit, as `oxisycl_image::decode_bundle` reads them.
 pub const SECTION: &str = ".oxisycl";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::CompileError;
+use crate::error::CompileError;
 
 /// A Rust toolchain that can serve as a device compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,11 +15,11 @@ const CRATES: [&str; 7] = ["core", "alloc", "std", "oxisycl_device", "oxisycl_bu
 const EXCEPTIONS: [(&str, &str, &str); 3] = [
     ("crates/oxisycl-compiler/src/symbols.rs", "::<", "where the type arguments in any path begin"),
     (
-        "crates/oxisycl-compiler/src/stage/panics/mod.rs",
+        "crates/oxisycl-compiler/src/passes/panics/mod.rs",
         "called `Option::unwrap()` on a `None` value",
         "a message of the standard library",
     ),
-    ("crates/oxisycl-compiler/src/stage/private_atomics.rs", "half", "a type of LLVM"),
+    ("crates/oxisycl-compiler/src/passes/private_atomics.rs", "half", "a type of LLVM"),
 ];
 
 /// Findings for one source.
@@ -74,13 +74,13 @@ mod tests {
         let text = "/// As `core::f32::midpoint`.\nfn a(p: &str) -> bool { matches!(p, \"core::panicking::panic\") || p.ends_with(\"::caller\") }\n\
                     fn b(p: &str) -> bool { p == \"oxisycl_builtins\" || p == \"sin\" }\n\
                     #[cfg(test)]\nmod tests { const C: &str = \"std::rt\"; }\n";
-        let found = findings("crates/oxisycl-compiler/src/stage/a.rs", text);
+        let found = findings("crates/oxisycl-compiler/src/passes/a.rs", text);
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("\"core::panicking::panic\" is a path"), "{found:?}");
         for other in [
             "crates/oxisycl-compiler/src/origin.rs",
             "crates/oxisycl-compiler/src/origin/items.rs",
-            "crates/oxisycl-compiler/src/stage/a/tests.rs",
+            "crates/oxisycl-compiler/src/passes/a/tests.rs",
             "crates/cargo-sycl/src/main.rs",
         ] {
             assert!(findings(other, text).is_empty(), "{other}");
@@ -92,6 +92,6 @@ mod tests {
         assert!(EXCEPTIONS.iter().all(|(_, _, reason)| !reason.is_empty()));
         let text = "fn a(p: &str) -> bool { p.contains(\"::<\") }";
         assert!(findings("crates/oxisycl-compiler/src/symbols.rs", text).is_empty());
-        assert_eq!(findings("crates/oxisycl-compiler/src/stage/a.rs", text).len(), 1);
+        assert_eq!(findings("crates/oxisycl-compiler/src/passes/a.rs", text).len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 
 mod amdgcn;
 mod convergence;
-#[path = "../../../oxisycl-compiler/src/target/disassembly.rs"]
+#[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
 mod disassembly;
 mod floats;
 mod library;

@@ -2,7 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::{Context, Type, Value, ll, sys};
+use super::context::{Context, ll};
+use super::sys;
+use super::types::Type;
+use super::value::Value;
 
 /// A basic block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

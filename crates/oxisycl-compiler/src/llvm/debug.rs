@@ -6,7 +6,10 @@ use std::ffi::{c_char, c_uint, c_void};
 
 use oxisycl_image::SourceLocation;
 
-use super::{Context, Module, Value, ll, sys};
+use super::context::{Context, ll};
+use super::module::Module;
+use super::sys;
+use super::value::Value;
 
 /// A node of debug information.
 #[derive(Clone, Copy)]

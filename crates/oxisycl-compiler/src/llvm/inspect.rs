@@ -1,6 +1,9 @@
 //! What a code generator of our own asks of instructions, constants and types.
 
-use super::{Attribute, Context, Type, TypeKind, Value, ValueKind, ll};
+use super::attribute::Attribute;
+use super::context::{Context, ll};
+use super::types::{Type, TypeKind};
+use super::value::{Value, ValueKind};
 
 #[expect(
     clippy::undocumented_unsafe_blocks,

@@ -1,6 +1,10 @@
 //! What the compiler asks instructions, and changes of them.
 
-use super::{Block, Opcode, Type, Value, ValueKind, ll};
+use super::builder::Block;
+use super::context::ll;
+use super::opcode::Opcode;
+use super::types::Type;
+use super::value::{Value, ValueKind};
 
 #[expect(
     clippy::undocumented_unsafe_blocks,

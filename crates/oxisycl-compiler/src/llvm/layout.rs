@@ -1,6 +1,9 @@
 //! Sizes and positions in memory, as the data layout of a module has them.
 
-use super::{Module, Type, ll, sys};
+use super::context::ll;
+use super::module::Module;
+use super::sys;
+use super::types::Type;
 
 /// The data layout of a live module.
 #[derive(Clone, Copy)]

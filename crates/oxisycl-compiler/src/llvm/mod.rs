@@ -8,6 +8,7 @@
 
 mod attribute;
 mod builder;
+mod context;
 mod debug;
 mod inspect;
 mod instruction;
@@ -18,178 +19,12 @@ pub(crate) mod sys;
 mod types;
 mod value;
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_void};
-use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
-use std::rc::Rc;
-use std::sync::{Mutex, OnceLock, PoisonError};
-
 pub(crate) use attribute::Attribute;
 pub(crate) use builder::{Block, Builder};
+pub(crate) use context::{Context, load};
 pub(crate) use debug::{Node, NodeKind, describe, tag};
 pub(crate) use layout::Layout;
 pub(crate) use module::{Codegen, Machine, Module, PassTuning};
 pub(crate) use opcode::Opcode;
 pub(crate) use types::{Type, TypeKind};
 pub(crate) use value::{Linkage, Value, ValueKind};
-
-use crate::CompileError;
-
-/// The version of LLVM whose C API the compiler was written for.
-pub(crate) const VERSION: u32 = 22;
-
-/// What only the whole process can be told. Loops of up to this cost are unrolled in part: twice what LLVM takes for NVIDIA's GPUs, and
-/// about what `nvcc` does. A loop over an array spends a third less on counting and jumping.
-const OPTIONS: [&CStr; 2] = [c"oxisycl", c"-unroll-partial-threshold=150"];
-
-struct Loaded {
-    path: PathBuf,
-    functions: sys::Functions,
-    // Never unloaded: LLVM keeps global state.
-    _library: libloading::Library,
-}
-
-static LOADED: OnceLock<Loaded> = OnceLock::new();
-
-/// The function table.
-fn ll() -> &'static sys::Functions {
-    &LOADED.get().expect("a context is only made after LLVM was loaded").functions
-}
-
-/// Loads LLVM from the toolchain. A process uses one library only.
-pub(crate) fn load(path: &Path) -> Result<(), CompileError> {
-    static LOADING: Mutex<()> = Mutex::new(());
-    let _guard = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = LOADED.get() {
-        return if loaded.path == path {
-            Ok(())
-        } else {
-            Err(CompileError::Llvm(format!(
-                "{} is loaded, {} cannot be loaded, too",
-                loaded.path.display(),
-                path.display()
-            )))
-        };
-    }
-    let unusable = |reason: String| CompileError::Llvm(format!("{}: {reason}", path.display()));
-    // SAFETY: the caller found the library in the toolchain's own folder; loading it runs LLVM's initialisers, as rustc does.
-    let library = unsafe { libloading::Library::new(path) }.map_err(|error| unusable(error.to_string()))?;
-    // SAFETY: the version is checked below, before any other function is called, and the library is kept.
-    let functions =
-        unsafe { sys::Functions::load(&library) }.map_err(|name| unusable(format!("it has no function {name}")))?;
-    let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: three addresses of numbers.
-    unsafe { (functions.LLVMGetVersion)(&raw mut major, &raw mut minor, &raw mut patch) };
-    if major != VERSION {
-        return Err(unusable(format!("it is LLVM {major}.{minor}.{patch}, supported is LLVM {VERSION}")));
-    }
-    // SAFETY: registering targets; done once, under the lock.
-    unsafe {
-        (functions.LLVMInitializeX86TargetInfo)();
-        (functions.LLVMInitializeX86Target)();
-        (functions.LLVMInitializeX86TargetMC)();
-        (functions.LLVMInitializeX86AsmPrinter)();
-        (functions.LLVMInitializeX86AsmParser)();
-        (functions.LLVMInitializeNVPTXTargetInfo)();
-        (functions.LLVMInitializeNVPTXTarget)();
-        (functions.LLVMInitializeNVPTXTargetMC)();
-        (functions.LLVMInitializeNVPTXAsmPrinter)();
-        (functions.LLVMInitializeAMDGPUTargetInfo)();
-        (functions.LLVMInitializeAMDGPUTarget)();
-        (functions.LLVMInitializeAMDGPUTargetMC)();
-        (functions.LLVMInitializeAMDGPUAsmPrinter)();
-        (functions.LLVMInitializeAArch64TargetInfo)();
-        (functions.LLVMInitializeAArch64Target)();
-        (functions.LLVMInitializeAArch64TargetMC)();
-        (functions.LLVMInitializeAArch64AsmPrinter)();
-    }
-    let options = OPTIONS.map(CStr::as_ptr);
-    // SAFETY: C strings with their count; done once, under the lock. The first one stands for the program's name.
-    unsafe { (functions.LLVMParseCommandLineOptions)(options.len() as i32, options.as_ptr(), c"".as_ptr()) };
-    let loaded = Loaded { path: path.to_owned(), functions, _library: library };
-    LOADED.set(loaded).ok().expect("set once, under the lock");
-    Ok(())
-}
-
-/// Owns everything that is made in it.
-pub(crate) struct Context {
-    raw: NonNull<sys::Context>,
-    /// Errors that LLVM reported through the diagnostic handler since they were last taken.
-    errors: Box<RefCell<Vec<String>>>,
-    /// Bitcode that modules may still read from. `drop` disposes of the context before the fields go.
-    bitcode: RefCell<Vec<Rc<Vec<u8>>>>,
-}
-
-impl Context {
-    pub(crate) fn new() -> Self {
-        let errors = Box::new(RefCell::new(Vec::new()));
-        // SAFETY: LLVM is loaded.
-        let raw = unsafe { (ll().LLVMContextCreate)() };
-        let raw = NonNull::new(raw).expect("LLVM makes contexts");
-        let handler_data = (&raw const *errors).cast_mut().cast::<c_void>();
-        // SAFETY: the handler's data lives as long as the context.
-        unsafe { (ll().LLVMContextSetDiagnosticHandler)(raw.as_ptr(), Some(on_diagnostic), handler_data) };
-        Self { raw, errors, bitcode: RefCell::default() }
-    }
-
-    pub(crate) fn raw(&self) -> *mut sys::Context {
-        self.raw.as_ptr()
-    }
-
-    /// Keeps bytes for as long as the context lives.
-    fn keep(&self, bitcode: Rc<Vec<u8>>) {
-        self.bitcode.borrow_mut().push(bitcode);
-    }
-
-    /// What LLVM complained of since the last call.
-    pub(crate) fn take_errors(&self) -> Vec<String> {
-        std::mem::take(&mut *self.errors.borrow_mut())
-    }
-
-    /// The number of a synchronization scope.
-    pub(crate) fn sync_scope(&self, name: &str) -> u32 {
-        // SAFETY: a name with its length.
-        unsafe { (ll().LLVMGetSyncScopeID)(self.raw(), name.as_ptr().cast(), name.len()) }
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`; modules and handles borrow the context, so none is left.
-        unsafe { (ll().LLVMContextDispose)(self.raw.as_ptr()) }
-    }
-}
-
-extern "C" fn on_diagnostic(diagnostic: *mut c_void, data: *mut c_void) {
-    const ERROR: i32 = 0;
-    // SAFETY: LLVM calls the handler with a live diagnostic, and with the data that `Context::new` gave it.
-    let (severity, text, errors) = unsafe {
-        let severity = (ll().LLVMGetDiagInfoSeverity)(diagnostic);
-        let text = take_message((ll().LLVMGetDiagInfoDescription)(diagnostic));
-        (severity, text, &*data.cast::<RefCell<Vec<String>>>())
-    };
-    if severity == ERROR {
-        errors.borrow_mut().push(text);
-    }
-}
-
-/// Copies and frees a message of LLVM.
-///
-/// # Safety
-/// Null, or a string that LLVM expects to be disposed of.
-unsafe fn take_message(message: *mut std::ffi::c_char) -> String {
-    if message.is_null() {
-        return String::new();
-    }
-    // SAFETY: a C string by contract.
-    let text = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
-    // SAFETY: it is ours to free by contract.
-    unsafe { (ll().LLVMDisposeMessage)(message) };
-    text
-}
-
-/// A name for LLVM. Names of Rust symbols hold no zero bytes; one that did would be cut.
-fn c_string(text: &str) -> CString {
-    CString::new(text.split('\0').next().unwrap_or_default()).expect("cut at the first zero byte")
-}

@@ -4,8 +4,11 @@ use std::ffi::c_char;
 use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 
-use super::{Context, Type, Value, c_string, ll, sys, take_message};
-use crate::CompileError;
+use super::context::{Context, c_string, ll, take_message};
+use super::sys;
+use super::types::Type;
+use super::value::Value;
+use crate::error::CompileError;
 
 /// A module; freed when dropped.
 pub(crate) struct Module<'c> {

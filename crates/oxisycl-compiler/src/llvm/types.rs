@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::{Context, Value, ll, sys};
+use super::context::{Context, ll};
+use super::sys;
+use super::value::Value;
 
 /// A type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::{Block, Context, Opcode, Type, TypeKind, ll, sys, take_message};
+use super::builder::Block;
+use super::context::{Context, ll, take_message};
+use super::opcode::Opcode;
+use super::sys;
+use super::types::{Type, TypeKind};
 
 /// A value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

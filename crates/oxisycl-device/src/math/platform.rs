@@ -1,5 +1,5 @@
 //! Functions of C's mathematical library. Native code gets them of the platform, as Rust's own methods do; for a device the compiler puts
-//! its own in their place, or the processor's instructions (`oxisycl-compiler`, `stage/functions.rs`).
+//! its own in their place, or the processor's instructions (`oxisycl-compiler`, `passes/libcalls.rs`).
 
 macro_rules! declared {
     ($($double:ident $single:ident ($($argument:ident),+);)*) => {

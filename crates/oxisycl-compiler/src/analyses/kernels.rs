@@ -1,0 +1,307 @@
+//! Finds the kernels of a module.
+//!
+//! Every launch makes an object of `oxisycl_device::kernel::DescribeKernel`, so that the module holds its vtable: drop, size, alignment,
+//! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised, in a module of
+//! their own, until they return constants.
+
+use std::rc::Rc;
+
+use oxisycl_image::{Form, ParameterLayout};
+
+use crate::analyses::capture_check;
+use crate::analyses::source_location;
+use crate::error::CompileError;
+use crate::kernel::{Described, Kernel};
+use crate::link::library::link_where_used;
+use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
+use crate::origin;
+use crate::symbols::path;
+
+mod launch;
+
+// The methods in the order of the trait.
+const TYPE_ID: usize = 0;
+const ENTRY: usize = 1;
+const LAYOUT: usize = 2;
+const TYPE_NAME: usize = 3;
+const DIMENSIONS: usize = 4;
+const METHODS: [&str; 5] = ["type_id", "entry", "layout", "type_name", "dimensions"];
+
+/// The symbols of the methods of one vtable.
+type Methods = [String; METHODS.len()];
+
+/// A vtable.
+struct Table<'c> {
+    global: Value<'c>,
+    methods: Methods,
+}
+
+/// Whether a function with this symbol describes a kernel.
+pub(crate) fn is_description(symbol: &str) -> bool {
+    origin::describes_kernel(symbol)
+}
+
+/// How many kernels share their bitcode. All of it is looked at for each of them, and what they have in common is written once for so many.
+pub(crate) const MAX_SHARING: usize = 32;
+
+/// Finds the kernels that a module describes, sorted by symbol. `declared` is the same module, of which nothing but the descriptions is read.
+pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
+    find_sharing(module, declared, MAX_SHARING)
+}
+
+fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
+    let context = module.context();
+    let vtables = vtables(&module)?;
+    let evaluated = evaluated(declared, &vtables)?;
+    let mut found = Vec::new();
+    for Table { global, methods } in vtables {
+        let mut kernel = describe(&evaluated, &methods)?;
+        kernel.launch = launch::of(global);
+        let entry = returned(&module, &methods[ENTRY])?;
+        if entry.kind() != ValueKind::Function {
+            return Err(unreadable(&methods[ENTRY]));
+        }
+        if entry.is_declaration() {
+            return Err(CompileError::Kernel(format!(
+                "{}: its code is not in the crate that launches it",
+                kernel.type_name
+            )));
+        }
+        kernel.refused_capture = capture_check::refusal(context, entry);
+        kernel.place = source_location::of_kernel(context, entry);
+        kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
+        found.push((kernel, entry));
+    }
+    found.sort_by(|(a, _), (b, _)| a.symbol.cmp(&b.symbol));
+    let contradict = |pair: &&[(Kernel, Value<'_>)]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
+    if let Some([(kernel, first), (_, second)]) = found.windows(2).find(contradict) {
+        return Err(CompileError::Kernel(format!(
+            "{}: it is described twice, with the entries `{}` and `{}`",
+            kernel.type_name,
+            first.name(),
+            second.name()
+        )));
+    }
+    found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
+    let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
+    let mut described = Vec::new();
+    let mut codes = code_of(module, &entries, max_sharing)?.into_iter().map(Rc::new);
+    let mut kernels = found.into_iter().map(|(kernel, _)| kernel).peekable();
+    while kernels.peek().is_some()
+        && let Some(code) = codes.next()
+    {
+        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described { kernel, code: Rc::clone(&code) }));
+    }
+    Ok(described)
+}
+
+/// The bitcode of entries and their names, for each `max_sharing` of them.
+fn code_of<'c>(
+    module: Module<'c>,
+    entries: &[(String, Value<'c>)],
+    max_sharing: usize,
+) -> Result<Vec<Vec<u8>>, CompileError> {
+    link_where_used(&module);
+    for (name, entry) in entries {
+        entry.set_name(name);
+        entry.clear_placement();
+        entry.set_linkage(Linkage::EXTERNAL);
+    }
+    // Both change no code.
+    module.run("globaldce,strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+    for (_, entry) in entries {
+        entry.set_linkage(Linkage::LINK_ONCE_ODR);
+    }
+    let all = module.to_bitcode();
+    if entries.len() <= max_sharing {
+        return Ok(vec![all]);
+    }
+    let all = Rc::new(all);
+    let part = |entries: &[(String, Value<'c>)]| {
+        let context = Context::new();
+        let module = Module::empty(&context, "kernels");
+        let source = Module::lazy(&context, &all, "kernels")?;
+        for (name, _) in entries {
+            source.function(name).ok_or_else(|| unreadable(name))?.set_linkage(Linkage::EXTERNAL);
+        }
+        module.link(source)?;
+        for (name, _) in entries {
+            module.function(name).ok_or_else(|| unreadable(name))?.set_linkage(Linkage::LINK_ONCE_ODR);
+        }
+        Ok(module.to_bitcode())
+    };
+    entries.chunks(max_sharing).map(part).collect()
+}
+
+fn unreadable(method: &str) -> CompileError {
+    CompileError::Kernel(format!(
+        "{} does not return a constant: the program's oxisycl-device and this compiler do not fit together",
+        path(method)
+    ))
+}
+
+fn vtables<'c>(module: &Module<'c>) -> Result<Vec<Table<'c>>, CompileError> {
+    let mut vtables = Vec::new();
+    for global in module.globals() {
+        let Some(table) = global.initializer().filter(|value| value.kind() == ValueKind::Aggregate) else { continue };
+        let functions: Vec<_> =
+            table.operands().into_iter().filter(|value| value.kind() == ValueKind::Function).collect();
+        if !functions.iter().any(|function| is_description(function.name())) {
+            continue;
+        }
+        let fits = functions.len() == METHODS.len()
+            && functions.iter().zip(METHODS).all(|(function, method)| {
+                origin::describes_kernel(function.name()) && path(function.name()).ends_with(method)
+            });
+        if !fits {
+            let names: Vec<_> = functions.iter().map(|function| path(function.name())).collect();
+            return Err(CompileError::Kernel(format!(
+                "a description of a kernel has the methods {names:?}, expected {METHODS:?}: the program's oxisycl-device and this \
+                 compiler do not fit together"
+            )));
+        }
+        let methods = std::array::from_fn(|index| functions[index].name().to_owned());
+        vtables.push(Table { global, methods });
+    }
+    Ok(vtables)
+}
+
+/// A module in which the describing functions return constants.
+fn evaluated<'c>(declared: Module<'c>, vtables: &[Table<'_>]) -> Result<Module<'c>, CompileError> {
+    let module = Module::empty(declared.context(), "descriptions");
+    declared.strip_debug_info();
+    link_where_used(&declared);
+    let mut wanted = Vec::new();
+    for Table { methods, .. } in vtables {
+        let described = methods.iter().enumerate().filter(|(index, _)| *index != ENTRY);
+        wanted.extend(described.map(|(_, method)| method.as_str()));
+    }
+    for method in &wanted {
+        declared.function(method).ok_or_else(|| unreadable(method))?.set_linkage(Linkage::EXTERNAL);
+    }
+    module.link(declared)?;
+    for value in module.functions().into_iter().chain(module.globals()) {
+        if !value.is_declaration() {
+            value.set_linkage(Linkage::INTERNAL);
+        }
+        if value.kind() == ValueKind::Function {
+            for attribute in ["noinline", "optnone"] {
+                value.remove_attribute(Attribute::FUNCTION, attribute);
+            }
+        }
+    }
+    for function in wanted.into_iter().filter_map(|method| module.function(method)) {
+        function.set_linkage(Linkage::EXTERNAL);
+    }
+    module.run("globaldce,default<O2>", None, &PassTuning::DEVICE)?;
+    Ok(module)
+}
+
+fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, CompileError> {
+    let constant = |method: usize| returned(evaluated, &methods[method]);
+    let number = |value: Value<'_>, index: u32, method: usize| {
+        value.element(index).and_then(Value::integer).ok_or_else(|| unreadable(&methods[method]))
+    };
+    let layout = constant(LAYOUT)?;
+    let parameters =
+        ParameterLayout { size: number(layout, 0, LAYOUT)? as usize, align: number(layout, 1, LAYOUT)? as usize };
+    let name = constant(TYPE_NAME)?;
+    let length = number(name, 1, TYPE_NAME)? as usize;
+    let text = name.element(0).and_then(Value::initializer).and_then(Value::data);
+    let text = text.and_then(|text| std::str::from_utf8(text.get(..length)?).ok());
+    let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
+    let type_id = type_id(evaluated, &methods[TYPE_ID])?;
+    let form = match constant(DIMENSIONS)?.integer() {
+        Some(0) => Form::Single,
+        Some(dimensions @ 1..=3) => Form::Range(dimensions as u8),
+        _ => return Err(unreadable(&methods[DIMENSIONS])),
+    };
+    let symbol = symbol(type_name, &type_id, form);
+    Ok(Kernel {
+        symbol,
+        entry: String::new(),
+        type_id,
+        form,
+        parameters,
+        type_name: type_name.to_owned(),
+        launch: None,
+        refused_capture: None,
+        place: None,
+    })
+}
+
+/// The value that a function without branches returns.
+fn returned<'c>(module: &Module<'c>, symbol: &str) -> Result<Value<'c>, CompileError> {
+    let function = module.function(symbol).ok_or_else(|| unreadable(symbol))?;
+    let last = function.instructions().into_iter().rfind(|instruction| instruction.is(Opcode::RET));
+    last.and_then(|ret| ret.operands().first().copied()).ok_or_else(|| unreadable(symbol))
+}
+
+/// The bytes that `type_id` writes through its first parameter.
+fn type_id(evaluated: &Module<'_>, symbol: &str) -> Result<[u8; 16], CompileError> {
+    let function = evaluated.function(symbol).ok_or_else(|| unreadable(symbol))?;
+    let mut bytes = Vec::new();
+    for instruction in function.instructions() {
+        let source = if instruction.is(Opcode::STORE) {
+            // Two stores of eight bytes each, the first one to the parameter itself.
+            if bytes.is_empty() != (instruction.operand(1) == function.parameter(0)) {
+                return Err(unreadable(symbol));
+            }
+            Some(instruction.operand(0))
+        } else if let Some(callee) = instruction.callee() {
+            // One copy of a constant.
+            callee.name().starts_with("llvm.memcpy").then(|| instruction.operand(1).initializer()).flatten()
+        } else {
+            continue;
+        };
+        source.and_then(|source| flatten(source, &mut bytes)).ok_or_else(|| unreadable(symbol))?;
+    }
+    bytes.try_into().map_err(|_| unreadable(symbol))
+}
+
+/// The bytes of a constant.
+fn flatten(value: Value<'_>, bytes: &mut Vec<u8>) -> Option<()> {
+    if let Some(data) = value.data() {
+        bytes.extend_from_slice(data);
+        return Some(());
+    }
+    if let Some(number) = value.integer() {
+        let TypeKind::Integer(bits @ (8 | 16 | 32 | 64)) = value.value_type().kind() else { return None };
+        bytes.extend_from_slice(&number.to_le_bytes()[..bits as usize / 8]);
+        return Some(());
+    }
+    match value.kind() {
+        ValueKind::Aggregate => value.operands().into_iter().try_for_each(|element| flatten(element, bytes)),
+        ValueKind::ConstantExpression if value.expression() == Some(Opcode::INT_TO_PTR) => {
+            flatten(value.operand(0), bytes)
+        }
+        ValueKind::Null if matches!(value.value_type().kind(), TypeKind::Pointer(_)) => {
+            bytes.extend_from_slice(&[0; 8]);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// A readable name that no other kernel of the link unit has.
+fn symbol(type_name: &str, type_id: &[u8; 16], form: Form) -> String {
+    let mut readable = String::new();
+    for letter in type_name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            readable.push(letter);
+        } else if !readable.ends_with('_') {
+            readable.push('_');
+        }
+    }
+    // What distinguishes the kernels of a program comes last in a path.
+    let start = readable.len().saturating_sub(96);
+    let dimensions = match form {
+        Form::Range(dimensions) => dimensions,
+        _ => 0,
+    };
+    let id = u128::from_be_bytes(*type_id);
+    format!("k{dimensions}_{}_{id:032x}", readable[start..].trim_matches('_'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Where a kernel is launched, if that is one place that the crate's own code tells.
+//!
+//! The functions that launch take the place of their caller as a hidden parameter. It is followed up through those that pass theirs on, to
+//! the constant that somebody passes. What is not understood makes the place unknown: it is compared with the program's, so
+//! that a wrong one would keep a kernel from running.
+
+use std::collections::BTreeSet;
+
+use oxisycl_image::SourceLocation;
+
+use crate::kernel::Launch;
+use crate::llvm::{Value, ValueKind};
+use crate::origin;
+use crate::passes::panics::location_of;
+
+/// Where the kernel is launched whose description is the given table.
+pub(super) fn of(table: Value<'_>) -> Option<Launch> {
+    let mut search = Search::default();
+    for user in table.users() {
+        // The place is the last argument of the function that makes the descriptor.
+        let is_argument = user.callee().is_some() && user.arguments().contains(&table);
+        let place = user.arguments().last().copied().filter(|_| is_argument)?;
+        search.follow(place)?;
+    }
+    Some(Launch { location: search.found?, functions: search.functions })
+}
+
+#[derive(Default)]
+struct Search {
+    found: Option<SourceLocation>,
+    functions: BTreeSet<String>,
+}
+
+impl Search {
+    /// Finds out what the value is; `None` if it is not known, or is another place than the one that was found.
+    fn follow(&mut self, value: Value<'_>) -> Option<()> {
+        match value.kind() {
+            ValueKind::GlobalVariable => {
+                let location = location_of(value)?;
+                (*self.found.get_or_insert_with(|| location.clone()) == location).then_some(())
+            }
+            ValueKind::Instruction => {
+                let is_caller = origin::gives_caller(value.callee()?.name());
+                self.follow(value.arguments().first().copied().filter(|_| is_caller)?)
+            }
+            ValueKind::Argument => {
+                let function = value.parent();
+                if !self.functions.insert(function.name().to_owned()) {
+                    return Some(());
+                }
+                let index = (0..function.parameter_count()).find(|index| function.parameter(*index) == value)?;
+                function.users().into_iter().try_for_each(|user| {
+                    let is_call = user.callee() == Some(function) && !user.arguments().contains(&function);
+                    self.follow(user.arguments().get(index as usize).copied().filter(|_| is_call)?)
+                })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Finds the kernels of a small program that the toolchain's own rustc compiles.
+
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::link::library::read;
+use crate::llvm::Context;
+use crate::toolchain::Toolchain;
+
+fn bitcode(mangling: &str) -> Vec<u8> {
+    bitcode_of(mangling, include_str!("launches.rs"))
+}
+
+fn bitcode_of(mangling: &str, program: &str) -> Vec<u8> {
+    static N_CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = N_CALLS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("oxisycl-kernels-{}-{call}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (source, output) = (folder.join("launches.rs"), folder.join("launches.bc"));
+    std::fs::write(&source, program).expect("a source");
+    let mut rustc = Command::new("rustc");
+    rustc.args([
+        "--edition=2024",
+        "--crate-name=oxisycl_device",
+        "--crate-type=lib",
+        "--emit=llvm-bc",
+        "-Cdebuginfo=2",
+    ]);
+    rustc.args(["-Copt-level=0", "-Cno-prepopulate-passes", "-Ccodegen-units=1", "-Awarnings"]);
+    rustc.arg(format!("-Csymbol-mangling-version={mangling}")).arg("-o").arg(&output).arg(&source);
+    // v0 is stable, the name of the legacy scheme is not.
+    if mangling == "legacy" {
+        rustc.env("RUSTC_BOOTSTRAP", "1").arg("-Zunstable-options");
+    }
+    assert!(rustc.status().expect("rustc runs").success());
+    let bytes = read(&output).expect("bitcode");
+    let _ = std::fs::remove_dir_all(&folder);
+    bytes
+}
+
+fn kernels(mangling: &str) -> Vec<Kernel> {
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    let (context, bytes) = (Context::new(), Rc::new(bitcode(mangling)));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    // Fewer than there are, so that their code is in several pieces.
+    let max_sharing = 7;
+    let described = find_sharing(module, declared, max_sharing).expect("kernels");
+    let mut codes: Vec<_> = described.iter().map(|described| Rc::clone(&described.code)).collect();
+    codes.dedup();
+    assert_eq!(codes.len(), described.len().div_ceil(max_sharing));
+    for Described { kernel, code } in &described {
+        assert!(code.len() < bytes.len() / 2, "{} of {} bytes", code.len(), bytes.len());
+        let code = Module::from_bitcode(&context, code, "code").expect("bitcode");
+        assert!(code.function(&kernel.entry).is_some_and(|entry| !entry.is_declaration()), "{kernel:?}");
+        // Neither what only the host runs nor what tells of kernels.
+        assert!(code.functions().iter().all(|function| !path(function.name()).contains("launch")), "{code}");
+    }
+    described.into_iter().map(|described| described.kernel).collect()
+}
+
+/// The line of the program that is so many lines after the one in which this is.
+fn line(start: &str, after: u32) -> u32 {
+    let source = include_str!("launches.rs");
+    let before = source.find(start).expect("it is in the source");
+    source[..before].lines().count() as u32 + after
+}
+
+#[test]
+fn kernels_are_described_as_the_program_describes_them() {
+    for mangling in ["legacy", "v0"] {
+        let kernels = kernels(mangling);
+        assert_eq!(kernels.len(), 19, "{mangling}: {kernels:#?}");
+        let named = |name: &str| {
+            let mut found =
+                kernels.iter().filter(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
+            let kernel = found.next().unwrap_or_else(|| panic!("{mangling}: no kernel {name}: {kernels:#?}"));
+            assert!(found.next().is_none());
+            kernel
+        };
+        assert_eq!(named("scalar").parameters, ParameterLayout { size: 8, align: 8 });
+        assert_eq!(named("pair").parameters, ParameterLayout { size: 16, align: 4 });
+        assert_eq!(named("nothing").parameters, ParameterLayout { size: 0, align: 1 });
+        assert_eq!(named("nothing").form, Form::Range(3));
+        assert_eq!(named("item").form, Form::Range(2));
+        let mut ids: Vec<_> = kernels.iter().map(|kernel| kernel.type_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), kernels.len(), "each kernel has an id of its own");
+        // What a device may be given.
+        for name in ["scalar", "pair", "shape", "accessor", "option", "item", "nothing"] {
+            assert_eq!(named(name).refused_capture, None, "{mangling}: {name}");
+        }
+        // Addresses of the host, however they are wrapped.
+        for (name, capture, type_name) in [
+            ("text", "text", "&str"),
+            ("reference", "reference", "&u32"),
+            ("maybe_reference", "maybe_reference.Some.__0", "&u8"),
+            ("function", "function", "fn(usize) -> usize"),
+            ("object", "object", "&(dyn core::ops::function::Fn<(), Output=()> + core::marker::Sync)"),
+            ("wrapped", "wrapped.address", "*const u32"),
+            ("nested", "inner.text", "&str"),
+        ] {
+            let refused = named(name).refused_capture.clone();
+            let refused = refused.unwrap_or_else(|| panic!("{mangling}: {name} is allowed"));
+            assert_eq!(
+                refused.reason,
+                format!("its capture `{capture}` is an address of the host's memory, `{type_name}`")
+            );
+        }
+        // The closure that captures it is named, and not the one that is launched.
+        let refused = named("nested").refused_capture().expect("it captures an address");
+        // Lines of the program begin with spaces there.
+        let (closure, launch) = (line("let inner = ", 0), line("let inner = ", 1));
+        let is_closure =
+            refused.contains("(captured by the closure at /") && refused.contains(&format!("launches.rs:{closure}, "));
+        assert!(is_closure && refused.ends_with(&format!("launches.rs:{launch}:5)")), "{refused}");
+    }
+}
+
+#[test]
+fn without_debug_information_no_kernel_leaves_the_host() {
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    let (context, bytes) = (Context::new(), Rc::new(bitcode("v0")));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+    module.strip_debug_info();
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    let described = find(module, declared).expect("kernels");
+    assert!(described.iter().all(|described| described.kernel.refused_capture.is_some()));
+}
+
+/// Another description of a kernel of the program, with the code of another one.
+const CONTRADICTION: &str = "
+    impl<K: Fn(usize) + Copy, E: Fn(usize) + Copy> DescribeKernel for std::marker::PhantomData<(K, E)> {
+        fn type_id(&self) -> std::any::TypeId where Self: 'static { std::any::TypeId::of::<K>() }
+        fn entry(&self) -> kernel::Entry { kernel::range_entry::<E, 1> }
+        fn layout(&self) -> (usize, usize) { (size_of::<K>(), align_of::<K>()) }
+        fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
+        fn dimensions(&self) -> u8 { 1 }
+    }
+    fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
+        describe(&std::marker::PhantomData::<(K, E)>, Location::caller());
+    }
+    pub fn contradiction(numbers: [usize; 2], accessor: accessor::Accessor<u32>) {
+        let real = move |i| drop(std::hint::black_box(numbers[i]));
+        lie(&real, &move |i| unsafe { *accessor.0.add(i) = 0 });
+        launch::<1, _>(real);
+    }";
+
+#[test]
+fn two_descriptions_of_one_kernel_with_different_entries_are_an_error() {
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    let program = format!("{}{CONTRADICTION}", include_str!("launches.rs"));
+    let (context, bytes) = (Context::new(), Rc::new(bitcode_of("v0", &program)));
+    let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+    let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+    let error = find(module, declared).expect_err("which of the two is true?").to_string();
+    let (kernel, entries) = error.split_once(": it is described twice, with the entries `").expect(&error);
+    assert!(kernel.contains("oxisycl_device::contradiction::{{closure}}"), "{error}");
+    assert!(entries.matches("range_entry").count() == 2, "{error}");
+}
+
+#[test]
+fn the_place_of_a_launch_is_known_if_it_is_one() {
+    for mangling in ["legacy", "v0"] {
+        let kernels = kernels(mangling);
+        let place = |name: &str| {
+            let kernel =
+                kernels.iter().find(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
+            let place = kernel.expect("a kernel of that name").launch.as_ref()?;
+            assert!(place.location.file.ends_with("launches.rs"));
+            Some((place.location.line, place.location.column))
+        };
+        assert_eq!(place("nothing"), Some((line("pub fn nothing", 2), 5)), "{mangling}");
+        assert_eq!(place("once"), Some((line("pub fn once", 2), 5)), "{mangling}");
+        assert_eq!(place("in_a_loop"), Some((line("pub fn in_a_loop", 3), 9)), "{mangling}");
+        assert_eq!(place("twice"), None, "{mangling}");
+        assert_eq!(place("with_a_place_of_the_users"), None, "{mangling}");
+        // The pointer's own code passes the place of the function, and so does the host's.
+        assert_ne!(place("through_a_pointer"), Some((line("pub fn through_a_pointer", 6), 5)), "{mangling}");
+        let functions = &kernels.iter().find(|kernel| kernel.type_name.contains("::once::")).expect("once").launch;
+        let functions: Vec<_> = functions.as_ref().expect("a place").functions.iter().map(|name| path(name)).collect();
+        assert!(functions.iter().any(|name| name.contains("passed_on")), "{functions:?}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Analyses: what the compiler finds out about kernels and their code. They change no module that becomes an image.
+
+pub(crate) mod capture_check;
+pub(crate) mod dependencies;
+pub(crate) mod early_refusal;
+pub(crate) mod kernels;
+pub(crate) mod legality;
+pub(crate) mod references;
+pub(crate) mod source_location;
+pub(crate) mod stack;

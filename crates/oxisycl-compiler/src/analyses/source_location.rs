@@ -1,0 +1,61 @@
+//! Where in the user's source a kernel is.
+//!
+//! A kernel's entry is generic code of OxiSYCL. The nearest function that it leads to and that is in a file of the user's is the
+//! closure, or the method of a named kernel; only debug information knows its place.
+
+use std::collections::{HashSet, VecDeque};
+
+use oxisycl_image::SourceLocation;
+
+use crate::analyses::legality::is_users;
+use crate::llvm::{Context, Node, Value, ValueKind};
+
+/// How many functions are looked at: a user's function is at most a few calls away.
+const MAX_FUNCTIONS: usize = 64;
+
+/// How many functions are looked at for a closure that a kernel captured: it may be called anywhere in the kernel.
+const MAX_FUNCTIONS_TO_CLOSURE: usize = 4096;
+
+/// What the type of a closure has in its name, and its code has not.
+const ENVIRONMENT: &str = "_env";
+
+/// The place of the kernel with this entry, if it is known.
+pub(crate) fn of_kernel<'c>(context: &'c Context, entry: Value<'c>) -> Option<SourceLocation> {
+    find(entry, MAX_FUNCTIONS, |function| {
+        let (place, folder) = Node::of_function(context, function)?.place()?;
+        is_users(&format!("{folder}/{}", place.file)).then_some(place)
+    })
+}
+
+/// Whether a type is that of a closure.
+pub(crate) fn is_closure(node: Node<'_>) -> bool {
+    node.name().starts_with("{closure_env#")
+}
+
+/// The place of the closure of a type, if a kernel calls it. What is only captured has no code.
+pub(crate) fn of_closure<'c>(context: &'c Context, entry: Value<'c>, closure: Node<'c>) -> Option<SourceLocation> {
+    let name = closure.name().replacen(ENVIRONMENT, "", 1);
+    find(entry, MAX_FUNCTIONS_TO_CLOSURE, |function| {
+        let function = Node::of_function(context, function)?;
+        let is_it = function.name() == name && function.scope() == closure.scope();
+        is_it.then(|| function.place()).flatten().map(|(place, _)| place)
+    })
+}
+
+/// What is found first among the functions that one leads to, the nearest before others.
+fn find<'c, T>(entry: Value<'c>, n_functions: usize, found: impl Fn(Value<'c>) -> Option<T>) -> Option<T> {
+    let mut seen = HashSet::from([entry]);
+    let mut queue = VecDeque::from([entry]);
+    while let Some(function) = queue.pop_front() {
+        if let Some(found) = found(function) {
+            return Some(found);
+        }
+        for callee in function.instructions().into_iter().filter_map(Value::callee) {
+            let is_code = callee.kind() == ValueKind::Function && !callee.is_declaration();
+            if is_code && seen.len() < n_functions && seen.insert(callee) {
+                queue.push_back(callee);
+            }
+        }
+    }
+    None
+}

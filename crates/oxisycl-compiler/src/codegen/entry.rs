@@ -1,0 +1,78 @@
+//! The function that a driver launches, which is nearly the same for all targets: it has the launch and the kernel's captures in memory that
+//! came with the launch, and calls the kernel's entry with their addresses.
+
+use crate::error::CompileError;
+use crate::kernel::Kernel;
+use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, Value};
+
+/// The size of `oxisycl_types::DeviceLaunch`.
+pub(super) const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
+
+/// How a target passes parameters.
+pub(super) struct Passing {
+    /// LLVM's number of the calling convention of kernels.
+    pub(super) convention: u32,
+    /// The address space in which parameters are.
+    pub(super) address_space: u32,
+    /// `byval` or `byref`.
+    pub(super) attribute: &'static str,
+    /// Further attributes of every parameter, with empty values.
+    pub(super) marks: &'static [&'static str],
+    /// Whether LLVM is told that the memory of parameters does not change while the kernel runs. The entry copies its captures, so that they
+    /// are variables of its own on the host; where LLVM knows this, they are read from the parameter instead.
+    pub(super) is_constant: bool,
+}
+
+/// Adds the function for a kernel.
+pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -> Result<Value<'c>, CompileError> {
+    let context = module.context();
+    let entry = module
+        .function(&kernel.entry)
+        .ok_or_else(|| CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name)))?;
+    let (pointer, parameter) = (Type::pointer(context, 0), Type::pointer(context, passing.address_space));
+    let arguments = kernel.parameters;
+    let sizes = [(LAUNCH_SIZE, 8), (arguments.size, arguments.align)];
+    let sizes = if arguments.size > 0 { &sizes[..] } else { &sizes[..1] };
+    let function = module.declare(&kernel.symbol, Type::function(Type::void(context), &vec![parameter; sizes.len()]));
+    function.set_call_convention(passing.convention);
+    for (index, &(size, align)) in (1..).zip(sizes) {
+        function.add_attribute(index, Attribute::typed(context, passing.attribute, Type::bytes(context, size)));
+        function.add_attribute(index, Attribute::plain(context, "align", align as u64));
+        for mark in passing.marks {
+            function.add_attribute(index, Attribute::text(context, mark, ""));
+        }
+        if passing.is_constant {
+            // Nobody writes there, so that it does not matter who else has the address.
+            function.add_attribute(index, Attribute::plain(context, "readonly", 0));
+            function.add_attribute(index, Attribute::plain(context, "noalias", 0));
+        }
+        function.add_attribute(index, Attribute::plain(context, "noundef", 0));
+    }
+    let builder = Builder::at_end(context, Block::append(context, function));
+    let address = |index: u32| match passing.address_space {
+        0 => function.parameter(index),
+        _ => builder.cast_address(function.parameter(index), pointer),
+    };
+    let launch = address(0);
+    let arguments = if sizes.len() > 1 {
+        address(1)
+    } else {
+        // The address of nothing: aligned, not null, never used.
+        Type::int(context, 64).constant(arguments.align as u64).int_to_pointer(pointer)
+    };
+    // The chunk belongs to native code; a reference is never null.
+    builder.call(entry, &[arguments, launch, launch]);
+    builder.ret_void();
+    Ok(function)
+}
+
+/// Adds the place where functions find the launch's address, in the memory of the group.
+pub(super) fn add_launch_slot<'c>(module: &Module<'c>, address_space: u32) -> Value<'c> {
+    let pointer = Type::pointer(module.context(), 0);
+    let slot = module.add_global("oxisycl_launch_slot", pointer, address_space);
+    // All work-items of a group write the same address, so that it does not matter whose store comes last.
+    slot.set_initializer(pointer.poison());
+    slot.set_linkage(Linkage::INTERNAL);
+    slot.set_alignment(8);
+    slot
+}

@@ -1,0 +1,119 @@
+//! What is particular to a target: its builtins, what a kernel looks like to its driver, and the last steps before code generation.
+
+mod amdgcn;
+mod entry;
+mod nvptx;
+mod spirv;
+
+use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_types::Aspect;
+
+use crate::error::CompileError;
+use crate::kernel::Kernel;
+use crate::llvm::{Machine, Module, Value};
+use crate::toolchain::Toolchain;
+
+pub(crate) use amdgcn::Amdgcn;
+pub(crate) use nvptx::Nvptx;
+pub(crate) use spirv::SpirV;
+#[cfg(test)]
+pub(crate) use spirv::validate as validate_spirv;
+
+use crate::refused::Refused;
+
+/// A target of the compiler.
+pub(crate) trait Target {
+    /// The processor.
+    fn machine(&self) -> &Machine;
+
+    /// LLVM assembly with a body for every builtin.
+    fn builtins(&self) -> &str;
+
+    /// Before optimisation, and again on what is linked later: what has to be different from what rustc makes for the host.
+    fn adapt(&self, _module: &Module<'_>) {}
+
+    /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
+    fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
+
+    /// Where functions find the launch's address: a global that every work-item may write.
+    fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
+
+    /// The address space of the group's memory, in which kernels leave how deep their calls may go. None if devices have no stack, one that
+    /// grows downwards, on which calls can be recursive.
+    fn stack_limit_space(&self) -> Option<u32> {
+        None
+    }
+
+    /// Most bytes of captures of that alignment that a kernel can be launched with.
+    fn max_arguments(&self, align: usize) -> usize;
+
+    /// Whether the target itself makes a global of that name.
+    fn is_own_global(&self, name: &str) -> bool;
+
+    /// Ends the work-item; what follows is unreachable.
+    fn end_work_item<'c>(&self, module: &Module<'c>, builder: &crate::llvm::Builder<'c>);
+
+    /// Whether kernels cannot contain calls of functions that may panic.
+    fn inlines_everything(&self) -> bool {
+        false
+    }
+
+    /// LLVM's passes for the whole program, which was simplified before.
+    fn optimisation(&self) -> &'static str {
+        "default<O3>"
+    }
+
+    /// After optimisation, and before kernels are examined: what has to be expressed by other instructions.
+    fn expand(&self, _module: &Module<'_>) -> Result<(), CompileError> {
+        Ok(())
+    }
+
+    /// The aspects that a kernel needs beyond what is found on every target, or why the target cannot run it.
+    fn examine(&self, _module: &Module<'_>, _kernel: &str) -> Result<Vec<&'static str>, Refused> {
+        Ok(Vec::new())
+    }
+
+    /// After optimisation: what the code generator gets wrong or does not take.
+    fn legalize(&self, module: &Module<'_>);
+
+    /// Whether code names the lines of the source, for tools that show where time is spent or memory is misused.
+    fn names_lines(&self) -> bool;
+
+    /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
+    /// `arguments` is the layout of the kernel's captures.
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        arguments: ParameterLayout,
+        toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError>;
+
+    /// Other code of the same kernel, for devices that have an aspect by which it is faster. None if it would be the same code.
+    fn emit_for_aspect(
+        &self,
+        _module: &Module<'_>,
+        _toolchain: &Toolchain,
+    ) -> Result<Option<(Aspect, Vec<u8>)>, CompileError> {
+        Ok(None)
+    }
+
+    /// What the code is for, if not exactly for what was asked.
+    fn image_target(&self, requested: &ImageTarget, _code: &[u8]) -> ImageTarget {
+        requested.clone()
+    }
+}
+
+/// The target of an image.
+pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> {
+    match target {
+        ImageTarget::AmdGcn { arch } => Ok(Box::new(Amdgcn::new(arch)?)),
+        ImageTarget::Ptx { sm } => Ok(Box::new(Nvptx::new(*sm)?)),
+        ImageTarget::SpirV { major, minor } => Ok(Box::new(SpirV::new(*major, *minor)?)),
+        other => Err(CompileError::Target(format!("there is no code generator for {other}"))),
+    }
+}
+
+#[cfg(test)]
+mod disassembly;
+#[cfg(test)]
+mod tests;

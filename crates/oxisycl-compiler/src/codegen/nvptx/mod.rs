@@ -1,0 +1,118 @@
+//! NVIDIA GPUs: PTX, which the driver compiles for the processor at hand.
+
+use oxisycl_image::ParameterLayout;
+
+use crate::codegen::Target;
+use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::error::CompileError;
+use crate::kernel::Kernel;
+use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
+use crate::passes::atomics::legalize_for_nvptx;
+use crate::passes::negations::select_by_the_condition;
+use crate::toolchain::Toolchain;
+
+const TRIPLE: &str = "nvptx64-nvidia-cuda";
+/// The oldest processor with independent threads and with kernel parameters that need no copy.
+const OLDEST: u32 = 70;
+/// Calling convention `ptx_kernel`.
+const KERNEL_CONVENTION: u32 = 71;
+const SHARED: u32 = 3;
+/// Without the mark a parameter whose address escapes is copied to local memory.
+const PASSING: Passing = Passing {
+    convention: KERNEL_CONVENTION,
+    address_space: 0,
+    attribute: "byval",
+    marks: &["nvvm.grid_constant"],
+    is_constant: true,
+};
+
+/// Most bytes of a kernel's parameters, and the most that versions of PTX before [`LARGE_PARAMETERS`] have room for.
+const MAX_PARAMETERS: usize = 32_764;
+const MAX_SMALL_PARAMETERS: usize = 4352;
+/// The version with large parameters, of CUDA 12.1. What is compiled for it names it, so that an older driver's error does.
+const LARGE_PARAMETERS: &str = "+ptx81";
+
+pub(crate) struct Nvptx {
+    processor: String,
+    version: &'static str,
+    machine: Machine,
+}
+
+impl Nvptx {
+    pub(crate) fn new(sm: u32) -> Result<Self, CompileError> {
+        if sm < OLDEST {
+            return Err(CompileError::Target(format!(
+                "sm_{sm} is older than sm_{OLDEST}, the oldest one that is supported"
+            )));
+        }
+        // The oldest version of PTX that the processor and the compiler's needs allow, so that old drivers take the code.
+        let version = match sm {
+            ..=88 => "+ptx77",
+            89..=90 => "+ptx78",
+            91..=101 => "+ptx86",
+            _ => "+ptx87",
+        };
+        let processor = format!("sm_{sm}");
+        let machine = Machine::new(TRIPLE, &processor, version)?;
+        Ok(Self { processor, version, machine })
+    }
+}
+
+impl Target for Nvptx {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn builtins(&self) -> &str {
+        include_str!("builtins.ll")
+    }
+
+    fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
+        entry::add(module, kernel, &PASSING)
+    }
+
+    fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
+        entry::add_launch_slot(module, SHARED)
+    }
+
+    fn stack_limit_space(&self) -> Option<u32> {
+        Some(SHARED)
+    }
+
+    fn max_arguments(&self, align: usize) -> usize {
+        MAX_PARAMETERS.saturating_sub(LAUNCH_SIZE.next_multiple_of(align))
+    }
+
+    fn is_own_global(&self, name: &str) -> bool {
+        name == "oxisycl_local_memory"
+    }
+
+    fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {
+        // Not a trap, which would take the context down. Barriers do not wait for threads that have ended.
+        let context = module.context();
+        let exit = module.declare("llvm.nvvm.exit", Type::function(Type::void(context), &[]));
+        builder.call(exit, &[]);
+    }
+
+    fn legalize(&self, module: &Module<'_>) {
+        legalize_for_nvptx(module);
+        select_by_the_condition(module);
+    }
+
+    fn names_lines(&self) -> bool {
+        true
+    }
+
+    fn emit(
+        &self,
+        module: &Module<'_>,
+        arguments: ParameterLayout,
+        _toolchain: &Toolchain,
+    ) -> Result<Vec<u8>, CompileError> {
+        let parameters = LAUNCH_SIZE.next_multiple_of(arguments.align) + arguments.size;
+        let version = if parameters > MAX_SMALL_PARAMETERS { LARGE_PARAMETERS.max(self.version) } else { self.version };
+        // A new machine each time: it counts calls, and the numbers are in the text.
+        let machine = Machine::new(TRIPLE, &self.processor, version)?;
+        machine.emit(module, Codegen::Assembly)
+    }
+}

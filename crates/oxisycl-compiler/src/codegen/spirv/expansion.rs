@@ -1,0 +1,58 @@
+//! Expresses by other instructions what SPIR-V has none for, before a module is translated.
+
+use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
+use super::{addresses, function_pointers};
+use crate::error::CompileError;
+use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
+use crate::passes::builtins::LAUNCH;
+
+/// Operations on vectors become operations on their elements.
+const SCALARISE: &str = "function(scalarizer<load-store>,dce)";
+/// What SPIR-V has no instructions for, and LLVM can express by others: divisions of wide integers, and their conversions from and to
+/// floats.
+const EXPAND: &str = "require<libcall-lowering-info>,function(expand-ir-insts,dce)";
+
+/// Makes optimised code into code that [`translate`](super::module::translate) takes.
+pub(super) fn expand(module: &Module<'_>) -> Result<(), CompileError> {
+    // What has to be expanded is the machine's to say. AMD's does so for all that is wanted here, NVIDIA's for divisions only.
+    let machine = Machine::new("amdgcn-amd-amdhsa", "gfx90a", "")?;
+    module.run(SCALARISE, Some(&machine), &PassTuning::DEVICE)?;
+    addresses::restore(module);
+    function_pointers::number_functions(module);
+    hide_remainders(module);
+    hide_launches(module);
+    module.run(EXPAND, Some(&machine), &PassTuning::DEVICE)
+}
+
+/// Renames what functions ask for the launch with. Kernels keep the name: there it becomes their parameter on all targets. Functions that
+/// were not inlined read it from a variable of the group on other targets; here it lies in each work-item's own memory.
+fn hide_launches(module: &Module<'_>) {
+    let Some(launch) = module.function(LAUNCH) else { return };
+    let hidden = module.declare(HIDDEN_LAUNCH, launch.held_type());
+    for call in launch.users() {
+        if call.callee() == Some(launch) && call.function().call_convention() != KERNEL_CONVENTION {
+            call.set_callee(hidden);
+        }
+    }
+}
+
+/// Takes remainders of floats out of LLVM's sight: AMD's target has none, OpenCL has.
+fn hide_remainders(module: &Module<'_>) {
+    let context = module.context();
+    for instruction in module.functions().into_iter().flat_map(Value::instructions) {
+        let of = instruction.value_type();
+        let name = match of.kind() {
+            TypeKind::Half => "f16",
+            TypeKind::Float => "f32",
+            TypeKind::Double => "f64",
+            _ => continue,
+        };
+        if instruction.is(Opcode::FREM) {
+            let function = module.declare(&format!("{REMAINDER}{name}"), Type::function(of, &[of; 2]));
+            let builder = Builder::before(context, instruction);
+            let call = builder.call(function, &[instruction.operand(0), instruction.operand(1)]);
+            instruction.replace_all_uses_with(call);
+            instruction.erase();
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What functions that were not inlined need of the kernel beside their parameters.
+//!
+//! It is passed to them before their own parameters. SPIR-V can end a function only, not the work-item: where the work-item may end in a
+//! function, that is told the address of a flag, sets it and returns; and so does whoever called it. Formatting that goes too deep ends by
+//! another flag, which what began it looks at.
+
+use rspirv::spirv::{Op, StorageClass, Word};
+
+use super::function::FunctionTranslator;
+use super::function_builder::Access;
+use super::function_pointers::has_depth;
+use super::module_builder::Scalar;
+use super::names::uses_local_memory;
+use super::names::{ends_work_item, is_launch};
+use super::value::{Shape, Translated};
+use crate::llvm::Value;
+use crate::refused::Refused;
+
+/// The byte of the flag.
+const FLAG: (Scalar, Access) = (Scalar::Int(8), Access { alignment: 1, is_volatile: false });
+
+/// One of the flags that a function is given.
+type Flag = fn(&mut Given) -> &mut Option<Word>;
+const HAS_ENDED: Flag = |given| &mut given.has_ended;
+const IS_CUT_OFF: Flag = |given| &mut given.is_cut_off;
+
+/// Asks whether formatting was cut off.
+const WAS_CUT_OFF: &str = "oxisycl.spirv.was_cut_off";
+
+/// What a function needs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Hidden {
+    pub(super) launch: bool,
+    /// The work-item may end in it.
+    pub(super) ends: bool,
+    pub(super) local_memory: bool,
+    /// It may cut off what is formatted, or asks whether that happened.
+    cuts_off: bool,
+}
+
+impl Hidden {
+    /// What the code of a function needs, without what it calls.
+    pub(super) fn of(function: Value<'_>) -> Self {
+        let mut hidden = Self { cuts_off: has_depth(function), ..Self::default() };
+        for instruction in function.instructions() {
+            hidden.launch |= is_launch(instruction);
+            hidden.ends |= ends_work_item(instruction);
+            hidden.local_memory |= uses_local_memory(instruction);
+            hidden.cuts_off |= instruction.callee().is_some_and(|callee| callee.name() == WAS_CUT_OFF);
+        }
+        hidden
+    }
+
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            launch: self.launch || other.launch,
+            ends: self.ends || other.ends,
+            local_memory: self.local_memory || other.local_memory,
+            cuts_off: self.cuts_off || other.cuts_off,
+        }
+    }
+
+    /// The parameters.
+    pub(super) fn scalars(self) -> Vec<Scalar> {
+        let parameters = [
+            (self.launch, StorageClass::Function),
+            (self.ends, StorageClass::Function),
+            (self.local_memory, StorageClass::Workgroup),
+            (self.cuts_off, StorageClass::Function),
+        ];
+        let needed = parameters.into_iter().filter(|(is_needed, _)| *is_needed);
+        needed.map(|(_, class)| Scalar::Address(class)).collect()
+    }
+}
+
+/// What a function was given, by addresses.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given {
+    pub(super) launch: Option<Word>,
+    has_ended: Option<Word>,
+    pub(super) local_memory: Option<Word>,
+    is_cut_off: Option<Word>,
+}
+
+impl Given {
+    /// From the parameters that [`Hidden::scalars`] asks for.
+    pub(super) fn of(hidden: Hidden, ids: &mut dyn Iterator<Item = Word>) -> Self {
+        let mut next = |is_needed: bool| if is_needed { ids.next() } else { None };
+        Self {
+            launch: next(hidden.launch),
+            has_ended: next(hidden.ends),
+            local_memory: next(hidden.local_memory),
+            is_cut_off: next(hidden.cuts_off),
+        }
+    }
+}
+
+impl<'c> FunctionTranslator<'_, '_, 'c> {
+    /// What is passed to a function that needs so much.
+    pub(super) fn give(&mut self, hidden: Hidden) -> Result<Vec<Word>, Refused> {
+        let mut ids = Vec::new();
+        if hidden.launch {
+            ids.push(self.launch()?.address().0);
+        }
+        if hidden.ends {
+            ids.push(self.flag(HAS_ENDED));
+        }
+        if hidden.local_memory {
+            ids.push(self.given.local_memory.expect("who calls it needs it as well"));
+        }
+        if hidden.cuts_off {
+            ids.push(self.flag(IS_CUT_OFF));
+        }
+        Ok(ids)
+    }
+
+    /// The launch, whose address is the kernel's first parameter.
+    pub(super) fn launch(&mut self) -> Result<Translated, Refused> {
+        match self.given.launch {
+            Some(launch) => Ok(Translated::Address(launch, StorageClass::Function)),
+            None => self.value(self.function.parameter(0)),
+        }
+    }
+
+    /// A flag, which kernels have in a variable.
+    fn flag(&mut self, which: Flag) -> Word {
+        if let Some(flag) = which(&mut self.given) {
+            return *flag;
+        }
+        let flag = self.code.variable(1, 1);
+        let before = self.code.go_to_start(true);
+        let no = self.code.integer(8, 0);
+        self.code.store(FLAG.0, no, (flag, StorageClass::Function), FLAG.1);
+        self.code.go_to_start(before);
+        *which(&mut self.given) = Some(flag);
+        flag
+    }
+
+    fn raise(&mut self, which: Flag) {
+        let (flag, yes) = (self.flag(which), self.code.integer(8, 1));
+        self.code.store(FLAG.0, yes, (flag, StorageClass::Function), FLAG.1);
+    }
+
+    /// Whether a flag is raised.
+    fn is_raised(&mut self, which: Flag) -> Word {
+        let flag = self.flag(which);
+        let (value, no) = (self.code.load(FLAG.0, (flag, StorageClass::Function), FLAG.1), self.code.integer(8, 0));
+        self.code.test(Op::INotEqual, &[value, no])
+    }
+
+    /// Whether formatting was cut off since this was last asked.
+    pub(super) fn was_cut_off(&mut self) -> Translated {
+        let was = self.is_raised(IS_CUT_OFF);
+        let (flag, no) = (self.flag(IS_CUT_OFF), self.code.integer(8, 0));
+        self.code.store(FLAG.0, no, (flag, StorageClass::Function), FLAG.1);
+        Translated::Scalar(was)
+    }
+
+    /// Ends the work-item here.
+    pub(super) fn end_work_item(&mut self) -> Result<(), Refused> {
+        if !self.is_kernel {
+            self.raise(HAS_ENDED);
+        }
+        self.leave()
+    }
+
+    /// After a call: goes on only if the work-item has not ended there.
+    pub(super) fn leave_if_ended(&mut self) -> Result<(), Refused> {
+        let has_ended = self.is_raised(HAS_ENDED);
+        let [ended, on] = std::array::from_fn(|_| self.code.id());
+        self.code.branch_if(has_ended, ended, on);
+        self.code.begin(ended);
+        self.leave()?;
+        self.code.begin(on);
+        Ok(())
+    }
+
+    /// Returns something of the function's type, which nobody looks at.
+    fn leave(&mut self) -> Result<(), Refused> {
+        let shape = Shape::of(self.function.held_type().result())?;
+        let nothing = self.zero(&shape);
+        self.return_value(nothing)
+    }
+
+    /// The body of a function that is too deep in a cycle of formatting: raises the flag, and gives an error of formatting, which is true.
+    pub(super) fn fail_to_format(&mut self) -> Result<(), Refused> {
+        let label = self.code.id();
+        self.code.begin(label);
+        self.raise(IS_CUT_OFF);
+        let shape = Shape::of(self.function.held_type().result())?;
+        if shape == Shape::Bool {
+            let error = self.code.boolean(true);
+            self.code.effect(Op::ReturnValue, &[error]);
+            return Ok(());
+        }
+        self.leave()
+    }
+}

@@ -1,0 +1,68 @@
+//! Operations that need to know which memory an address is of.
+
+use rspirv::spirv::{Op, StorageClass, Word};
+
+use super::function::{FunctionTranslator, assemble, leaves};
+use super::memory::Place;
+use super::value::{Shape, Translated};
+use crate::refused::Refused;
+
+/// What is asked of a generic address, in this order; what is neither is the work-item's own. A device whose memory is all one, such as a
+/// processor, may say yes to whatever it is asked first: global memory, where operations are atomic for all work-items.
+const ASKED: [StorageClass; 2] = [StorageClass::CrossWorkgroup, StorageClass::Workgroup];
+
+impl FunctionTranslator<'_, '_, '_> {
+    /// Does an operation with a result of that shape on an address whose memory is known. Where only the running kernel knows it, the
+    /// operation is done in one of three branches: for memory of the device, of the group, and of the work-item.
+    pub(super) fn in_each_memory(
+        &mut self,
+        place: Place,
+        result: &Shape,
+        operation: impl Fn(&mut Self, Place) -> Result<Translated, Refused>,
+    ) -> Result<Translated, Refused> {
+        let (address, class) = place;
+        if class != StorageClass::Generic {
+            return operation(self, place);
+        }
+        let end = self.code.id();
+        let mut results = Vec::new();
+        for class in ASKED {
+            // Null, if the address is of another memory.
+            let candidate = self.code.cast_if(address, class);
+            let bits = self.address_bits((candidate, class));
+            let null = self.code.integer(64, 0);
+            let is_there = self.code.test(Op::INotEqual, &[bits, null]);
+            let [there, elsewhere] = std::array::from_fn(|_| self.code.id());
+            self.code.branch_if(is_there, there, elsewhere);
+            self.code.begin(there);
+            results.push((operation(self, (candidate, class))?, self.code.label()));
+            self.code.branch(end);
+            self.code.begin(elsewhere);
+        }
+        let own = self.cast(place, StorageClass::Function);
+        results.push((operation(self, (own, StorageClass::Function))?, self.code.label()));
+        self.code.branch(end);
+        self.code.begin(end);
+        Ok(self.one_of(&results, result))
+    }
+
+    /// The value of the block that came before, given the values of all that may.
+    fn one_of(&mut self, values: &[(Translated, Word)], shape: &Shape) -> Translated {
+        let incoming: Vec<_> = values
+            .iter()
+            .map(|(value, label)| {
+                let mut ids = Vec::new();
+                leaves(value, &mut ids);
+                (ids, *label)
+            })
+            .collect();
+        let mut phis = Vec::new();
+        for (position, scalar) in shape.scalars().into_iter().enumerate() {
+            let phi = self.code.phi(scalar);
+            let values: Vec<_> = incoming.iter().map(|(ids, label)| (ids[position], *label)).collect();
+            self.code.set_phi(phi, &values);
+            phis.push(phi);
+        }
+        assemble(shape, &mut phis.into_iter())
+    }
+}

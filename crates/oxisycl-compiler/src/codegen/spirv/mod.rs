@@ -1,0 +1,56 @@
+//! Devices of OpenCL: SPIR-V, translated from LLVM's code by this module.
+//!
+//! The LLVM of Rust's toolchain has no code generator for SPIR-V. Code is optimised for NVIDIA's target, whose threads diverge like
+//! work-items; what comes out is plain (few instructions, no vectors as a rule), and is translated one instruction at a time:
+//!
+//! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `module_builder` and `function_builder` know SPIR-V only.
+//! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `int128`, `overflow`,
+//!   `bits`, `convert`, `float`, `bfloat16`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
+//! - `divergent_loops` and `panic_outlining` are for drivers that execute several work-items as one vector: the one finds the loops in which calls are dear,
+//!   the other keeps calls that record panics from being so.
+//! - `addresses` makes integers that are addresses into addresses again, and `function_pointers` replaces function pointers by numbers before that.
+//!   `implicit_parameters` and `call_graph` are about functions that were not inlined: what they need of the kernel, and which of them call each other in
+//!   cycles.
+//! - `storage_classes` finds out which memory an address is of; where it cannot, the address is generic.
+//!
+//! Invariants: bits above an integer's width are zero. The bytes of the module depend on the code alone.
+//!
+//! What SPIR-V cannot express (recursion, arrays of unknown size) is refused with a reason, which makes the kernel unsupported. Does not
+//! optimise, and does not know which driver will take the module.
+
+mod addresses;
+mod aggregate;
+mod atomics;
+mod bfloat16;
+mod bits;
+mod branch;
+mod call;
+mod call_graph;
+mod constants;
+mod convert;
+mod copy;
+mod divergent_loops;
+mod expansion;
+mod float;
+mod function;
+mod function_builder;
+mod function_pointers;
+mod implicit_parameters;
+mod int128;
+mod integer;
+mod memories;
+mod memory;
+mod module;
+mod module_builder;
+mod names;
+mod overflow;
+mod panic_outlining;
+mod storage_classes;
+mod target;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub(crate) use target::SpirV;
+#[cfg(test)]
+pub(crate) use tests::support::validate;

@@ -1,0 +1,140 @@
+//! Translates, validates and runs small kernels.
+//!
+//! Kernels get two addresses as their only argument, of an array of inputs and one of outputs. `spirv-val` and a driver are used where
+//! they are; otherwise the test says what it leaves out. Where they were installed for the tests, that is a failure.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use oxisycl_backend_opencl::bare::Device;
+use rspirv::dr::Module as Assembled;
+
+use crate::codegen::spirv::expansion::expand;
+use crate::codegen::spirv::module::{Translation, translate};
+use crate::codegen::spirv::module_builder;
+use crate::codegen::spirv::module_builder::Extensions;
+use crate::llvm::{self, Context, Machine, Module};
+use crate::refused::Refused;
+use crate::toolchain::Toolchain;
+
+/// What kernels of tests begin with: `%in` and `%out` are addresses, `%i` is the number of the work-item.
+pub(super) const BEGIN: &str = "(ptr byval([16 x i8]) align 8 %args) {
+  %in = load ptr, ptr %args, align 8
+  %second = getelementptr inbounds i8, ptr %args, i64 8
+  %out = load ptr, ptr %second, align 8
+  %i = call i64 @oxisycl.spirv.global_id(i32 0)
+";
+
+/// A context with LLVM loaded.
+pub(super) fn context() -> Context {
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    Context::new()
+}
+
+/// Translates the functions whose names begin with `k`.
+pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation, Refused> {
+    translate_with(context, text, Extensions::default())
+}
+
+/// The same with extensions.
+pub(super) fn translate_with(context: &Context, text: &str, extensions: Extensions) -> Result<Translation, Refused> {
+    let text = format!("{text}\ndeclare i64 @oxisycl.spirv.global_id(i32)\n");
+    let module = Module::from_text(context, &text, "test").expect("a test is well-formed");
+    let machine = Machine::new("nvptx64-nvidia-cuda", "sm_70", "+ptx77").expect("the target's machine");
+    module.set_target(machine.triple(), &machine.data_layout());
+    expand(&module).expect("expansion");
+    module.verify("expansion").expect("a valid module");
+    let is_kernel = |name: &str| name.starts_with('k');
+    let kernels: Vec<_> = module
+        .functions()
+        .into_iter()
+        .filter(|function| is_kernel(function.name()) && !function.is_declaration())
+        .collect();
+    translate(&module, &kernels, extensions)
+}
+
+/// The same of code that has a translation.
+pub(super) fn translated(context: &Context, text: &str) -> Translation {
+    try_translate(context, text).expect("a translation")
+}
+
+/// The bytes of a module, after `spirv-val` accepted them.
+pub(super) fn validated(module: &Assembled) -> Vec<u8> {
+    let bytes = module_builder::to_bytes(module);
+    validate(&bytes);
+    bytes
+}
+
+/// Has `spirv-val` check a module, if it is there.
+pub(crate) fn validate(bytes: &[u8]) {
+    let started = Command::new("spirv-val")
+        .args(["--target-env", "spv1.3", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            return left_out(&format!("spirv-val cannot be started: {error}"));
+        }
+    };
+    child.stdin.take().expect("it was piped").write_all(bytes).expect("spirv-val reads");
+    let output = child.wait_with_output().expect("spirv-val ends");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let file = std::env::temp_dir().join(format!("oxisycl-invalid-{}.spv", std::process::id()));
+        std::fs::write(&file, bytes).expect("the folder for temporary files is writable");
+        panic!("spirv-val refuses {}: {text}", file.display());
+    }
+}
+
+/// A device, if there is one.
+pub(super) fn device() -> Option<Device> {
+    // SAFETY: tests run with the system's loader, or with the one that the project's commands installed.
+    match unsafe { Device::find() } {
+        Ok(device) => Some(device),
+        Err(reason) => {
+            left_out(&reason);
+            None
+        }
+    }
+}
+
+/// Says why a test leaves something out. Where a driver and `spirv-val` were installed for the tests, that is a failure.
+pub(super) fn left_out(reason: &str) {
+    assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here whole, but {reason}");
+    println!("left out: {reason}");
+}
+
+/// Runs each kernel for as many work-items as are said, on a copy of `input`, and gives what it left in the output.
+pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) -> Option<Vec<Vec<u8>>> {
+    run_in_groups(bytes, kernels, items, 1)
+}
+
+/// The same in groups of so many work-items, of which a driver for CPUs makes vectors.
+pub(super) fn run_in_groups(
+    bytes: &[u8],
+    kernels: &[(&str, &[u8], usize)],
+    items: usize,
+    group: usize,
+) -> Option<Vec<Vec<u8>>> {
+    let device = device()?;
+    // SAFETY: validated above.
+    let program = unsafe { device.build(bytes) }.unwrap_or_else(|error| panic!("{error}"));
+    let run_one = |&(kernel, input, output): &(&str, &[u8], usize)| {
+        let mut from = device.allocate(input.len()).expect("memory");
+        from.bytes().copy_from_slice(input);
+        let mut to = device.allocate(output).expect("memory");
+        to.bytes().fill(UNTOUCHED);
+        let arguments = [from.address().to_le_bytes(), to.address().to_le_bytes()].concat();
+        // SAFETY: the kernels of tests stay within their arrays.
+        unsafe { program.run(kernel, &[&arguments], 0, ([items, 1, 1], [group, 1, 1])) }.expect("the kernel runs");
+        to.bytes().to_vec()
+    };
+    Some(kernels.iter().map(run_one).collect())
+}
+
+/// What outputs are filled with before.
+pub(super) const UNTOUCHED: u8 = 0xA5;

@@ -1,0 +1,98 @@
+//! A kernel as the program describes it, for every part of the compiler.
+//!
+//! [`analyses::kernels`](crate::analyses::kernels) finds kernels. This file holds what it finds, and the texts that name a kernel's places.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
+
+/// A kernel as the program describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Kernel {
+    /// Its name in the image.
+    pub(crate) symbol: String,
+    /// The name that its entry has in the program's module.
+    pub(crate) entry: String,
+    pub(crate) type_id: [u8; 16],
+    pub(crate) form: Form,
+    pub(crate) parameters: ParameterLayout,
+    pub(crate) type_name: String,
+    /// Where it is launched, if that is one place and known.
+    pub(crate) launch: Option<Launch>,
+    /// Why it may not leave the host, by what it captures.
+    pub(crate) refused_capture: Option<RefusedCapture>,
+    /// Where its code is in the user's source: for a closure, where it is written.
+    pub(crate) place: Option<SourceLocation>,
+}
+
+impl Kernel {
+    /// A kernel `k` of a module that a test has written, with captures of that many bytes.
+    #[cfg(test)]
+    pub(crate) fn of_test(form: Form, size: usize) -> Self {
+        Self {
+            symbol: "k".to_owned(),
+            entry: "oxisycl_entry.k".to_owned(),
+            type_id: [7; 16],
+            form,
+            parameters: ParameterLayout { size, align: 8 },
+            type_name: "app::k".to_owned(),
+            launch: None,
+            refused_capture: None,
+            place: None,
+        }
+    }
+
+    /// The kernel as one that the target cannot run.
+    pub(crate) fn unsupported(&self, reason: String) -> UnsupportedKernel {
+        UnsupportedKernel { type_id: self.type_id, form: self.form, type_name: self.type_name.clone(), reason }
+    }
+
+    /// A reason that says nothing of the source, with the kernel's place and that of its launch.
+    pub(crate) fn with_place(&self, reason: &str) -> String {
+        self.with_places(reason, "the kernel is", self.place.as_ref())
+    }
+
+    /// Why the kernel may not leave the host by what it captures, with the places of what captures it and of the launch.
+    pub(crate) fn refused_capture(&self) -> Option<String> {
+        let RefusedCapture { reason, closure } = self.refused_capture.as_ref()?;
+        Some(match closure {
+            Some(_) => self.with_places(reason, "captured by the closure", closure.as_ref()),
+            None => self.with_place(reason),
+        })
+    }
+
+    fn with_places(&self, reason: &str, what: &str, place: Option<&SourceLocation>) -> String {
+        // The columns of functions are not in the debug information.
+        let place = place.map(|place| format!("{what} at {}:{}", place.file, place.line));
+        let launch = self.launch.as_ref().map(|launch| format!("launched at {}", launch.location));
+        let places: Vec<String> = place.into_iter().chain(launch).collect();
+        if places.is_empty() { reason.to_owned() } else { format!("{reason} ({})", places.join(", ")) }
+    }
+}
+
+/// A kernel, and the bitcode that its entry is in.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) kernel: Kernel,
+    /// Entries of a few kernels, by the names in [`Kernel::entry`], and what they reach in their crate: every function is linked where it is
+    /// used. It tells the lines of the source, and not its types.
+    pub(crate) code: Rc<Vec<u8>>,
+}
+
+/// Where a kernel is launched, and the functions that pass the place on. If another module has one of them, too, there may be another place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Launch {
+    pub(crate) location: SourceLocation,
+    pub(crate) functions: BTreeSet<String>,
+}
+
+/// What may not leave the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RefusedCapture {
+    /// The capture, what it is, and its type.
+    pub(crate) reason: String,
+    /// The closure that captures it, which may be another one than the kernel: a kernel captures closures. `None` if no closure does, or
+    /// none whose code is found.
+    pub(crate) closure: Option<SourceLocation>,
+}

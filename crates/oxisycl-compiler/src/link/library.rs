@@ -1,0 +1,167 @@
+//! Bitcode that is linked where something in it is used: the crates of the program, and the standard library.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::analyses::dependencies;
+use crate::error::CompileError;
+use crate::link::standard_library::{Member, StandardLibrary};
+use crate::llvm::{Context, Linkage, Module, PassTuning};
+
+/// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
+pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
+
+/// Modules, and which of them defines what. Invariant: which module a symbol is found in does not depend on what was searched for before.
+#[derive(Default)]
+pub(crate) struct Library<'p> {
+    modules: Vec<Stored>,
+    /// Symbol of a crate to module. The first one that defines a symbol wins.
+    index: BTreeMap<String, usize>,
+    /// Symbol to module, of what a crate's own pass keeps to itself. Crates that were compiled against the host's metadata may refer to it: of
+    /// optimised crates rustc gives others bodies of functions, with the private items in them.
+    private: BTreeMap<String, usize>,
+    /// Asked for symbols that no crate defines.
+    provider: Option<&'p mut Provider<'p>>,
+    /// Asked last. Most kernels need little of it, since their generic functions are in the crates that use them.
+    standard: StandardLibrary,
+    /// The modules of the standard library that were looked into: number and symbols; `None` for those without bitcode.
+    members: HashMap<Member, Option<(usize, BTreeSet<String>)>>,
+}
+
+struct Stored {
+    name: String,
+    bitcode: Rc<Vec<u8>>,
+    /// Its debug information is of a kind that would turn device code into debug code.
+    is_standard: bool,
+}
+
+impl<'p> Library<'p> {
+    /// Modules that are yet to come, some of them from `provider`.
+    pub(crate) fn new(provider: &'p mut Provider<'p>) -> Self {
+        Self { provider: Some(provider), ..Self::default() }
+    }
+
+    pub(crate) fn set_standard_library(&mut self, standard: StandardLibrary) {
+        self.standard = standard;
+    }
+
+    /// Adds the bitcode of a crate, and what was read of it.
+    pub(crate) fn add_crate(&mut self, path: &Path, bitcode: &Rc<Vec<u8>>, module: &Module<'_>) {
+        let number = self.modules.len();
+        for symbol in symbols(module) {
+            self.index.entry(symbol).or_insert(number);
+        }
+        for symbol in private_symbols(module) {
+            self.private.entry(symbol).or_insert(number);
+        }
+        let name = path.display().to_string();
+        self.modules.push(Stored { name, bitcode: Rc::clone(bitcode), is_standard: false });
+    }
+
+    /// Has each crate but the first, which no other refers to, tell the lines of the source, and not its types any more. That is most of what
+    /// is read whenever something is linked of it.
+    pub(crate) fn drop_types(&mut self) -> Result<(), CompileError> {
+        for stored in self.modules.iter_mut().skip(1).filter(|stored| !stored.is_standard) {
+            let context = Context::new();
+            let module = Module::from_bitcode(&context, &stored.bitcode, &stored.name)?;
+            module.run("strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+            stored.bitcode = Rc::new(module.to_bitcode());
+        }
+        Ok(())
+    }
+
+    /// The module that defines the symbol.
+    pub(crate) fn find(&mut self, symbol: &str) -> Result<Option<usize>, CompileError> {
+        if !self.index.contains_key(symbol)
+            && let Some(provider) = &mut self.provider
+            && let Some(path) = provider(symbol)?
+        {
+            let bitcode = Rc::new(read(&path)?);
+            let context = Context::new();
+            let module = Module::lazy(&context, &bitcode, &path.display().to_string())?;
+            self.add_crate(&path, &bitcode, &module);
+        }
+        if let Some(number) = self.index.get(symbol).or_else(|| self.private.get(symbol)) {
+            return Ok(Some(*number));
+        }
+        let Some(member) = self.standard.find(symbol) else { return Ok(None) };
+        if !self.members.contains_key(&member) {
+            let found = self.add_member(member)?;
+            self.members.insert(member, found);
+        }
+        let found = self.members.get(&member).and_then(Option::as_ref);
+        Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
+    }
+
+    fn add_member(&mut self, member: Member) -> Result<Option<(usize, BTreeSet<String>)>, CompileError> {
+        let (name, bitcode) = self.standard.bitcode(member)?;
+        let Some(bitcode) = bitcode.map(Rc::new) else { return Ok(None) };
+        let context = Context::new();
+        let found = symbols(&Module::lazy(&context, &bitcode, &name)?).collect();
+        self.modules.push(Stored { name, bitcode, is_standard: true });
+        Ok(Some((self.modules.len() - 1, found)))
+    }
+
+    /// The module, with every definition linked only where it is used.
+    pub(crate) fn open<'c>(&self, context: &'c Context, number: usize) -> Result<Module<'c>, CompileError> {
+        let stored = &self.modules[number];
+        let module = Module::lazy(context, &stored.bitcode, &stored.name)?;
+        if stored.is_standard {
+            module.strip_debug_info();
+            dependencies::mark_standard_library(&module);
+        }
+        link_where_used(&module);
+        Ok(module)
+    }
+}
+
+/// What a module defines for others.
+fn symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
+    let values = module.functions().into_iter().chain(module.globals());
+    let shared = values.filter(|value| {
+        !value.is_declaration() && !value.linkage().is_local() && value.linkage() != Linkage::APPENDING
+    });
+    shared.map(|value| value.name().to_owned())
+}
+
+/// What a module defines for itself, less what has no name of its own. A static that is not constant would be another one in each image.
+fn private_symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
+    let constants = module.globals().into_iter().filter(|global| global.is_constant_global());
+    let values = module.functions().into_iter().chain(constants);
+    let named = |name: &str| name.starts_with("_ZN") || name.starts_with("_R");
+    let private =
+        values.filter(move |value| !value.is_declaration() && value.linkage().is_local() && named(value.name()));
+    private.map(|value| value.name().to_owned())
+}
+
+/// Has the module define a symbol for others, if it is one that it keeps to itself.
+pub(crate) fn share(module: &Module<'_>, symbol: &str) {
+    let value = module.function(symbol).or_else(|| module.global(symbol));
+    if let Some(value) = value.filter(|value| !value.is_declaration() && value.linkage().is_local()) {
+        value.clear_placement();
+        value.set_linkage(Linkage::LINK_ONCE_ODR);
+    }
+}
+
+/// Gives every definition a linkage with which it is linked only where it is used.
+pub(crate) fn link_where_used(module: &Module<'_>) {
+    for value in module.functions().into_iter().chain(module.globals()) {
+        let linkage = value.linkage();
+        if !value.is_declaration() && !linkage.is_local() && linkage != Linkage::APPENDING {
+            value.clear_placement();
+            value.set_linkage(Linkage::LINK_ONCE_ODR);
+        }
+    }
+    // Lists of what must be kept, or run at the start: nothing of that is meant for a device.
+    for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
+        if let Some(list) = module.global(name) {
+            list.delete_global();
+        }
+    }
+    module.clear_inline_assembly();
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CompileError> {
+    std::fs::read(path).map_err(|error| CompileError::File { path: PathBuf::from(path), error })
+}

@@ -1,0 +1,228 @@
+//! What a program asks of the host's processor at run time, answered for devices: it has none of the optional instructions.
+//!
+//! The answers are behind caches in statics, which a device must not have, and lead to code for instructions that it has not. [`deny`]
+//! answers. Crates with caches of their own, such as `cpufeatures` and `memchr`, keep in a static what they make of the answer: a number, or the
+//! function that suits the processor. [`caches`] finds these statics before anything is inlined, and [`forget`], once the answers have
+//! been followed, has each of them hold for ever what it begins with. So every work-item asks for itself, and all get the same answer.
+//!
+//! Invariant: a static is a cache only if a function that refers to it asks the processor itself, by functions inside of it, or by functions of
+//! its crate that say yes or no to nothing, and if nothing is ever stored to it but one constant. Others stay statics, and make their kernels unsupported (`analyses::legality`).
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::analyses::references::globals_in;
+use crate::llvm::{Module, Opcode, Type, TypeKind, Value, ValueKind};
+use crate::origin::{self, Origin};
+use crate::passes::strip_host_abi::replace_body;
+use crate::symbols::{plain_path, without_numbers};
+
+/// Instructions that ask the processor itself; zero says that it has nothing.
+const INSTRUCTIONS: [&str; 2] = ["cpuid", "xgetbv"];
+
+/// `LLVMAtomicOrderingNotAtomic`
+const NOT_ATOMIC: i32 = 0;
+
+/// Adds the names of the statics that hold what a program made of answers. To be called before [`deny`], which takes the questions away.
+pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
+    let mut asking: Vec<_> = module.functions().into_iter().filter(|function| is_question(*function)).collect();
+    let mut seen: HashSet<Value<'_>> = asking.iter().copied().collect();
+    while let Some(asked) = asking.pop() {
+        let is_standard = origin::of(asked.name()) == Origin::Standard;
+        let path = (!is_standard).then(|| plain_path(asked.name()));
+        if path.is_some() {
+            names.extend(variables(asked));
+        }
+        for caller in asked.users().into_iter().filter(|user| user.callee() == Some(asked)).map(Value::function) {
+            // Who calls a function that asks need not know that it does.
+            let is_known = || {
+                let outer = plain_path(caller.name());
+                let is_answer = is_yes_or_no(asked);
+                path.as_ref().is_some_and(|path| {
+                    origin::is_within(path, &outer) || is_answer && origin::are_of_one_crate(path, &outer)
+                })
+            };
+            if (is_standard || is_known()) && seen.insert(caller) {
+                asking.push(caller);
+            }
+        }
+    }
+}
+
+/// Whether a function takes nothing and gives a truth value, such as one that is called `is_available`.
+fn is_yes_or_no(function: Value<'_>) -> bool {
+    function.parameter_count() == 0 && function.held_type().result().kind() == TypeKind::Integer(1)
+}
+
+fn is_question(function: Value<'_>) -> bool {
+    origin::asks_the_processor(function.name()) || function.instructions().into_iter().any(is_asking)
+}
+
+/// Whether it is assembly that asks the processor.
+fn is_asking(instruction: Value<'_>) -> bool {
+    let assembly = instruction.callee().filter(|callee| callee.kind() == ValueKind::InlineAsm);
+    assembly.is_some_and(|assembly| {
+        let text = assembly.print();
+        INSTRUCTIONS.iter().any(|name| text.contains(name))
+    })
+}
+
+/// The statics that a function refers to and that may change.
+fn variables(function: Value<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for operand in function.instructions().into_iter().flat_map(Value::operands) {
+        globals_in(operand, &mut |global| {
+            let is_variable = global.kind() == ValueKind::GlobalVariable && !global.is_constant_global();
+            if is_variable && !global.is_thread_local() {
+                found.push(without_numbers(global.name()).to_owned());
+            }
+        });
+    }
+    found
+}
+
+/// Has the statics of these names keep what they begin with, where nothing but one constant is stored to them. To be called on simplified
+/// code, in which the answers were followed.
+pub(crate) fn forget(module: &Module<'_>, names: &BTreeSet<String>) {
+    for global in module.globals() {
+        let name = global.name();
+        // LLVM may have made a truth value of it, with a name that goes on behind a dot.
+        let is_cache = names.contains(without_numbers(name)) || names.contains(name.strip_suffix(".b").unwrap_or(name));
+        if !is_cache || global.is_constant_global() || global.initializer().is_none() {
+            continue;
+        }
+        let users = global.users();
+        let is_load = |user: &Value<'_>| user.is(Opcode::LOAD);
+        let is_store = |user: &Value<'_>| user.is(Opcode::STORE) && user.operand(1) == global;
+        let stored: HashSet<Value<'_>> =
+            users.iter().filter(|user| is_store(user)).map(|user| user.operand(0)).collect();
+        let is_only_kept = users.iter().all(|user| is_load(user) || is_store(user));
+        if !is_only_kept || stored.len() > 1 || !stored.iter().all(|value| is_constant(*value)) {
+            continue;
+        }
+        for user in users {
+            if is_load(&user) {
+                user.set_ordering(NOT_ATOMIC);
+            } else {
+                user.erase();
+            }
+        }
+        global.make_constant();
+    }
+}
+
+fn is_constant(value: Value<'_>) -> bool {
+    use ValueKind::{ConstantExpression, Function, GlobalVariable, Integer, Null};
+    [ConstantExpression, Function, GlobalVariable, Integer, Null].contains(&value.kind())
+}
+
+/// Answers all questions with no.
+pub(crate) fn deny(module: &Module<'_>) {
+    let no = Type::int(module.context(), 1).constant(0);
+    for function in module.functions() {
+        if origin::asks_for_feature(function.name()) {
+            if !function.is_declaration() || function.is_used() {
+                replace_body(module, function, |builder| builder.ret(no));
+            }
+            continue;
+        }
+        for instruction in function.instructions() {
+            if is_asking(instruction) {
+                instruction.replace_all_uses_with(instruction.value_type().null());
+                instruction.erase();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llvm::PassTuning;
+    use crate::passes::tests::{context, module};
+
+    /// What `cpufeatures` makes: a static that says 255 until somebody has asked, and `name` for the function that does.
+    fn program(name: &str, stored: &str) -> String {
+        format!(
+            "@_ZN3app5CACHE17h0123456789abcdefE = internal global i8 -1
+            define internal i32 @_ZN3app4init5cpuid17h0123456789abcdefE() noinline {{
+                %r = call i32 asm sideeffect \"cpuid\", \"=r\"() ret i32 %r }}
+            define internal i1 @{name}() {{
+                %r = call i32 @_ZN3app4init5cpuid17h0123456789abcdefE()
+                %c = icmp ne i32 %r, 0
+                %b = zext i1 %c to i8
+                store atomic i8 {stored}, ptr @_ZN3app5CACHE17h0123456789abcdefE monotonic, align 1
+                ret i1 %c
+            }}
+            define i32 @kernel(i8 %other) {{
+                %v = load atomic i8, ptr @_ZN3app5CACHE17h0123456789abcdefE monotonic, align 1
+                switch i8 %v, label %ask [ i8 0, label %no i8 1, label %yes ]
+                ask: %c = call i1 @{name}() br i1 %c, label %yes, label %no
+                no: ret i32 1
+                yes: ret i32 2
+            }}"
+        )
+    }
+
+    fn compiled(text: &str) -> String {
+        let context = context();
+        let module = module(&context, text);
+        let mut names = BTreeSet::new();
+        caches(&module, &mut names);
+        deny(&module);
+        module.run("thinlto-pre-link<O3>", None, &PassTuning::DEVICE).expect("passes");
+        forget(&module, &names);
+        module.run("default<O3>", None, &PassTuning::DEVICE).expect("passes");
+        module.verify("features").expect("a valid module");
+        module.to_string()
+    }
+
+    #[test]
+    fn the_cache_of_an_answer_folds_away() {
+        let code = compiled(&program("_ZN3app4init17h0123456789abcdefE", "%b"));
+        assert!(code.contains("ret i32 1") && !code.contains("CACHE") && !code.contains("ret i32 2"), "{code}");
+    }
+
+    #[test]
+    fn a_static_of_code_that_does_not_ask_itself_stays() {
+        // It calls a function that asks, and keeps something of its own beside it.
+        let code = compiled(&program("_ZN3app5other17h0123456789abcdefE", "%b"));
+        assert!(code.contains("CACHE") && code.contains("load atomic i8"), "{code}");
+    }
+
+    #[test]
+    fn a_static_that_holds_more_than_an_answer_stays() {
+        let text = program("_ZN3app4init17h0123456789abcdefE", "%b").replace(
+            "switch i8",
+            "store atomic i8 %other, ptr @_ZN3app5CACHE17h0123456789abcdefE monotonic, align 1\n switch i8",
+        );
+        assert!(compiled(&text).contains("CACHE"));
+    }
+
+    #[test]
+    fn a_function_that_was_chosen_for_the_processor_is_called() {
+        let text = "
+            @_ZN3app2FN17h0123456789abcdefE = internal global ptr @_ZN3app6detect17h0123456789abcdefE
+            define internal zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) { ret i1 true }
+            define internal i32 @_ZN3app4fast17h0123456789abcdefE(i32 %x) { ret i32 %x }
+            define internal i32 @_ZN3app4slow17h0123456789abcdefE(i32 %x) { %r = add i32 %x, 7 ret i32 %r }
+            define internal zeroext i1 @_ZN3app12is_available17h0123456789abcdefE() {
+                %c = call zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 5)
+                ret i1 %c
+            }
+            define internal i32 @_ZN3app6detect17h0123456789abcdefE(i32 %x) {
+                %c = call zeroext i1 @_ZN3app12is_available17h0123456789abcdefE()
+                %f = select i1 %c, ptr @_ZN3app4fast17h0123456789abcdefE, ptr @_ZN3app4slow17h0123456789abcdefE
+                store atomic ptr %f, ptr @_ZN3app2FN17h0123456789abcdefE monotonic, align 8
+                %r = call i32 %f(i32 %x)
+                ret i32 %r
+            }
+            define i32 @kernel(i32 %x) {
+                %f = load atomic ptr, ptr @_ZN3app2FN17h0123456789abcdefE monotonic, align 8
+                %r = call i32 %f(i32 %x)
+                ret i32 %r
+            }";
+        let code = compiled(text);
+        assert!(code.contains("add i32 %x, 7") && !code.contains("2FN"), "{code}");
+        assert!(!code.contains("call i32 %"), "{code}");
+    }
+}

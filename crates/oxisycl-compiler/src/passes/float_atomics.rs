@@ -1,0 +1,76 @@
+//! Atomic sums of floats: operations of the processor, unless the kernel is compiled under the policy `strict`.
+//!
+//! Processors may treat subnormal numbers as zeros in them (NVIDIA's do so for `f32` in global memory), which that policy does not allow.
+//! There, a loop compares and exchanges the float's bits. `float_atomics.ll` has both.
+
+use crate::error::CompileError;
+use crate::llvm::{Attribute, Linkage, Module};
+use crate::options::FloatPolicy;
+
+const BODIES: &str = include_str!("float_atomics.ll");
+/// The builtins, without `oxisycl_device::builtin::`.
+const BUILTINS: [&str; 2] = ["atomic_add_f32", "atomic_add_f64"];
+
+/// Whether a builtin is such a sum.
+pub(crate) fn is_one(builtin: &str) -> bool {
+    BUILTINS.contains(&builtin)
+}
+
+/// Gives the sums that a module uses their bodies.
+pub(crate) fn define(module: &Module<'_>, policy: FloatPolicy) -> Result<(), CompileError> {
+    let form = if policy == FloatPolicy::Strict { "loop" } else { "native" };
+    let used: Vec<_> =
+        BUILTINS.iter().filter_map(|name| Some((name, module.function(&format!("oxisycl.{name}"))?))).collect();
+    if used.is_empty() {
+        return Ok(());
+    }
+    let context = module.context();
+    let bodies = Module::from_text(context, BODIES, "float_atomics")?;
+    for function in bodies.functions() {
+        function.set_linkage(Linkage::LINK_ONCE_ODR);
+        function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+    }
+    for (name, declared) in used {
+        let body = module.declare(&format!("oxisycl.{form}.{name}"), declared.held_type());
+        declared.replace_all_uses_with(body);
+        declared.delete_function();
+    }
+    module.link(bodies)
+}
+
+#[cfg(test)]
+mod tests {
+    use oxisycl_image::ImageTarget;
+
+    use super::*;
+    use crate::codegen;
+    use crate::llvm::PassTuning;
+    use crate::passes::tests::{context, module, ptx};
+
+    #[test]
+    fn sums_are_operations_of_the_processor_unless_the_policy_is_strict() {
+        let text = "
+            declare float @oxisycl.atomic_add_f32(ptr, float)
+            declare double @oxisycl.atomic_add_f64(ptr, double)
+            define ptx_kernel void @k(ptr %p, ptr %q) {
+                %a = call float @oxisycl.atomic_add_f32(ptr %p, float 1.0)
+                %b = call double @oxisycl.atomic_add_f64(ptr %q, double 1.0)
+                ret void
+            }";
+        let code = |policy| {
+            let context = context();
+            let module = module(&context, text);
+            define(&module, policy).unwrap();
+            let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).unwrap();
+            module.run("always-inline,globaldce", Some(target.machine()), &PassTuning::DEVICE).unwrap();
+            target.legalize(&module);
+            ptx(&module)
+        };
+        for policy in [FloatPolicy::Contract, FloatPolicy::Fast] {
+            let ptx = code(policy);
+            assert!(ptx.contains(".add.f32") && ptx.contains(".add.f64") && !ptx.contains(".cas."), "{ptx}");
+        }
+        let ptx = code(FloatPolicy::Strict);
+        assert!(ptx.contains(".cas.b32") && ptx.contains(".cas.b64") && !ptx.contains("atom.add"), "{ptx}");
+    }
+}

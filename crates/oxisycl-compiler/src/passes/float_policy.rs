@@ -1,0 +1,160 @@
+//! How strictly floating-point operations are compiled.
+//!
+//! Those of the device library stay as they are, unless [`fast_math`](super::fast_math) has put others in their place: its sums that make up for rounding are wrong if they are contracted or reordered. So its
+//! functions are [kept apart](keep_library_apart) until all others were marked.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::analyses::references::globals_in;
+use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
+use crate::options::FloatPolicy;
+use crate::passes::libcalls::is_library;
+use crate::passes::panic_names;
+
+// The bits of `LLVMFastMathFlags`. The two that promise that there are no NaNs and no infinities are never set: a value that breaks the
+// promise is poison, a branch on it undefined, and then LLVM may delete the check of an index on the other side of that branch.
+const ALLOW_REASSOCIATION: u32 = 1 << 0;
+const NO_SIGNED_ZEROS: u32 = 1 << 3;
+const ALLOW_RECIPROCAL: u32 = 1 << 4;
+const ALLOW_CONTRACT: u32 = 1 << 5;
+const ALLOW_APPROXIMATION: u32 = 1 << 6;
+const FAST: u32 = ALLOW_REASSOCIATION | NO_SIGNED_ZEROS | ALLOW_RECIPROCAL | ALLOW_CONTRACT | ALLOW_APPROXIMATION;
+
+/// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`.
+const MARKERS: [(&str, FloatPolicy); 3] = [
+    ("float_strict", FloatPolicy::Strict),
+    ("float_contract", FloatPolicy::Contract),
+    ("float_fast", FloatPolicy::Fast),
+];
+
+/// Whether a builtin chooses a policy.
+pub(crate) fn is_marker(builtin: &str) -> bool {
+    MARKERS.iter().any(|(name, _)| *name == builtin)
+}
+
+/// Tells LLVM what a call of a marker does: nothing that code around it would notice, and still it stays.
+pub(crate) fn describe_marker<'c>(context: &'c Context, marker: Value<'c>) {
+    // Reads and writes memory that no other code sees; the number is that of `MemoryEffects`.
+    const INACCESSIBLE: u64 = 3 << 2;
+    for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", INACCESSIBLE)] {
+        marker.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
+    }
+}
+
+/// Keeps the functions of the device library from being inlined into others, and from losing parameters that all callers agree on, until
+/// [`unite_with_library`].
+pub(crate) fn keep_library_apart(module: &Module<'_>) {
+    for function in library(module) {
+        if !function.has_attribute(Attribute::FUNCTION, "alwaysinline") {
+            function.add_attribute(Attribute::FUNCTION, Attribute::plain(module.context(), "noinline", 0));
+            function.set_linkage(Linkage::EXTERNAL);
+        }
+    }
+}
+
+/// Undoes [`keep_library_apart`].
+pub(crate) fn unite_with_library(module: &Module<'_>) {
+    for function in library(module) {
+        function.remove_attribute(Attribute::FUNCTION, "noinline");
+        // What is called only once panics are lowered is visible until then.
+        if function.name() != panic_names::RECORD {
+            function.set_linkage(Linkage::INTERNAL);
+        }
+    }
+}
+
+/// Less what records panics and prints, which is never inlined: it would count for every kernel.
+fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
+    let is_record = |name: &str| panic_names::is_record(name) || panic_names::is_print(name);
+    let is_of_library = move |name: &str| is_library(name) && !is_record(name);
+    module.functions().into_iter().filter(move |function| !function.is_declaration() && is_of_library(function.name()))
+}
+
+/// The policy of each kernel: the strictest that it calls the marker of, else that of the build. Removes the markers.
+pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
+    let markers: Vec<_> = MARKERS
+        .iter()
+        .filter_map(|&(name, policy)| Some((module.function(&format!("oxisycl.{name}"))?, policy)))
+        .collect();
+    let policies = kernels.iter().map(|&kernel| {
+        let reached = reached(kernel);
+        let chosen = markers.iter().filter(|(marker, _)| reached.contains(marker)).map(|(_, policy)| *policy);
+        chosen.min().unwrap_or(of_build)
+    });
+    let policies = policies.collect();
+    for (marker, _) in markers {
+        for call in marker.users() {
+            call.erase();
+        }
+        marker.delete_function();
+    }
+    policies
+}
+
+/// Marks the floating-point operations of what the kernels reach as their policies allow; what several reach as the strictest of them
+/// allows.
+pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
+    let mut of_function = HashMap::new();
+    for (&kernel, &policy) in kernels.iter().zip(policies) {
+        for function in reached(kernel) {
+            let known = of_function.entry(function).or_insert(policy);
+            *known = policy.min(*known);
+        }
+    }
+    for (function, policy) in of_function {
+        if is_library(function.name()) {
+            continue;
+        }
+        let flags = match policy {
+            FloatPolicy::Strict => continue,
+            FloatPolicy::Contract => ALLOW_CONTRACT,
+            FloatPolicy::Fast => FAST,
+        };
+        for instruction in function.instructions() {
+            instruction.add_fast_math(flags);
+        }
+    }
+}
+
+/// The functions that a function refers to, itself first, also over constants.
+fn reached(function: Value<'_>) -> Vec<Value<'_>> {
+    let mut seen = HashSet::from([function]);
+    let mut list = vec![function];
+    let mut at = 0;
+    while let Some(&value) = list.get(at) {
+        at += 1;
+        let mut visit = |other| {
+            if seen.insert(other) {
+                list.push(other);
+            }
+        };
+        if value.kind() == ValueKind::Function {
+            let operands = value.instructions().into_iter().flat_map(Value::operands);
+            operands.for_each(|operand| globals_in(operand, &mut visit));
+        } else if let Some(initializer) = value.initializer() {
+            globals_in(initializer, &mut visit);
+        }
+    }
+    list.retain(|value| value.kind() == ValueKind::Function);
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{context, module};
+
+    #[test]
+    fn what_records_panics_stays_a_function_of_its_own() {
+        let context = context();
+        let text = "define void @__oxisycl_record_panic_numbers() noinline { ret void }
+            define void @__oxisycl_sinf() { ret void }";
+        let module = module(&context, text);
+        let is_apart =
+            |name| module.function(name).expect("it is there").has_attribute(Attribute::FUNCTION, "noinline");
+        keep_library_apart(&module);
+        assert!(is_apart("__oxisycl_record_panic_numbers") && is_apart("__oxisycl_sinf"));
+        unite_with_library(&module);
+        assert!(is_apart("__oxisycl_record_panic_numbers") && !is_apart("__oxisycl_sinf"));
+    }
+}

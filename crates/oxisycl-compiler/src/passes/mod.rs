@@ -1,0 +1,32 @@
+//! Passes: each file changes the program's module in one way. `pipeline` has their order.
+
+pub(crate) mod arena;
+pub(crate) mod atomics;
+pub(crate) mod bounds_check_merging;
+pub(crate) mod branch_correlation;
+pub(crate) mod builtins;
+pub(crate) mod cold_blocks;
+pub(crate) mod cpu_features;
+pub(crate) mod early_return;
+pub(crate) mod fast_math;
+pub(crate) mod float_atomics;
+pub(crate) mod float_policy;
+pub(crate) mod frames;
+#[cfg(test)]
+mod host_tests;
+pub(crate) mod int128;
+pub(crate) mod libcalls;
+pub(crate) mod native;
+pub(crate) mod negations;
+pub(crate) mod panic_names;
+pub(crate) mod panics;
+pub(crate) mod private_atomics;
+pub(crate) mod private_memory;
+pub(crate) mod recursion;
+#[cfg(test)]
+mod spoofed_tests;
+pub(crate) mod strip_host_abi;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod thread_coarsening;
+pub(crate) mod x86;

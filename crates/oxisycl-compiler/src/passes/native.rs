@@ -1,0 +1,18 @@
+//! Functions of published crates that compute with integers or by the host's instructions what LLVM has an operation for: conversions of
+//! the crate `half`, square roots and fused products of `libm` (also of the copy in Rust's own runtime library). Also functions of `libm` that
+//! call themselves and need not: not all devices can do that.
+//!
+//! `native.ll` has a function for each. Results are the same for numbers, with one exception: from `f64`, `half` on an x86 host may round
+//! twice, by way of `f32`; devices round once.
+
+use crate::error::CompileError;
+use crate::link::definitions;
+use crate::llvm::Module;
+use crate::origin;
+
+const TABLE: &str = include_str!("native.ll");
+
+/// Replaces the functions that the module uses.
+pub(crate) fn replace(module: &Module<'_>) -> Result<(), CompileError> {
+    definitions::replace(module, TABLE, |symbol| origin::by_integers(symbol).map(str::to_owned))
+}

@@ -1,0 +1,66 @@
+//! Negated conditions as numbers: `-(!c)` and `!c as usize` become selections by `c`, for code generators that get sums of them wrong.
+//!
+//! LLVM 22.1 takes `xor i1 %c, true` for the sum `%c + 1`, and `sext` of it for a sum of extensions. Its pass `slsr`, which code generation for
+//! GPUs runs, thus computes an address by `-(c)` from one by `-(!c)` with a constant distance, which the two have not. Merging of sorted runs is
+//! written in that form, and stable sorts gave wrong results on an H200. Remove this stage when
+//! `llc -mtriple=nvptx64 -O3` is right for the module of the test below, run as the test says.
+
+use crate::llvm::{Builder, Module, Opcode, TypeKind, Value};
+
+/// The widest number that is an offset of an address.
+const WIDEST: u32 = 64;
+
+/// Selects where a negated condition is extended. Called right before code generation: LLVM's simplifications would undo it.
+pub(crate) fn select_by_the_condition(module: &Module<'_>) {
+    for extension in module.functions().into_iter().flat_map(Value::instructions) {
+        let is_signed = extension.is(Opcode::SEXT);
+        if !is_signed && !extension.is(Opcode::ZEXT) {
+            continue;
+        }
+        let (wide, negation) = (extension.value_type(), extension.operand(0));
+        let (TypeKind::Integer(width @ 1..=WIDEST), TypeKind::Integer(1)) = (wide.kind(), negation.value_type().kind())
+        else {
+            continue;
+        };
+        if !negation.is(Opcode::XOR) || negation.operand(1).integer() != Some(1) {
+            continue;
+        }
+        let condition = negation.operand(0);
+        let no = if is_signed { u64::MAX >> (WIDEST - width) } else { 1 };
+        let builder = Builder::before(module.context(), extension);
+        extension.replace_all_uses_with(builder.select(condition, wide.constant(0), wide.constant(no)));
+        extension.erase();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{context, module};
+
+    #[test]
+    fn a_negated_condition_is_no_number() {
+        let context = context();
+        // With `slsr`, `%second` was `%first` and a constant.
+        let module = module(
+            &context,
+            "define void @kernel(ptr %p, i1 %c) {
+                %not = xor i1 %c, true
+                %a = sext i1 %not to i64
+                %first = getelementptr i16, ptr %p, i64 %a
+                %b = sext i1 %c to i64
+                %second = getelementptr i16, ptr %p, i64 %b
+                store i16 1, ptr %first
+                store i16 2, ptr %second
+                %n = zext i1 %not to i8
+                store i8 %n, ptr %p
+                ret void
+            }",
+        );
+        select_by_the_condition(&module);
+        module.verify("negations").expect("a valid module");
+        let code = module.to_string();
+        assert!(code.contains("select i1 %c, i64 0, i64 -1") && code.contains("select i1 %c, i8 0, i8 1"), "{code}");
+        assert!(code.contains("%b = sext i1 %c to i64") && !code.contains("sext i1 %not"), "{code}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Two work-items for each position of a kernel's grid, where that makes the kernel faster.
+//!
+//! A kernel that does little more than move memory waits for its loads most of the time, and a processor can keep only so many threads
+//! waiting. With two work-items a thread has twice as much on its way. The entry of a kernel over one dimension has code for both forms
+//! (`oxisycl_device::builtin::is_paired`), and this stage decides between them: after the form with one work-item was optimised it tells
+//! whether the kernel is one that [gains](gains), and of the form with two it tells whether that is [as good](is_sound).
+//!
+//! Invariant: of the two work-items only the first can panic, so that the position in a panic record is right, and no work-item ends
+//! without having run because another one panicked after it had begun.
+
+use std::collections::HashSet;
+
+use crate::llvm::{Block, Builder, Module, Opcode, Type, Value};
+use crate::passes::bounds_check_merging::may_come_earlier;
+use crate::passes::cold_blocks::endings;
+
+/// Whether each position runs two work-items, until [`decide`].
+pub(crate) const IS_PAIRED: &str = "oxisycl.is_paired";
+/// What stands between the two, and what stands behind one that is alone at the end of a launch, until [`separate`].
+const NEXT_ITEM: &str = "oxisycl.next_item";
+const ONLY_ITEM: &str = "oxisycl.only_item";
+/// What LLVM calls loads from memory that does not change.
+pub(crate) const CONSTANT: &str = "invariant.load";
+
+/// Most instructions of a program that is compiled twice to see which form is better, before it is optimised.
+const LARGEST_PROGRAM: usize = 4000;
+/// Most instructions of a kernel that gains, panics not counted. What computes much hides its loads behind that.
+const LARGEST_KERNEL: usize = 64;
+
+/// Whether a program is worth a second try.
+pub(crate) fn may_gain(module: &Module<'_>) -> bool {
+    let size = || module.functions().into_iter().map(|function| function.instructions().len()).sum::<usize>();
+    module.function(IS_PAIRED).is_some() && size() <= LARGEST_PROGRAM
+}
+
+/// Chooses one of the forms.
+pub(crate) fn decide(module: &Module<'_>, is_paired: bool) {
+    let Some(function) = module.function(IS_PAIRED) else { return };
+    for call in function.users() {
+        call.replace_all_uses_with(Type::int(module.context(), 1).constant(u64::from(is_paired)));
+        call.erase();
+    }
+    function.delete_function();
+}
+
+/// Whether a kernel does little more than load elements that nobody writes and store others: no loop, no call but those that end the
+/// work-item, no other memory.
+pub(crate) fn gains(kernel: Value<'_>) -> bool {
+    let parameters: Vec<_> = (0..kernel.parameter_count()).map(|index| kernel.parameter(index)).collect();
+    let blocks = kernel.blocks();
+    let endings = endings(&blocks);
+    let body: Vec<_> = blocks.into_iter().filter(|block| !endings.contains(block)).collect();
+    let instructions: Vec<_> = body.iter().flat_map(|block| block.instructions()).collect();
+    let is_plain = |instruction: &Value<'_>| match instruction.opcode() {
+        Some(Opcode::LOAD) => is_constant_load(*instruction) || may_come_earlier(*instruction, &parameters),
+        Some(Opcode::STORE) => is_plain_store(*instruction),
+        Some(Opcode::RET | Opcode::BRANCH | Opcode::PHI | Opcode::UNREACHABLE) => true,
+        Some(Opcode::FADD | Opcode::FSUB | Opcode::FMUL | Opcode::FDIV | Opcode::FNEG) => true,
+        Some(Opcode::CALL) => {
+            let asks_for_launch = |callee: Value<'_>| callee.name() == crate::passes::builtins::LAUNCH;
+            instruction.callee().is_some_and(asks_for_launch) || may_come_earlier(*instruction, &parameters)
+        }
+        _ => may_come_earlier(*instruction, &parameters),
+    };
+    instructions.len() <= LARGEST_KERNEL
+        && instructions.iter().all(is_plain)
+        && instructions.iter().any(|instruction| is_constant_load(*instruction))
+        && instructions.iter().any(|instruction| instruction.is(Opcode::STORE))
+        && has_no_loop(&body)
+}
+
+/// Whether the second work-item of a position cannot panic: what it checks the first one has checked already.
+pub(crate) fn is_sound(module: &Module<'_>, kernel: Value<'_>) -> bool {
+    let Some(marker) = module.function(NEXT_ITEM) else { return false };
+    let endings = endings(&kernel.blocks());
+    let pairs: Vec<_> = marker.users().into_iter().map(Value::block).collect();
+    !pairs.is_empty() && reached(&pairs).is_disjoint(&endings)
+}
+
+/// Blocks, and those that may come after them.
+fn reached<'c>(from: &[Block<'c>]) -> HashSet<Block<'c>> {
+    let mut reached = HashSet::new();
+    let mut queue = from.to_vec();
+    while let Some(block) = queue.pop() {
+        if reached.insert(block) {
+            queue.extend(block.successors());
+        }
+    }
+    reached
+}
+
+/// Removes what stands between two work-items, and lets the loads of the second one come before the stores of the first. Code for
+/// work-items that are alone, of which a launch has few, comes last.
+pub(crate) fn separate(module: &Module<'_>) {
+    if let Some(marker) = module.function(NEXT_ITEM) {
+        for call in marker.users() {
+            let pair = call.block();
+            call.erase();
+            move_stores_back(module, pair);
+            let function = pair.end().function();
+            let blocks = function.blocks();
+            let after = reached(&[pair]);
+            let is_alone = |block: &Block<'_>| !after.contains(block) && !reached(&[*block]).contains(&pair);
+            let mut last = blocks[blocks.len() - 1];
+            for block in blocks.into_iter().filter(is_alone).filter(|block| *block != last).collect::<Vec<_>>() {
+                block.move_after(last);
+                last = block;
+            }
+        }
+        marker.delete_function();
+    }
+    if let Some(marker) = module.function(ONLY_ITEM) {
+        marker.users().into_iter().for_each(Value::erase);
+        marker.delete_function();
+    }
+}
+
+/// Moves the stores of a block to its end, if nothing in it could see that: all loads are of what nobody writes, or of parameters.
+fn move_stores_back(module: &Module<'_>, block: Block<'_>) {
+    let function = block.end().function();
+    let parameters: Vec<_> = (0..function.parameter_count()).map(|index| function.parameter(index)).collect();
+    let instructions = block.instructions();
+    let (end, before) = instructions.split_last().expect("a block has an end");
+    let (stores, others): (Vec<Value<'_>>, Vec<Value<'_>>) =
+        before.iter().partition(|instruction| instruction.is(Opcode::STORE));
+    let sees_no_store = |instruction: Value<'_>| match instruction.opcode() {
+        Some(Opcode::LOAD) => is_constant_load(instruction) || may_come_earlier(instruction, &parameters),
+        Some(Opcode::CALL) => may_come_earlier(instruction, &parameters),
+        _ => !instruction.is_atomic(),
+    };
+    if stores.iter().all(|store| is_plain_store(*store)) && others.into_iter().all(sees_no_store) {
+        for store in stores {
+            Builder::before(module.context(), *end).take(store);
+        }
+    }
+}
+
+fn is_constant_load(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::LOAD) && instruction.has_metadata(CONSTANT)
+}
+
+fn is_plain_store(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::STORE) && !instruction.is_atomic() && !instruction.is_volatile()
+}
+
+/// Whether blocks can be put into an order in which each comes after those that lead to it.
+fn has_no_loop(blocks: &[Block<'_>]) -> bool {
+    let mut left: Vec<_> = blocks.to_vec();
+    while !left.is_empty() {
+        let targets: HashSet<_> = left.iter().flat_map(|block| block.successors()).collect();
+        let n_before = left.len();
+        left.retain(|block| targets.contains(block));
+        if left.len() == n_before {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

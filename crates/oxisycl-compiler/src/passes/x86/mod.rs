@@ -1,0 +1,41 @@
+//! Lowers intrinsics of x86 processors, which published crates reach on their fast paths, to operations that every target has.
+//!
+//! `intrinsics.ll` is the table: a function `oxisycl.x86.<name>` for each `llvm.x86.<name>` of SSE, SSE2, SSE3, SSSE3, SSE4.1 and CRC32
+//! that Rust's `core::arch` calls. What needs a newer processor is behind a question that is answered in `passes::cpu_features`. An
+//! intrinsic that is not in the table stays, and makes its kernels unsupported (`analyses::legality`).
+//!
+//! The crate `libm`, which `no_std` crates use, has square roots as assembly of the host. They are operations, too.
+
+#[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+mod tests;
+
+use crate::error::CompileError;
+use crate::link::definitions;
+use crate::llvm::{Builder, Module, Type, ValueKind};
+
+const TABLE: &str = include_str!("intrinsics.ll");
+
+/// Replaces the intrinsics that the module uses by the functions of the table.
+pub(crate) fn lower(module: &Module<'_>) -> Result<(), CompileError> {
+    lower_assembly(module);
+    definitions::replace(module, TABLE, |name| Some(format!("oxisycl.x86.{}", name.strip_prefix("llvm.x86.")?)))
+}
+
+/// Assembly of one register, and the operation that it is.
+const ASSEMBLY: [(&str, &str); 2] =
+    [("\"sqrtss ${0:x}, ${0:x}\"", "llvm.sqrt.f32"), ("\"sqrtsd ${0:x}, ${0:x}\"", "llvm.sqrt.f64")];
+
+fn lower_assembly(module: &Module<'_>) {
+    for instruction in module.functions().into_iter().flat_map(|function| function.instructions()) {
+        let Some(callee) = instruction.callee().filter(|callee| callee.kind() == ValueKind::InlineAsm) else {
+            continue;
+        };
+        let text = callee.print();
+        let Some((_, operation)) = ASSEMBLY.iter().find(|(assembly, _)| text.contains(assembly)) else { continue };
+        let held = instruction.value_type();
+        let operation = module.declare(operation, Type::function(held, &[held]));
+        let builder = Builder::before(module.context(), instruction);
+        instruction.replace_all_uses_with(builder.call(operation, &[instruction.operand(0)]));
+        instruction.erase();
+    }
+}
