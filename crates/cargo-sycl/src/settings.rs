@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) float: String,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
+    /// Whether the times of the compiler's passes are shown.
+    pub(crate) time_passes: bool,
     /// The folder of this build's stamps.
     pub(crate) stamps: PathBuf,
     /// A wrapper of the user's, such as sccache, for the host's compilations.
@@ -68,7 +70,8 @@ impl Settings {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
         let targets = self.targets.join(",");
         let ptxas = self.ptxas.as_ref().map(|ptxas| ptxas.to_string_lossy()).unwrap_or_default();
-        let text = format!("{}\n{targets} {}\n{}\n{dump}\n{ptxas}", self.tool, self.are_targets_named, self.float);
+        let Self { tool, are_targets_named, float, time_passes, .. } = self;
+        let text = format!("{tool}\n{targets} {are_targets_named}\n{float}\n{dump}\n{ptxas}\n{time_passes}");
         short_hash(text.as_bytes())
     }
 }
@@ -129,6 +132,7 @@ pub(crate) mod tests {
             are_targets_named: true,
             float: "contract".to_owned(),
             dump: None,
+            time_passes: false,
             stamps: "/t/stamps".into(),
             inner: None,
             ptxas: None,
@@ -148,6 +152,7 @@ pub(crate) mod tests {
         assert_ne!(Settings { tool: "u".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { targets: vec!["sm_90".to_owned()], ..settings() }.key(), key);
         assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
+        assert_ne!(Settings { time_passes: true, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
         assert_ne!(Settings { ptxas: Some("p".into()), ..settings() }.key(), key);

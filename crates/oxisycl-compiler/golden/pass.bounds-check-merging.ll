@@ -1,3 +1,4 @@
+; passes: bounds-check-merging
 ; Two checks in a row, of which the first that fails counts.
 declare void @record(i64)
 define void @k(ptr %launch, ptr %captures, i64 %i, ptr %p) {

@@ -1,3 +1,4 @@
+; passes: branch-correlation
 ; A loop that asks twice whether it has ended.
 define float @f(ptr %list, i64 %n) {
     entry: br label %head

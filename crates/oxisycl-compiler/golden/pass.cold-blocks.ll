@@ -1,3 +1,4 @@
+; passes: cold-blocks
 ; Panics between what goes on.
 declare void @record(i64)
 define void @f(i64 %i, i64 %n, ptr %p) {

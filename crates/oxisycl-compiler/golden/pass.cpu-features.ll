@@ -1,3 +1,4 @@
+; passes: cpu-features
 ; A question for a feature of the processor, and its instruction.
 @cache = internal global i64 0
 define internal i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) {

@@ -1,3 +1,4 @@
+; passes: fast-math
 ; A sine and a power in the program's own code, and one in the library's.
 declare float @__oxisycl_sinf(float)
 declare float @__oxisycl_powf(float, float)

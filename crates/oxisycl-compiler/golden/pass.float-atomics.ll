@@ -1,3 +1,4 @@
+; passes: float-atomics
 ; Sums of floats in memory.
 declare float @oxisycl.atomic_add_f32(ptr, float)
 declare double @oxisycl.atomic_add_f64(ptr, double)

@@ -1,3 +1,4 @@
+; passes: int128
 ; Conversions between floats and 128 bits.
 declare i128 @llvm.fptoui.sat.i128.f32(float)
 define double @f(i128 %a, float %b, double %c) {

@@ -1,3 +1,4 @@
+; passes: native
 ; Conversions of the crate half.
 define internal i16 @_ZN4half8binary164arch19f32_to_f16_fallback17hd8c11f1bc84f3591E(float %value) {
     %bits = bitcast float %value to i32

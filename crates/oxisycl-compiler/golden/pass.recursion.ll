@@ -1,3 +1,4 @@
+; passes: recursion
 ; A recursive function, and a kernel that calls it.
 define internal i32 @sum(i32 %n) noinline {
   %c = icmp eq i32 %n, 0

@@ -1,3 +1,4 @@
+; passes: thread-coarsening coarsened-loads
 ; A kernel that copies, with two work-items at each position but the last.
 declare i1 @oxisycl.is_paired()
 declare void @oxisycl.next_item()

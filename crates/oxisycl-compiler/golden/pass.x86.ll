@@ -1,3 +1,4 @@
+; passes: x86
 ; Intrinsics of SSE.
 declare <4 x float> @llvm.x86.sse.max.ps(<4 x float>, <4 x float>)
 declare <4 x float> @llvm.x86.sse.cmp.ps(<4 x float>, <4 x float>, i8 immarg)

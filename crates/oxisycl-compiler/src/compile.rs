@@ -9,12 +9,13 @@ use crate::codegen::{self, Target};
 use crate::compiled::{Compiled, Generated, LoweredModule};
 use crate::error::CompileError;
 use crate::gather::gather;
+use crate::instruments::{Instruments, PassTimes};
 use crate::isolation::{InThisProcess, Inspect, Isolation, Kept, KeptNowhere, Uninspected};
 use crate::kernel::{Described, Kernel};
 use crate::link::library::{Library, Provider};
 use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
-use crate::options::{FloatPolicy, Options};
+use crate::options::Options;
 use crate::prelink;
 use crate::program::{Decision, Program};
 use crate::toolchain::Toolchain;
@@ -75,7 +76,8 @@ pub fn compile_with<'p>(
             }
         }
     }
-    let prelinked = prelink::all(&wanted, &mut library, isolation)?;
+    let mut linking_times = vec![PassTimes::default(); targets.len()];
+    let prelinked = prelink::all(&wanted, &mut library, isolation, &mut linking_times)?;
     let contexts: Vec<Context> = prelinked.iter().map(|_| Context::new()).collect();
     let is_separate = isolation.is_separate();
     let opened = prelink::open(&prelinked, &contexts, is_separate)?;
@@ -88,10 +90,13 @@ pub fn compile_with<'p>(
             std::process::abort();
         }
         let image_target = &request.targets[target_idx];
+        let folder = |dump: &PathBuf| dump.join(image_target.to_string()).join(&described.kernel.symbol);
+        let instruments = Instruments::new(request.options.dump.as_ref().map(folder));
         let own = Context::new();
         let code = prelink::take(&wanted[job], &prelinked, &opened);
         let context = code.opened.as_ref().map_or(&own, |module| module.context());
-        let mut program = Program::of_kernel(context, described, code, target, image_target, &request.options)?;
+        let mut program =
+            Program::of_kernel(context, described, code, target, image_target, &request.options, &instruments)?;
         program.link(&mut library, Scope::WithoutFormatting)?;
         let bytes = match program.early_refusal() {
             Some(refused) => Generated::without_code(program.image(refused, Vec::new(), toolchain)).encode()?,
@@ -124,12 +129,20 @@ pub fn compile_with<'p>(
             mem::forget(program);
             mem::forget(own);
         }
-        Ok(bytes)
+        Ok(instruments.times().encode_with(&bytes))
     })?;
     let mut compiled: Vec<Compiled> = targets.iter().map(|_| Compiled::default()).collect();
+    let mut times = linking_times;
     for (Wanted { described, target_idx, .. }, result) in wanted.iter().zip(results) {
         let (kernel, compiled, rejected) = (&described.kernel, &mut compiled[*target_idx], &mut rejected[*target_idx]);
-        match result.map(|bytes| Generated::decode(&bytes)) {
+        let generated = result.map(|bytes| match PassTimes::decode_with(&bytes) {
+            Some((of_kernel, bytes)) => {
+                times[*target_idx].merge(of_kernel);
+                Generated::decode(bytes)
+            }
+            None => Err(format!("its {} bytes are damaged", bytes.len())),
+        });
+        match generated {
             Ok(Ok(Generated { images, bitcode })) => {
                 for mut image in images {
                     rejected.append(&mut image.unsupported);
@@ -144,6 +157,9 @@ pub fn compile_with<'p>(
             Ok(Err(error)) => return Err(CompileError::Kernel(format!("{}: {error}", kernel.type_name))),
             Err(death) => rejected.push(kernel.unsupported(kernel.with_place(&death))),
         }
+    }
+    for (compiled, times) in compiled.iter_mut().zip(times) {
+        compiled.times = times.into_list();
     }
     let finish = |((image_target, mut compiled), mut rejected): ((_, Compiled), Vec<UnsupportedKernel>)| {
         if let Some(failed) = failures.iter().position(|(of, _)| *of == image_target) {
@@ -198,10 +214,7 @@ pub(crate) fn generate(
 }
 
 /// From un-optimised code to code that the code generator takes.
-pub(crate) fn lower<'c>(
-    program: &mut Program<'c, '_>,
-    library: &mut Library<'_>,
-) -> Result<Decision<'c>, CompileError> {
+pub(crate) fn lower(program: &mut Program<'_, '_>, library: &mut Library<'_>) -> Result<Decision, CompileError> {
     let paired = program.paired();
     optimise(program, library)?;
     if let Some(mut paired) = paired.filter(|_| program.gains_by_pairs()) {
@@ -211,8 +224,8 @@ pub(crate) fn lower<'c>(
         }
     }
     let decision = program.decide()?;
-    if let Decision::Runs(function, _) = &decision {
-        program.legalize(*function)?;
+    if !decision.is_refusal() {
+        program.legalize()?;
     }
     Ok(decision)
 }
@@ -221,20 +234,11 @@ pub(crate) fn lower<'c>(
 fn optimise(program: &mut Program<'_, '_>, library: &mut Library<'_>) -> Result<(), CompileError> {
     loop {
         program.optimise()?;
-        program.lower_panics()?;
         // What is still missing is in code that runs.
         if !program.link(library, Scope::Everything)? {
             return Ok(());
         }
     }
-}
-
-/// How an image was made: what two images of the same program can differ in, beside their target.
-pub(crate) fn build_options(toolchain: &Toolchain, float: FloatPolicy) -> String {
-    let own = env!("CARGO_PKG_VERSION");
-    let Toolchain { release, commit, .. } = toolchain;
-    let commit = commit.get(..9).unwrap_or(commit);
-    format!("oxisycl={own} rustc={release}-{commit} opt-level=3 float={float}")
 }
 
 fn without_code(
@@ -244,6 +248,6 @@ fn without_code(
     unsupported: Vec<UnsupportedKernel>,
 ) -> DeviceImage {
     let (kernels, sites, code) = (Vec::new(), Vec::new(), Vec::new());
-    let (target, build_options) = (target.clone(), build_options(toolchain, options.float));
+    let (target, build_options) = (target.clone(), toolchain.build_options(options.float));
     DeviceImage { target, kernels, build_options, unsupported, sites, code }
 }

@@ -6,6 +6,7 @@
 use oxisycl_image::{DeviceImage, decode_bundle, encode_bundle};
 
 use crate::error::CompileError;
+use crate::instruments::PassTime;
 use crate::llvm::{self, Context, Module};
 use crate::program;
 use crate::toolchain::Toolchain;
@@ -19,6 +20,8 @@ pub struct Compiled {
     pub images: Vec<DeviceImage>,
     /// What code was generated from, for each kernel with code, in the order of their symbols.
     pub modules: Vec<LoweredModule>,
+    /// How long each pass took, summed over the kernels. A kernel whose result was [kept](crate::Kept) adds only what ran before it was found.
+    pub times: Vec<PassTime>,
 }
 
 /// The optimised module of one kernel, in the form in which code generation was given it.

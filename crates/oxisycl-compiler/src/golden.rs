@@ -7,19 +7,18 @@ use oxisycl_image::{Form, ImageTarget};
 use rspirv::binary::Disassemble;
 
 use crate::analyses::legality;
-use crate::codegen;
+use crate::codegen::{self, Target};
 use crate::compile::{generate, lower};
+use crate::instruments::Instruments;
 use crate::kernel::Kernel;
 use crate::link::library::Library;
 use crate::llvm::{self, Codegen, Context, Module};
 use crate::options::{FloatPolicy, Options};
-use crate::passes::{
-    atomics, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, early_return, fast_math,
-    float_atomics, float_policy, int128, libcalls, native, panics, private_memory, recursion, strip_host_abi,
-    thread_coarsening, x86,
-};
+use crate::passes::{builtins, early_return, float_policy, private_memory};
+use crate::pipeline::{PASSES, Pass, Phase, run_pass};
 use crate::program::Program;
 use crate::toolchain::Toolchain;
+use crate::unit::Unit;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
@@ -76,91 +75,95 @@ fn stable(text: &str) -> String {
     stable
 }
 
-type Pass<'p> = dyn Fn(&Module<'_>) + 'p;
-type Step<'s> = dyn FnMut(&Module<'_>) + 's;
+fn pass(name: &str) -> &'static Pass {
+    PASSES.iter().find(|pass| pass.name == name).unwrap_or_else(|| panic!("there is no pass `{name}`"))
+}
 
+fn parsed<'c>(context: &'c Context, target: &dyn Target, name: &str) -> Module<'c> {
+    let module = Module::from_text(context, &input(name), name).expect("a test is well-formed");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    module
+}
+
+/// Every pass of the first phase in the order of the list, each on what the one before it has left. A pass that changes nothing has no file.
 #[test]
 fn golden_stages() {
     toolchain();
-    let context = Context::new();
+    let (context, instruments) = (Context::new(), Instruments::default());
     let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
-    let machine = target.machine();
-    let module = Module::from_text(&context, &input("stages.ll"), "stages").expect("a test is well-formed");
-    module.set_target(machine.triple(), &machine.data_layout());
-    // Each stage goes on with what the one before it has left.
-    let tuning = llvm::PassTuning::DEVICE;
-    let mut sites = panics::Sites::default();
-    let steps: [(&str, &mut Step<'_>); 7] = [
-        ("builtins", &mut |module| builtins::replace(module, target.builtins()).expect("bodies")),
-        ("libcalls", &mut |module| libcalls::replace_all(module)),
-        ("panics-hook", &mut |module| panics::hook(module)),
-        ("strip-host-abi", &mut |module| {
-            strip_host_abi::sanitize(module, &|name| name == "entry", &|_| false);
-            strip_host_abi::drop_library_checks(module);
-            module.run(strip_host_abi::LOWER_INVOKES, Some(machine), &tuning).expect("passes");
-            strip_host_abi::remove_personalities(module);
-        }),
-        ("legality", &mut |module| {
-            let mut calls = legality::Calls::default();
-            calls.add(module);
-            let entry = module.function("entry").expect("the entry");
-            let findings = legality::examine(entry, "entry", &calls, &|_| false);
-            check("stages.legality.txt", &format!("{findings:#?}\n"));
-        }),
-        ("atomics-nvptx", &mut |module| atomics::legalize_for_nvptx(module)),
-        ("private-memory", &mut |module| private_memory::move_variables(module)),
-    ];
-    for (name, step) in steps {
-        step(&module);
-        if name != "legality" {
-            check(&format!("stages.{name}.txt"), &stable(&module.to_string()));
+    let module = parsed(&context, &*target, "stages.ll");
+    let mut unit = Unit { entries: vec!["entry".to_owned()], ..Unit::new(module, &*target, &instruments) };
+    let mut last = stable(&unit.module.to_string());
+    let mut run = |pass: &Pass, unit: &mut Unit<'_, '_>| {
+        run_pass(pass, unit).expect(pass.name);
+        let text = stable(&unit.module.to_string());
+        let file = format!("stages.{}.txt", pass.name);
+        if text == last {
+            assert!(!folder().join(&file).exists(), "{file}: the pass changes nothing, expected no such file");
+            return;
         }
-    }
-    panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|builder| {
-        target.end_work_item(&module, builder)
-    });
-    module.verify("the test").expect("a valid module");
-    check("stages.panics-lower.txt", &format!("{}{:#?}\n", stable(&module.to_string()), sites.list));
+        check(&file, &text);
+        last = text;
+    };
+    PASSES.iter().filter(|pass| pass.phase == Phase::Adapt).for_each(|pass| run(pass, &mut unit));
+    unit.calls.add(&unit.module);
+    let entry = unit.module.function("entry").expect("the entry");
+    let findings = legality::examine(entry, "entry", &unit.calls, &|_| false);
+    check("stages.legality.txt", &format!("{findings:#?}\n"));
+    run(pass("target-legalize"), &mut unit);
+    run(pass("panics"), &mut unit);
+    check("stages.sites.txt", &format!("{:#?}\n", unit.sites.list));
+    private_memory::move_variables(&unit.module);
+    unit.module.verify("the test").expect("a valid module");
+    check("stages.private-memory.txt", &stable(&unit.module.to_string()));
 }
 
+/// Each input `pass.NAME.ll`, by the passes that its first line names.
 #[test]
 fn golden_passes() {
     toolchain();
-    let strict_first = |module: &Module<'_>| {
-        builtins::replace(module, "").expect("markers have no bodies");
-        let kernels = ["strict", "fast", "plain"].map(|name| module.function(name).expect("a kernel"));
-        let policies = float_policy::policies(module, &kernels, FloatPolicy::Contract);
-        float_policy::apply_policies(&kernels, &policies);
-    };
+    let mut names: Vec<String> = std::fs::read_dir(folder())
+        .expect("the folder of this file")
+        .filter_map(|entry| {
+            let name = entry.expect("an entry").file_name().into_string().ok()?;
+            Some(name.strip_prefix("pass.")?.strip_suffix(".ll")?.to_owned())
+        })
+        .collect();
+    names.sort();
+    assert!(!names.is_empty());
     let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
-    let cases: [(&str, &Pass<'_>); 13] = [
-        ("x86", &|module| x86::lower(module).expect("bodies")),
-        ("cpu-features", &|module| cpu_features::deny(module)),
-        ("native", &|module| native::replace(module).expect("bodies")),
-        ("int128", &|module| int128::call_conversions(module)),
-        ("branch-correlation", &|module| assert!(branch_correlation::follow_branches(module))),
-        ("bounds-check-merging", &|module| {
-            bounds_check_merging::merge(module, &[module.function("k").expect("the kernel")])
-        }),
-        ("cold-blocks", &|module| cold_blocks::move_endings_back(module)),
-        ("recursion", &|module| recursion::add_checks(module)),
-        ("early-return", &|module| early_return::lower(module)),
-        ("float-policy", &strict_first),
-        ("fast-math", &|module| fast_math::call_imprecise_functions(module, target.builtins()).expect("bodies")),
-        ("thread-coarsening", &|module| {
-            thread_coarsening::decide(module, true);
-            thread_coarsening::separate(module);
-        }),
-        ("float-atomics", &|module| float_atomics::define(module, FloatPolicy::Contract).expect("bodies")),
-    ];
+    for name in names {
+        let (context, instruments) = (Context::new(), Instruments::default());
+        let file = format!("pass.{name}.ll");
+        let module = parsed(&context, &*target, &file);
+        let function = module.function("k");
+        let float = if name == "fast-math" { FloatPolicy::Fast } else { FloatPolicy::Contract };
+        let mut unit = Unit { function, float, is_paired: true, round: 1, ..Unit::new(module, &*target, &instruments) };
+        let text = input(&file);
+        let passes = text.lines().next().and_then(|line| line.strip_prefix("; passes: "));
+        for name in passes.unwrap_or_else(|| panic!("{file}: expected `; passes: ..` in the first line")).split(' ') {
+            run_pass(pass(name), &mut unit).expect(name);
+        }
+        check(&format!("pass.{name}.txt"), &stable(&unit.module.to_string()));
+    }
+}
+
+/// Parts of passes: a policy for several kernels, and what a target makes of the end of a work-item.
+#[test]
+fn golden_pieces() {
+    toolchain();
+    let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
     let context = Context::new();
-    for (name, pass) in cases {
-        let text = input(&format!("pass.{name}.ll"));
-        let module = Module::from_text(&context, &text, name).expect("a test is well-formed");
-        module.set_target(target.machine().triple(), &target.machine().data_layout());
-        pass(&module);
+    let policies = parsed(&context, &*target, "piece.float-policy.ll");
+    builtins::replace(&policies, "").expect("markers have no bodies");
+    let kernels = ["strict", "fast", "plain"].map(|name| policies.function(name).expect("a kernel"));
+    let of_kernels = float_policy::policies(&policies, &kernels, FloatPolicy::Contract);
+    float_policy::apply_policies(&kernels, &of_kernels);
+    let early = parsed(&context, &*target, "piece.early-return.ll");
+    early_return::lower(&early);
+    for (name, module) in [("float-policy", &policies), ("early-return", &early)] {
         module.verify(name).expect("a valid module");
-        check(&format!("pass.{name}.txt"), &stable(&module.to_string()));
+        check(&format!("piece.{name}.txt"), &stable(&module.to_string()));
     }
 }
 
@@ -171,12 +174,12 @@ fn golden_targets() {
         let image_target: ImageTarget = name.parse().expect("a target");
         let target = codegen::of(&image_target).expect("a target");
         let options = Options::default();
-        let context = Context::new();
+        let (context, instruments) = (Context::new(), Instruments::default());
         let program = || {
             let module = Module::from_text(&context, &input("kernel.ll"), "kernel").expect("a test is well-formed");
             module.set_target(target.machine().triple(), &target.machine().data_layout());
             let kernel = Kernel::of_test(Form::Range(1), 16);
-            let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
+            let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
             program.link(&mut Library::default(), crate::link::resolve::Scope::WithoutFormatting).expect("it links");
             program.add_kernel().expect("a kernel");
             program

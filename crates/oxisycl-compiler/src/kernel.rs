@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 
+use crate::error::CompileError;
+
 /// A kernel as the program describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kernel {
@@ -95,4 +97,9 @@ pub(crate) struct RefusedCapture {
     /// The closure that captures it, which may be another one than the kernel: a kernel captures closures. `None` if no closure does, or
     /// none whose code is found.
     pub(crate) closure: Option<SourceLocation>,
+}
+
+/// The error of a program that has a kernel's description and not its entry.
+pub(crate) fn entry_was_lost(kernel: &Kernel) -> CompileError {
+    CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name))
 }

@@ -20,6 +20,7 @@ mod error;
 mod gather;
 #[cfg(test)]
 mod golden;
+mod instruments;
 mod isolation;
 mod kernel;
 mod link;
@@ -27,16 +28,19 @@ mod llvm;
 mod options;
 mod origin;
 mod passes;
+mod pipeline;
 mod prelink;
 mod program;
 mod refused;
 mod registration;
 mod symbols;
 mod toolchain;
+mod unit;
 
 pub use compile::{ForTargets, Request, compile, compile_with};
 pub use compiled::{Compiled, LoweredModule};
 pub use error::CompileError;
+pub use instruments::PassTime;
 pub use isolation::{Inspect, Isolation, Job, Kept};
 pub use link::library::Provider;
 pub use options::{FloatPolicy, Options};

@@ -31,7 +31,7 @@ impl fmt::Display for FloatPolicy {
 pub struct Options {
     /// Floating-point policy.
     pub float: FloatPolicy,
-    /// A folder for LLVM assembly after each stage, in `TARGET/SYMBOL` for each kernel, and for how long code generation took.
+    /// A folder for LLVM assembly after each pass that changes something, in `TARGET/SYMBOL` for each kernel, and for how long code generation took. Each module is verified then.
     pub dump: Option<PathBuf>,
     /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
     pub fault: Option<String>,

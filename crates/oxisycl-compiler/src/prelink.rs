@@ -5,18 +5,18 @@
 //! this failed. Kernels of a program are linked for themselves if there are few, or if they reach so much that one of them will be refused.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::codegen::Target;
 use crate::compile::Wanted;
 use crate::error::CompileError;
+use crate::instruments::{Instruments, PassTimes};
 use crate::isolation::Isolation;
 use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Linkage, Module};
-use crate::passes::panic_names;
+use crate::pipeline::{self, Phase};
 use crate::program::{self, KernelCode};
+use crate::unit::Unit;
 
 /// Fewer kernels have less in common than it takes to link it for all of them.
 const MIN_KERNELS: usize = 4;
@@ -36,11 +36,12 @@ pub(crate) struct Prelinked<'a> {
 /// A module for each of a list, if it was opened, until it was taken.
 pub(crate) type Opened<'c> = Vec<RefCell<Option<Module<'c>>>>;
 
-/// Links what the kernels have in common.
+/// Links what the kernels have in common, and adds to the times of each target.
 pub(crate) fn all<'a>(
     wanted: &[Wanted<'a>],
     library: &mut Library<'_>,
     isolation: &mut dyn Isolation,
+    times: &mut [PassTimes],
 ) -> Result<Vec<Prelinked<'a>>, CompileError> {
     let mut groups: Vec<(Prelinked<'a>, Vec<Wanted<'a>>)> = Vec::new();
     for one in wanted {
@@ -56,7 +57,12 @@ pub(crate) fn all<'a>(
     let linked = isolation.run(large.len(), &mut |job| link(&groups[large[job]].1, library))?;
     for (group, linked) in large.into_iter().zip(linked) {
         // Why it failed is told by each kernel for which it fails.
-        groups[group].0.linked = linked.ok().filter(|bitcode| !bitcode.is_empty()).map(Rc::new);
+        let Ok(bytes) = linked else { continue };
+        let group = &mut groups[group].0;
+        if let Some((of_group, bitcode)) = PassTimes::decode_with(&bytes) {
+            times[group.target_idx].merge(of_group);
+            group.linked = Some(bitcode.to_vec()).filter(|bitcode| !bitcode.is_empty()).map(Rc::new);
+        }
     }
     Ok(groups.into_iter().map(|(group, _)| group).collect())
 }
@@ -65,52 +71,48 @@ fn is_of(group: &Prelinked<'_>, wanted: &Wanted<'_>) -> bool {
     group.target_idx == wanted.target_idx && Rc::ptr_eq(group.described, &wanted.described.code)
 }
 
-/// The bitcode of the kernels with all that they reach; empty if that is too much.
+/// The bitcode of the kernels with all that they reach, after the times; empty if that is too much.
 fn link(kernels: &[Wanted<'_>], library: &mut Library<'_>) -> Result<Vec<u8>, CompileError> {
     let [Wanted { described, target, .. }, ..] = kernels else { return Ok(Vec::new()) };
-    let context = Context::new();
+    let (context, instruments) = (Context::new(), Instruments::default());
     let module = Module::empty(&context, program::NAME);
     module.set_target(target.machine().triple(), &target.machine().data_layout());
     let code = Module::lazy(&context, &described.code, "kernels")?;
-    let entries: Vec<&str> = kernels.iter().map(|kernel| &*kernel.described.kernel.entry).collect();
+    let entries: Vec<String> = kernels.iter().map(|kernel| kernel.described.kernel.entry.clone()).collect();
     set_linkage(&code, &entries, Linkage::EXTERNAL);
-    module.link(code)?;
-    if !link_all(&module, *target, &entries, library)? {
-        return Ok(Vec::new());
+    instruments.time("link", || module.link(code))?;
+    let mut unit = Unit { entries, ..Unit::new(module, *target, &instruments) };
+    if !link_all(&mut unit, library)? {
+        return Ok(instruments.times().encode_with(&[]));
     }
     // As in the bitcode that kernels are described with. The record's function stays: nothing calls it yet.
-    set_linkage(&module, &entries, Linkage::LINK_ONCE_ODR);
-    module.verify("linking kernels together")?;
-    Ok(module.to_bitcode())
+    set_linkage(&unit.module, &unit.entries, Linkage::LINK_ONCE_ODR);
+    unit.module.verify("linking kernels together")?;
+    Ok(instruments.times().encode_with(&unit.module.to_bitcode()))
 }
 
 /// Links what is missing until nothing is. Returns whether that is so; it is not if they reach too much, or ask the host's processor for something.
-fn link_all(
-    module: &Module<'_>,
-    target: &dyn Target,
-    entries: &[&str],
-    library: &mut Library<'_>,
-) -> Result<bool, CompileError> {
+fn link_all(unit: &mut Unit<'_, '_>, library: &mut Library<'_>) -> Result<bool, CompileError> {
     let mut searches = Searches::default();
-    let is_entry = |name: &str| name == panic_names::RECORD || entries.contains(&name);
     loop {
-        let mut caches = BTreeSet::new();
-        program::make_device_code(module, target, &is_entry, &|_| false, true, &mut caches)?;
-        if !caches.is_empty() {
+        pipeline::run(Phase::Adapt, unit)?;
+        if !unit.caches.is_empty() {
             // Which of the kernels asks is known only of each by itself.
             return Ok(false);
         }
-        let n_functions = module.functions().into_iter().filter(|function| !function.is_declaration()).count();
-        if n_functions > MANY_FUNCTIONS + FUNCTIONS_OF_A_KERNEL * entries.len() {
+        let n_functions = unit.module.functions().into_iter().filter(|function| !function.is_declaration()).count();
+        if n_functions > MANY_FUNCTIONS + FUNCTIONS_OF_A_KERNEL * unit.entries.len() {
             return Ok(false);
         }
-        if !resolve::link_missing(module, library, &mut searches, Scope::WithoutFormatting)? {
+        let Unit { module, instruments, .. } = &*unit;
+        let link = || resolve::link_missing(module, library, &mut searches, Scope::WithoutFormatting);
+        if !instruments.time("link", link)? {
             return Ok(true);
         }
     }
 }
 
-fn set_linkage(module: &Module<'_>, entries: &[&str], linkage: Linkage) {
+fn set_linkage(module: &Module<'_>, entries: &[String], linkage: Linkage) {
     for entry in entries.iter().filter_map(|entry| module.function(entry)) {
         entry.set_linkage(linkage);
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::CompileError;
+use crate::options::FloatPolicy;
 
 /// A Rust toolchain that can serve as a device compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,14 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
+    /// How an image was made: what two images of the same program can differ in, beside their target.
+    pub(crate) fn build_options(&self, float: FloatPolicy) -> String {
+        let own = env!("CARGO_PKG_VERSION");
+        let Self { release, commit, .. } = self;
+        let commit = commit.get(..9).unwrap_or(commit);
+        format!("oxisycl={own} rustc={release}-{commit} opt-level=3 float={float}")
+    }
+
     /// Asks a compiler.
     ///
     /// # Safety

@@ -216,6 +216,7 @@ pub(super) mod tests {
             targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
             dump: None,
+            time_passes: false,
             folder: "/t".into(),
             ptxas: None,
             is_kept: true,

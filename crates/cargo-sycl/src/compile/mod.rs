@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::cache::ImageCache;
 use self::deferred::DeferredCrates;
 use self::kernel_cache::KernelCache;
-pub(crate) use self::outcome::Outcome;
+pub(crate) use self::outcome::{Outcome, PassTime};
 pub(crate) use self::private_folder::PrivateFolder;
 use self::processes::Processes;
 pub(crate) use self::progress::{Progress, place_of_this_process};
@@ -58,6 +58,8 @@ pub(crate) struct Request {
     pub(crate) float: String,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
+    /// Whether the times of the compiler's passes are wanted.
+    pub(crate) time_passes: bool,
     /// A folder that belongs to the build.
     pub(crate) folder: PathBuf,
     /// The assembler that looks at new code for NVIDIA GPUs, if it is there and wanted.
@@ -86,8 +88,7 @@ pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
     let mut outcomes: Vec<Option<Result<Outcome>>> = Vec::new();
     let keys: Vec<Result<String>> = request.targets.iter().map(|target| cache::key(request, target)).collect();
     for key in &keys {
-        // A dump is wanted for what it shows.
-        let known = key.as_ref().ok().filter(|_| request.dump.is_none()).and_then(|key| cache.get(key));
+        let known = key.as_ref().ok().filter(|_| !request.is_watched()).and_then(|key| cache.get(key));
         let is_current = |known: &Outcome| deferred::are_as_they_were(&known.deferred, &request.deferred, &request.key);
         outcomes.push(known.filter(is_current).map(Ok));
     }
@@ -98,6 +99,7 @@ pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
         outcomes[idx] = Some(compiled.map(|(outcome, bytes)| {
             if let Ok(key) = &keys[idx]
                 && !outcome.is_of_this_machine()
+                && !request.time_passes
             {
                 cache.put(key, &bytes);
             }
@@ -211,6 +213,11 @@ impl Inspect for Assembler {
 }
 
 impl Request {
+    /// Whether the build shows how each kernel is compiled, so that no result may come from a cache.
+    fn is_watched(&self) -> bool {
+        self.dump.is_some() || self.time_passes
+    }
+
     /// Compiles in this process.
     fn compile(&self) -> Result<Vec<Result<Outcome>>> {
         let toolchain = toolchain::ask(&self.rustc)?;
@@ -220,8 +227,8 @@ impl Request {
             targets: self.targets.iter().map(|target| parse_target(target)).collect::<Result<_>>()?,
             options: Options { float: parse_float(&self.float)?, dump: self.dump.clone(), fault: fault() },
         };
-        // A dump shows how each kernel is compiled, and a fault ends what would be kept.
-        let cache = if self.is_kept && self.dump.is_none() && fault().is_none() { ImageCache::open() } else { None };
+        // A fault ends what would be kept.
+        let cache = if self.is_kept && !self.is_watched() && fault().is_none() { ImageCache::open() } else { None };
         let kept = KernelCache::new(cache, self, &deferred)?;
         let inspect = Assembler(self.ptxas.clone().map(Ptxas::at));
         let mut processes = Processes::new(&self.folder, &deferred, self.progress.as_ref());
@@ -232,7 +239,8 @@ impl Request {
         let mut deferred = deferred.into_inner();
         let warnings = std::mem::take(&mut deferred.warnings);
         let deferred = deferred.used()?;
-        let outcome = |Compiled { images, modules }| Outcome {
+        let outcome = |Compiled { images, modules, times }| Outcome {
+            times: if self.time_passes { times.into_iter().map(PassTime::from).collect() } else { Vec::new() },
             images,
             warnings: warnings.clone(),
             deferred: deferred.clone(),

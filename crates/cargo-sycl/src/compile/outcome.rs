@@ -4,6 +4,7 @@
 //! decoder trusts nothing either way.
 
 use std::io::Read;
+use std::time::Duration;
 
 use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
@@ -27,6 +28,22 @@ pub(crate) struct Outcome {
     pub(crate) deferred: Vec<UsedCrate>,
     /// What the images' code was generated from, for who wants to look at it.
     pub(crate) modules: Vec<LoweredModule>,
+    /// The times of the compiler's passes, if they are wanted.
+    pub(crate) times: Vec<PassTime>,
+}
+
+/// How long a pass of the compiler took, summed over the kernels.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct PassTime {
+    pub(crate) name: String,
+    pub(crate) runs: u64,
+    pub(crate) time: Duration,
+}
+
+impl From<oxisycl_compiler::PassTime> for PassTime {
+    fn from(oxisycl_compiler::PassTime { name, runs, time }: oxisycl_compiler::PassTime) -> Self {
+        Self { name, runs, time }
+    }
 }
 
 /// A crate that was compiled for the device because a kernel needs it.
@@ -44,6 +61,8 @@ struct Notes {
     deferred: Vec<UsedCrate>,
     images: usize,
     modules: Vec<NotedModule>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    times: Vec<PassTime>,
 }
 
 /// A module, whose bytes come after the notes.
@@ -72,6 +91,7 @@ impl Outcome {
             deferred: self.deferred.clone(),
             images: images.len(),
             modules: self.modules.iter().map(noted).collect(),
+            times: self.times.clone(),
         };
         let notes = serde_json::to_vec(&notes).map_err(|error| Failure::new(error.to_string()))?;
         let mut body = (notes.len() as u64).to_le_bytes().to_vec();
@@ -98,8 +118,8 @@ impl Outcome {
             modules.push(LoweredModule { symbol, bitcode: bitcode.to_vec() });
             rest = others;
         }
-        let Notes { warnings, deferred, .. } = notes;
-        rest.is_empty().then_some(Self { images, warnings, deferred, modules })
+        let Notes { warnings, deferred, times, .. } = notes;
+        rest.is_empty().then_some(Self { images, warnings, deferred, modules, times })
     }
 
     /// The symbols of the kernels that an outcome has modules of, from the beginning of its bytes. Nothing is checked: [`decode`](Self::decode) does
@@ -138,13 +158,20 @@ pub(crate) mod tests {
         let module =
             |symbol: &str, bitcode: &[u8]| LoweredModule { symbol: symbol.to_owned(), bitcode: bitcode.to_vec() };
         let modules = vec![module("k_1", b"BC1"), module("k_2", b"BC22")];
-        Outcome { images: vec![image], warnings: vec!["crate".to_owned()], deferred: vec![used], modules }
+        Outcome {
+            images: vec![image],
+            warnings: vec!["crate".to_owned()],
+            deferred: vec![used],
+            modules,
+            times: Vec::new(),
+        }
     }
 
     #[test]
     fn outcomes_come_back_from_their_bytes() {
         let without_kernels = Outcome { images: Vec::new(), modules: Vec::new(), ..outcome() };
-        for outcome in [outcome(), without_kernels] {
+        let time = PassTime { name: "x86".to_owned(), runs: 3, time: Duration::from_nanos(1_000_000_007) };
+        for outcome in [outcome(), without_kernels, Outcome { times: vec![time], ..outcome() }] {
             assert_eq!(Outcome::decode(&outcome.encode().unwrap()), Some(outcome));
         }
     }

@@ -47,6 +47,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         targets: vec!["sm_70".to_owned()],
         float: "contract".to_owned(),
         dump: None,
+        time_passes: false,
         folder: folder.0.clone(),
         ptxas: None,
         is_kept: false,

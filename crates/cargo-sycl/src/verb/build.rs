@@ -49,6 +49,7 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         are_targets_named: options.are_targets_named,
         float: options.float,
         dump: options.dump,
+        time_passes: options.time_passes,
         stamps: folders.target.join(".oxisycl"),
         inner: cargo.wrapper(),
         ptxas: ptxas(),

@@ -18,6 +18,8 @@ pub(crate) struct BuildOptions {
     pub(crate) float: String,
     /// `--dump`, absolute.
     pub(crate) dump: Option<PathBuf>,
+    /// `--time-passes`.
+    pub(crate) time_passes: bool,
     /// `--target-dir`, which is replaced.
     pub(crate) target_dir: Option<PathBuf>,
     /// Whether help is wanted.
@@ -39,6 +41,7 @@ impl BuildOptions {
             are_targets_named: false,
             float: "contract".to_owned(),
             dump: None,
+            time_passes: false,
             target_dir: None,
             help: false,
             configuration: Vec::new(),
@@ -62,6 +65,7 @@ impl BuildOptions {
                 "--targets" => targets = Some(text(&name, value()?)?),
                 "--float" => options.float = text(&name, value()?)?,
                 "--dump" => options.dump = Some(absolute(value()?)?),
+                "--time-passes" => options.time_passes = true,
                 "--target-dir" => options.target_dir = Some(absolute(value()?)?),
                 "--manifest-path" | "--config" => {
                     let pair = [OsString::from(&name), value()?];
@@ -130,7 +134,7 @@ mod tests {
             ("--target-dir /t --target x86_64-unknown-linux-gnu", "--target x86_64-unknown-linux-gnu"),
             ("--manifest-path=a/Cargo.toml", "--manifest-path a/Cargo.toml"),
             ("--release -- --targets x --help", "--release -- --targets x --help"),
-            ("--features=a --float fast", "--features=a"),
+            ("--features=a --float fast --time-passes", "--features=a"),
         ] {
             assert_eq!(cargo(line), expected, "{line}");
         }
@@ -140,6 +144,7 @@ mod tests {
     fn values_are_read_and_have_defaults() {
         let defaults = parse("").unwrap();
         assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
+        assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
         assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
         assert_eq!(options.targets, ["sm_90", "sm_80"]);

@@ -34,7 +34,8 @@ As in cargo, with device code for each kernel:
                     spirv: devices of OpenCL that take SPIR-V
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
                     fast: also reassociation, reciprocals, no NaN or infinity
-  --dump DIR        Write what the device compiler does, stage by stage
+  --dump DIR        Write the module of each kernel after each pass of the device compiler
+  --time-passes     Show how long each pass of the device compiler took
 
 About this machine and about programs:
   ls         List the devices, and the code that each can run

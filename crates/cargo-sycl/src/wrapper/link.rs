@@ -11,6 +11,7 @@ use oxisycl_compiler::{Toolchain, registration_object};
 use oxisycl_image::DeviceImage;
 
 use super::diagnostic::Reporter;
+use super::pass_times;
 use super::refusals::{self, Message};
 use super::sidecar::{Place, Sidecar, outdated};
 use crate::compile::{self, Outcome, Progress, Request};
@@ -32,7 +33,12 @@ pub(crate) fn object(
     let progress = settings.progress.clone();
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let request = Request { progress, ..closure.request(settings, &toolchain, place) };
-    let (images, warnings) = sort(&settings.targets, compile::run(&request), &sidecar.crate_name);
+    let outcomes = compile::run(&request);
+    for (target, outcome) in settings.targets.iter().zip(&outcomes) {
+        let times = outcome.as_ref().map_or(&[][..], |outcome| &outcome.times);
+        pass_times::table(times, target, &sidecar.crate_name).iter().for_each(|table| reporter.note(table));
+    }
+    let (images, warnings) = sort(&settings.targets, outcomes, &sidecar.crate_name);
     warnings.iter().for_each(|warning| reporter.warning(warning));
     for message in refusals::messages(&images, settings.are_targets_named) {
         match message {
@@ -130,6 +136,7 @@ impl Closure {
             targets: settings.targets.clone(),
             float: settings.float.clone(),
             dump: settings.dump.clone(),
+            time_passes: settings.time_passes,
             folder: place.folder().to_owned(),
             ptxas: settings.ptxas.clone(),
             is_kept: true,
@@ -160,7 +167,7 @@ mod tests {
         let targets = ["sm_70", "sm_80", "spirv1.2"].map(str::to_owned);
         let outcome = |warnings: &[&str]| {
             let warnings = warnings.iter().map(|text| (*text).to_owned()).collect();
-            Ok(Outcome { images: Vec::new(), warnings, deferred: Vec::new(), modules: Vec::new() })
+            Ok(Outcome { images: Vec::new(), warnings, deferred: Vec::new(), modules: Vec::new(), times: Vec::new() })
         };
         let (images, warnings) = sort(&targets, vec![outcome(&["b", "a"]), outcome(&[]), outcome(&["b"])], "app");
         let compiled: Vec<&str> = images.iter().map(|(target, _)| *target).collect();

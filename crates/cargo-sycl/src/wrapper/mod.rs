@@ -16,6 +16,7 @@ pub(crate) mod device_pass;
 mod diagnostic;
 pub(crate) mod invocation;
 mod link;
+mod pass_times;
 mod refusals;
 pub(crate) mod sidecar;
 

@@ -6,6 +6,7 @@ use oxisycl_image::{Form, ImageTarget, ParameterLayout};
 use super::disassembly::disassemble;
 use super::*;
 use crate::compile::generate;
+use crate::instruments::Instruments;
 use crate::link::library::Library;
 use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
@@ -172,7 +173,8 @@ fn captures_that_a_work_item_chooses_from_are_read_where_the_launch_has_them() {
     let module = Module::from_text(&context, TABLE, "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
     let kernel = Kernel::of_test(Form::Range(1), 72);
-    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
+    let instruments = Instruments::default();
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
     let image = generate(&mut program, &mut Library::default(), &toolchain).expect("images").images.remove(0);

@@ -122,7 +122,7 @@ mod tests {
             let module = module(&context, text);
             let target = codegen::of(target).expect("a target");
             module.set_target(target.machine().triple(), &target.machine().data_layout());
-            strip_host_abi::sanitize(&module, &|name: &str| name == "f", &|_| false);
+            strip_host_abi::strip(&module, &|name: &str| name == "f", &|_| false);
             float_policy::keep_library_apart(&module);
             float_policy::apply_policies(&[module.function("f").expect("a function")], &[policy]);
             if policy == FloatPolicy::Fast {

@@ -23,7 +23,7 @@ fn intrinsics_of_the_hosts_processor_become_ordinary_operations() {
         }";
     let module = module(&context, text);
     x86::lower(&module).expect("the table is well-formed");
-    strip_host_abi::sanitize(&module, &|name| ["f", "g"].contains(&name), &|_| false);
+    strip_host_abi::strip(&module, &|name| ["f", "g"].contains(&name), &|_| false);
     module.run("default<O2>", None, &PassTuning::DEVICE).expect("passes");
     let code = module.function("f").expect("it is kept").print();
     assert!(code.contains("fcmp ogt <4 x float> %a, %b") && code.contains("fcmp olt <4 x float>"), "{code}");
@@ -54,7 +54,7 @@ fn a_device_has_no_features_of_the_hosts_processor() {
         }";
     let module = module(&context, text);
     cpu_features::deny(&module);
-    strip_host_abi::sanitize(&module, &|name| name == "f", &|_| false);
+    strip_host_abi::strip(&module, &|name| name == "f", &|_| false);
     module.run("default<O2>,globaldce", None, &PassTuning::DEVICE).expect("passes");
     let code = module.to_string();
     assert!(code.contains("ret i32 0") && !code.contains("@cache") && !code.contains("asm"), "{code}");
@@ -89,7 +89,7 @@ fn halves_are_converted_by_instructions() {
         let module = module(&context, text);
         native::replace(&module).expect("the table is well-formed");
         let is_entry = |name: &str| ["narrow", "widen", "brain"].contains(&name);
-        strip_host_abi::sanitize(&module, &is_entry, &|_| false);
+        strip_host_abi::strip(&module, &is_entry, &|_| false);
         module.run("default<O2>,globaldce", None, &PassTuning::DEVICE).expect("passes");
         ptx_for(&module, sm)
     };

@@ -22,7 +22,7 @@ const LARGEST_INLINED_COLD: usize = 256;
 const FIRST_PARAMETER: u32 = 1;
 
 /// Prepares all functions and globals, less the kernels themselves. `is_entry` tells the symbols that must stay visible.
-pub(crate) fn sanitize(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_kernel: &dyn Fn(&str) -> bool) {
+pub(crate) fn strip(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_kernel: &dyn Fn(&str) -> bool) {
     let context = module.context();
     let nounwind = Attribute::plain(context, "nounwind", 0);
     let convergent = Attribute::plain(context, "convergent", 0);

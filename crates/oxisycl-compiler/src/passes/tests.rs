@@ -57,7 +57,7 @@ fn barriers_in_both_arms_stay_apart_and_one_stays_one() {
     for image_target in [ImageTarget::Ptx { sm: 70 }, ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }] {
         let module = module(&context, text);
         let is_entry = |name: &str| name == "both" || name == "flag";
-        strip_host_abi::sanitize(&module, &is_entry, &|_| false);
+        strip_host_abi::strip(&module, &is_entry, &|_| false);
         let target = codegen::of(&image_target).expect("a target");
         module.set_target(target.machine().triple(), &target.machine().data_layout());
         module.run("default<O3>", Some(target.machine()), &PassTuning::DEVICE).expect("passes");
@@ -152,7 +152,7 @@ fn no_policy_reaches_into_the_device_library() {
         }";
     let module = module(&context, text);
     let is_entry = |name: &str| name == "f";
-    strip_host_abi::sanitize(&module, &is_entry, &|_| false);
+    strip_host_abi::strip(&module, &is_entry, &|_| false);
     float_policy::keep_library_apart(&module);
     module.run("default<O2>", None, &PassTuning::DEVICE).expect("passes");
     float_policy::apply_policies(&[module.function("f").expect("a function")], &[FloatPolicy::Fast]);

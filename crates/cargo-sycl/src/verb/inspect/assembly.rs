@@ -54,7 +54,7 @@ mod tests {
                 bitcode: [symbol.as_bytes(), bitcode].concat(),
             });
             let (images, modules) = (vec![image(code)], modules.to_vec());
-            let outcome = Outcome { images, warnings: Vec::new(), deferred: Vec::new(), modules };
+            let outcome = Outcome { images, warnings: Vec::new(), deferred: Vec::new(), modules, times: Vec::new() };
             cache.put(key, &outcome.encode().unwrap());
         };
         // Two builds of one kernel, and entries that are none.

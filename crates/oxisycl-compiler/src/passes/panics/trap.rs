@@ -76,7 +76,7 @@ mod tests {
         let module = module(&context, text);
         panics::hook(&module);
         assert!(module.function("llvm.trap").is_none(), "{module}");
-        strip_host_abi::sanitize(&module, &|name| ["f", "g"].contains(&name), &|_| false);
+        strip_host_abi::strip(&module, &|name| ["f", "g"].contains(&name), &|_| false);
         module.run("default<O2>,globaldce", None, &crate::llvm::PassTuning::DEVICE).expect("passes");
         let mut sites = Sites::default();
         panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &|_| {});

@@ -5,6 +5,7 @@ use oxisycl_image::{DeviceImage, Form, ImageTarget};
 use super::*;
 use crate::codegen;
 use crate::compile::generate;
+use crate::instruments::Instruments;
 use crate::kernel::Kernel;
 use crate::link::library::Library;
 use crate::link::resolve::Scope;
@@ -106,7 +107,8 @@ fn image(target: &str, form: Form, item: &str) -> DeviceImage {
     let module = Module::from_text(&context, &format!("{ENTRY}{item}"), "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
     let kernel = Kernel::of_test(form, 32);
-    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options);
+    let instruments = Instruments::default();
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
     generate(&mut program, &mut Library::default(), &toolchain).expect("images").images.remove(0)

@@ -8,6 +8,7 @@ use crate::codegen::Target;
 use crate::codegen::entry::LAUNCH_SIZE;
 use crate::codegen::spirv::SpirV;
 use crate::compile::generate;
+use crate::instruments::Instruments;
 use crate::kernel::Kernel;
 use crate::link::library::Library;
 use crate::link::resolve::Scope;
@@ -36,7 +37,9 @@ define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {{
     let options = Options::default();
     let module = Module::from_text(&context, &text, "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let mut program = Program::of_module(module, Kernel::of_test(Form::Range(1), 8), &target, &image_target, &options);
+    let instruments = Instruments::default();
+    let mut program =
+        Program::of_module(module, Kernel::of_test(Form::Range(1), 8), &target, &image_target, &options, &instruments);
     program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
     generate(&mut program, &mut Library::default(), &toolchain).expect("images").images

@@ -1,0 +1,246 @@
+//! The passes of the compiler in their order, and the one runner that times, verifies and dumps them.
+//!
+//! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
+//! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
+
+use crate::error::CompileError;
+use crate::options::FloatPolicy;
+use crate::passes::{
+    arena, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, fast_math, float_atomics,
+    float_policy, frames, int128, libcalls, native, panics, private_atomics, recursion, strip_host_abi,
+    thread_coarsening, x86,
+};
+use crate::unit::Unit;
+use crate::{kernel, llvm};
+
+/// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
+const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
+const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
+/// After panics were lowered: what only their messages needed is dead.
+const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+const DROP_UNUSED: &str = "globaldce";
+/// How often conditions are followed; more depth only costs speed.
+const MAX_NESTED_CONDITIONS: usize = 8;
+
+/// A part of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Turns host code into device code. Runs on everything that is linked.
+    Adapt,
+    /// Adds the function that a driver launches. From here on nothing else is visible from outside.
+    Entry,
+    /// Optimises what is there.
+    Optimise,
+    /// Has recursive functions look for stack, makes records of panics, and removes what only their messages needed.
+    LowerPanics,
+    /// Expresses by other instructions what the target has none for, before the kernel is examined.
+    Expand,
+    /// Turns optimised code into code that the code generator takes.
+    Legalize,
+}
+
+type Fallible = for<'u, 'c, 'a> fn(&'u mut Unit<'c, 'a>) -> Result<(), CompileError>;
+type Infallible = for<'u, 'c, 'a> fn(&'u mut Unit<'c, 'a>);
+type Applies = for<'u, 'c, 'a> fn(&'u Unit<'c, 'a>) -> bool;
+
+#[derive(Clone, Copy)]
+enum Run {
+    Fallible(Fallible),
+    Infallible(Infallible),
+}
+
+/// One change of the code.
+pub(crate) struct Pass {
+    pub(crate) name: &'static str,
+    pub(crate) phase: Phase,
+    applies: Applies,
+    run: Run,
+}
+
+impl Pass {
+    /// A pass that cannot fail.
+    const fn new(name: &'static str, phase: Phase, run: Infallible) -> Self {
+        Self { name, phase, applies: |_| true, run: Run::Infallible(run) }
+    }
+
+    const fn fallible(name: &'static str, phase: Phase, run: Fallible) -> Self {
+        Self { name, phase, applies: |_| true, run: Run::Fallible(run) }
+    }
+
+    /// Runs only where a condition holds.
+    const fn when(mut self, applies: Applies) -> Self {
+        self.applies = applies;
+        self
+    }
+}
+
+use Phase::{Adapt, Entry, Expand, Legalize, LowerPanics, Optimise};
+
+/// All passes, in their order.
+pub(crate) const PASSES: &[Pass] = &[
+    Pass::fallible("builtins", Adapt, |unit| builtins::replace(&unit.module, unit.target.builtins())),
+    Pass::new("cpu-features", Adapt, |unit| {
+        cpu_features::caches(&unit.module, &mut unit.caches);
+        cpu_features::deny(&unit.module);
+    }),
+    Pass::fallible("native", Adapt, |unit| native::replace(&unit.module)),
+    Pass::fallible("x86", Adapt, |unit| x86::lower(&unit.module)),
+    Pass::new("int128", Adapt, |unit| int128::call_conversions(&unit.module)),
+    Pass::new("libcalls", Adapt, |unit| libcalls::replace_all(&unit.module)),
+    Pass::new("panic-hooks", Adapt, |unit| panics::hook(&unit.module)),
+    Pass::new("strip-host-abi", Adapt, |unit| {
+        let (is_entry, is_kernel) = (|name: &str| unit.is_entry(name), |name: &str| unit.is_kernel(name));
+        strip_host_abi::strip(&unit.module, &is_entry, &is_kernel)
+    }),
+    Pass::new("drop-library-checks", Adapt, |unit| strip_host_abi::drop_library_checks(&unit.module)),
+    Pass::new("target-adapt", Adapt, |unit| unit.target.adapt(&unit.module)),
+    Pass::fallible("lower-invokes", Adapt, |unit| {
+        unit.run_llvm(strip_host_abi::LOWER_INVOKES)?;
+        strip_host_abi::remove_personalities(&unit.module);
+        unit.run_llvm(DROP_UNUSED)
+    }),
+    // So that the recorder is linked once, and not with each kernel.
+    Pass::new("declare-recorder", Adapt, |unit| panics::declare_record(&unit.module)).when(|unit| unit.is_first()),
+    //
+    Pass::fallible("kernel-entry", Entry, add_kernel),
+    Pass::fallible("drop-recorder", Entry, |unit| {
+        panics::drop_record(&unit.module);
+        unit.run_llvm(DROP_UNUSED)
+    })
+    .when(|unit| !panics::may_begin(&unit.module)),
+    //
+    Pass::new("call-graph", Optimise, |unit| unit.calls.add(&unit.module)),
+    Pass::new("library-use", Optimise, |unit| unit.dependencies.add(&unit.module)),
+    Pass::new("thread-coarsening", Optimise, |unit| thread_coarsening::decide(&unit.module, unit.is_paired)),
+    Pass::new("keep-library-apart", Optimise, |unit| float_policy::keep_library_apart(&unit.module)),
+    Pass::new("inline-program", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
+    Pass::fallible("llvm-simplify", Optimise, |unit| unit.run_llvm(SIMPLIFY)),
+    Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
+    Pass::fallible("arena", Optimise, |unit| arena::provide(&unit.module, unit.function)),
+    Pass::new("cpu-feature-caches", Optimise, |unit| cpu_features::forget(&unit.module, &unit.caches)),
+    Pass::fallible("private-atomics", Optimise, |unit| private_atomics::make_plain(&unit.module).map(drop)),
+    Pass::fallible("branch-correlation", Optimise, |unit| {
+        // Inner conditions first: what encloses them becomes simple by that.
+        for _ in 0..MAX_NESTED_CONDITIONS {
+            if !branch_correlation::follow_branches(&unit.module) {
+                break;
+            }
+            unit.run_llvm(SIMPLIFY_AGAIN)?;
+        }
+        Ok(())
+    }),
+    // Not again: by then code of the library is part of the functions. What is linked later formats values.
+    Pass::new("float-policy", Optimise, |unit| {
+        let policies = float_policy::policies(&unit.module, unit.function.as_slice(), unit.float);
+        float_policy::apply_policies(unit.function.as_slice(), &policies);
+        unit.float = policies.first().copied().unwrap_or(unit.float);
+    })
+    .when(is_linked_once),
+    Pass::fallible("fast-math", Optimise, |unit| {
+        fast_math::call_imprecise_functions(&unit.module, unit.target.builtins())
+    })
+    .when(|unit| is_linked_once(unit) && unit.float == FloatPolicy::Fast),
+    Pass::fallible("float-atomics", Optimise, |unit| float_atomics::define(&unit.module, unit.float))
+        .when(is_linked_once),
+    Pass::new("settle-library-use", Optimise, |unit| unit.dependencies.settle(&unit.module)),
+    Pass::new("unite-with-library", Optimise, |unit| float_policy::unite_with_library(&unit.module)),
+    // Functions of the library, which were kept apart.
+    Pass::new("inline-library", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
+    Pass::fallible("llvm-optimise", Optimise, |unit| {
+        unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
+    }),
+    // In what was inlined only now.
+    Pass::fallible("private-atomics-again", Optimise, |unit| private_atomics::make_plain(&unit.module).map(drop)),
+    Pass::fallible("check-recorders", Optimise, |unit| panics::check_recorders(&unit.module)),
+    //
+    Pass::new("recursion", LowerPanics, |unit| recursion::add_checks(&unit.module)).when(has_stack),
+    Pass::fallible("frames", LowerPanics, |unit| frames::flatten(&unit.module).map(drop)).when(|unit| !has_stack(unit)),
+    Pass::new("panics", LowerPanics, |unit| {
+        let Unit { module, target, sites, .. } = unit;
+        let module = &*module;
+        panics::lower(module, sites, &|builder| builtins::launch(module, builder), &|builder| {
+            target.end_work_item(module, builder);
+        });
+    }),
+    Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
+    //
+    Pass::fallible("target-expand", Expand, |unit| unit.target.expand(&unit.module)),
+    //
+    Pass::fallible("drop-expanded", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
+    Pass::new("recursion-limit", Legalize, |unit| {
+        if let (Some(kernel), Some(group_memory)) = (unit.function, unit.target.stack_limit_space()) {
+            recursion::lower(&unit.module, kernel, group_memory);
+        }
+    })
+    .when(has_stack),
+    Pass::new("launch", Legalize, |unit| {
+        builtins::lower_launch(&unit.module, unit.function.as_slice(), || unit.target.launch_slot(&unit.module));
+    }),
+    Pass::new("coarsened-loads", Legalize, |unit| thread_coarsening::separate(&unit.module)),
+    Pass::new("bounds-check-merging", Legalize, |unit| {
+        bounds_check_merging::merge(&unit.module, unit.function.as_slice())
+    }),
+    Pass::new("target-legalize", Legalize, |unit| unit.target.legalize(&unit.module)),
+    Pass::fallible("drop-legalized", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
+    Pass::new("cold-blocks", Legalize, |unit| cold_blocks::move_endings_back(&unit.module)),
+];
+
+/// Runs the passes of a phase.
+pub(crate) fn run(phase: Phase, unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
+    PASSES.iter().filter(|pass| pass.phase == phase).try_for_each(|pass| run_pass(pass, unit))
+}
+
+/// Runs one pass, if it applies.
+pub(crate) fn run_pass(pass: &Pass, unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
+    if !(pass.applies)(unit) {
+        return Ok(());
+    }
+    let instruments = unit.instruments;
+    instruments.time(pass.name, || match pass.run {
+        Run::Fallible(run) => run(unit),
+        Run::Infallible(run) => {
+            run(unit);
+            Ok(())
+        }
+    })?;
+    instruments.look(pass.name, &unit.module)
+}
+
+fn is_linked_once(unit: &Unit<'_, '_>) -> bool {
+    unit.round == 1
+}
+
+/// Whether devices have a stack of calls, whose end functions look for.
+fn has_stack(unit: &Unit<'_, '_>) -> bool {
+    unit.target.stack_limit_space().is_some()
+}
+
+fn inline_everything(unit: &mut Unit<'_, '_>) {
+    strip_host_abi::inline_everything(&unit.module, unit.function.as_slice());
+}
+
+fn add_kernel(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
+    let Unit { module, target, kernel: Some(kernel), .. } = unit else { return Ok(()) };
+    let function = target.add_kernel(module, kernel)?;
+    let entry = module.function(&kernel.entry).ok_or_else(|| kernel::entry_was_lost(kernel))?;
+    llvm::describe(module, function, entry);
+    entry.set_linkage(llvm::Linkage::INTERNAL);
+    unit.function = Some(function);
+    unit.run_llvm(DROP_UNUSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_passes_of_a_phase_stand_together_and_have_names_of_their_own() {
+        let mut phases: Vec<Phase> = PASSES.iter().map(|pass| pass.phase).collect();
+        phases.dedup();
+        assert_eq!(phases, [Adapt, Entry, Optimise, LowerPanics, Expand, Legalize]);
+        let names: BTreeSet<&str> = PASSES.iter().map(|pass| pass.name).collect();
+        assert_eq!(names.len(), PASSES.len());
+    }
+}
