@@ -4,8 +4,9 @@
 //! its kernels reach is written again without the rest; each kernel's compilation then reads of that what it needs. Memory of this step
 //! is given back when it ends.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use crate::analyses::kernels;
 use crate::compile::Request;
@@ -24,7 +25,7 @@ pub(crate) fn gather(
 ) -> Result<Vec<Described>, CompileError> {
     let mut found: Vec<Described> = Vec::new();
     // In how many modules a function is.
-    let mut n_modules: HashMap<String, u32> = HashMap::new();
+    let mut n_modules: FxHashMap<String, u32> = FxHashMap::default();
     for path in &request.modules {
         let bitcode = Rc::new(read(path)?);
         let name = path.display().to_string();

@@ -4,7 +4,9 @@
 //! that are nearest to the kernel are simplified by themselves first, which shows whether what they reach is dead on devices. What a
 //! kernel of common size reaches is never looked at here. Changes nothing: works on copies.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
 
 use crate::analyses::legality::{self, Calls};
 use crate::analyses::references::globals_in;
@@ -93,8 +95,8 @@ pub(crate) fn refusal(
 /// Takes the bodies of all functions away but of so many, those that are fewest references away from the entry.
 fn keep_nearest(module: &Module<'_>, entry: &str, amount: usize) {
     let mut queue: VecDeque<_> = module.function(entry).into_iter().collect();
-    let mut seen: HashSet<Value<'_>> = queue.iter().copied().collect();
-    let mut near = HashSet::new();
+    let mut seen: FxHashSet<Value<'_>> = queue.iter().copied().collect();
+    let mut near = FxHashSet::default();
     while let Some(value) = queue.pop_front() {
         let mut operands: Vec<_> = value.initializer().into_iter().collect();
         if value.kind() == ValueKind::Function && !value.is_declaration() {

@@ -3,7 +3,9 @@
 //! A kernel's entry is generic code of OxiSYCL. The nearest function that it leads to and that is in a file of the user's is the
 //! closure, or the method of a named kernel; only debug information knows its place.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
 
 use oxisycl_image::SourceLocation;
 
@@ -44,7 +46,7 @@ pub(crate) fn of_closure<'c>(context: &'c Context, entry: Value<'c>, closure: No
 
 /// What is found first among the functions that one leads to, the nearest before others.
 fn find<'c, T>(entry: Value<'c>, n_functions: usize, found: impl Fn(Value<'c>) -> Option<T>) -> Option<T> {
-    let mut seen = HashSet::from([entry]);
+    let mut seen = FxHashSet::from_iter([entry]);
     let mut queue = VecDeque::from([entry]);
     while let Some(function) = queue.pop_front() {
         if let Some(found) = found(function) {

@@ -1,14 +1,13 @@
 //! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, nobody can say before it runs how
 //! much stack a work-item takes, so that the backend has to provide some.
 
-use std::collections::HashMap;
-
 use crate::llvm::{Value, ValueKind};
+use rustc_hash::FxHashMap;
 
 /// Whether the kernel's calls may go deeper than its code shows.
 pub(crate) fn is_unbounded(kernel: Value<'_>) -> bool {
     // Whether all that a function calls was looked at; those that are not done yet called the one at hand.
-    let mut is_done = HashMap::from([(kernel, false)]);
+    let mut is_done = FxHashMap::from_iter([(kernel, false)]);
     let Some(first) = callees(kernel) else { return true };
     let mut path = vec![(kernel, first)];
     while let Some((function, callees_left)) = path.last_mut() {

@@ -1,8 +1,10 @@
 //! Bitcode that is linked where something in it is used: the crates of the program, and the standard library.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use crate::analyses::dependencies;
 use crate::error::CompileError;
@@ -26,7 +28,7 @@ pub(crate) struct Library<'p> {
     /// Asked last. Most kernels need little of it, since their generic functions are in the crates that use them.
     standard: StandardLibrary,
     /// The modules of the standard library that were looked into: number and symbols; `None` for those without bitcode.
-    members: HashMap<Member, Option<(usize, BTreeSet<String>)>>,
+    members: FxHashMap<Member, Option<(usize, BTreeSet<String>)>>,
 }
 
 struct Stored {

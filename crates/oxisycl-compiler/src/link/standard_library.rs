@@ -3,9 +3,10 @@
 //! Only the archives' own tables of symbols are read at first. They are of machine code; of an object that is wanted, the bitcode has the
 //! last word ([`Library`](crate::link::library::Library)), and an object without bitcode defines nothing for a device.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
 
 use object::read::archive::{ArchiveFile, ArchiveOffset};
 use object::read::{ReadCache, ReadRef};
@@ -18,7 +19,7 @@ use crate::error::CompileError;
 pub(crate) struct StandardLibrary {
     archives: Vec<PathBuf>,
     /// The first archive, in their order, has a symbol that several have.
-    defining: HashMap<Vec<u8>, Member>,
+    defining: FxHashMap<Vec<u8>, Member>,
 }
 
 /// An object of an archive.
@@ -31,7 +32,7 @@ pub(crate) struct Member {
 impl StandardLibrary {
     /// Reads the tables of symbols. An archive without one defines nothing.
     pub(crate) fn open(archives: Vec<PathBuf>) -> Result<Self, CompileError> {
-        let mut defining = HashMap::new();
+        let mut defining = FxHashMap::default();
         for (number, path) in archives.iter().enumerate() {
             let file = ReadCache::new(open(path)?);
             let archive = ArchiveFile::parse(&file).map_err(|error| broken(path, &error))?;

@@ -5,12 +5,11 @@
 //! kernel without allocations has no arena. Invariant: a function that allocates and was not inlined, since it calls itself or is called by its address,
 //! keeps its calls, and makes the kernel unsupported (`analyses::legality`). One that only frees keeps the memory.
 
-use std::collections::HashSet;
-
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::origin;
 use crate::symbols::plain_path;
+use rustc_hash::FxHashSet;
 
 const TABLE: &str = include_str!("arena.ll");
 /// Bytes that a work-item can allocate, as the table says.
@@ -122,7 +121,7 @@ fn calls_of(function: Value<'_>) -> Vec<Value<'_>> {
 fn inline<'c>(module: &Module<'c>, kernel: Value<'c>, requests: &[(Request, Value<'c>)]) -> Result<(), CompileError> {
     let always = Attribute::plain(module.context(), "alwaysinline", 0);
     let mut reaching: Vec<_> = requests.iter().map(|(_, function)| *function).collect();
-    let mut seen: HashSet<_> = reaching.iter().copied().collect();
+    let mut seen: FxHashSet<_> = reaching.iter().copied().collect();
     while let Some(callee) = reaching.pop() {
         for call in calls_of(callee) {
             call.remove_site_attribute(Attribute::FUNCTION, "noinline");

@@ -15,10 +15,9 @@
 //! Of several checks that fail the first one counts, as before. Only ways on which the work-item ends are changed, where no thread meets
 //! another one again, so that those that go on together do so as before.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::llvm::{Attribute, Block, Builder, Module, Opcode, Type, Value, ValueKind};
 use crate::passes::cold_blocks::endings;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Most instructions that are computed earlier than they were.
 const MOST_MOVED: usize = 32;
@@ -42,11 +41,11 @@ pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
         if kernels.contains(&function) {
             parameters.extend((0..function.parameter_count()).map(|index| function.parameter(index)));
         }
-        let mut n_predecessors: HashMap<Block<'_>, usize> = HashMap::new();
+        let mut n_predecessors: FxHashMap<Block<'_>, usize> = FxHashMap::default();
         for successor in blocks.iter().flat_map(|block| block.successors()) {
             *n_predecessors.entry(successor).or_default() += 1;
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         for block in blocks {
             let checks = row(block, &leaving, &n_predecessors, &parameters);
             // The first block of a row comes before the others, since it dominates them; if not, they are shorter rows of their own.
@@ -61,8 +60,8 @@ pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
 /// The checks that follow each other from the end of a block on.
 fn row<'c>(
     first: Block<'c>,
-    leaving: &HashSet<Block<'c>>,
-    n_predecessors: &HashMap<Block<'c>, usize>,
+    leaving: &FxHashSet<Block<'c>>,
+    n_predecessors: &FxHashMap<Block<'c>, usize>,
     parameters: &[Value<'c>],
 ) -> Vec<Check<'c>> {
     let mut checks = Vec::new();
@@ -85,7 +84,7 @@ fn row<'c>(
     checks
 }
 
-fn check<'c>(block: Block<'c>, leaving: &HashSet<Block<'c>>) -> Option<Check<'c>> {
+fn check<'c>(block: Block<'c>, leaving: &FxHashSet<Block<'c>>) -> Option<Check<'c>> {
     let end = block.end();
     let &[yes, no] = block.successors().as_slice() else { return None };
     if !end.is(Opcode::BRANCH) || leaving.contains(&block) || leaving.contains(&yes) == leaving.contains(&no) {

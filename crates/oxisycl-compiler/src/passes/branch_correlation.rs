@@ -13,9 +13,8 @@
 //! branches have the same condition, and joins them. That is sound in this form and only in this form: each arm is a chain of blocks that
 //! nothing else leads to, so that exactly the threads that took an arm go on together after it, before and after the change.
 
-use std::collections::HashMap;
-
 use crate::llvm::{Block, Builder, Module, Opcode, Value};
+use rustc_hash::FxHashMap;
 
 /// How far an arm is followed upwards.
 const LONGEST_ARM: usize = 32;
@@ -24,7 +23,7 @@ const LONGEST_ARM: usize = 32;
 pub(crate) fn follow_branches(module: &Module<'_>) -> bool {
     let mut changed = false;
     for function in module.functions() {
-        let mut predecessors: HashMap<Block<'_>, Vec<Block<'_>>> = HashMap::new();
+        let mut predecessors: FxHashMap<Block<'_>, Vec<Block<'_>>> = FxHashMap::default();
         for block in function.blocks() {
             for successor in block.successors() {
                 predecessors.entry(successor).or_default().push(block);
@@ -40,7 +39,7 @@ pub(crate) fn follow_branches(module: &Module<'_>) -> bool {
 fn follow_branch<'c>(
     module: &Module<'c>,
     comparison: Value<'c>,
-    predecessors: &HashMap<Block<'c>, Vec<Block<'c>>>,
+    predecessors: &FxHashMap<Block<'c>, Vec<Block<'c>>>,
 ) -> bool {
     let (phi, constant) = (comparison.operand(0), comparison.operand(1));
     // A phi without other users is folded by LLVM itself.
@@ -72,7 +71,7 @@ fn follow_branch<'c>(
 fn arm<'c>(
     mut block: Block<'c>,
     join: Block<'c>,
-    predecessors: &HashMap<Block<'c>, Vec<Block<'c>>>,
+    predecessors: &FxHashMap<Block<'c>, Vec<Block<'c>>>,
 ) -> Option<(Block<'c>, usize)> {
     let mut next = join;
     for _ in 0..LONGEST_ARM {

@@ -3,9 +3,8 @@
 //! A panic is built where it was in the source, between the code before and after its check. Code generators keep that order, so that
 //! each check jumps over the panic's code in what nearly every work-item executes. Only the order changes.
 
-use std::collections::HashSet;
-
 use crate::llvm::{Block, Module, Opcode};
+use rustc_hash::FxHashSet;
 
 /// Moves blocks after which a work-item always ends to the ends of their functions.
 pub(crate) fn move_endings_back(module: &Module<'_>) {
@@ -29,8 +28,8 @@ pub(crate) fn move_endings_back(module: &Module<'_>) {
 }
 
 /// The blocks from which every way ends at an `unreachable`.
-pub(crate) fn endings<'c>(blocks: &[Block<'c>]) -> HashSet<Block<'c>> {
-    let mut endings = HashSet::new();
+pub(crate) fn endings<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
+    let mut endings = FxHashSet::default();
     loop {
         let before = endings.len();
         // Backwards, since most blocks come after those that lead to them.

@@ -8,7 +8,9 @@
 //! Invariant: a static is a cache only if a function that refers to it asks the processor itself, by functions inside of it, or by functions of
 //! its crate that say yes or no to nothing, and if nothing is ever stored to it but one constant. Others stay statics, and make their kernels unsupported (`analyses::legality`).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use crate::analyses::references::globals_in;
 use crate::llvm::{Module, Opcode, Type, TypeKind, Value, ValueKind};
@@ -25,7 +27,7 @@ const NOT_ATOMIC: i32 = 0;
 /// Adds the names of the statics that hold what a program made of answers. To be called before [`deny`], which takes the questions away.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
     let mut asking: Vec<_> = module.functions().into_iter().filter(|function| is_question(*function)).collect();
-    let mut seen: HashSet<Value<'_>> = asking.iter().copied().collect();
+    let mut seen: FxHashSet<Value<'_>> = asking.iter().copied().collect();
     while let Some(asked) = asking.pop() {
         let is_standard = origin::of(asked.name()) == Origin::Standard;
         let path = (!is_standard).then(|| plain_path(asked.name()));
@@ -93,7 +95,7 @@ pub(crate) fn forget(module: &Module<'_>, names: &BTreeSet<String>) {
         let users = global.users();
         let is_load = |user: &Value<'_>| user.is(Opcode::LOAD);
         let is_store = |user: &Value<'_>| user.is(Opcode::STORE) && user.operand(1) == global;
-        let stored: HashSet<Value<'_>> =
+        let stored: FxHashSet<Value<'_>> =
             users.iter().filter(|user| is_store(user)).map(|user| user.operand(0)).collect();
         let is_only_kept = users.iter().all(|user| is_load(user) || is_store(user));
         if !is_only_kept || stored.len() > 1 || !stored.iter().all(|value| is_constant(*value)) {

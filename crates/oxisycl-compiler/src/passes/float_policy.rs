@@ -3,13 +3,12 @@
 //! Those of the device library stay as they are, unless [`fast_math`](super::fast_math) has put others in their place: its sums that make up for rounding are wrong if they are contracted or reordered. So its
 //! functions are [kept apart](keep_library_apart) until all others were marked.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::analyses::references::globals_in;
 use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
 use crate::options::FloatPolicy;
 use crate::passes::libcalls::is_library;
 use crate::passes::panic_names;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 // The bits of `LLVMFastMathFlags`. The two that promise that there are no NaNs and no infinities are never set: a value that breaks the
 // promise is poison, a branch on it undefined, and then LLVM may delete the check of an index on the other side of that branch.
@@ -94,7 +93,7 @@ pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: Flo
 /// Marks the floating-point operations of what the kernels reach as their policies allow; what several reach as the strictest of them
 /// allows.
 pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
-    let mut of_function = HashMap::new();
+    let mut of_function = FxHashMap::default();
     for (&kernel, &policy) in kernels.iter().zip(policies) {
         for function in reached(kernel) {
             let known = of_function.entry(function).or_insert(policy);
@@ -118,7 +117,7 @@ pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
 
 /// The functions that a function refers to, itself first, also over constants.
 fn reached(function: Value<'_>) -> Vec<Value<'_>> {
-    let mut seen = HashSet::from([function]);
+    let mut seen = FxHashSet::from_iter([function]);
     let mut list = vec![function];
     let mut at = 0;
     while let Some(&value) = list.get(at) {

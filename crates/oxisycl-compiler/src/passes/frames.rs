@@ -9,13 +9,12 @@
 //! one through addresses of functions, or whose frames would be larger than [`LARGEST`], is left, and refused by the target. What formats has
 //! a limit of its own, and is left, too.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::error::CompileError;
 use crate::llvm::{
     Attribute, Block, Builder, Context, Layout, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind,
 };
 use crate::passes::{panic_names, panics, recursion};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many calls can be open at a time.
 const DEPTH: u64 = 64;
@@ -69,9 +68,9 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
         let callees = calls.filter_map(Value::callee);
         callees.filter(|callee| callee.kind() == ValueKind::Function && is_plain(*callee)).collect::<Vec<_>>()
     };
-    let calls: HashMap<_, _> = functions.iter().map(|&function| (function, callees(function))).collect();
+    let calls: FxHashMap<_, _> = functions.iter().map(|&function| (function, callees(function))).collect();
     let reached = |from: Value<'c>| {
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut next = calls[&from].clone();
         while let Some(callee) = next.pop() {
             if seen.insert(callee) {
@@ -80,8 +79,8 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
         }
         seen
     };
-    let behind: HashMap<_, _> = functions.iter().map(|&function| (function, reached(function))).collect();
-    let mut taken = HashSet::new();
+    let behind: FxHashMap<_, _> = functions.iter().map(|&function| (function, reached(function))).collect();
+    let mut taken = FxHashSet::default();
     let mut circles = Vec::new();
     for &function in functions.iter().filter(|function| behind[function].contains(function)) {
         if taken.contains(&function) {
@@ -349,13 +348,13 @@ impl<'c, 'm> Circle<'c, 'm> {
 
     /// Has every value that is used in another block go through memory: a frame if a call of the circle comes between, else a variable.
     fn keep_values(&mut self, sites: &[Site<'c>], frame_at: Value<'c>, variable: &dyn Fn(Type<'c>) -> Value<'c>) {
-        let mut before: HashMap<Block<'c>, Vec<Block<'c>>> = HashMap::new();
+        let mut before: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
         for block in self.members.iter().flat_map(|member| member.blocks()) {
             for next in block.successors() {
                 before.entry(next).or_default().push(block);
             }
         }
-        let resumed: HashSet<_> = sites.iter().map(|site| site.rest).collect();
+        let resumed: FxHashSet<_> = sites.iter().map(|site| site.rest).collect();
         for value in self.instructions() {
             if value.value_type().kind() == TypeKind::Void || value.is(Opcode::ALLOCA) {
                 continue;
@@ -363,12 +362,12 @@ impl<'c, 'm> Circle<'c, 'm> {
             let own = value.block();
             let mut users = value.users();
             users.retain(|user| user.block() != own);
-            let mut seen = HashSet::new();
+            let mut seen = FxHashSet::default();
             users.retain(|user| seen.insert(*user));
             if users.is_empty() {
                 continue;
             }
-            let mut alive: HashSet<_> = users.iter().map(|user| user.block()).collect();
+            let mut alive: FxHashSet<_> = users.iter().map(|user| user.block()).collect();
             let mut next: Vec<_> = alive.iter().copied().collect();
             while let Some(block) = next.pop() {
                 for &earlier in before.get(&block).into_iter().flatten() {
@@ -491,7 +490,7 @@ fn take_parameters<'c>(
 
 /// Has what control brings along go through a variable.
 fn demote_phi<'c>(context: &'c Context, phi: Value<'c>, place: Value<'c>) {
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     for (value, block) in phi.incoming() {
         if seen.insert(block) {
             Builder::before(context, block.end()).store(value, place);

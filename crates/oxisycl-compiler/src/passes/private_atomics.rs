@@ -4,10 +4,9 @@
 //! lowered by LLVM, which knows what each of them computes, and called instead. Only operations whose address surely leads to a
 //! variable are touched: what may also be elsewhere stays atomic. Runs where calls are inlined, so that addresses are known.
 
-use std::collections::HashSet;
-
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
+use rustc_hash::FxHashSet;
 
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
@@ -27,7 +26,7 @@ pub(crate) fn make_plain(module: &Module<'_>) -> Result<bool, CompileError> {
             continue;
         }
         let address = instruction.operand(u32::from(instruction.is(Opcode::STORE)));
-        if !leads_to_variable(address, &mut HashSet::new()) {
+        if !leads_to_variable(address, &mut FxHashSet::default()) {
             continue;
         }
         has_changed = true;
@@ -60,7 +59,7 @@ pub(crate) fn make_plain(module: &Module<'_>) -> Result<bool, CompileError> {
 }
 
 /// Whether an address is one of a work-item's own variables, whichever way the program took.
-fn leads_to_variable<'c>(address: Value<'c>, seen: &mut HashSet<Value<'c>>) -> bool {
+fn leads_to_variable<'c>(address: Value<'c>, seen: &mut FxHashSet<Value<'c>>) -> bool {
     // A loop adds nothing to what it began with.
     if !seen.insert(address) {
         return true;

@@ -7,8 +7,9 @@
 //! work-items, and is kept in the memory of the group; how much there is comes with the launch. Kernels without recursion have nothing
 //! of this. Formatting has a limit of its own, see `recorded` in `oxisycl-device`: calls through pointers from there and to there do not count.
 
-use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use oxisycl_image::{MessagePiece, SourceLocation};
 use oxisycl_types::DeviceLaunch;
@@ -34,7 +35,7 @@ const AT_MOST: i32 = 37;
 
 /// Who calls whom.
 struct Calls<'c> {
-    callees: HashMap<Value<'c>, Vec<Value<'c>>>,
+    callees: FxHashMap<Value<'c>, Vec<Value<'c>>>,
 }
 
 impl<'c> Calls<'c> {
@@ -51,7 +52,7 @@ impl<'c> Calls<'c> {
 
     /// Whether a function can be called again before it has returned.
     fn comes_back(&self, function: Value<'c>) -> bool {
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut next = self.of_function(function).to_vec();
         while let Some(callee) = next.pop() {
             if callee == function {
@@ -229,12 +230,12 @@ pub(crate) fn lower<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u3
 }
 
 /// How much stack functions take for themselves and for what they call, up to the next function that asks.
-struct Needs<'c>(HashMap<Value<'c>, u64>);
+struct Needs<'c>(FxHashMap<Value<'c>, u64>);
 
 impl<'c> Needs<'c> {
     fn of(module: &Module<'c>) -> Self {
         let calls = Calls::of(module);
-        let mut needs = Self(HashMap::new());
+        let mut needs = Self(FxHashMap::default());
         for function in calls.callees.keys() {
             needs.find(module, &calls, *function);
         }

@@ -8,11 +8,10 @@
 //! Invariant: of the two work-items only the first can panic, so that the position in a panic record is right, and no work-item ends
 //! without having run because another one panicked after it had begun.
 
-use std::collections::HashSet;
-
 use crate::llvm::{Block, Builder, Module, Opcode, Type, Value};
 use crate::passes::bounds_check_merging::may_come_earlier;
 use crate::passes::cold_blocks::endings;
+use rustc_hash::FxHashSet;
 
 /// Whether each position runs two work-items, until [`decide`].
 pub(crate) const IS_PAIRED: &str = "oxisycl.is_paired";
@@ -78,8 +77,8 @@ pub(crate) fn is_sound(module: &Module<'_>, kernel: Value<'_>) -> bool {
 }
 
 /// Blocks, and those that may come after them.
-fn reached<'c>(from: &[Block<'c>]) -> HashSet<Block<'c>> {
-    let mut reached = HashSet::new();
+fn reached<'c>(from: &[Block<'c>]) -> FxHashSet<Block<'c>> {
+    let mut reached = FxHashSet::default();
     let mut queue = from.to_vec();
     while let Some(block) = queue.pop() {
         if reached.insert(block) {
@@ -147,7 +146,7 @@ fn is_plain_store(instruction: Value<'_>) -> bool {
 fn has_no_loop(blocks: &[Block<'_>]) -> bool {
     let mut left: Vec<_> = blocks.to_vec();
     while !left.is_empty() {
-        let targets: HashSet<_> = left.iter().flat_map(|block| block.successors()).collect();
+        let targets: FxHashSet<_> = left.iter().flat_map(|block| block.successors()).collect();
         let n_before = left.len();
         left.retain(|block| targets.contains(block));
         if left.len() == n_before {
