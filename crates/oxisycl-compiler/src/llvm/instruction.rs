@@ -2,6 +2,7 @@
 
 use super::builder::Block;
 use super::context::ll;
+use super::deleted;
 use super::opcode::Opcode;
 use super::types::Type;
 use super::value::{Value, ValueKind};
@@ -61,8 +62,11 @@ impl<'c> Value<'c> {
         Self::new(unsafe { (ll().LLVMGetNextInstruction)(self.raw()) })
     }
 
+    /// Deletes an instruction. No handle of it may be used afterwards.
     pub(crate) fn erase(self) {
-        unsafe { (ll().LLVMInstructionEraseFromParent)(self.raw()) }
+        let raw = self.raw();
+        deleted::note(raw);
+        unsafe { (ll().LLVMInstructionEraseFromParent)(raw) }
     }
 
     /// Whether an instruction has metadata of that kind.

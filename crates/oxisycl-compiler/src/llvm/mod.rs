@@ -2,7 +2,7 @@
 //!
 //! Handles ([`Value`], [`Type`], [`Block`]) are copied pointers that cannot outlive their [`Context`]. Two things the types do not say are
 //! invariants of this crate: handles of one context are not mixed with those of another, and a handle is not used after its function,
-//! global or instruction was deleted. Whoever deletes something drops its handles in the same function.
+//! global or instruction was deleted. Debug builds panic where a handle is used that this crate itself has made dangling (`deleted`).
 //!
 //! LLVM ends the process on some broken input. Callers that must survive that run the compiler in a child process.
 
@@ -10,6 +10,7 @@ mod attribute;
 mod builder;
 mod context;
 mod debug;
+mod deleted;
 mod inspect;
 mod instruction;
 mod layout;

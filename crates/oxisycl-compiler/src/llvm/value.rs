@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::builder::Block;
 use super::context::{Context, ll, take_message};
+use super::deleted;
 use super::opcode::Opcode;
 use super::sys;
 use super::types::{Type, TypeKind};
@@ -61,15 +62,21 @@ impl<'c> Value<'c> {
     }
 
     pub(super) fn maybe(raw: *mut sys::Value) -> Option<Self> {
-        (!raw.is_null()).then_some(Self(raw, PhantomData))
+        if raw.is_null() {
+            return None;
+        }
+        deleted::forget(raw);
+        Some(Self(raw, PhantomData))
     }
 
+    /// The pointer, to be used at once. Debug builds panic if the value was deleted.
     pub(super) fn raw(self) -> *mut sys::Value {
+        deleted::refuse(self.0);
         self.0
     }
 
     pub(crate) fn kind(self) -> ValueKind {
-        match unsafe { (ll().LLVMGetValueKind)(self.0) } {
+        match unsafe { (ll().LLVMGetValueKind)(self.raw()) } {
             0 => ValueKind::Argument,
             5 => ValueKind::Function,
             6 => ValueKind::Alias,
@@ -88,38 +95,38 @@ impl<'c> Value<'c> {
     }
 
     pub(crate) fn is_null(self) -> bool {
-        unsafe { (ll().LLVMIsNull)(self.0) != 0 }
+        unsafe { (ll().LLVMIsNull)(self.raw()) != 0 }
     }
 
     pub(crate) fn name(self) -> &'c str {
         let mut length = 0;
         let bytes = unsafe {
-            let start = (ll().LLVMGetValueName2)(self.0, &raw mut length);
+            let start = (ll().LLVMGetValueName2)(self.raw(), &raw mut length);
             std::slice::from_raw_parts(start.cast::<u8>(), length)
         };
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
     pub(crate) fn set_name(self, name: &str) {
-        unsafe { (ll().LLVMSetValueName2)(self.0, name.as_ptr().cast(), name.len()) }
+        unsafe { (ll().LLVMSetValueName2)(self.raw(), name.as_ptr().cast(), name.len()) }
     }
 
     pub(crate) fn value_type(self) -> Type<'c> {
-        Type::new(unsafe { (ll().LLVMTypeOf)(self.0) })
+        Type::new(unsafe { (ll().LLVMTypeOf)(self.raw()) })
     }
 
     pub(crate) fn replace_all_uses_with(self, other: Self) {
-        unsafe { (ll().LLVMReplaceAllUsesWith)(self.0, other.0) }
+        unsafe { (ll().LLVMReplaceAllUsesWith)(self.raw(), other.raw()) }
     }
 
     pub(crate) fn is_used(self) -> bool {
-        unsafe { !(ll().LLVMGetFirstUse)(self.0).is_null() }
+        unsafe { !(ll().LLVMGetFirstUse)(self.raw()).is_null() }
     }
 
     pub(crate) fn users(self) -> Vec<Self> {
         let mut users = Vec::new();
         unsafe {
-            let mut place = (ll().LLVMGetFirstUse)(self.0);
+            let mut place = (ll().LLVMGetFirstUse)(self.raw());
             while !place.is_null() {
                 users.push(Self::new((ll().LLVMGetUser)(place)));
                 place = (ll().LLVMGetNextUse)(place);
@@ -129,24 +136,24 @@ impl<'c> Value<'c> {
     }
 
     pub(crate) fn operands(self) -> Vec<Self> {
-        let count = unsafe { (ll().LLVMGetNumOperands)(self.0) }.max(0) as u32;
-        (0..count).filter_map(|index| Self::maybe(unsafe { (ll().LLVMGetOperand)(self.0, index) })).collect()
+        let count = unsafe { (ll().LLVMGetNumOperands)(self.raw()) }.max(0) as u32;
+        (0..count).filter_map(|index| Self::maybe(unsafe { (ll().LLVMGetOperand)(self.raw(), index) })).collect()
     }
 
     pub(crate) fn operand(self, index: u32) -> Self {
-        Self::new(unsafe { (ll().LLVMGetOperand)(self.0, index) })
+        Self::new(unsafe { (ll().LLVMGetOperand)(self.raw(), index) })
     }
 
     /// The text of the value in LLVM's assembly.
     pub(crate) fn print(self) -> String {
-        unsafe { take_message((ll().LLVMPrintValueToString)(self.0)) }
+        unsafe { take_message((ll().LLVMPrintValueToString)(self.raw())) }
     }
 
     // Constants.
 
     /// Of an integer constant of at most 64 bits.
     pub(crate) fn integer(self) -> Option<u64> {
-        (self.kind() == ValueKind::Integer).then(|| unsafe { (ll().LLVMConstIntGetZExtValue)(self.0) })
+        (self.kind() == ValueKind::Integer).then(|| unsafe { (ll().LLVMConstIntGetZExtValue)(self.raw()) })
     }
 
     /// Of an array of bytes.
@@ -156,132 +163,143 @@ impl<'c> Value<'c> {
         }
         let mut length = 0;
         unsafe {
-            let start = (ll().LLVMGetAsString)(self.0, &raw mut length);
+            let start = (ll().LLVMGetAsString)(self.raw(), &raw mut length);
             Some(std::slice::from_raw_parts(start.cast::<u8>(), length))
         }
     }
 
     /// The element of a constant aggregate.
     pub(crate) fn element(self, index: u32) -> Option<Self> {
-        Self::maybe(unsafe { (ll().LLVMGetAggregateElement)(self.0, index) })
+        Self::maybe(unsafe { (ll().LLVMGetAggregateElement)(self.raw(), index) })
     }
 
     /// The operation of a constant expression.
     pub(crate) fn expression(self) -> Option<Opcode> {
-        (self.kind() == ValueKind::ConstantExpression).then(|| Opcode(unsafe { (ll().LLVMGetConstOpcode)(self.0) }))
+        (self.kind() == ValueKind::ConstantExpression).then(|| Opcode(unsafe { (ll().LLVMGetConstOpcode)(self.raw()) }))
     }
 
     /// An integer as a pointer.
     pub(crate) fn int_to_pointer(self, target: Type<'c>) -> Self {
-        Self::new(unsafe { (ll().LLVMConstIntToPtr)(self.0, target.raw()) })
+        Self::new(unsafe { (ll().LLVMConstIntToPtr)(self.raw(), target.raw()) })
     }
 
     // Functions and globals.
 
     pub(crate) fn is_declaration(self) -> bool {
-        unsafe { (ll().LLVMIsDeclaration)(self.0) != 0 }
+        unsafe { (ll().LLVMIsDeclaration)(self.raw()) != 0 }
     }
 
     pub(crate) fn linkage(self) -> Linkage {
-        Linkage(unsafe { (ll().LLVMGetLinkage)(self.0) })
+        Linkage(unsafe { (ll().LLVMGetLinkage)(self.raw()) })
     }
 
     pub(crate) fn set_linkage(self, linkage: Linkage) {
-        unsafe { (ll().LLVMSetLinkage)(self.0, linkage.0) }
+        unsafe { (ll().LLVMSetLinkage)(self.raw(), linkage.0) }
     }
 
     /// Makes it an ordinary symbol: no section, no group, default visibility.
     pub(crate) fn clear_placement(self) {
         unsafe {
-            (ll().LLVMSetSection)(self.0, c"".as_ptr());
-            (ll().LLVMSetComdat)(self.0, std::ptr::null_mut());
-            (ll().LLVMSetVisibility)(self.0, 0);
+            (ll().LLVMSetSection)(self.raw(), c"".as_ptr());
+            (ll().LLVMSetComdat)(self.raw(), std::ptr::null_mut());
+            (ll().LLVMSetVisibility)(self.raw(), 0);
         }
     }
 
     /// The type of a function or of what a global holds.
     pub(crate) fn held_type(self) -> Type<'c> {
-        Type::new(unsafe { (ll().LLVMGlobalGetValueType)(self.0) })
+        Type::new(unsafe { (ll().LLVMGlobalGetValueType)(self.raw()) })
     }
 
     pub(crate) fn initializer(self) -> Option<Self> {
-        (self.kind() == ValueKind::GlobalVariable).then(|| Self::maybe(unsafe { (ll().LLVMGetInitializer)(self.0) }))?
+        (self.kind() == ValueKind::GlobalVariable)
+            .then(|| Self::maybe(unsafe { (ll().LLVMGetInitializer)(self.raw()) }))?
     }
 
     pub(crate) fn set_initializer(self, value: Self) {
-        unsafe { (ll().LLVMSetInitializer)(self.0, value.0) }
+        unsafe { (ll().LLVMSetInitializer)(self.raw(), value.0) }
     }
 
     pub(crate) fn is_constant_global(self) -> bool {
-        unsafe { (ll().LLVMIsGlobalConstant)(self.0) != 0 }
+        unsafe { (ll().LLVMIsGlobalConstant)(self.raw()) != 0 }
     }
 
     /// Of a global: nothing stores to it.
     pub(crate) fn make_constant(self) {
-        unsafe { (ll().LLVMSetGlobalConstant)(self.0, 1) }
+        unsafe { (ll().LLVMSetGlobalConstant)(self.raw(), 1) }
     }
 
     pub(crate) fn is_thread_local(self) -> bool {
-        unsafe { (ll().LLVMIsThreadLocal)(self.0) != 0 }
+        unsafe { (ll().LLVMIsThreadLocal)(self.raw()) != 0 }
     }
 
+    /// Deletes a function with its body. No handle of it, its parameters and its instructions may be used afterwards.
     pub(crate) fn delete_function(self) {
-        unsafe { (ll().LLVMDeleteFunction)(self.0) }
+        if cfg!(debug_assertions) {
+            let parameters = (0..self.parameter_count()).map(|index| self.parameter(index));
+            self.instructions().into_iter().chain(parameters).for_each(|value| deleted::note(value.raw()));
+        }
+        let raw = self.raw();
+        deleted::note(raw);
+        unsafe { (ll().LLVMDeleteFunction)(raw) }
     }
 
+    /// Deletes a global variable. No handle of it may be used afterwards.
     pub(crate) fn delete_global(self) {
-        unsafe { (ll().LLVMDeleteGlobal)(self.0) }
+        let raw = self.raw();
+        deleted::note(raw);
+        unsafe { (ll().LLVMDeleteGlobal)(raw) }
     }
 
     pub(crate) fn aliasee(self) -> Self {
-        Self::new(unsafe { (ll().LLVMAliasGetAliasee)(self.0) })
+        Self::new(unsafe { (ll().LLVMAliasGetAliasee)(self.raw()) })
     }
 
     pub(crate) fn set_alignment(self, bytes: u32) {
-        unsafe { (ll().LLVMSetAlignment)(self.0, bytes) }
+        unsafe { (ll().LLVMSetAlignment)(self.raw(), bytes) }
     }
 
     /// Of a function.
     pub(crate) fn set_call_convention(self, number: u32) {
-        unsafe { (ll().LLVMSetFunctionCallConv)(self.0, number) }
+        unsafe { (ll().LLVMSetFunctionCallConv)(self.raw(), number) }
     }
 
     /// Of a function.
     pub(crate) fn call_convention(self) -> u32 {
-        unsafe { (ll().LLVMGetFunctionCallConv)(self.0) }
+        unsafe { (ll().LLVMGetFunctionCallConv)(self.raw()) }
     }
 
     /// Of a call.
     pub(crate) fn set_site_call_convention(self, number: u32) {
-        unsafe { (ll().LLVMSetInstructionCallConv)(self.0, number) }
+        unsafe { (ll().LLVMSetInstructionCallConv)(self.raw(), number) }
     }
 
     pub(crate) fn remove_personality(self) {
         unsafe {
-            if (ll().LLVMHasPersonalityFn)(self.0) != 0 {
-                (ll().LLVMSetPersonalityFn)(self.0, std::ptr::null_mut());
+            if (ll().LLVMHasPersonalityFn)(self.raw()) != 0 {
+                (ll().LLVMSetPersonalityFn)(self.raw(), std::ptr::null_mut());
             }
         }
     }
 
     /// The function that has this parameter.
     pub(crate) fn parent(self) -> Self {
-        Self::new(unsafe { (ll().LLVMGetParamParent)(self.0) })
+        Self::new(unsafe { (ll().LLVMGetParamParent)(self.raw()) })
     }
 
     /// How many parameters a function has.
     pub(crate) fn parameter_count(self) -> u32 {
-        unsafe { (ll().LLVMCountParams)(self.0) }
+        unsafe { (ll().LLVMCountParams)(self.raw()) }
     }
 
     pub(crate) fn parameter(self, index: u32) -> Self {
-        Self::new(unsafe { (ll().LLVMGetParam)(self.0, index) })
+        Self::new(unsafe { (ll().LLVMGetParam)(self.raw(), index) })
     }
 
     pub(crate) fn blocks(self) -> Vec<Block<'c>> {
         let mut blocks = Vec::new();
         unsafe {
-            let mut block = (ll().LLVMGetFirstBasicBlock)(self.0);
+            let mut block = (ll().LLVMGetFirstBasicBlock)(self.raw());
             while !block.is_null() {
                 blocks.push(Block::new(block));
                 block = (ll().LLVMGetNextBasicBlock)(block);
