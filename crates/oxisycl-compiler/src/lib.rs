@@ -13,6 +13,7 @@
 //! Does not run rustc on user code, and does not know cargo.
 
 mod analyses;
+mod builtin_table;
 mod codegen;
 mod compile;
 mod compiled;

@@ -1,7 +1,7 @@
 //! Functions whose bodies the device compiler puts in: what a processor offers that Rust has no word for.
 //!
-//! The bodies here are those of the host device. The compiler finds a builtin by its path, so that a rename here is a change of the
-//! compiler's table (`oxisycl-compiler`, `passes/builtins.rs`).
+//! The bodies here are those of the host device. The compiler finds a builtin by its path. Its table of builtins (`oxisycl-compiler`,
+//! `builtin_table.rs`) has each of these functions with its signature, which a test compares with this file.
 //!
 //! Nothing in here is checked, and nothing is for users: safe interfaces are built on top. What is wrong to call from a kernel at some place
 //! or on some target is `unsafe`.

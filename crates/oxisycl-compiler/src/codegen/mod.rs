@@ -19,6 +19,7 @@ pub(crate) use spirv::SpirV;
 #[cfg(test)]
 pub(crate) use spirv::validate as validate_spirv;
 
+use crate::builtin_table::Bodies;
 use crate::refused::Refused;
 
 /// A target of the compiler.
@@ -26,8 +27,8 @@ pub(crate) trait Target {
     /// The processor.
     fn machine(&self) -> &Machine;
 
-    /// LLVM assembly with a body for every builtin.
-    fn builtins(&self) -> &str;
+    /// The target's side of the table of builtins.
+    fn builtins(&self) -> Bodies;
 
     /// Before optimisation, and again on what is linked later: what has to be different from what rustc makes for the host.
     fn adapt(&self, _module: &Module<'_>) {}

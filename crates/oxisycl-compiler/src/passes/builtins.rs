@@ -1,108 +1,65 @@
-//! Puts bodies into the functions of `oxisycl_device::builtin`.
+//! Puts bodies into the functions of `oxisycl_device::builtin`, as the [table](crate::builtin_table) says.
 
+use crate::builtin_table::{self, Bodies, Builtin, Effects, LAUNCH, Lowering, Scalar, Signature};
 use crate::error::CompileError;
-use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
+use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, Type, Value};
 use crate::origin;
 use crate::passes::strip_host_abi::replace_body;
-use crate::passes::{float_atomics, float_policy, thread_coarsening};
-
-/// The beginning of the names of builtins whose own body is as good, but slower.
-const NATIVE: &str = "native_";
-/// Builtins whose own body holds for targets with a stack of calls.
-const ABOUT_CALLS: [&str; 2] = ["has_call_stack", "formatting_was_cut_off"];
-/// What is in the text of a target that can run two work-items at each position of the grid.
-const SECOND_POSITION: &str = "@oxisycl.second_position_x(";
-/// What is in its place until the launch's address is known: see [`lower_launch`].
-pub(crate) const LAUNCH: &str = "oxisycl.launch";
+use crate::passes::thread_coarsening;
 
 /// The place of a function's first parameter among its attributes.
 const FIRST_PARAMETER: u32 = 1;
 
-/// Replaces the builtins that a target gives bodies to, by linking them in. `text` is LLVM assembly with one function
-/// `oxisycl.<name>` per builtin.
-pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileError> {
+/// Replaces the builtins that a target gives bodies to, by linking them in.
+pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), CompileError> {
     let context = module.context();
     let mut used = Vec::new();
     for function in module.functions() {
         let Some(name) = origin::builtin(function.name()) else { continue };
-        let name = name.as_str();
-        match name {
-            "is_device_code" => {
-                // At once, so that what only native code needs is never linked. The body is for calls by address.
-                for call in function.users() {
-                    if call.callee() == Some(function) {
-                        call.replace_all_uses_with(Type::int(context, 1).constant(1));
-                        call.erase();
-                    }
-                }
-                replace_body(module, function, |builder| builder.ret(Type::int(context, 1).constant(1)));
-            }
-            // Decided later for each kernel, if the target can do it.
-            "is_paired" if text.contains(SECOND_POSITION) => {
-                let is_paired = module.declare(thread_coarsening::IS_PAIRED, function.held_type());
-                for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", 0)] {
-                    is_paired.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
-                }
-                function.replace_all_uses_with(is_paired);
-                function.delete_function();
-            }
-            "is_paired" => {}
-            "second_position_x" if !text.contains(SECOND_POSITION) => {
-                replace_body(module, function, |builder| builder.ret(Type::int(context, 64).constant(0)));
-            }
-            "next_item" | "only_item" => {
-                let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
-                float_policy::describe_marker(context, marker);
-                function.replace_all_uses_with(marker);
-                function.delete_function();
-            }
-            "load_constant" => {
+        let Some(builtin) = builtin_table::find(&name) else {
+            return Err(CompileError::Target(format!("the target has no builtin {}{name}", builtin_table::PREFIX)));
+        };
+        match builtin.lowering(bodies.family) {
+            Lowering::OwnBody => {}
+            Lowering::ConstantLoads => {
                 let loads = function.instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD));
                 loads.for_each(|load| load.mark(thread_coarsening::CONSTANT));
                 // Not another way: LLVM also moves loads to callers, and forgets what they are marked with.
                 function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
             }
-            // It becomes a panic.
-            "not_on_the_host" => {}
-            "launch" => {
-                let launch = module.declare(LAUNCH, function.held_type());
-                // The same in every call of one work-item, and without effects: calls may be merged and moved.
-                launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "nounwind", 0));
-                launch.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "willreturn", 0));
-                function.replace_all_uses_with(launch);
-                function.delete_function();
+            Lowering::Number(value) => {
+                let number = number(context, builtin, value);
+                replace_body(module, function, |builder| builder.ret(number));
             }
-            // Once the kernel's policy is known.
-            _ if float_atomics::is_one(name) => {
-                let body = module.declare(&format!("oxisycl.{name}"), function.held_type());
-                for attribute in ["nounwind", "willreturn"] {
-                    body.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+            Lowering::Answer(value) => {
+                let number = number(context, builtin, value);
+                for call in function.users() {
+                    if call.callee() == Some(function) {
+                        call.replace_all_uses_with(number);
+                        call.erase();
+                    }
                 }
-                function.replace_all_uses_with(body);
+                // For calls by address.
+                replace_body(module, function, |builder| builder.ret(number));
+            }
+            Lowering::Later => {
+                let declaration = module.declare(&builtin.symbol(), function.held_type());
+                describe(context, declaration, builtin.effects);
+                function.replace_all_uses_with(declaration);
                 function.delete_function();
             }
-            // Those that a target need not have.
-            name if (name.starts_with(NATIVE) || ABOUT_CALLS.contains(&name))
-                && !text.contains(&format!("@oxisycl.{name}(")) => {}
-            _ if float_policy::is_marker(name) => {
-                let marker = module.declare(&format!("oxisycl.{name}"), function.held_type());
-                float_policy::describe_marker(context, marker);
-                function.replace_all_uses_with(marker);
-                function.delete_function();
-            }
-            name => {
-                let name = format!("oxisycl.{name}");
-                let body = module.declare(&name, function.held_type());
+            Lowering::Body => {
+                let body = module.declare(&builtin.symbol(), function.held_type());
                 function.replace_all_uses_with(body);
                 function.delete_function();
-                used.push(name);
+                used.push(builtin.symbol());
             }
         }
     }
     if used.is_empty() {
         return Ok(());
     }
-    let bodies = Module::from_text(context, text, "builtins")?;
+    let bodies = Module::from_text(context, bodies.text, "builtins")?;
     for function in bodies.functions() {
         if !function.is_declaration() {
             function.set_linkage(Linkage::LINK_ONCE_ODR);
@@ -116,6 +73,34 @@ pub(crate) fn replace(module: &Module<'_>, text: &str) -> Result<(), CompileErro
         function.set_linkage(Linkage::INTERNAL);
     }
     Ok(())
+}
+
+/// A result of a builtin.
+fn number<'c>(context: &'c Context, builtin: &Builtin, value: u64) -> Value<'c> {
+    let bits = match builtin.signature {
+        Signature::Plain(_, Some(Scalar::Bool)) => 1,
+        Signature::Plain(_, Some(Scalar::U32)) => 32,
+        _ => 64,
+    };
+    Type::int(context, bits).constant(value)
+}
+
+/// Tells LLVM what a call of a declaration does.
+fn describe<'c>(context: &'c Context, declaration: Value<'c>, effects: Effects) {
+    // The numbers are those of `MemoryEffects`. Memory that no other code sees keeps a call where it is.
+    const NO_MEMORY: u64 = 0;
+    const INACCESSIBLE: u64 = 3 << 2;
+    let memory = match effects {
+        Effects::None => Some(NO_MEMORY),
+        Effects::Marker => Some(INACCESSIBLE),
+        Effects::Memory | Effects::Convergent | Effects::Ends => None,
+    };
+    let attributes = [("nounwind", Some(0)), ("willreturn", Some(0)), ("memory", memory)];
+    for (name, value) in attributes {
+        if let Some(value) = value {
+            declaration.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
+        }
+    }
 }
 
 /// Asks for the launch; [`lower_launch`] answers.

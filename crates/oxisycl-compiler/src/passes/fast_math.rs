@@ -5,6 +5,7 @@
 //! target's imprecise builtins; a target that lacks one of them keeps the precise function. Quotients and square roots are operations,
 //! for which the code generator itself has imprecise instructions under this policy.
 
+use crate::builtin_table::Bodies;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Value};
 use crate::origin;
@@ -32,8 +33,8 @@ const FUNCTIONS: [(&str, &[&str]); 13] = [
 ];
 
 /// Replaces the calls in a module that is one kernel under this policy. `builtins` are the target's.
-pub(crate) fn call_imprecise_functions(module: &Module<'_>, builtins: &str) -> Result<(), CompileError> {
-    let has = |builtin: &&str| builtins.contains(&format!("@oxisycl.{builtin}("));
+pub(crate) fn call_imprecise_functions(module: &Module<'_>, builtins: Bodies) -> Result<(), CompileError> {
+    let has = |builtin: &&str| builtins.has(builtin);
     let mut found = Vec::new();
     for function in module.functions() {
         let Some(name) = imprecise(function.name()) else { continue };
@@ -48,7 +49,7 @@ pub(crate) fn call_imprecise_functions(module: &Module<'_>, builtins: &str) -> R
     }
     let context = module.context();
     let bodies = Module::from_text(context, BODIES, "approximate")?;
-    bodies.link(Module::from_text(context, builtins, "builtins")?)?;
+    bodies.link(Module::from_text(context, builtins.text, "builtins")?)?;
     for function in bodies.functions().into_iter().filter(|function| !function.is_declaration()) {
         function.set_linkage(Linkage::LINK_ONCE_ODR);
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));

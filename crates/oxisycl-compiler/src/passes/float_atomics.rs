@@ -11,11 +11,6 @@ const BODIES: &str = include_str!("float_atomics.ll");
 /// The builtins, without `oxisycl_device::builtin::`.
 const BUILTINS: [&str; 2] = ["atomic_add_f32", "atomic_add_f64"];
 
-/// Whether a builtin is such a sum.
-pub(crate) fn is_one(builtin: &str) -> bool {
-    BUILTINS.contains(&builtin)
-}
-
 /// Gives the sums that a module uses their bodies.
 pub(crate) fn define(module: &Module<'_>, policy: FloatPolicy) -> Result<(), CompileError> {
     let form = if policy == FloatPolicy::Strict { "loop" } else { "native" };

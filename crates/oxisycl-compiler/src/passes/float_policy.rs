@@ -4,7 +4,7 @@
 //! functions are [kept apart](keep_library_apart) until all others were marked.
 
 use crate::analyses::references::globals_in;
-use crate::llvm::{Attribute, Context, Linkage, Module, Value, ValueKind};
+use crate::llvm::{Attribute, Linkage, Module, Value, ValueKind};
 use crate::options::FloatPolicy;
 use crate::passes::libcalls::is_library;
 use crate::passes::panic_names;
@@ -25,20 +25,6 @@ const MARKERS: [(&str, FloatPolicy); 3] = [
     ("float_contract", FloatPolicy::Contract),
     ("float_fast", FloatPolicy::Fast),
 ];
-
-/// Whether a builtin chooses a policy.
-pub(crate) fn is_marker(builtin: &str) -> bool {
-    MARKERS.iter().any(|(name, _)| *name == builtin)
-}
-
-/// Tells LLVM what a call of a marker does: nothing that code around it would notice, and still it stays.
-pub(crate) fn describe_marker<'c>(context: &'c Context, marker: Value<'c>) {
-    // Reads and writes memory that no other code sees; the number is that of `MemoryEffects`.
-    const INACCESSIBLE: u64 = 3 << 2;
-    for (name, value) in [("nounwind", 0), ("willreturn", 0), ("memory", INACCESSIBLE)] {
-        marker.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
-    }
-}
 
 /// Keeps the functions of the device library from being inlined into others, and from losing parameters that all callers agree on, until
 /// [`unite_with_library`].

@@ -2,6 +2,7 @@
 
 use super::tests::{context, module};
 use crate::FloatPolicy;
+use crate::builtin_table::{Bodies, Family};
 use crate::llvm::{Module, Opcode};
 use crate::passes::{builtins, cpu_features, float_policy, libcalls, native, panics, strip_host_abi};
 
@@ -42,7 +43,7 @@ fn functions_of_a_user_are_not_taken_for_those_of_published_crates() {
         define i64 @_ZN3app14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE() { ret i64 7 }";
     let module = module(&context, text);
     let before = module.to_string();
-    builtins::replace(&module, "").expect("there are no builtins");
+    builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "" }).expect("there are no builtins");
     cpu_features::deny(&module);
     native::replace(&module).expect("nothing to replace");
     libcalls::replace_all(&module);

@@ -14,7 +14,7 @@ use crate::passes::cold_blocks::endings;
 use rustc_hash::FxHashSet;
 
 /// Whether each position runs two work-items, until [`decide`].
-pub(crate) const IS_PAIRED: &str = "oxisycl.is_paired";
+const IS_PAIRED: &str = "oxisycl.is_paired";
 /// What stands between the two, and what stands behind one that is alone at the end of a launch, until [`separate`].
 const NEXT_ITEM: &str = "oxisycl.next_item";
 const ONLY_ITEM: &str = "oxisycl.only_item";
@@ -56,7 +56,7 @@ pub(crate) fn gains(kernel: Value<'_>) -> bool {
         Some(Opcode::RET | Opcode::BRANCH | Opcode::PHI | Opcode::UNREACHABLE) => true,
         Some(Opcode::FADD | Opcode::FSUB | Opcode::FMUL | Opcode::FDIV | Opcode::FNEG) => true,
         Some(Opcode::CALL) => {
-            let asks_for_launch = |callee: Value<'_>| callee.name() == crate::passes::builtins::LAUNCH;
+            let asks_for_launch = |callee: Value<'_>| callee.name() == crate::builtin_table::LAUNCH;
             instruction.callee().is_some_and(asks_for_launch) || may_come_earlier(*instruction, &parameters)
         }
         _ => may_come_earlier(*instruction, &parameters),

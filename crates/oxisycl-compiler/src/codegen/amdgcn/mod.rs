@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl_image::ParameterLayout;
 
+use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
 use crate::error::CompileError;
@@ -67,8 +68,8 @@ impl Target for Amdgcn {
         &self.machine
     }
 
-    fn builtins(&self) -> &str {
-        include_str!("builtins.ll")
+    fn builtins(&self) -> Bodies {
+        Bodies { family: Family::Amdgcn, text: include_str!("builtins.ll") }
     }
 
     fn adapt(&self, module: &Module<'_>) {

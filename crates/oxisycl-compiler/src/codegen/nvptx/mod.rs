@@ -2,6 +2,7 @@
 
 use oxisycl_image::ParameterLayout;
 
+use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
 use crate::error::CompileError;
@@ -63,8 +64,8 @@ impl Target for Nvptx {
         &self.machine
     }
 
-    fn builtins(&self) -> &str {
-        include_str!("builtins.ll")
+    fn builtins(&self) -> Bodies {
+        Bodies { family: Family::Nvptx, text: include_str!("builtins.ll") }
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {

@@ -2,9 +2,9 @@
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
 use super::{addresses, function_pointers};
+use crate::builtin_table::LAUNCH;
 use crate::error::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
-use crate::passes::builtins::LAUNCH;
 
 /// Operations on vectors become operations on their elements.
 const SCALARISE: &str = "function(scalarizer<load-store>,dce)";

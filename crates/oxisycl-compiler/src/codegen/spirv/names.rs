@@ -1,7 +1,7 @@
 //! Names and numbers that stand in modules between the expansion and the translation.
 
+use crate::builtin_table::LAUNCH;
 use crate::llvm::{Value, ValueKind};
-use crate::passes::builtins::LAUNCH;
 
 /// Functions that stand for remainders of floats, with the type's name at the end.
 pub(super) const REMAINDER: &str = "oxisycl.spirv.frem.";

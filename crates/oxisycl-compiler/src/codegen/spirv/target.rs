@@ -11,6 +11,7 @@ use super::names::END_WORK_ITEM;
 use super::names::KERNEL_CONVENTION;
 use super::names::LOCAL_MEMORY;
 use super::{module_builder, panic_outlining};
+use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
 use crate::error::CompileError;
@@ -53,8 +54,8 @@ impl Target for SpirV {
         &self.machine
     }
 
-    fn builtins(&self) -> &str {
-        include_str!("builtins.ll")
+    fn builtins(&self) -> Bodies {
+        Bodies { family: Family::SpirV, text: include_str!("builtins.ll") }
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {

@@ -1,0 +1,183 @@
+//! The builtins of `oxisycl_device::builtin`: name, signature, effects, and what becomes of each on every target.
+//!
+//! This table is the only list. [`passes::builtins`](crate::passes::builtins) works by it. Tests hold against it the stubs of
+//! `oxisycl-device`, each target's `builtins.ll`, and the table in the book.
+
+/// A type in a signature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scalar {
+    Bool,
+    U32,
+    U64,
+    F32,
+    F64,
+    Address,
+}
+
+/// Parameters, and the result if there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Signature {
+    /// The same types in every instance.
+    Plain(&'static [Scalar], Option<Scalar>),
+    /// `unsafe fn(*const T) -> T`.
+    LoadOfAny,
+    /// `fn() -> !`.
+    Never,
+}
+
+/// What a call does besides its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effects {
+    /// Nothing. The result depends on the arguments and the work-item.
+    None,
+    /// Accesses memory that no other code sees, so that the call stays where it is.
+    Marker,
+    /// May access memory.
+    Memory,
+    /// Meets other work-items of the group or sub-group.
+    Convergent,
+    /// Ends the work-item.
+    Ends,
+}
+
+/// What becomes of a builtin on one target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lowering {
+    /// The body in `oxisycl-device` is right for devices. The target has nothing better.
+    OwnBody,
+    /// The body in `oxisycl-device`, whose loads are from memory that does not change.
+    ConstantLoads,
+    /// A function of that name in the target's `builtins.ll`.
+    Body,
+    /// A function that returns a number.
+    Number(u64),
+    /// A number in place of each call, at once, so that code behind the other answer is never linked.
+    Answer(u64),
+    /// A declaration that a later pass replaces.
+    Later,
+}
+
+/// A code generator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    Nvptx,
+    Amdgcn,
+    SpirV,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    /// Its name in `oxisycl_device::builtin`.
+    pub(crate) name: &'static str,
+    pub(crate) signature: Signature,
+    pub(crate) effects: Effects,
+    nvptx: Lowering,
+    amdgcn: Lowering,
+    spirv: Lowering,
+}
+
+impl Builtin {
+    /// What becomes of it on a target.
+    pub(crate) fn lowering(&self, family: Family) -> Lowering {
+        match family {
+            Family::Nvptx => self.nvptx,
+            Family::Amdgcn => self.amdgcn,
+            Family::SpirV => self.spirv,
+        }
+    }
+
+    /// The name of the function that stands for it in a module.
+    pub(crate) fn symbol(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+
+    const fn with_nvptx(mut self, lowering: Lowering) -> Self {
+        self.nvptx = lowering;
+        self
+    }
+
+    const fn with_spirv(mut self, lowering: Lowering) -> Self {
+        self.spirv = lowering;
+        self
+    }
+}
+
+/// Begins the names of functions that stand for builtins.
+pub(crate) const PREFIX: &str = "oxisycl.";
+/// Stands for the launch until its address is known.
+pub(crate) const LAUNCH: &str = "oxisycl.launch";
+
+const fn all(name: &'static str, signature: Signature, effects: Effects, lowering: Lowering) -> Builtin {
+    Builtin { name, signature, effects, nvptx: lowering, amdgcn: lowering, spirv: lowering }
+}
+
+/// A function of NVIDIA's processors alone.
+const fn native(name: &'static str, parameters: &'static [Scalar]) -> Builtin {
+    all(name, Signature::Plain(parameters, Some(Scalar::F32)), Effects::None, OwnBody).with_nvptx(Body)
+}
+
+use Lowering::{Answer, Body, ConstantLoads, Later, Number, OwnBody};
+
+const ACTION: Signature = Signature::Plain(&[], None);
+const QUESTION: Signature = Signature::Plain(&[], Some(Scalar::Bool));
+const POSITION: Signature = Signature::Plain(&[], Some(Scalar::U64));
+const ADDRESS: Signature = Signature::Plain(&[], Some(Scalar::Address));
+const SHUFFLE: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::U32));
+const ADD_F32: Signature = Signature::Plain(&[Scalar::Address, Scalar::F32], Some(Scalar::F32));
+const ADD_F64: Signature = Signature::Plain(&[Scalar::Address, Scalar::F64], Some(Scalar::F64));
+
+/// All builtins, by the order of the stubs.
+pub(crate) const BUILTINS: &[Builtin] = &[
+    all("is_device_code", QUESTION, Effects::None, Answer(1)),
+    all("float_strict", ACTION, Effects::Marker, Later),
+    all("float_contract", ACTION, Effects::Marker, Later),
+    all("float_fast", ACTION, Effects::Marker, Later),
+    all("has_call_stack", QUESTION, Effects::None, OwnBody).with_spirv(Body),
+    all("formatting_was_cut_off", QUESTION, Effects::Memory, OwnBody).with_spirv(Body),
+    all("not_on_the_host", Signature::Never, Effects::Ends, OwnBody),
+    all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),
+    all("next_item", ACTION, Effects::Marker, Later),
+    all("only_item", ACTION, Effects::Marker, Later),
+    all("load_constant", Signature::LoadOfAny, Effects::Memory, ConstantLoads),
+    all("grid_position_x", POSITION, Effects::None, Body),
+    all("second_position_x", POSITION, Effects::None, Number(0)).with_nvptx(Body),
+    all("grid_position_y", POSITION, Effects::None, Body),
+    all("grid_position_z", POSITION, Effects::None, Body),
+    all("launch", ADDRESS, Effects::Memory, Later),
+    all("group_barrier", ACTION, Effects::Convergent, Body),
+    all("shuffle_u32", SHUFFLE, Effects::Convergent, Body),
+    all("atomic_add_f32", ADD_F32, Effects::Memory, Later),
+    all("atomic_add_f64", ADD_F64, Effects::Memory, Later),
+    all("local_memory", ADDRESS, Effects::None, Body),
+    native("native_cos", &[Scalar::F32]),
+    native("native_divide", &[Scalar::F32, Scalar::F32]),
+    native("native_exp2", &[Scalar::F32]),
+    native("native_log2", &[Scalar::F32]),
+    native("native_rsqrt", &[Scalar::F32]),
+    native("native_sin", &[Scalar::F32]),
+    native("native_sqrt", &[Scalar::F32]),
+];
+
+/// The builtin of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.name == name)
+}
+
+/// A target's side of the table.
+#[derive(Clone, Copy)]
+pub(crate) struct Bodies {
+    pub(crate) family: Family,
+    /// LLVM assembly with a function for each builtin whose lowering is [`Lowering::Body`].
+    pub(crate) text: &'static str,
+}
+
+impl Bodies {
+    /// Whether the target has a body of its own for a builtin.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        find(name).is_some_and(|builtin| builtin.lowering(self.family) == Body)
+    }
+}
+
+#[cfg(test)]
+mod tests;
