@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{Id, Range};
 
-use crate::accessor::{checked_position, position};
+use crate::bounds::{checked_position, out_of_bounds, position};
 use crate::{Accessor, DeviceCopyable, Item, Loads, Stores};
 
 /// Access of one command group to a range of a buffer in blocks: the work-item with id `i` owns the elements from
@@ -238,7 +238,7 @@ impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 2, M> {
         M: Loads,
     {
         if y >= self.extent[0] {
-            crate::accessor::out_of_bounds([y], self.extent, self.first.addr())
+            out_of_bounds([y], self.extent, self.first.addr())
         }
         if self.extent[1] == 0 {
             return &[];

@@ -1,8 +1,8 @@
 //! The part of OxiSYCL that kernels see, usable without `std` so that kernel libraries need only this crate.
 //!
-//! Owns element types ([`DeviceCopyable`]), the tokens that prove that code runs inside a kernel ([`Item`], [`Single`]), the
-//! accessors that turn a token into memory access ([`Accessor`], [`Chunked`]), and the entry functions that run a kernel over
-//! a piece of its index space.
+//! Owns element types ([`DeviceCopyable`]), the tokens that prove that code runs inside a kernel ([`Item`], [`Single`]). Also owns
+//! the accessors that turn a token into memory access ([`Accessor`], [`Chunked`]), and the entry functions that run a kernel over a piece
+//! of its index space.
 //!
 //! # Why safe kernels are safe
 //!
@@ -26,10 +26,12 @@ mod tests;
 mod accessor;
 mod advice;
 mod atomic;
+mod bounds;
 #[doc(hidden)]
 pub mod buffer_name;
 #[doc(hidden)]
 pub mod builtin;
+mod cell_view;
 mod chunks;
 mod element;
 pub mod float;
@@ -47,12 +49,13 @@ pub use accessor::{Accessor, AccessorParts};
 #[doc(hidden)]
 pub use advice::{AnyBits, Captured};
 pub use atomic::AtomicElement;
+pub use cell_view::CellView;
 pub use chunks::{Block, Chunked};
 pub use element::DeviceCopyable;
 pub use item::{InItem, Inside, Item, Single};
 pub use kernel::{DescribeKernel, Kernel, RangeForm, SingleForm, SingleKernel, kernel, range_entry, single_entry};
 pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, OnlyLoads, Read, ReadWrite, Stores, Write};
 pub use oxisycl_macros::DeviceCopyable;
-pub use view::{CellView, View, ViewIter, Window};
+pub use view::{View, ViewIter, Window};
 
 pub use oxisycl_types::{Id, NdRange, Range};

@@ -10,11 +10,15 @@ use std::sync::Arc;
 
 use oxisycl_backend::UsmKind;
 use oxisycl_device::{AnyBits, DeviceCopyable};
-use oxisycl_runtime::memory::{self, UsmAllocation};
+use oxisycl_runtime::memory::UsmAllocation;
 use oxisycl_types::Aspect;
 use parking_lot::Mutex;
 
 use crate::{Context, Device, Error, Event, Handler, Queue, Result};
+
+mod pointer;
+
+pub use pointer::{PointerKind, UsmPointer, pointer_device, pointer_kind};
 
 /// An owned allocation of `len` elements.
 pub struct UsmSlice<T> {
@@ -24,105 +28,6 @@ pub struct UsmSlice<T> {
     /// Copies of safe methods that gave up waiting, because this thread held up the copy itself. All later uses come after them.
     unfinished: Mutex<Vec<Event>>,
     elements: PhantomData<fn() -> T>,
-}
-
-/// An address in a USM allocation that kernels can capture.
-pub struct UsmPointer<T>(*mut T);
-
-impl<T> Clone for UsmPointer<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for UsmPointer<T> {}
-
-// SAFETY: an address; each use of it is `unsafe` and says what it needs.
-unsafe impl<T: DeviceCopyable> Send for UsmPointer<T> {}
-// SAFETY: as above.
-unsafe impl<T: DeviceCopyable> Sync for UsmPointer<T> {}
-
-impl<T: DeviceCopyable> UsmPointer<T> {
-    /// Wraps an address.
-    pub const fn new(pointer: *mut T) -> Self {
-        Self(pointer)
-    }
-
-    /// The address.
-    pub const fn as_ptr(self) -> *mut T {
-        self.0
-    }
-
-    /// Loads the element `index` places behind the address.
-    ///
-    /// # Safety
-    /// It lies in an allocation that the executing device can use, holds a value of `T`, and nobody writes it at the same time.
-    #[inline(always)]
-    pub unsafe fn read(self, index: usize) -> T {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.add(index).read() }
-    }
-
-    /// Stores to the element `index` places behind the address.
-    ///
-    /// # Safety
-    /// It lies in an allocation that the executing device can use, and nobody else accesses it at the same time.
-    #[inline(always)]
-    pub unsafe fn write(self, index: usize, value: T) {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.add(index).write(value) }
-    }
-}
-
-impl<T> fmt::Debug for UsmPointer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-/// What kind of allocation a pointer belongs to (SYCL 2020 `usm::alloc`).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum PointerKind {
-    /// A device allocation; the allocations of buffers are such.
-    Device,
-    /// A host allocation.
-    Host,
-    /// A shared allocation.
-    Shared,
-    /// None that the context knows.
-    Unknown,
-}
-
-fn lookup(address: usize, context: &Context) -> Option<memory::PointerInfo> {
-    memory::pointer_info(address).filter(|info| match info.context {
-        Some(id) => id == context.inner().id(),
-        // A buffer belongs to no context; its allocation to a device.
-        None => context.devices().iter().any(|device| device.memory_id() == info.memory),
-    })
-}
-
-/// What kind of allocation `pointer`, which may point into its middle, belongs to.
-pub fn pointer_kind<T>(pointer: *const T, context: &Context) -> PointerKind {
-    match lookup(pointer as usize, context).map(|info| info.kind) {
-        Some(UsmKind::Device) => PointerKind::Device,
-        Some(UsmKind::Host) => PointerKind::Host,
-        Some(UsmKind::Shared) => PointerKind::Shared,
-        None => PointerKind::Unknown,
-    }
-}
-
-/// The device that an allocation was made on; for a host allocation the first device of the context.
-///
-/// Errors: `Invalid` if the pointer belongs to no allocation that the context knows.
-pub fn pointer_device<T>(pointer: *const T, context: &Context) -> Result<Device> {
-    let unknown = || Error::invalid(format!("{pointer:?} is not in a usm allocation of the context"));
-    let info = lookup(pointer as usize, context).ok_or_else(unknown)?;
-    let devices = context.devices();
-    if info.kind == UsmKind::Host {
-        return Ok(devices[0].clone());
-    }
-    let exact = devices.iter().find(|device| Arc::ptr_eq(device.backend_device(), &info.device));
-    let same_memory = devices.iter().find(|device| device.memory_id() == info.device.memory().id());
-    exact.or(same_memory).cloned().ok_or_else(unknown)
 }
 
 impl Queue {
@@ -270,7 +175,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// # }
     /// ```
     pub fn pointer(&self) -> UsmPointer<T> {
-        UsmPointer(self.as_ptr())
+        UsmPointer::new(self.as_ptr())
     }
 
     /// Replaces all elements; blocks until that is done. Not ordered with other commands of an out-of-order queue, which

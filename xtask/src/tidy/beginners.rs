@@ -66,7 +66,8 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/oxisycl/src/event.rs", &["wait", "wait_all", "status", "is_complete", "profile"]),
-    ("crates/oxisycl/src/handler/copy.rs", &["take", "copy", "copy_from_host", "copy_to_host", "fill", "update_host"]),
+    ("crates/oxisycl/src/handler/host_slot.rs", &["take"]),
+    ("crates/oxisycl/src/handler/copy.rs", &["copy", "copy_from_host", "copy_to_host", "fill", "update_host"]),
     ("crates/oxisycl/src/handler/host_task.rs", &["slice", "at", "slice_mut", "at_mut", "access_host", "host_task"]),
     ("crates/oxisycl/src/handler/kernel.rs", &["parallel_for", "launch", "single_task"]),
     (

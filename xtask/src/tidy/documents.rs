@@ -4,6 +4,8 @@ use crate::workspace::{File, Package};
 
 /// What every setting of the libraries begins with.
 const PREFIX: &str = "OXISYCL_";
+/// What names begin with that every program may use.
+const FOR_TESTS: &str = "OXISYCL_TEST_";
 
 /// Findings for crates that `ARCHITECTURE.md` does not mention.
 pub(super) fn check_architecture(text: &str, packages: &[Package]) -> Vec<String> {
@@ -21,6 +23,25 @@ pub(super) fn check_settings(chapter: &str, files: &[File]) -> Vec<String> {
     let undescribed = used.difference(&described).map(|name| format!("book/src/settings.md: does not describe {name}"));
     let unused = described.difference(&used).map(|name| format!("book/src/settings.md: no crate reads {name}"));
     undescribed.chain(unused).collect()
+}
+
+/// Findings for variables that tests, build scripts and examples of the crates name in a string, and that neither the book's table nor
+/// `CONTRIBUTING.md` describes.
+pub(super) fn check_test_variables(pages: &[&str], files: &[File]) -> Vec<String> {
+    let described: BTreeSet<String> = pages.iter().flat_map(|page| variables(page)).collect();
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with("crates/") && !is_library_source(&file.path)) {
+        // The first argument of a function, such as `var`. In pairs stand variables that are set.
+        let is_called = |start: &usize| is_name_character(file.text[..*start].chars().next_back());
+        let quotes = file.text.match_indices("(\"").map(|(start, _)| start).filter(is_called);
+        let quoted = quotes.filter_map(|start| file.text[start + 2..].split('"').next());
+        let quoted = quoted.filter(|text| variables(text).contains(*text));
+        let unknown: BTreeSet<&str> =
+            quoted.filter(|name| !name.starts_with(FOR_TESTS) && !described.contains(*name)).collect();
+        let finding = |name| format!("{}: CONTRIBUTING.md does not describe {name}", file.path);
+        findings.extend(unknown.into_iter().map(finding));
+    }
+    findings
 }
 
 /// Whether a file is a source of a library, not of its integration tests.
@@ -96,6 +117,16 @@ mod tests {
                 "book/src/settings.md: no crate reads OXISYCL_OLD"
             ]
         );
+    }
+
+    #[test]
+    fn variables_of_tests_have_a_page() {
+        let page = "`OXISYCL_SEED` is the seed";
+        let text = "var(\"OXISYCL_SEED\"); var(\"OXISYCL_NEW\"); var(\"OXISYCL_TEST_X\"); print(\"OXISYCL_OTHER is read\"); (\"OXISYCL_SET\", 1)";
+        let files =
+            [file("crates/a/tests/t.rs", text), file("crates/a/src/lib.rs", text), file("xtask/src/a.rs", text)];
+        let expected = "crates/a/tests/t.rs: CONTRIBUTING.md does not describe OXISYCL_NEW";
+        assert_eq!(check_test_variables(&[page], &files), [expected]);
     }
 
     #[test]

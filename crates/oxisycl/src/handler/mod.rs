@@ -1,6 +1,7 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
 mod copy;
+mod host_slot;
 mod host_task;
 pub(crate) mod kernel;
 mod usm;
@@ -19,7 +20,7 @@ use oxisycl_types::{Id, Range};
 use crate::buffer::region_of;
 use crate::{Buffer, Error, Event, Placeholder, Queue, Result};
 
-pub use copy::{HostMemory, HostSlot};
+pub use host_slot::{HostMemory, HostSlot};
 pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
 
 /// Records one command group: its accessors, and one command.
