@@ -6,9 +6,11 @@ mod build;
 mod shared;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::Value;
+use lexopt::Parser;
+use lexopt::prelude::*;
+use serde_json::Value as Json;
 
 use crate::nvcc;
 use crate::opencl;
@@ -48,7 +50,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     if let Some(file) = &file {
         command.arg("--json").arg(file);
     }
-    if name == "gpu" && !rest.iter().any(|argument| *argument == "--reference") {
+    if name == "gpu" && !rest.iter().any(|argument| argument == "--reference") {
         let program = workspace.target_directory.join("gpu-reference");
         match nvcc::compile(&workspace.root.join("benches/gpu/reference.cu"), &program) {
             Some(mut compiler) => {
@@ -66,17 +68,26 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
 }
 
 /// The file after `--json`, and the other arguments. Made absolute, because cargo starts a benchmark in its package's folder.
-fn json_file(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
+fn json_file(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<String>)> {
     let mut file = None;
     let mut rest = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if argument == "--json" {
-            let path = arguments.next().ok_or_else(|| Failure::new("--json needs a file"))?;
-            let absolute = std::path::absolute(Path::new(path));
-            file = Some(absolute.map_err(|error| Failure::new(format!("{path}: {error}")))?);
-        } else {
-            rest.push(argument);
+    let mut parser = Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("json") => {
+                let path = PathBuf::from(parser.value()?);
+                let absolute = std::path::absolute(&path);
+                file = Some(absolute.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?);
+            }
+            Long(name) => {
+                let name = format!("--{name}");
+                rest.push(name);
+                if let Some(value) = parser.optional_value() {
+                    rest.push(value.string()?);
+                }
+            }
+            Value(value) => rest.push(value.string()?),
+            Short(_) => return Err(argument.unexpected().into()),
         }
     }
     Ok((file, rest))
@@ -84,7 +95,7 @@ fn json_file(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
 
 /// The number of results in a file; each must have every key, and there must be one.
 fn check(json: &str) -> Result<usize> {
-    let value: Value = json.parse().map_err(|error| Failure::new(format!("the results are no JSON: {error}")))?;
+    let value: Json = json.parse().map_err(|error| Failure::new(format!("the results are no JSON: {error}")))?;
     let results = value.as_array().ok_or_else(|| Failure::new("the results are no list"))?;
     for (position, result) in results.iter().enumerate() {
         if let Some(key) = KEYS.iter().find(|key| result.get(**key).is_none()) {
@@ -100,10 +111,10 @@ mod tests {
 
     #[test]
     fn the_file_becomes_absolute_and_the_rest_is_passed_on() {
-        let arguments = ["--json", "out.json", "submit"].map(str::to_owned);
+        let arguments = ["--json", "out.json", "submit", "--rounds", "3", "--filter=copy"].map(str::to_owned);
         let (file, rest) = json_file(&arguments).unwrap();
         assert!(file.unwrap().is_absolute());
-        assert_eq!(rest, ["submit"]);
+        assert_eq!(rest, ["submit", "--rounds", "3", "--filter", "copy"]);
         assert!(json_file(&arguments[..1]).is_err());
     }
 

@@ -1,7 +1,10 @@
 //! `cargo xtask conformance`: the conformance suite on one kind of device.
 //!
-//! The suite prints one `device area::name` line for each test and closes as Rust's test programs do; a run that does not close like
+//! The suite prints one `device area::name` line for each test and closes as Rust's test programs do. A run that does not close like
 //! this, or in which no test passed, is a failure whatever its exit status.
+
+use lexopt::Parser;
+use lexopt::prelude::*;
 
 use crate::counts::Counts;
 use crate::outcome::{Failure, Outcome, Result};
@@ -17,7 +20,7 @@ const DEVICES: &[&str] = &["host", "simulated", "apart", "cuda", "opencl"];
 /// `cargo xtask conformance --device KIND [FILTER]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let (device, rest) = parse(arguments)?;
-    run_on(workspace, device, &rest)
+    run_on(workspace, &device, &rest)
 }
 
 /// The whole suite on the host device.
@@ -35,7 +38,7 @@ pub(crate) fn apart(workspace: &Workspace) -> Result<Outcome> {
     run_on(workspace, "apart", &[])
 }
 
-fn run_on(workspace: &Workspace, device: &str, rest: &[&str]) -> Result<Outcome> {
+fn run_on(workspace: &Workspace, device: &str, rest: &[String]) -> Result<Outcome> {
     let package = workspace.require(PACKAGE)?;
     let mut command = cargo(workspace);
     command.args(["test", "-p", PACKAGE, "--test", TEST, "--release"]);
@@ -66,20 +69,20 @@ pub(crate) fn check(captured: &Captured) -> Result<Outcome> {
     }
 }
 
-/// The device kind, and what is passed on to the suite.
-fn parse(arguments: &[String]) -> Result<(&str, Vec<&str>)> {
+/// The device kind, and the filters that are passed on to the suite.
+fn parse(arguments: &[String]) -> Result<(String, Vec<String>)> {
     let mut device = None;
     let mut rest = Vec::new();
-    let mut arguments = arguments.iter().map(String::as_str);
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix("--device") {
-            Some("") => device = Some(arguments.next().unwrap_or_default()),
-            Some(value) if value.starts_with('=') => device = Some(&value[1..]),
-            _ => rest.push(argument),
+    let mut parser = Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("device") => device = Some(parser.value()?.string()?),
+            Value(filter) => rest.push(filter.string()?),
+            _ => return Err(argument.unexpected().into()),
         }
     }
     match device {
-        Some(device) if DEVICES.contains(&device) => Ok((device, rest)),
+        Some(device) if DEVICES.contains(&device.as_str()) => Ok((device, rest)),
         Some(device) => Err(Failure::new(format!("unknown device \"{device}\" (known: {})", DEVICES.join(", ")))),
         None => Err(Failure::new(format!("--device is missing (known: {})", DEVICES.join(", ")))),
     }
@@ -94,9 +97,7 @@ mod tests {
     }
 
     fn parse_words(line: &str) -> Result<(String, Vec<String>)> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let (device, rest) = parse(&words)?;
-        Ok((device.to_owned(), rest.into_iter().map(str::to_owned).collect()))
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn a_missing_or_unknown_device_is_refused() {
         assert!(parse_words("buffer::").is_err());
-        assert!(parse_words("--device").is_err());
+        assert!(parse_words("--device").is_err() && parse_words("--device host --devices").is_err());
         let failure = parse_words("--device gpu").unwrap_err();
         assert_eq!(failure.message, "unknown device \"gpu\" (known: host, simulated, apart, cuda, opencl)");
     }

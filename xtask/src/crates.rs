@@ -2,13 +2,15 @@
 //!
 //! The package `crates-suite` is a workspace of its own, so that what it depends on is of no concern to anything else. Its kernels are
 //! compared with the same calls on the CPU. Invariants: a run in which no crate was equal is a failure, and so is one in which a crate was neither equal
-//! nor refused as its list of refusals says; the stage runs exactly the [crates](FEW) that take little time.
+//! nor refused as its list of refusals says. The stage runs exactly the [crates](FEW) that take little time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use lexopt::Parser;
+use lexopt::prelude::*;
+use serde_json::Value as Json;
 
 use crate::device_programs::PTX;
 use crate::opencl;
@@ -43,13 +45,13 @@ enum Verdict {
 /// `cargo xtask crates [--device KIND] [FILTER]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let (devices, filter) = parse(arguments)?;
-    let devices = match devices {
-        Some(device) => vec![device],
+    let devices = match &devices {
+        Some(device) => vec![device.as_str()],
         // Those that need no GPU.
         None if opencl::environment(workspace).is_some() => vec!["host", "opencl"],
         None => vec!["host"],
     };
-    let table = tables(workspace, &devices, &["--features", "all"], filter)?;
+    let table = tables(workspace, &devices, &["--features", "all"], filter.as_deref())?;
     report(&devices, &table, None)
 }
 
@@ -75,7 +77,7 @@ pub(crate) fn build(workspace: &Workspace, targets: &str, arguments: &[&str]) ->
     built.ok_or_else(|| Failure::new(format!("cargo built no test {TEST}")))
 }
 
-fn executable(message: &Value) -> Option<PathBuf> {
+fn executable(message: &Json) -> Option<PathBuf> {
     let is_it = message["target"]["name"] == TEST && message["target"]["kind"][0] == "test";
     message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
 }
@@ -164,18 +166,17 @@ fn report(devices: &[&str], table: &Table, n_crates: Option<usize>) -> Result<Ou
     if n_equal == 0 { Err(Failure::new(summary)) } else { Ok(Outcome::Passed(summary)) }
 }
 
-fn parse(arguments: &[String]) -> Result<(Option<&str>, Option<&str>)> {
+fn parse(arguments: &[String]) -> Result<(Option<String>, Option<String>)> {
     let (mut device, mut filter) = (None, None);
-    let mut arguments = arguments.iter().map(String::as_str);
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix("--device") {
-            Some("") => device = Some(arguments.next().unwrap_or_default()),
-            Some(value) if value.starts_with('=') => device = Some(&value[1..]),
-            _ if filter.is_none() && !argument.starts_with('-') => filter = Some(argument),
-            _ => return Err(Failure::new(format!("unexpected argument \"{argument}\" (known: --device, a filter)"))),
+    let mut parser = Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("device") => device = Some(parser.value()?.string()?),
+            Value(text) if filter.is_none() => filter = Some(text.string()?),
+            _ => return Err(argument.unexpected().into()),
         }
     }
-    match device {
+    match &device {
         Some(unknown) if DEVICES.iter().all(|(name, _)| *name != unknown) => {
             let known = DEVICES.map(|(name, _)| name).join(", ");
             Err(Failure::new(format!("unknown device \"{unknown}\" (known: {known})")))
@@ -245,8 +246,8 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
 
     #[test]
     fn a_device_and_a_filter_are_taken() {
-        assert_eq!(parse(&words("--device cuda hex")).unwrap(), (Some("cuda"), Some("hex")));
-        assert_eq!(parse(&words("--device=host")).unwrap(), (Some("host"), None));
+        assert_eq!(parse(&words("--device cuda hex")).unwrap(), (Some("cuda".to_owned()), Some("hex".to_owned())));
+        assert_eq!(parse(&words("--device=host")).unwrap(), (Some("host".to_owned()), None));
         assert!(parse(&words("--device gpu")).is_err() && parse(&words("a b")).is_err());
     }
 }

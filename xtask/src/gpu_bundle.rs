@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::crates;
-use crate::outcome::{Failure, Outcome, Result};
+use crate::outcome::{Failure, Outcome, Result, has_flag};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, collect, read};
 use part::{PARTS, Part};
@@ -43,10 +43,8 @@ const SCRIPT: &str = "#!/bin/sh\n\
 /// `cargo xtask gpu-bundle [--check]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let folder = workspace.target_directory.join("gpu-bundle");
-    match arguments {
-        [] => make(workspace, &folder)?,
-        [flag] if flag == "--check" => {}
-        _ => return Err(Failure::new("unexpected argument (known: --check)")),
+    if !has_flag(arguments, "check")? {
+        make(workspace, &folder)?;
     }
     let size = check(&folder, PARTS, CAPACITY)?;
     let mib = size as f64 / f64::from(1 << 20);

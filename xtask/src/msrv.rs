@@ -1,4 +1,6 @@
-//! The oldest Rust version that the manifests promise: stated once, inherited by every crate, and not newer than this toolchain.
+//! The oldest Rust version that the manifests promise: stated once, inherited by every crate, and able to build all crates.
+//!
+//! Where this toolchain is of the promised version, every other stage builds with it. Else the stage builds all crates with the promised one.
 
 use std::env;
 use std::process::Command;
@@ -6,7 +8,7 @@ use std::process::Command;
 use toml::Value;
 
 use crate::outcome::{Failure, Outcome, Result};
-use crate::process::run_quietly;
+use crate::process::{of_toolchain, run as run_child, run_quietly, succeeds};
 use crate::workspace::{Workspace, parse_toml};
 
 /// Compares the promise with the running compiler and checks that every crate inherits it.
@@ -27,7 +29,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         }
     }
     Failure::unless_empty("manifest", findings)?;
-    Ok(Outcome::Passed(format!("rust-version {promised}, rustc {running}")))
+    if version(running)?[..2] == version(&promised)?[..2] {
+        return Ok(Outcome::Passed(format!("rust-version {promised}, which this is: rustc {running}")));
+    }
+    if !succeeds(of_toolchain(workspace, &promised, "cargo").arg("--version")) {
+        let install = format!("rustup toolchain install {promised} --profile minimal");
+        return Ok(Outcome::Skipped(format!("this is rustc {running}, and there is no {promised}: `{install}`")));
+    }
+    let mut command = of_toolchain(workspace, &promised, "cargo");
+    command.args(["check", "--workspace", "--all-features"]);
+    run_child(command.arg("--target-dir").arg(workspace.target_directory.join("msrv")))?;
+    Ok(Outcome::Passed(format!("built with rustc {promised}; this is {running}")))
 }
 
 /// `workspace.package.rust-version` of the root manifest.

@@ -1,5 +1,8 @@
 use std::fmt;
 
+use lexopt::Parser;
+use lexopt::prelude::Long;
+
 /// How a stage or a verb ended without a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -27,6 +30,19 @@ impl Outcome {
     }
 }
 
+/// Whether the only flag of a verb is there; other arguments are refused.
+pub(crate) fn has_flag(arguments: &[String], flag: &str) -> Result<bool> {
+    let mut parser = Parser::from_args(arguments);
+    let mut found = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long(name) if name == flag => found = true,
+            _ => return Err(argument.unexpected().into()),
+        }
+    }
+    Ok(found)
+}
+
 impl Failure {
     /// A failure that its one line explains.
     pub(crate) fn new(message: impl Into<String>) -> Self {
@@ -40,6 +56,13 @@ impl Failure {
             1 => Err(Self { message: format!("1 {what}"), findings }),
             n => Err(Self { message: format!("{n} {what}s"), findings }),
         }
+    }
+}
+
+impl From<lexopt::Error> for Failure {
+    /// An argument that is not known, lacks its value or has one too many.
+    fn from(error: lexopt::Error) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::outcome::{Failure, Outcome, Result};
+use crate::outcome::{Failure, Outcome, Result, has_flag};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, path_text};
 
@@ -15,11 +15,7 @@ const FOLDER: &str = "package-stage";
 
 /// `cargo xtask package [--no-verify]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
-    match arguments {
-        [] => verified(workspace),
-        [flag] if flag == "--no-verify" => package(workspace, &["--no-verify"]),
-        _ => Err(Failure::new("unexpected argument (known: --no-verify)")),
-    }
+    if has_flag(arguments, "no-verify")? { package(workspace, &["--no-verify"]) } else { verified(workspace) }
 }
 
 /// Packages, and builds what was packaged: a file that a crate needs but does not contain is found only so.
@@ -32,7 +28,7 @@ fn package(workspace: &Workspace, options: &[&str]) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} packages", packages.len())))
 }
 
-/// Packages every published crate with a target folder of its own, which is emptied first: to cargo the crates that a package depends on
+/// Packages every published crate with a target folder of its own, which is emptied first. To cargo the crates that a package depends on
 /// are those of a registry, whose sources never change, so that it would take what it built of them before. Gives the packages.
 pub(crate) fn pack(workspace: &Workspace, folder: &Path, options: &[&str]) -> Result<Vec<PathBuf>> {
     empty(folder)?;
@@ -65,7 +61,7 @@ pub(crate) fn empty(folder: &Path) -> Result<()> {
 }
 
 /// Removes what cargo kept of our crates from earlier calls. It resolves the crates from a registry in the target folder, and unpacks
-/// them once per path of that folder and version: a later call with the same path and version would be given the old sources.
+/// them once per path of that folder and version. A later call with the same path and version would be given the old sources.
 fn forget_earlier_packages(registry: &Path, workspace: &Workspace) -> Result<()> {
     for kind in ["src", "cache"] {
         // Registries without a host, such as the one in the target folder, have a name that begins so.

@@ -60,13 +60,14 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
 
 /// The nightly cargo behind rustup's proxy; [`has_nightly`] says whether there is one.
 pub(crate) fn nightly_cargo(workspace: &Workspace) -> Command {
-    nightly(workspace, "cargo")
+    of_toolchain(workspace, "nightly", "cargo")
 }
 
-fn nightly(workspace: &Workspace, program: &str) -> Command {
+/// A program of a toolchain, behind rustup's proxy.
+pub(crate) fn of_toolchain(workspace: &Workspace, toolchain: &str, program: &str) -> Command {
     let mut command = command(workspace, &OsString::from(program));
-    command.arg("+nightly");
-    // They name the stable toolchain and would win over `+nightly` in processes that cargo starts.
+    command.arg(format!("+{toolchain}"));
+    // They name the toolchain of this process and would win over the argument in processes that cargo starts.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
@@ -80,7 +81,8 @@ pub(crate) fn has_nightly(workspace: &Workspace, probe: &[&str]) -> bool {
 
 /// Whether the nightly toolchain has the sources of the standard library, which builds of it need.
 pub(crate) fn has_nightly_sources(workspace: &Workspace) -> bool {
-    let sysroot = run_quietly(nightly(workspace, "rustc").args(["--print", "sysroot"])).and_then(Captured::succeeded);
+    let sysroot = run_quietly(of_toolchain(workspace, "nightly", "rustc").args(["--print", "sysroot"]))
+        .and_then(Captured::succeeded);
     sysroot.is_ok_and(|printed| Path::new(printed.stdout.trim()).join(LIBRARY).is_file())
 }
 

@@ -15,11 +15,8 @@ const FROM_PYTHON: [Installed; 2] =
 
 /// `cargo xtask test [--install] [--only A,B] [--skip A,B]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
-    let (mut options, rest) = Options::parse(arguments)?;
-    if let Some(unknown) = rest.iter().find(|argument| **argument != "--install") {
-        return Err(Failure::new(format!("unexpected argument \"{unknown}\" (known: --install, --only, --skip)")));
-    }
-    options.strict |= !rest.is_empty();
+    let (mut options, is_strict) = Options::parse(arguments, "install")?;
+    options.strict |= is_strict;
 
     let mut missing = Vec::new();
     println!("==> set-up");

@@ -1,11 +1,14 @@
 //! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes, of the clock and of processors.
 //!
 //! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
-//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory: what shows the run to its reader may keep
+//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory. What shows the run to its reader may keep
 //! only a part of what is printed, and that part must have the table and the failures in it.
 
 use std::env;
 use std::time::{Duration, Instant};
+
+use lexopt::Parser;
+use lexopt::prelude::{Long, ValueExt};
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process;
@@ -74,29 +77,23 @@ struct Report {
 const LATEST_REPETITION: Duration = Duration::from_secs(60 * 60);
 
 impl Options {
-    /// Reads `--only A,B` and `--skip A,B`; hands back the arguments it does not know.
-    pub(crate) fn parse(arguments: &[String]) -> Result<(Self, Vec<&str>)> {
+    /// Reads `--only A,B`, `--skip A,B` and one flag of the verb; says whether that flag is there.
+    pub(crate) fn parse(arguments: &[String], flag: &str) -> Result<(Self, bool)> {
         let is_ci = is_set(env::var("CI").ok().as_deref());
         let mut options = Self { strict: is_ci, logged: is_ci, ..Self::default() };
-        let mut rest = Vec::new();
-        let mut arguments = arguments.iter().map(String::as_str);
-        while let Some(argument) = arguments.next() {
-            let (flag, value) = match argument.split_once('=') {
-                Some((flag, value)) => (flag, Some(value)),
-                None => (argument, None),
-            };
-            if flag != "--only" && flag != "--skip" {
-                rest.push(argument);
-                continue;
-            }
-            let names = value.or_else(|| arguments.next());
-            let names = stage_names(names.ok_or_else(|| Failure::new(format!("{flag} needs names of stages")))?)?;
-            match flag {
-                "--only" => options.only.get_or_insert_default().extend(names),
-                _ => options.skip.extend(names),
+        let mut is_flagged = false;
+        let mut parser = Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Long("only") => {
+                    options.only.get_or_insert_default().extend(stage_names(&parser.value()?.string()?)?);
+                }
+                Long("skip") => options.skip.extend(stage_names(&parser.value()?.string()?)?),
+                Long(name) if name == flag => is_flagged = true,
+                _ => return Err(argument.unexpected().into()),
             }
         }
-        Ok((options, rest))
+        Ok((options, is_flagged))
     }
 
     /// Starts the log of a stage, if stages have logs.
@@ -116,17 +113,12 @@ impl Options {
 
 /// `cargo xtask validate`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
-    let (options, rest) = Options::parse(arguments)?;
-    match rest.as_slice() {
-        [] => run_stages(workspace, &options),
-        ["--list"] => {
-            STAGES.iter().for_each(|stage| println!("{}", stage.name));
-            Ok(Outcome::passed())
-        }
-        [unknown, ..] => {
-            Err(Failure::new(format!("unexpected argument \"{unknown}\" (known: --only, --skip, --list)")))
-        }
+    let (options, is_list) = Options::parse(arguments, "list")?;
+    if is_list {
+        STAGES.iter().for_each(|stage| println!("{}", stage.name));
+        return Ok(Outcome::passed());
     }
+    run_stages(workspace, &options)
 }
 
 /// Runs the selected stages and prints the table.
@@ -241,9 +233,9 @@ fn stage_names(list: &str) -> Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn parse(arguments: &[&str]) -> Result<(Options, Vec<String>)> {
+    fn parse(arguments: &[&str]) -> Result<(Options, bool)> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Options::parse(&arguments).map(|(options, rest)| (options, rest.into_iter().map(str::to_owned).collect()))
+        Options::parse(&arguments, "install")
     }
 
     fn report(name: &'static str, result: Result<Outcome>) -> Report {
@@ -267,8 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn other_arguments_are_handed_back() {
-        assert_eq!(parse(&["--install", "--skip", "fmt"]).unwrap().1, ["--install"]);
+    fn a_verb_has_a_flag_of_its_own_and_others_are_refused() {
+        assert!(parse(&["--install", "--skip", "fmt"]).unwrap().1 && !parse(&[]).unwrap().1);
+        assert!(parse(&["--list"]).is_err() && parse(&["fmt"]).is_err() && parse(&["--install=x"]).is_err());
     }
 
     #[test]

@@ -29,7 +29,7 @@ const KERNELS_RATIO: f64 = 2.5;
 /// Builds of the crate of many kernels by itself.
 const KERNELS_REPETITIONS: usize = 3;
 
-pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[&String]) -> Result<Outcome> {
+pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[String]) -> Result<Outcome> {
     if let Some(argument) = rest.first() {
         return Err(Failure::new(format!("unexpected argument \"{argument}\"")));
     }

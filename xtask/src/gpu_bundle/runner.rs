@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use lexopt::Parser;
+use lexopt::prelude::{Long, ValueExt};
 use serde_json::{Value, json};
 
 use super::machine::Machine;
@@ -61,31 +63,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
 
 impl Options {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut arguments = arguments.iter();
-        let Some(bundle) = arguments.next().filter(|first| !first.is_empty() && !first.starts_with('-')) else {
-            return Err(Failure::new("gpu-run: expected the folder of a bundle first"));
-        };
-        let (bundle, out) = (PathBuf::from(bundle), PathBuf::from("gpu-results"));
-        let mut options = Self { bundle, parts: Vec::new(), out, limit: LIMIT, filter: None, is_list: false };
-        while let Some(argument) = arguments.next() {
-            let mut value = || arguments.next().ok_or_else(|| Failure::new(format!("{argument} needs a value")));
-            match argument.as_str() {
-                "--list" => options.is_list = true,
-                "--part" => options.parts.extend(value()?.split(',').map(str::to_owned)),
-                "--out" => options.out = PathBuf::from(value()?),
-                "--filter" => options.filter = Some(value()?.clone()),
-                "--limit" => {
-                    let seconds = value()?;
-                    let parsed =
-                        seconds.parse().map_err(|_| Failure::new(format!("--limit: {seconds}: no seconds")))?;
-                    options.limit = Duration::from_secs(parsed);
-                }
-                _ => {
-                    let known = "--list, --part, --out, --limit, --filter";
-                    return Err(Failure::new(format!("unexpected argument \"{argument}\" (known: {known})")));
-                }
+        let mut bundle = None;
+        let out = PathBuf::from("gpu-results");
+        let mut options =
+            Self { bundle: PathBuf::new(), parts: Vec::new(), out, limit: LIMIT, filter: None, is_list: false };
+        let mut parser = Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Long("list") => options.is_list = true,
+                Long("part") => options.parts.extend(parser.value()?.string()?.split(',').map(str::to_owned)),
+                Long("out") => options.out = PathBuf::from(parser.value()?),
+                Long("filter") => options.filter = Some(parser.value()?.string()?),
+                Long("limit") => options.limit = Duration::from_secs(parser.value()?.parse()?),
+                lexopt::Arg::Value(folder) if bundle.is_none() && !folder.is_empty() => bundle = Some(folder),
+                _ => return Err(argument.unexpected().into()),
             }
         }
+        options.bundle = bundle.ok_or_else(|| Failure::new("gpu-run: expected the folder of a bundle"))?.into();
         Ok(options)
     }
 }
