@@ -1,7 +1,7 @@
 //! Reads a device image; see `format` for the bytes.
 //!
-//! Invariant: no length, count or offset of the input is used before it is held against the bytes that are there, and
-//! nothing is allocated that is not paid for by a proportional number of input bytes.
+//! Invariant: no length, count or offset of the input is used before it is held against the bytes that are there. Nothing
+//! is allocated that is not paid for by a proportional number of input bytes.
 
 use crate::format::{
     BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE,

@@ -1,7 +1,7 @@
 //! Kernel identities, parameter layouts, and the container for device images.
 //!
 //! Owns what the runtime and the device compiler must agree on: how a kernel is identified ([`KernelId`]), what its argument
-//! block looks like ([`ParameterLayout`]), how an image that holds compiled kernels is laid out, and what a panic on a device
+//! block looks like ([`ParameterLayout`]). Owns how an image that holds compiled kernels is laid out, and what a panic on a device
 //! says ([`PanicSite`]).
 //! Invariant: decoding never trusts a length in the input. Does not load, compile or run anything.
 #![forbid(unsafe_code)]

@@ -219,13 +219,13 @@ fn what_is_wrong_with_a_bundle_is_told() {
     );
     let mut old = bundle;
     old[8] = 1;
-    assert_eq!(message(&old), "device image: expected format version 8, found 1");
+    assert_eq!(message(&old), "device image: expected format version 9, found 1");
 }
 
 #[test]
-fn the_bytes_of_version_eight_are_fixed() {
+fn the_bytes_of_version_nine_are_fixed() {
     let bytes = encode(&empty()).unwrap();
-    let mut expected = b"OXISYCLI\x08\0\0\0\x06\0\0\0".to_vec();
+    let mut expected = b"OXISYCLI\x09\0\0\0\x06\0\0\0".to_vec();
     // Length and checksum, which `reseal` fills in.
     expected.extend([0; 16]);
     for (kind, offset, length) in
@@ -242,7 +242,7 @@ fn the_bytes_of_version_eight_are_fixed() {
     assert_eq!(bytes, expected);
     assert_eq!(
         checksum(&encode(&sample()).unwrap()),
-        0x1cc2_ecca_b907_0943,
+        0xb310_128f_fb6f_6b4e,
         "the format changed: it needs another version"
     );
 }
@@ -321,7 +321,7 @@ fn random_bytes_are_refused() {
         }));
         assert!(decode(&bytes).is_err());
         if length >= HEADER_SIZE {
-            bytes[..16].copy_from_slice(b"OXISYCLI\x08\0\0\0\x06\0\0\0");
+            bytes[..16].copy_from_slice(b"OXISYCLI\x09\0\0\0\x06\0\0\0");
             reseal(&mut bytes);
             assert!(decode_hostile(&bytes).is_err());
         }
@@ -354,7 +354,7 @@ fn every_part_has_its_message() {
     let first_kernel = kernels + 4;
     for (offset, replacement, expected) in [
         (0, &b"\x7fELF"[..], "expected it to begin with \"OXISYCLI\", found \"\\x7fELFYCLI\"".to_owned()),
-        (8, &[1], "expected format version 8, found 1".to_owned()),
+        (8, &[1], "expected format version 9, found 1".to_owned()),
         (12, &[5], "header: expected 6 at offset 12, found 5".to_owned()),
         (entry, &[9], format!("section table: expected 1 at offset {entry}, found 9")),
         (entry + 4, &[1], format!("section table: expected 0 at offset {}, found 1", entry + 4)),
@@ -407,6 +407,6 @@ fn damage_is_told_with_both_checksums() {
 fn short_inputs_are_told_apart_from_other_files() {
     assert_eq!(decode(b""), Err(ImageError::Magic { expected: "OXISYCLI", found: Vec::new() }));
     assert_eq!(decode(b"OXI"), Err(ImageError::Magic { expected: "OXISYCLI", found: b"OXI".to_vec() }));
-    let error = decode(b"OXISYCLI\x08\0").unwrap_err();
+    let error = decode(b"OXISYCLI\x09\0").unwrap_err();
     assert_eq!(error.to_string(), "device image: header: expected 4 bytes at offset 8, found 2");
 }

@@ -7,6 +7,7 @@ use oxisycl_image::{
     ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, ImageTarget, KernelEntry, MessagePiece, PanicSite,
     ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
 };
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::random::Random;
 
@@ -339,8 +340,7 @@ fn seal(bytes: &mut [u8]) {
     }
     let (before, rest) = bytes.split_at_mut(CHECKSUM.start);
     let (place, after) = rest.split_at_mut(CHECKSUM.len());
-    let step = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let sum = before.iter().chain(&*after).fold(0xcbf2_9ce4_8422_2325, step);
+    let sum = xxh3_64(&[before, after].concat());
     place.copy_from_slice(&sum.to_le_bytes());
 }
 

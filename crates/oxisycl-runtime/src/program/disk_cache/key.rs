@@ -1,5 +1,7 @@
 //! What makes two entries of the disk cache the same.
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::{DeviceImage, DeviceInfo};
 
 /// Everything that a binary depends on.
@@ -49,14 +51,13 @@ impl EntryKey {
     }
 }
 
-/// FNV-1a in 128 bits, the same in every process and version. Finds damage and tells contents apart that nobody chose to collide:
-/// whoever can choose them can write to the cache itself.
+/// XXH3 in 128 bits over the parts and their lengths, equal in every process. It finds damage and tells contents apart. It does not protect
+/// against contents that were chosen to collide: their author can write to the cache itself.
 pub(super) fn hash(parts: &[&[u8]]) -> u128 {
-    let step = |state: u128, byte: &u8| (state ^ u128::from(*byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
-    let mut state = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let mut state = Xxh3::new();
     for part in parts {
-        state = part.iter().fold(state, step);
-        state = (part.len() as u64).to_le_bytes().iter().fold(state, step);
+        state.update(part);
+        state.update(&(part.len() as u64).to_le_bytes());
     }
-    state
+    state.digest128()
 }
