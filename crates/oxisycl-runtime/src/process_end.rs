@@ -1,4 +1,4 @@
-//! The end of the process: commands get a moment to end, errors that nobody has seen are told, files are written, and an executable does not
+//! The end of the process: commands get a moment to end, errors that nobody has seen are told, files are written. An executable does not
 //! end with success if a command of its own has panicked unseen. A forked child leaves all that to its parent.
 
 use std::ffi::{OsStr, OsString, c_int};
@@ -68,7 +68,7 @@ fn end(_status: Option<c_int>) {
         report(&format!("the process ends while {pending} commands are pending"));
     }
     let any_panic = report_unseen_errors();
-    for (what, result) in [("trace", trace().write()), ("graph", graph_dump().write())] {
+    for (what, result) in [("trace", trace().check()), ("graph", graph_dump().write())] {
         if let Err(error) = result {
             report(&format!("cannot write the {what} file: {error}"));
         }

@@ -30,7 +30,8 @@ fn unwritable(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
     move |error| Error::with_source(ErrorCode::Invalid, format!("cannot write \"{}\": {error}", path.display()), error)
 }
 
-/// Starts a trace that Perfetto and `chrome://tracing` open. It is written by [`stop_trace`] and when the process ends.
+/// Starts a trace that Perfetto and `chrome://tracing` open. Each command is written when it has finished, so the file is complete even if the
+/// process crashes.
 /// Commands of queues that were made before have no times, and are not in it unless their queue has profiling.
 ///
 /// Errors: `Invalid` if the file cannot be written.
@@ -38,7 +39,9 @@ pub fn start_trace(path: impl AsRef<Path>) -> Result {
     observe::trace().start(path.as_ref()).map_err(unwritable(path.as_ref()))
 }
 
-/// Writes the trace file and ends the trace. Does nothing without one.
+/// Ends the trace. Does nothing without one.
+///
+/// Errors: `Invalid` if a command could not be written.
 pub fn stop_trace() -> Result {
     observe::trace()
         .stop()

@@ -53,6 +53,11 @@ fn child() {
             println!("second={:?}", queue.single_task(|_| {}).unwrap().wait().map_err(|error| format!("{error:?}")));
         }
         Some("traces_by_call") => trace_by_call(),
+        Some("is_killed") => {
+            println!("sum={:?}", work().map_err(|error| format!("{error:?}")));
+            let killed = std::process::Command::new("kill").args(["-9", &std::process::id().to_string()]).status();
+            unreachable!("{killed:?}");
+        }
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -279,6 +284,17 @@ fn assert_traced(ended: &Ended, text: &str) {
 fn a_trace_file_is_json_with_every_command() {
     let path = folder().join("trace.json");
     let ended = run("works", &[("OXISYCL_TRACE", path.to_str().unwrap())]).succeeded();
+    assert_eq!(ended.value("sum"), "Ok(2001)");
+    assert_traced(&ended, &std::fs::read_to_string(path).unwrap());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_process_leaves_a_trace_of_what_has_finished() {
+    use std::os::unix::process::ExitStatusExt;
+    let path = folder().join("killed.json");
+    let ended = run("is_killed", &[("OXISYCL_TRACE", path.to_str().unwrap())]);
+    assert_eq!(ended.status.signal(), Some(9), "{ended:#?}");
     assert_eq!(ended.value("sum"), "Ok(2001)");
     assert_traced(&ended, &std::fs::read_to_string(path).unwrap());
 }

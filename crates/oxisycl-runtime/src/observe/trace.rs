@@ -1,11 +1,17 @@
 //! The trace file: what ran when, in the JSON format that Perfetto and `chrome://tracing` open.
+//!
+//! Each command is written when it has finished. Invariant: between two writes the file is whole JSON with all finished commands, so a process
+//! that crashes or is killed loses nothing. Keeps no spans in memory.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+
+use crate::fork;
 
 /// One finished command.
 #[derive(Clone, Debug)]
@@ -24,58 +30,125 @@ pub struct Span {
     pub node: u64,
 }
 
-/// Collects spans while it is on, and writes them when asked or when the process ends.
+/// Writes spans while it is on.
 #[derive(Debug, Default)]
 pub struct Trace {
     on: AtomicBool,
-    state: Mutex<State>,
+    output: Mutex<Option<Output>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    path: Option<PathBuf>,
-    spans: Vec<Span>,
+/// What a file begins with: the only process.
+const BEGIN: &str =
+    "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"oxisycl\"}}";
+/// What a file ends with. The next event overwrites it.
+const END: &str = "\n]}\n";
+/// Tracks are numbered by device, so that those of a device are shown below each other.
+const TRACKS_PER_DEVICE: usize = 100_000;
+
+#[derive(Debug)]
+struct Output {
+    file: File,
+    /// A child that was forked from this process leaves the file alone.
+    generation: u32,
+    /// In the order of their first commands.
+    devices: Vec<Tracks>,
+    /// Why an event could not be written. Later ones are dropped.
+    error: Option<io::Error>,
+}
+
+/// The tracks of one device: the time that the last span on each ends at.
+#[derive(Debug)]
+struct Tracks {
+    device: String,
+    ends: Vec<u64>,
 }
 
 impl Trace {
-    /// Whether spans are collected.
+    /// Whether spans are written.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Starts collecting for a file. Creates the file at once, so that a path that cannot be written is an error now.
-    pub fn start(&self, path: &Path) -> std::io::Result<()> {
-        std::fs::File::create(path)?;
-        let mut state = self.state.lock();
-        state.path = Some(path.to_owned());
+    /// Starts writing to a file, which is created at once, so that a path that cannot be written is an error now.
+    pub fn start(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all([BEGIN, END].concat().as_bytes())?;
+        let output = Output { file, generation: fork::generation(), devices: Vec::new(), error: None };
+        *self.output.lock() = Some(output);
         self.on.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Adds a finished command.
+    /// Writes a finished command.
     pub fn record(&self, span: Span) {
-        if self.is_on() {
-            self.state.lock().spans.push(span);
+        if self.is_on()
+            && let Some(output) = self.output.lock().as_mut()
+        {
+            output.record(&span);
         }
     }
 
-    /// Writes what was collected so far to the file given to [`start`](Self::start); does nothing if the trace was not started.
-    pub fn write(&self) -> std::io::Result<()> {
-        let (path, text) = {
-            let state = self.state.lock();
-            let Some(path) = state.path.clone() else { return Ok(()) };
-            (path, render(&state.spans))
-        };
-        std::fs::write(path, text)
+    /// Fails if an event could not be written since [`start`](Self::start). The error is returned once.
+    pub fn check(&self) -> io::Result<()> {
+        match self.output.lock().as_mut().and_then(|output| output.error.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
-    /// Writes the file and stops collecting.
-    pub fn stop(&self) -> std::io::Result<()> {
-        let result = self.write();
+    /// Stops writing. Fails as [`check`](Self::check) does.
+    pub fn stop(&self) -> io::Result<()> {
+        let result = self.check();
         self.on.store(false, Ordering::Relaxed);
-        *self.state.lock() = State::default();
+        *self.output.lock() = None;
         result
+    }
+}
+
+impl Output {
+    fn record(&mut self, span: &Span) {
+        if self.generation != fork::generation() || self.error.is_some() {
+            return;
+        }
+        let events = self.events(span);
+        // One write, so that the file has the old end or the new one.
+        let back = -(END.len() as i64);
+        let written = self.file.seek(SeekFrom::Current(back)).and_then(|_| self.file.write_all(events.as_bytes()));
+        self.error = written.err();
+    }
+
+    /// The event of a span behind that of its track, if the track is new, and the end of the file.
+    fn events(&mut self, span: &Span) -> String {
+        let position = self.devices.iter().position(|tracks| tracks.device == span.device).unwrap_or_else(|| {
+            self.devices.push(Tracks { device: span.device.clone(), ends: Vec::new() });
+            self.devices.len() - 1
+        });
+        let tracks = &mut self.devices[position];
+        // Spans of a track never overlap.
+        let free = tracks.ends.iter().position(|&end| end <= span.start);
+        let track = free.unwrap_or(tracks.ends.len());
+        let id = 1 + position * TRACKS_PER_DEVICE + track;
+        let mut out = String::new();
+        if free.is_none() {
+            tracks.ends.push(0);
+            let device = escaped(&span.device);
+            let _ = write!(
+                out,
+                ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{id},\"name\":\"thread_name\",\"args\":{{\"name\":\"{device}\"}}}}"
+            );
+        }
+        tracks.ends[track] = span.end;
+        let _ = write!(
+            out,
+            ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{id},\"name\":\"{}\",\"cat\":\"{}\",\"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"node\":{}}}}}{END}",
+            escaped(&span.name),
+            span.category,
+            span.start as f64 / 1000.0,
+            span.end.saturating_sub(span.start) as f64 / 1000.0,
+            span.node
+        );
+        out
     }
 }
 
@@ -94,52 +167,6 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// One process; per device, as many tracks as commands overlapped, so that spans of a track never cross.
-fn render(spans: &[Span]) -> String {
-    let mut sorted: Vec<&Span> = spans.iter().collect();
-    sorted.sort_by_key(|span| (span.start, span.node));
-    let mut tracks: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    let mut assigned = Vec::with_capacity(sorted.len());
-    for span in &sorted {
-        let ends = tracks.entry(&span.device).or_default();
-        let track = ends.iter().position(|&end| end <= span.start).unwrap_or_else(|| {
-            ends.push(0);
-            ends.len() - 1
-        });
-        ends[track] = span.end;
-        assigned.push(track);
-    }
-    let mut first_track = BTreeMap::new();
-    let mut next = 1;
-    let mut out = String::from("{\"traceEvents\":[\n");
-    for (device, ends) in &tracks {
-        first_track.insert(*device, next);
-        for track in 0..ends.len() {
-            let name = escaped(device);
-            let _ = writeln!(
-                out,
-                "{{\"ph\":\"M\",\"pid\":1,\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}},",
-                next + track
-            );
-        }
-        next += ends.len();
-    }
-    for (span, track) in sorted.iter().zip(&assigned) {
-        let _ = writeln!(
-            out,
-            "{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"name\":\"{}\",\"cat\":\"{}\",\"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"node\":{}}}}},",
-            first_track[span.device.as_str()] + track,
-            escaped(&span.name),
-            span.category,
-            span.start as f64 / 1000.0,
-            span.end.saturating_sub(span.start) as f64 / 1000.0,
-            span.node
-        );
-    }
-    out.push_str("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"oxisycl\"}}\n]}\n");
-    out
-}
-
 /// The process's trace.
 pub fn trace() -> &'static Trace {
     static TRACE: std::sync::LazyLock<Trace> = std::sync::LazyLock::new(Trace::default);
@@ -154,19 +181,66 @@ mod tests {
         Span { name: name.into(), category: "kernel", device: device.into(), start, end, node: start }
     }
 
+    /// What the file holds after each span, which is then removed.
+    fn texts(name: &str, spans: &[Span]) -> Vec<String> {
+        let path = std::env::temp_dir().join(format!("oxisycl-trace-{}-{name}.json", std::process::id()));
+        let trace = Trace::default();
+        trace.start(&path).unwrap();
+        let mut texts = vec![std::fs::read_to_string(&path).unwrap()];
+        for span in spans {
+            trace.record(span.clone());
+            texts.push(std::fs::read_to_string(&path).unwrap());
+        }
+        trace.stop().unwrap();
+        trace.record(self::span("late", "cpu", 0, 1));
+        assert_eq!(texts.last(), Some(&std::fs::read_to_string(&path).unwrap()));
+        std::fs::remove_file(path).unwrap();
+        texts
+    }
+
+    #[test]
+    fn the_file_is_whole_after_each_command() {
+        let texts = texts("whole", &[span("a", "cpu", 0, 10), span("b", "gpu", 5, 15)]);
+        assert_eq!(texts[0], [BEGIN, END].concat());
+        for (before, after) in texts.iter().zip(&texts[1..]) {
+            let kept = before.strip_suffix(END).unwrap();
+            let added = after.strip_prefix(kept).unwrap();
+            assert!(added.starts_with(",\n{") && added.ends_with(&format!("}}{END}")), "{added}");
+        }
+    }
+
     #[test]
     fn overlapping_commands_of_a_device_get_tracks_of_their_own() {
-        let text = render(&[span("a", "cpu", 0, 10), span("b", "cpu", 5, 15), span("c", "cpu", 12, 20)]);
+        let spans =
+            [span("a", "cpu", 0, 10), span("b", "cpu", 5, 15), span("c", "cpu", 12, 20), span("d", "gpu", 0, 1)];
+        let text = texts("tracks", &spans).pop().unwrap();
         let tid = |name: &str| {
             let line = text.lines().find(|line| line.contains(&format!("\"name\":\"{name}\""))).unwrap();
             line.split("\"tid\":").nth(1).unwrap().split(',').next().unwrap().to_owned()
         };
         assert_ne!(tid("a"), tid("b"));
         assert_eq!(tid("a"), tid("c"));
+        assert_eq!(tid("d"), (1 + TRACKS_PER_DEVICE).to_string());
+        assert_eq!(text.matches("thread_name").count(), 3);
     }
 
     #[test]
     fn names_are_escaped() {
-        assert!(render(&[span("a\"\\\n", "cpu", 0, 1)]).contains("a\\\"\\\\\\u000a"));
+        assert!(texts("escaped", &[span("a\"\\\n", "cpu", 0, 1)])[1].contains("a\\\"\\\\\\u000a"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_event_that_cannot_be_written_is_an_error_once() {
+        let trace = Trace::default();
+        // The file is full from its first byte on.
+        let error = trace.start(Path::new("/dev/full")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        trace.check().unwrap();
+        let file = File::open("/dev/null").unwrap();
+        *trace.output.lock() = Some(Output { file, generation: fork::generation(), devices: Vec::new(), error: None });
+        trace.on.store(true, Ordering::Relaxed);
+        trace.record(span("a", "cpu", 0, 1));
+        assert!(trace.check().is_err() && trace.check().is_ok());
     }
 }
