@@ -55,7 +55,6 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
             "program::disk_cache::tests::a_file_that_others_can_write_or_that_is_a_link_is_not_read_but_replaced",
             "program::disk_cache::tests::a_folder_that_others_can_enter_is_not_used",
             "program::disk_cache::tests::every_damage_of_an_entry_makes_it_absent",
-            "program::disk_cache::tests::files_of_writers_that_died_are_removed_after_a_while",
             "program::disk_cache::tests::folder_and_files_are_closed_to_others",
             "program::disk_cache::tests::foreign_entries_are_ignored_and_replaced",
             "program::disk_cache::tests::the_entries_that_were_used_last_are_kept",

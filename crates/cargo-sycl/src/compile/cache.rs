@@ -1,5 +1,5 @@
-//! Images that were compiled before, for all of the user's builds, and the modules that their code was generated from: those of a link unit
-//! for a target together, and those of each kernel, which are kept as soon as they are made.
+//! Images that were compiled before, for all of the user's builds, and the modules that their code was generated from.
+//! Those of a link unit for a target are one entry. Those of each kernel are another one, which is written as soon as they are made.
 //!
 //! Entries are named by what they were made of. Invariant: an entry is whole or is not used. Nothing here fails a build: what cannot be
 //! read is compiled again, and what cannot be written is not kept.
@@ -7,17 +7,15 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::path::Path;
 
+use oxisycl_cache::CacheFolder;
 use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
 use sha2::{Digest, Sha256};
 
-use super::private_folder::is_own;
 use super::{Outcome, PrivateFolder, Request};
 use crate::failure::{Failure, Result};
-use crate::files::write_atomically;
 use crate::settings::hex;
 
 /// The most that all entries may have together, in bytes.
@@ -29,10 +27,7 @@ const HASH_SIZE: usize = 32;
 
 /// The folder of entries.
 #[derive(Debug)]
-pub(crate) struct ImageCache {
-    folder: PrivateFolder,
-    capacity: u64,
-}
+pub(crate) struct ImageCache(CacheFolder);
 
 /// The name of the entry of a request's target: a hash of all that decides about the images, contents of files included.
 pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
@@ -71,23 +66,27 @@ pub(crate) fn hash_file(path: &Path) -> Result<[u8; 32]> {
 impl ImageCache {
     /// The user's cache; `None` if there can be none. `cargo sycl doctor` says why.
     pub(crate) fn open() -> Option<Self> {
-        PrivateFolder::of_user("images").ok().map(|folder| Self { folder, capacity: CAPACITY })
+        PrivateFolder::of_user("images").ok().map(|folder| Self::in_folder(&folder, CAPACITY))
+    }
+
+    fn in_folder(folder: &PrivateFolder, capacity: u64) -> Self {
+        Self(CacheFolder::new(folder.path(), capacity, ""))
     }
 
     /// A cache in a folder of a test.
     #[cfg(test)]
     pub(crate) fn at(folder: &Path) -> Self {
-        Self { folder: PrivateFolder::at(folder).unwrap(), capacity: CAPACITY }
+        Self::in_folder(&PrivateFolder::at(folder).unwrap(), CAPACITY)
     }
 
     /// The entry of this key, if there is a whole one of this user.
     pub(crate) fn get(&self, key: &str) -> Option<Outcome> {
-        self.read(key, Outcome::decode)
+        self.0.read(key, Outcome::decode)
     }
 
     /// The result for one kernel, kept under this key.
     pub(super) fn get_kernel(&self, key: &str) -> Option<Vec<u8>> {
-        self.read(key, |bytes| {
+        self.0.read(key, |bytes| {
             let (hash, result) = bytes.strip_prefix(KERNEL_MAGIC)?.split_at_checked(HASH_SIZE)?;
             (Sha256::digest(result).as_slice() == hash).then(|| result.to_vec())
         })
@@ -95,26 +94,8 @@ impl ImageCache {
 
     /// Keeps the result for one kernel. Room for it is made when the outcome of its build is kept.
     pub(super) fn put_kernel(&self, key: &str, result: &[u8]) {
-        let bytes = [KERNEL_MAGIC.as_slice(), Sha256::digest(result).as_slice(), result].concat();
-        if bytes.len() as u64 <= self.capacity {
-            // What cannot be written is not kept.
-            let _ = write_atomically(&self.entry(key), &bytes);
-        }
-    }
-
-    fn read<T>(&self, key: &str, decode: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
-        let path = self.entry(key);
-        let metadata = fs::symlink_metadata(&path).ok()?;
-        // Nothing that was kept is larger than all may be together.
-        if !metadata.is_file() || !is_own(&metadata) || metadata.len() > self.capacity {
-            return None;
-        }
-        let found = decode(&fs::read(&path).ok()?)?;
-        // Entries that are in use are the last to go.
-        if let Ok(file) = fs::File::options().append(true).open(&path) {
-            let _ = file.set_modified(SystemTime::now());
-        }
-        Some(found)
+        // What cannot be written is not kept.
+        let _ = self.0.write(key, &[KERNEL_MAGIC, &Sha256::digest(result), result]);
     }
 
     /// The modules that the code of these images was generated from; none for images that were made elsewhere or so long ago that their
@@ -123,7 +104,7 @@ impl ImageCache {
         let mut found = vec![None; images.len()];
         let symbol = |image: &DeviceImage| image.kernels.first().map(|kernel| kernel.symbol.clone());
         let wanted: HashSet<String> = images.iter().filter_map(|image| symbol(image)).collect();
-        for entry in self.entries() {
+        for entry in self.0.entries() {
             let symbols = fs::File::open(&entry.path).ok().and_then(|file| Outcome::symbols(&mut BufReader::new(file)));
             if symbols.is_none_or(|symbols| symbols.iter().all(|symbol| !wanted.contains(symbol))) {
                 continue;
@@ -140,70 +121,36 @@ impl ImageCache {
         found
     }
 
-    /// Keeps an entry, and lets go of the oldest if there are too many.
+    /// Keeps an entry, and removes the oldest if there are too many.
     pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
-        if bytes.len() as u64 <= self.capacity && write_atomically(&self.entry(key), bytes).is_ok() {
-            self.shrink(&self.entry(key));
+        if let Ok(true) = self.0.write(key, &[bytes]) {
+            self.0.make_room(key);
         }
     }
 
     /// How many entries there are, and their size in bytes.
     pub(crate) fn usage(&self) -> (usize, u64) {
-        let entries = self.entries();
+        let entries = self.0.entries();
         (entries.len(), entries.iter().map(|entry| entry.size).sum())
     }
 
     /// The folder.
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.0.path()
     }
-
-    fn entry(&self, key: &str) -> PathBuf {
-        self.folder.path().join(key)
-    }
-
-    /// Lets go of the entries that were not used for longest, but not of the newest, which may be as old as another by the clock.
-    fn shrink(&self, newest: &Path) {
-        let mut entries = self.entries();
-        let mut size: u64 = entries.iter().map(|entry| entry.size).sum();
-        entries.retain(|entry| entry.path != newest);
-        entries.sort_by_key(|entry| entry.used);
-        for entry in entries {
-            if size <= self.capacity {
-                return;
-            }
-            // Another process may have removed it first.
-            let _ = fs::remove_file(&entry.path);
-            size -= entry.size;
-        }
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let Ok(entries) = fs::read_dir(self.folder.path()) else { return Vec::new() };
-        let entry = |entry: fs::DirEntry| {
-            let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some(Entry { path: entry.path(), size: metadata.len(), used: metadata.modified().ok()? })
-        };
-        entries.flatten().filter_map(entry).collect()
-    }
-}
-
-struct Entry {
-    path: PathBuf,
-    size: u64,
-    used: SystemTime,
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::time::Duration;
+    use std::path::PathBuf;
+    use std::time::{Duration, SystemTime};
 
     use super::super::outcome::tests::outcome;
     use super::*;
     use crate::files::tests::{Scratch, damaged};
 
     fn cache(scratch: &Scratch, capacity: u64) -> ImageCache {
-        ImageCache { folder: PrivateFolder::at(&scratch.path().join("oxisycl/images")).unwrap(), capacity }
+        ImageCache::in_folder(&PrivateFolder::at(&scratch.path().join("oxisycl/images")).unwrap(), capacity)
     }
 
     pub(in crate::compile) fn request(module: PathBuf) -> Request {
@@ -245,10 +192,10 @@ pub(super) mod tests {
         assert_eq!(cache.get("k"), None);
         cache.put("o", &outcome().encode().unwrap());
         assert_eq!(cache.get_kernel("o"), None);
-        let whole = fs::read(cache.entry("k")).unwrap();
+        let whole = fs::read(cache.0.file("k")).unwrap();
         for number in 0..500 {
             let bytes = damaged(&whole, number);
-            fs::write(cache.entry("k"), &bytes).unwrap();
+            fs::write(cache.0.file("k"), &bytes).unwrap();
             assert_eq!(cache.get_kernel("k").is_some(), bytes == whole, "case {number}");
         }
     }
@@ -258,7 +205,7 @@ pub(super) mod tests {
         let scratch = Scratch::new("cache-damaged");
         let cache = cache(&scratch, CAPACITY);
         for damage in [&b""[..], b"OXICACH1", b"something else of any length"] {
-            fs::write(cache.entry("a"), damage).unwrap();
+            fs::write(cache.0.file("a"), damage).unwrap();
             assert_eq!(cache.get("a"), None);
         }
         cache.put("a", &outcome().encode().unwrap());
@@ -266,7 +213,7 @@ pub(super) mod tests {
         let whole = outcome().encode().unwrap();
         for number in 0..500 {
             let bytes = damaged(&whole, number);
-            fs::write(cache.entry("a"), &bytes).unwrap();
+            fs::write(cache.0.file("a"), &bytes).unwrap();
             assert_eq!(cache.get("a").is_some(), bytes == whole, "case {number}");
         }
         cache.put("a", &whole);
@@ -277,10 +224,10 @@ pub(super) mod tests {
     fn what_is_not_a_file_of_reasonable_size_is_not_read() {
         let scratch = Scratch::new("cache-foreign");
         let cache = cache(&scratch, 1 << 20);
-        fs::create_dir(cache.entry("folder")).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", cache.entry("link")).unwrap();
+        fs::create_dir(cache.0.file("folder")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", cache.0.file("link")).unwrap();
         // Takes no room on the disk.
-        fs::File::create(cache.entry("large")).unwrap().set_len(1 << 40).unwrap();
+        fs::File::create(cache.0.file("large")).unwrap().set_len(1 << 40).unwrap();
         for key in ["folder", "link", "large"] {
             assert_eq!(cache.get(key), None, "{key}");
         }
@@ -297,11 +244,11 @@ pub(super) mod tests {
         if let Ok(folder) = std::env::var(CHILD) {
             let folder = PrivateFolder::at(folder.as_ref()).unwrap();
             // There is room for two of the four entries, so that they are removed all the time.
-            let cache = ImageCache { folder, capacity: 2 * bytes.len() as u64 };
+            let cache = ImageCache::in_folder(&folder, 2 * bytes.len() as u64);
             for round in 0..100 {
                 let key = ["a", "b", "c", "d"][(round + std::process::id() as usize) % 4];
                 if round % 7 == 0 {
-                    fs::write(cache.entry(key), &bytes[..bytes.len() / 2]).unwrap();
+                    fs::write(cache.0.file(key), &bytes[..bytes.len() / 2]).unwrap();
                 }
                 cache.put(key, &bytes);
                 // Another process may have removed or damaged it, but nothing else can be there.
@@ -324,7 +271,7 @@ pub(super) mod tests {
         cache.put("a", &bytes);
         assert_eq!(cache.get("a"), Some(outcome()));
         let (n_entries, size) = cache.usage();
-        assert!(size <= cache.capacity, "{n_entries} entries of {size} bytes");
+        assert!(size <= cache.0.limit(), "{n_entries} entries of {size} bytes");
     }
 
     #[test]
@@ -333,8 +280,8 @@ pub(super) mod tests {
         let bytes = outcome().encode().unwrap();
         let cache = cache(&scratch, 2 * bytes.len() as u64);
         for (age, key) in [(3, "old but used"), (2, "old"), (1, "new")] {
-            fs::write(cache.entry(key), &bytes).unwrap();
-            let file = fs::File::options().append(true).open(cache.entry(key)).unwrap();
+            fs::write(cache.0.file(key), &bytes).unwrap();
+            let file = fs::File::options().append(true).open(cache.0.file(key)).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(60 * age)).unwrap();
         }
         assert!(cache.get("old but used").is_some());

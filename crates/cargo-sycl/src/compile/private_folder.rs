@@ -1,15 +1,11 @@
 //! Folders below the user's cache folder that nobody else can write to.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Result};
+use oxisycl_cache::make_private;
 
-/// Only the owner may do anything.
-const MODE: u32 = 0o700;
-const OTHERS: u32 = 0o077;
+use crate::failure::{Failure, Result};
 
 /// A folder of the user's, whose content nobody else has changed.
 #[derive(Debug)]
@@ -33,9 +29,7 @@ impl PrivateFolder {
     pub(crate) fn at(path: &Path) -> Result<Self> {
         let parent = path.parent().unwrap_or(path);
         for folder in [parent, path] {
-            let made = DirBuilder::new().recursive(true).mode(MODE).create(folder);
-            made.map_err(|error| Failure::file(folder, error))?;
-            check(folder)?;
+            make_private(folder).map_err(|error| Failure::file(folder, error))?;
         }
         Ok(Self { path: path.to_owned() })
     }
@@ -46,34 +40,6 @@ impl PrivateFolder {
     }
 }
 
-/// Refuses links, folders of others, and folders that others may write to.
-fn check(folder: &Path) -> Result<()> {
-    let metadata = fs::symlink_metadata(folder).map_err(|error| Failure::file(folder, error))?;
-    let user = user();
-    if !metadata.is_dir() {
-        return Err(Failure::new(format!("{}: expected a folder, found another kind of file", folder.display())));
-    }
-    if metadata.uid() != user {
-        let found = metadata.uid();
-        return Err(Failure::new(format!("{}: expected user {user} as its owner, found {found}", folder.display())));
-    }
-    if metadata.mode() & OTHERS != 0 {
-        let found = metadata.mode() & 0o777;
-        return Err(Failure::new(format!("{}: expected mode {MODE:o}, found {found:o}", folder.display())));
-    }
-    Ok(())
-}
-
-/// Whether a file belongs to this process's user.
-pub(crate) fn is_own(metadata: &fs::Metadata) -> bool {
-    metadata.uid() == user()
-}
-
-fn user() -> u32 {
-    // SAFETY: `geteuid` takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
-}
-
 fn user_cache(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let in_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
@@ -82,7 +48,8 @@ fn user_cache(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::fs::{self, DirBuilder};
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 
     use super::*;
     use crate::files::tests::Scratch;
@@ -104,7 +71,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(PrivateFolder::at(&path).unwrap().path(), path);
         }
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, MODE);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]
@@ -121,7 +88,7 @@ mod tests {
     fn a_link_to_a_folder_is_refused() {
         let scratch = Scratch::new("private-link");
         let parent = scratch.path().join("oxisycl");
-        DirBuilder::new().mode(MODE).create(&parent).unwrap();
+        DirBuilder::new().mode(0o700).create(&parent).unwrap();
         symlink(scratch.path(), parent.join("images")).unwrap();
         assert!(PrivateFolder::at(&parent.join("images")).is_err());
     }
