@@ -3,8 +3,8 @@
 //!
 //! Has `spirv-val` look at each module, and runs the programs. The modules of the examples and
 //! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as there
-//! were when it was listed here, all of them passed, and on a device of OpenCL; kernels that such devices cannot run are listed by the suite
-//! itself, with the reason; each program has about as many modules as there were. Nothing else is left out.
+//! were when it was listed here, all of them passed, and on a device of OpenCL. Kernels that such devices cannot run are listed by the suite
+//! itself, with the reason. Each program has about as many modules as there were. Nothing else is left out.
 
 use std::collections::BTreeMap;
 use std::fs;

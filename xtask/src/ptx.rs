@@ -1,8 +1,8 @@
 //! The device code of the repository's suites, benchmarks and examples, and what was written by hand, assembled for old and new NVIDIA GPUs. No GPU is needed.
 //!
 //! Builds suites, benchmarks and examples with `cargo sycl`, takes the PTX out of each program and gives every module to `ptxas`. Invariants:
-//! no module is refused by `ptxas`; the kernels that the device compiler refuses are exactly those that are [listed](REFUSED) with a reason;
-//! each kernel that a program promises code for is in a module; and there are about as many kernels as there were. Does not run anything.
+//! no module is refused by `ptxas`. The kernels that the device compiler refuses are exactly those that are [listed](REFUSED) with a reason.
+//! Each kernel that a program promises code for is in a module. There are about as many kernels as there were. Does not run anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -11,6 +11,7 @@ mod edges;
 mod manifests;
 mod paths;
 mod public_unsafe;
+mod sentences;
 mod sources;
 mod tokens;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     }
 
     findings.extend(beginners::check_examples(&files));
+    findings.extend(sentences::check(&files));
 
     match workspace.read("ARCHITECTURE.md") {
         Ok(text) => findings.extend(documents::check_architecture(&text, &workspace.packages)),

@@ -6,10 +6,16 @@
 //! device always rounds each operation.
 //!
 //! Under `fast`, NVIDIA GPUs compute these of `f32` by imprecise instructions, in the kernel's own code and in what it calls of other
-//! crates: quotients (2.5 ULP for divisors from 2^-126 to 2^126), `sqrt` and `rsqrt` (3 ULP), `sin`, `cos`, `sincos` (2^-20 between -pi and
-//! pi) and `tan`, their quotient, `exp` and `exp2` (3 + 2|x| ULP), `exp10` (3 + 4|x| ULP), `log`, `log2` and `log10` (2^-21 for numbers
-//! between 1/2 and 2, else 3 ULP), `pow` and `powr` (2^-21 (1 + |y| max(1, |log2 x|)) of the result). Functions of `f64`, the others of
-//! `f32`, and all functions of other devices are those of [`math`](crate::math).
+//! crates:
+//!
+//! - quotients (2.5 ULP for divisors from 2^-126 to 2^126);
+//! - `sqrt` and `rsqrt` (3 ULP);
+//! - `sin`, `cos` and `sincos` (2^-20 between -pi and pi), and `tan`, their quotient;
+//! - `exp` and `exp2` (3 + 2|x| ULP), `exp10` (3 + 4|x| ULP);
+//! - `log`, `log2` and `log10` (2^-21 for numbers between 1/2 and 2, else 3 ULP);
+//! - `pow` and `powr` (2^-21 (1 + |y| max(1, |log2 x|)) of the result).
+//!
+//! Functions of `f64`, the others of `f32`, and all functions of other devices are those of [`math`](crate::math).
 //!
 //! Specification: SYCL 2020 leaves contraction to implementations (section 4.17.5 names the accuracy of single functions only).
 

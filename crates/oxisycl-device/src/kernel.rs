@@ -16,7 +16,7 @@ use crate::{Captured, Item, Single, builtin};
 ///
 /// # Safety
 /// `type_id`, `layout` and `type_name` are those of one type, and `entry` is the entry of that type for the form of launch that
-/// `dimensions` tells: the device compiler and the runtime pass it a value of the type, which they never look at.
+/// `dimensions` tells. The device compiler and the runtime pass it a value of the type, which they never look at.
 #[doc(hidden)]
 pub unsafe trait DescribeKernel {
     /// The kernel's type. Callers outside the compiler may erase lifetimes first: they are not part of the id.
@@ -332,7 +332,7 @@ pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &imp
 ///
 /// The host has checked that all ids of a launch are numbers, so they are added without a check: in the development profile it would make
 /// every kernel one that can panic. It would also become a comparison, "position above not begin", which Intel's driver for CPUs (2026.2) takes
-/// for a signed one where nothing else happens in a kernel; then it runs a work-item at position -1.
+/// for a signed one where nothing else happens in a kernel. Then it runs a work-item at position -1.
 #[inline(always)]
 pub(crate) fn place_in_launch<const D: usize>(
     launch: &DeviceLaunch,

@@ -1,7 +1,7 @@
 //! `print!` and `println!` in kernels.
 //!
 //! In native code the text goes where the runtime says. On a device the compiler puts calls of the two functions at the end in the place of
-//! [`print`] and [`print_line`]: they leave the values of the message in the launch's print buffer, and the host formats them.
+//! [`print`] and [`print_line`]. They leave the values of the message in the launch's print buffer, and the host formats them.
 //!
 //! Invariants of the device's half: a record is written only within the room that was taken for it, room is never taken beyond the
 //! buffer, and what finds none is counted. Room that was taken begins with a head whatever happens, so that the records after it are
@@ -27,7 +27,7 @@ macro_rules! print {
 /// `stream`).
 ///
 /// The host device writes at once. Other devices keep the text in a buffer of the launch, and it is written when the command completes,
-/// before a wait for it returns: the calls of one work-item in their order, those of different work-items in any order, and never one
+/// before a wait for it returns. The calls of one work-item come in their order, those of different work-items in any order, and never one
 /// within another. What the buffer has no room for is lost, and reported with its number on standard error.
 #[macro_export]
 macro_rules! println {

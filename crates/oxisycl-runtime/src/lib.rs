@@ -1,8 +1,12 @@
 //! The backend-neutral core of OxiSYCL.
 //!
-//! Turns command groups into a graph of commands on backends: what each accessor needs ([`schedule`]), where the newest bytes of
-//! each buffer are ([`memory`], [`state`]), what waits for what ([`graph`]), which compiled code a kernel has on a device
-//! ([`program`]), and what the user can see of it ([`observe`]).
+//! Turns command groups into a graph of commands on backends:
+//!
+//! - [`schedule`]: what each accessor needs;
+//! - [`memory`] and [`state`]: where the newest bytes of each buffer are;
+//! - [`graph`]: what waits for what;
+//! - [`program`]: which compiled code a kernel has on a device;
+//! - [`observe`]: what the user can see of it.
 //!
 //! Knows backends only through the contract of `oxisycl-backend`; no type of a concrete backend, and no generic kernel type,
 //! appears here. The typed interface for users is the crate `oxisycl`.

@@ -54,6 +54,6 @@ impl HostChunk {
 /// Native code of a kernel: runs all work-items of a chunk, with the kernel's argument bytes at the given address.
 ///
 /// Calling it requires that the address holds a live, properly aligned value of the type the entry was made for, that the
-/// launch has the dimensions it was made for, and that every accessor in the arguments points to memory that is valid and
+/// launch has the dimensions it was made for. It also requires that every accessor in the arguments points to memory that is valid and
 /// free of conflicting use for the duration of the call.
 pub type HostEntry = unsafe fn(*const u8, &LaunchRange, &HostChunk);

@@ -1,8 +1,8 @@
 //! Plain values that host code, kernels and backends share.
 //!
 //! Owns the vocabulary of the SYCL 2020 specification: index-space types ([`Id`], [`Range`], [`NdRange`]), access modes,
-//! device types, aspects, error codes, and the description of one launch
-//! ([`LaunchRange`]), for kernels on a CPU ([`HostChunk`]) and in device images ([`DeviceLaunch`]).
+//! device types, aspects and error codes. Owns the description of one launch ([`LaunchRange`]), for kernels on a CPU
+//! ([`HostChunk`]) and in device images ([`DeviceLaunch`]).
 //! Invariant: every type here is plain data with the same layout in host and device code.
 //! Does not know buffers, devices or memory; depends on nothing.
 #![no_std]

@@ -28,7 +28,7 @@ macro_rules! print {
 /// ```
 ///
 /// The host device writes at once. Other devices keep the text in a buffer of the launch, and it is written when the command completes,
-/// before a wait for it returns: the calls of one work-item in their order, those of different work-items in any order, and never one
+/// before a wait for it returns. The calls of one work-item come in their order, those of different work-items in any order, and never one
 /// within another. What the buffer has no room for is lost; how many calls that were is reported on standard error. The size of the
 /// buffer is set by [`QueueBuilder::print_buffer`](crate::QueueBuilder::print_buffer).
 ///
@@ -47,7 +47,7 @@ macro_rules! println {
 ///
 /// Each call gets a text that is not to be mixed with others: from kernels of the host device what one `print!` or `println!` writes, from
 /// others as much as was at hand. It is called by any thread, also by several at once, inside kernels and before the end of a command is
-/// told: it must not wait, and `submit` and everything that blocks are `Invalid` in it.
+/// told. It must not wait, and `submit` and everything that blocks are `Invalid` in it.
 pub fn set_output_handler(handler: Option<OutputHandler>) {
     drop(output::set_output_handler(handler));
 }

@@ -135,8 +135,8 @@ impl Queue {
     /// it. The command starts as soon as its dependencies allow; this call does not wait for any device (SYCL 2020 section
     /// 3.7.1.2, S-F20).
     ///
-    /// Errors, and then nothing is enqueued: the error that `f` returned; the first error that an `access` recorded; `Invalid` if
-    /// the group has more than one command, or inside a kernel; the error of a dependency that is already known to have failed.
+    /// Errors, and then nothing is enqueued: the error that `f` returned, or the first error that an `access` recorded. `Invalid` if
+    /// the group has more than one command, or inside a kernel. The error of a dependency that is already known to have failed.
     /// If `f` panics, nothing is enqueued either.
     ///
     /// ```
@@ -372,8 +372,8 @@ impl Queue {
     /// Blocks until all commands submitted before have ended.
     ///
     /// Errors: the first asynchronous error of the queue that nobody has seen yet (it still goes to the handler, if there is
-    /// one); `Invalid` if the wait could never end: this thread holds a host accessor that blocks a command of the queue, or runs
-    /// a host task of it; `Invalid` inside a kernel.
+    /// one). `Invalid` if the wait could never end: this thread holds a host accessor that blocks a command of the queue, or runs
+    /// a host task of it. `Invalid` inside a kernel.
     ///
     /// ```
     /// use oxisycl::prelude::*;

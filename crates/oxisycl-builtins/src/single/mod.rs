@@ -1,7 +1,7 @@
 //! Functions of `f32` that compute in `f32` and integers only: `f64` is slow on most GPUs, and absent on some devices.
 //!
 //! Each is within the limit that the OpenCL C specification sets for the full profile (table "ULP values for single precision"), which
-//! SYCL 2020 section 4.17.5 refers to, and keeps C99's results for zeros, infinities, NaN and subnormal numbers. The worst errors that
+//! SYCL 2020 section 4.17.5 refers to. It keeps C99's results for zeros, infinities, NaN and subnormal numbers. The worst errors that
 //! were measured stand in `crates/oxisycl/tests/math/results`.
 //!
 //! Rules for the code in here:

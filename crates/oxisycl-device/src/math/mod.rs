@@ -5,7 +5,7 @@
 //!
 //! # Precision
 //!
-//! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers; each one's documentation says the
+//! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers. Each one's documentation says the
 //! limit, in units in the last place (ULP) of the result, and `crates/oxisycl/tests/math` holds the functions against it on each device.
 //! Results for zeros, infinities and NaN are those of C99. On devices functions of `f32` compute in `f32` only.
 //!

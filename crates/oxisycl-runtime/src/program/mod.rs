@@ -1,12 +1,12 @@
 //! The program manager: device images of the process, and the kernels that devices make of them (S-F14 to S-F18).
 //!
 //! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The first
-//! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), has the
-//! device load it once (`modules`), by a binary of an earlier process where there is one (`disk_cache`), and is remembered, so
-//! that later launches only look into one table (`launches`).
+//! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), and has
+//! the device load it once (`modules`). A binary of an earlier process is used where there is one (`disk_cache`). Later launches only
+//! look into one table (`launches`).
 //!
-//! Invariants: a kernel that is found matches the host's in size, alignment and type name; a module stays loaded as long as a
-//! command holds one of its kernels; code of a link unit that was unloaded is not found any more.
+//! Invariants: a kernel that is found matches the host's in size, alignment and type name. A module stays loaded as long as a
+//! command holds one of its kernels. Code of a link unit that was unloaded is not found any more.
 //! Does not know how images are made, and does not launch anything.
 
 use std::any::TypeId;
@@ -183,8 +183,8 @@ impl Programs {
     /// long; threads that want it at the same time wait.
     ///
     /// # Errors
-    /// `KernelNotSupported` if there is no image for the kernel and device, or the device lacks an aspect that it needs;
-    /// `KernelArgument` if image and program disagree on the kernel's captures; `Build` if the driver refuses the image.
+    /// `KernelNotSupported` if there is no image for the kernel and device, or the device lacks an aspect that it needs.
+    /// `KernelArgument` if image and program disagree on the kernel's captures. `Build` if the driver refuses the image.
     #[inline]
     pub fn kernel(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Arc<dyn LoadedKernel>> {
         let key = LaunchKey::new(device, descriptor);

@@ -151,8 +151,8 @@ impl Region {
     }
 }
 
-/// The boxes that together cover exactly the row-major positions `[begin, end)` of a space of this
-/// extent: disjoint, in ascending order, and at most five, namely the rest of a row, the rest of a
+/// The boxes that together cover exactly the row-major positions `[begin, end)` of a space of this extent. They are
+/// disjoint, in ascending order, and at most five, namely the rest of a row, the rest of a
 /// plane, whole planes, whole rows, part of a row.
 ///
 /// Positions past the end of the space are dropped. The space must have no more elements than a

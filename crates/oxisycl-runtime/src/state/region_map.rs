@@ -89,7 +89,7 @@ impl<V> RegionMap<V> {
 }
 
 impl<V: Clone + PartialEq> RegionMap<V> {
-    /// Changes values in the part of `region` inside the space: cuts the stored boxes at its
+    /// Changes values in the part of `region` inside the space. Cuts the stored boxes at its
     /// borders, calls `f` once for each resulting box inside it, and joins boxes of equal value
     /// again, also with those just outside.
     ///

@@ -226,7 +226,7 @@ impl<const D: usize> BufferOptions<D> {
     ///
     /// # Safety
     /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device` until the buffer and all commands
-    /// that use it have ended, and nobody uses the memory meanwhile without ordering that with the commands. Its elements are
+    /// that use it have ended. Nobody uses the memory meanwhile without ordering that with the commands. Its elements are
     /// valid values of `T` if `is_initialized`; else they are written before they are read.
     #[track_caller]
     pub unsafe fn from_usm_pointer<T: DeviceCopyable>(

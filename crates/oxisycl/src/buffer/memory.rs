@@ -83,7 +83,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// with [`from_vec`](Self::from_vec), it is the same memory.
     ///
     /// Errors: `Invalid` while something else refers to the buffer (a clone, a sub-buffer, a reinterpretation, a placeholder, a
-    /// host accessor, or a command group that is being made); what the command that wrote the data failed with.
+    /// host accessor, or a command group that is being made). What the command that wrote the data failed with.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -17,9 +17,9 @@ impl<'cg> Handler<'cg> {
     /// Runs `kernel` once for each id of `range`, in any order and at the same time (SYCL 2020 section 4.9.4.2.2). With an extent
     /// of zero it does not run, and the event completes after the dependencies.
     ///
-    /// Errors: `Invalid` for a second command in the group; `NdRange` if the number of work-items overflows; `KernelArgument` if
-    /// the captures are larger than the device allows; `KernelNotSupported` if the device cannot run the kernel, or the program was
-    /// not built for it; `Build` if the driver refuses the code; what `access` recorded.
+    /// Errors: `Invalid` for a second command in the group. `NdRange` if the number of work-items overflows. `KernelArgument` if
+    /// the captures are larger than the device allows. `KernelNotSupported` if the device cannot run the kernel, or the program was
+    /// not built for it. `Build` if the driver refuses the code. The errors that `access` recorded.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -128,7 +128,7 @@ impl QueueBuilder {
 
     /// Makes the queue.
     ///
-    /// Errors: `Runtime` if there is no device; `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB;
+    /// Errors: `Runtime` if there is no device. `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB.
     /// `FeatureNotSupported` if profiling is asked for and the device has none.
     pub fn build(mut self) -> Result<Queue> {
         let device = match (self.device, &self.context) {

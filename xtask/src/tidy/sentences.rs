@@ -1,0 +1,293 @@
+//! Sentences of documentation and of the book are at most [`MOST_WORDS`] long.
+//!
+//! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, a code span is one word, and each
+//! cell of a table and each item of a list is a text of its own. Ordinary comments, tests and results of benchmarks do not count.
+
+use std::collections::BTreeMap;
+
+use crate::workspace::File;
+
+/// The most words of a sentence.
+const MOST_WORDS: usize = 35;
+
+/// Folders and documents with longer sentences, and how many. The number has to be the measured one, so it can only fall.
+const CEILINGS: &[(&str, usize)] = &[
+    ("ARCHITECTURE.md", 12),
+    ("crates/oxisycl-backend", 8),
+    ("crates/oxisycl-backend-cuda", 7),
+    ("crates/oxisycl-backend-host", 3),
+    ("crates/oxisycl-backend-opencl", 10),
+    ("crates/oxisycl-compiler", 21),
+    ("crates/oxisycl-runtime", 8),
+];
+
+/// Documents beside the book that the rule holds for.
+const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
+
+/// A long sentence.
+#[derive(Debug, PartialEq, Eq)]
+struct Long {
+    line: usize,
+    n_words: usize,
+    begin: String,
+}
+
+/// Findings for all files.
+pub(super) fn check(files: &[File]) -> Vec<String> {
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for file in files {
+        let Some(scope) = scope(&file.path) else { continue };
+        let is_rust = file.path.ends_with(".rs");
+        let long =
+            if is_rust { long_sentences(&documentation(&file.text)) } else { long_sentences(&numbered(&file.text)) };
+        let finding = |long: Long| {
+            format!(
+                "{}:{}: a sentence of {} words, at most {MOST_WORDS}: {} ..",
+                file.path, long.line, long.n_words, long.begin
+            )
+        };
+        found.entry(scope).or_default().extend(long.into_iter().map(finding));
+    }
+    findings(found, CEILINGS)
+}
+
+fn findings(found: BTreeMap<&str, Vec<String>>, ceilings: &[(&str, usize)]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (scope, ceiling) in ceilings.iter().filter(|(scope, _)| !found.contains_key(scope)) {
+        findings.push(format!("{scope}: no such folder or document: remove its ceiling of {ceiling} long sentences"));
+    }
+    for (scope, long) in found {
+        let ceiling = ceilings.iter().find(|(listed, _)| *listed == scope).map(|(_, ceiling)| *ceiling);
+        match ceiling {
+            Some(ceiling) if long.len() < ceiling => {
+                findings
+                    .push(format!("{scope}: {} long sentences: lower the ceiling of {ceiling} to that", long.len()));
+            }
+            Some(0) => findings.push(format!("{scope}: remove the ceiling of 0 long sentences")),
+            Some(ceiling) if long.len() == ceiling => {}
+            Some(ceiling) => {
+                findings.push(format!("{scope}: {} long sentences, at most {ceiling}; among them are:", long.len()));
+                findings.extend(long);
+            }
+            None => findings.extend(long),
+        }
+    }
+    findings
+}
+
+/// What a ceiling is for: the folder of a crate, the book, or a document. `None` for files that the rule does not hold for.
+fn scope(path: &str) -> Option<&str> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_test = parts.iter().any(|part| ["tests", "tests.rs", "benches"].contains(part));
+    match parts.as_slice() {
+        _ if DOCUMENTS.contains(&path) => Some(path),
+        ["book", "src", ..] if path.ends_with(".md") => Some("book"),
+        ["crates", name, "src", ..] if path.ends_with(".rs") && !is_test => Some(&path[.."crates/".len() + name.len()]),
+        ["crates", name, "README.md"] => Some(&path[.."crates/".len() + name.len()]),
+        ["xtask", "src", ..] if path.ends_with(".rs") && !is_test => Some("xtask"),
+        ["examples", ..] if path.ends_with(".rs") => Some("examples"),
+        _ => None,
+    }
+}
+
+/// The lines of a text with their numbers.
+fn numbered(text: &str) -> Vec<(usize, &str)> {
+    text.lines().enumerate().map(|(number, line)| (number + 1, line)).collect()
+}
+
+/// The documentation in a source. Other lines are empty ones, which end a paragraph.
+fn documentation(text: &str) -> Vec<(usize, &str)> {
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        let documented = ["///", "//!"].iter().find_map(|mark| trimmed.strip_prefix(mark)).unwrap_or("");
+        lines.push((number + 1, documented));
+    }
+    lines
+}
+
+/// The sentences above the limit. A paragraph ends at an empty line, a heading, an item of a list or a row of a table.
+fn long_sentences(lines: &[(usize, &str)]) -> Vec<Long> {
+    let mut long = Vec::new();
+    let mut sentence = Sentence::default();
+    let mut fence = None;
+    for &(number, line) in lines {
+        let line = line.trim();
+        let mark = ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark));
+        if mark.is_some() && (fence.is_none() || mark == fence) {
+            long.extend(sentence.end());
+            fence = if fence.is_some() { None } else { mark };
+            continue;
+        }
+        if fence.is_some() {
+            continue;
+        }
+        let is_row = line.starts_with('|');
+        if line.is_empty() || is_row || begins_paragraph(line) {
+            long.extend(sentence.end());
+        }
+        let cells: Vec<&str> = if is_row { cells(line) } else { vec![line] };
+        for cell in cells {
+            for word in words(cell) {
+                sentence.add(number, &word);
+                if ends_sentence(&word) {
+                    long.extend(sentence.end());
+                }
+            }
+            if is_row {
+                long.extend(sentence.end());
+            }
+        }
+        if line.starts_with('#') {
+            long.extend(sentence.end());
+        }
+    }
+    long.extend(sentence.end());
+    long
+}
+
+/// Headings, quotations and items of lists.
+fn begins_paragraph(line: &str) -> bool {
+    let is_numbered = line.split_once(['.', ')']).is_some_and(|(number, rest)| {
+        !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) && rest.starts_with(' ')
+    });
+    is_numbered || ["# ", "## ", "### ", "#### ", "- ", "* ", "+ ", "> "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The cells of a table's row. A bar in a code span is text.
+fn cells(line: &str) -> Vec<&str> {
+    let (mut cells, mut start, mut is_code) = (Vec::new(), 0, false);
+    for (position, character) in line.char_indices() {
+        match character {
+            '`' => is_code = !is_code,
+            '|' if !is_code && !line[..position].ends_with('\\') => {
+                cells.push(&line[start..position]);
+                start = position + 1;
+            }
+            _ => {}
+        }
+    }
+    cells.push(&line[start..]);
+    cells
+}
+
+/// The words of a text. A code span is one word, and so is a link's text with its address.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word) = (Vec::new(), String::new());
+    let (mut is_code, mut depth) = (false, 0_u32);
+    for character in text.chars() {
+        match character {
+            '`' => is_code = !is_code,
+            '(' if !is_code && word.ends_with(']') => depth += 1,
+            ')' if !is_code && depth > 0 => depth -= 1,
+            c if c.is_whitespace() && !is_code && depth == 0 => {
+                words.push(std::mem::take(&mut word));
+                continue;
+            }
+            _ => {}
+        }
+        word.push(character);
+    }
+    words.push(word);
+    words.retain(|word| word.contains(|c: char| c.is_alphanumeric()));
+    words
+}
+
+/// Whether a sentence ends with this word. Abbreviations and points within code do not end one.
+fn ends_sentence(word: &str) -> bool {
+    let bare = word.trim_end_matches(['"', '\'', ')', ']', '*', '_']);
+    let is_abbreviation = ["e.g.", "i.e.", "etc.", "cf.", ".."].iter().any(|known| bare.ends_with(known));
+    bare.ends_with(['.', '?', '!']) && !is_abbreviation
+}
+
+/// The words since the last end of a sentence.
+#[derive(Default)]
+struct Sentence {
+    line: usize,
+    n_words: usize,
+    begin: Vec<String>,
+}
+
+impl Sentence {
+    fn add(&mut self, line: usize, word: &str) {
+        if self.n_words == 0 {
+            self.line = line;
+        }
+        self.n_words += 1;
+        if self.begin.len() < 6 {
+            self.begin.push(word.to_owned());
+        }
+    }
+
+    fn end(&mut self) -> Option<Long> {
+        let Self { line, n_words, begin } = std::mem::take(self);
+        (n_words > MOST_WORDS).then(|| Long { line, n_words, begin: begin.join(" ") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(n_words: usize) -> String {
+        format!("{} end.", vec!["word"; n_words - 1].join(" "))
+    }
+
+    fn lengths(text: &str) -> Vec<(usize, usize)> {
+        long_sentences(&numbered(text)).into_iter().map(|long| (long.line, long.n_words)).collect()
+    }
+
+    #[test]
+    fn a_sentence_may_span_lines_and_ends_at_its_point() {
+        assert_eq!(lengths(&format!("{} {}", of(35), of(35))), []);
+        assert_eq!(lengths(&format!("Short.\n{}", of(36).replacen(' ', "\n", 3))), [(2, 36)]);
+        assert_eq!(lengths(&of(36).replacen("word ", "word (e.g. ", 1)), [(1, 37)]);
+    }
+
+    #[test]
+    fn paragraphs_items_and_cells_are_texts_of_their_own() {
+        let half = vec!["word"; 20].join(" ");
+        for between in ["\n\n", "\n- ", "\n# ", "\n1. ", "\n```text\nx\n```\n"] {
+            assert_eq!(lengths(&format!("{half}{between}{half}")), [], "{between:?}");
+        }
+        assert_eq!(lengths(&format!("| {half} | {half} |\n| {half} `a | b` {half} | x |")), [(2, 41)]);
+        assert_eq!(lengths(&format!("{half}\n{half}")), [(1, 40)]);
+    }
+
+    #[test]
+    fn code_and_addresses_of_links_are_no_words() {
+        assert_eq!(lengths(&format!("```\n{}\n```\n", of(50))), []);
+        assert_eq!(words("a `b c d` [e f](g h) - k"), ["a", "`b c d`", "[e", "f](g h)", "k"]);
+        assert!(ends_sentence("`a.b`.") && ends_sentence("(end.)") && !ends_sentence("`a.b`") && !ends_sentence(".."));
+    }
+
+    #[test]
+    fn documentation_counts_and_other_comments_do_not() {
+        let long = of(40);
+        let text =
+            format!("//! {long}\n// {long}\nfn a() {{\n    /// {}\n    /// {}\n}}\n", &long[..100], &long[101..]);
+        let found: Vec<usize> = long_sentences(&documentation(&text)).into_iter().map(|long| long.line).collect();
+        assert_eq!(found, [1, 4]);
+    }
+
+    #[test]
+    fn the_rule_holds_for_sources_and_documents_and_not_for_tests() {
+        assert_eq!(scope("crates/a/src/b/c.rs"), Some("crates/a"));
+        assert_eq!(scope("book/src/x.md"), Some("book"));
+        for other in ["crates/a/src/tests/b.rs", "crates/a/tests/b.rs", "benches/LOG.md", "CHANGELOG.md"] {
+            assert_eq!(scope(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_ceiling_is_what_is_measured() {
+        let found = |n: usize| BTreeMap::from([("crates/a", vec!["x".to_owned(); n])]);
+        let with = |n, ceiling| findings(found(n), &[("crates/a", ceiling)]);
+        assert!(with(3, 3).is_empty() && findings(found(0), &[]).is_empty());
+        assert_eq!(findings(found(2), &[]).len(), 2);
+        assert_eq!(with(4, 3).len(), 5);
+        assert_eq!(with(2, 3), ["crates/a: 2 long sentences: lower the ceiling of 3 to that"]);
+        assert_eq!(with(0, 0), ["crates/a: remove the ceiling of 0 long sentences"]);
+        assert!(findings(found(0), &[("crates/b", 1)])[0].starts_with("crates/b: no such folder"));
+    }
+}
