@@ -32,6 +32,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "oxisycl-device", arguments: &["--all-features"], flags: "" },
     // The recording backend carries out what it is told to with real memory.
     Package { name: "oxisycl-backend", arguments: &[], flags: "" },
+    Package { name: "oxisycl-backend-testing", arguments: &[], flags: "" },
     Package { name: "oxisycl-backend-host", arguments: &[], flags: AS_A_PROCESS },
     Package { name: "oxisycl-runtime", arguments: &[], flags: AS_A_PROCESS },
     // Everything together, with threads. Miri loads no driver.

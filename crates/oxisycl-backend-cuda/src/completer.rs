@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::driver::spawn;
 
+use crate::advance;
 use crate::gpu::Gpu;
-use crate::{advance, copier};
 
 /// Shortest and longest time between two looks.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
@@ -62,10 +62,7 @@ pub(crate) fn start(core: &Arc<Gpu>) -> io::Result<Thread> {
 
 /// Ends what can end. Whether anything did.
 fn look(core: &Arc<Gpu>) -> bool {
-    let mut progress = advance::tell_dead(core);
-    while !core.copier().is_running() && copier::run_one(core) {
-        progress = true;
-    }
+    let mut progress = false;
     for stream in core.streams() {
         if !stream.is_empty() {
             progress |= advance::drain(&stream, true);

@@ -39,11 +39,11 @@ pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), Dri
 
 fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     // Was made when the command was accepted.
-    let Some(Launch { function, shape, .. }) = &task.launch else { return Ok(()) };
+    let Some(Launch { function, shape, .. }) = &task.extras.launch else { return Ok(()) };
     let record = task.record().map_or(0, Slot::address);
-    let print = task.print.map_or(0, PrintBuffer::address);
+    let print = task.extras.print.map_or(0, PrintBuffer::address);
     let call_stack = task.queue.core.context.stack.call_stack();
-    if let Some(buffer) = task.print {
+    if let Some(buffer) = task.extras.print {
         buffer.clear(emitter)?;
     }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
@@ -74,7 +74,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
             }
         })
     })?;
-    task.print.map_or(Ok(()), |buffer| buffer.fetch(emitter))
+    task.extras.print.map_or(Ok(()), |buffer| buffer.fetch(emitter))
 }
 
 /// Hints are for managed memory, and may be ignored.

@@ -1,13 +1,9 @@
-//! What all queues of one device share: the context, its pools, the tasks that wait for a host thread, and the threads themselves.
+//! What all queues of one device share: the context, its pools, the streams, and the *completer*.
 //!
-//! Two threads per device start with the first command that needs them, and end when the device is gone. The *completer* tells
-//! completions; it never waits for a single stream, so one long kernel holds nothing else up. The *copier* executes transfers of
-//! memory that the driver does not know, which block.
-//!
-//! Invariant: a task that was accepted is on a stream, in one of the two lists here, or on the list of what it waits for.
+//! The completer is a thread that starts with the first command and ends when the device is gone. It reports the ends of commands; it never
+//! waits for a single stream, so one long kernel holds nothing else up.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::BackendError;
@@ -24,7 +20,6 @@ use crate::record_pool::RecordPool;
 use crate::retired::{Block, Retired};
 use crate::stream::Stream;
 use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
-use crate::task::CudaTask;
 
 /// A value on a cache line of its own: those who submit and those who complete write different ones.
 #[repr(align(128))]
@@ -37,17 +32,12 @@ pub(crate) struct Gpu {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) fill_kernels: FillKernels,
     pub(crate) retired: Retired,
-    /// A stream for what is waited for at once: transfers of the copier, zeroing, the clock.
+    /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
     pub(crate) utility: RawStream,
     streams: Mutex<Vec<Weak<Stream>>>,
-    copies: Mutex<VecDeque<Arc<CudaTask>>>,
-    n_copies: AtomicUsize,
-    dead: Mutex<Vec<Arc<CudaTask>>>,
-    n_dead: AtomicUsize,
     n_accepted: Padded<AtomicU64>,
     n_ended: Padded<AtomicU64>,
     completer: Arc<Worker>,
-    copier: Arc<Worker>,
 }
 
 impl Gpu {
@@ -66,14 +56,9 @@ impl Gpu {
             retired: Retired::default(),
             utility,
             streams: Mutex::default(),
-            copies: Mutex::default(),
-            n_copies: AtomicUsize::new(0),
-            dead: Mutex::default(),
-            n_dead: AtomicUsize::new(0),
             n_accepted: Padded(AtomicU64::new(0)),
             n_ended: Padded(AtomicU64::new(0)),
             completer: Arc::default(),
-            copier: Arc::default(),
             context: context.clone(),
         });
         let weak = Arc::downgrade(&core);
@@ -163,48 +148,6 @@ impl Gpu {
         &self.completer
     }
 
-    pub(crate) fn copier(&self) -> &Arc<Worker> {
-        &self.copier
-    }
-
-    /// Hands a transfer to the copier, or to a thread that helps. Its dependencies have ended.
-    pub(crate) fn push_copy(self: &Arc<Self>, task: Arc<CudaTask>) {
-        self.copies.lock().push_back(task);
-        self.n_copies.fetch_add(1, Ordering::SeqCst);
-        // If no thread can be started, the completer does it.
-        let _ = self.copier.wake(|| crate::copier::start(self));
-    }
-
-    /// The next transfer to execute.
-    pub(crate) fn pop_copy(&self) -> Option<Arc<CudaTask>> {
-        if !self.has_copies() {
-            return None;
-        }
-        let task = self.copies.lock().pop_front()?;
-        self.n_copies.fetch_sub(1, Ordering::SeqCst);
-        Some(task)
-    }
-
-    pub(crate) fn has_copies(&self) -> bool {
-        self.n_copies.load(Ordering::SeqCst) > 0
-    }
-
-    /// Keeps a task that will not run, and whose dependencies have ended, for the completer.
-    pub(crate) fn push_dead(&self, task: Arc<CudaTask>) {
-        self.dead.lock().push(task);
-        self.n_dead.fetch_add(1, Ordering::Release);
-    }
-
-    /// The tasks that will not run and only have to be told so.
-    pub(crate) fn take_dead(&self) -> Vec<Arc<CudaTask>> {
-        if self.n_dead.load(Ordering::Acquire) == 0 {
-            return Vec::new();
-        }
-        let dead = std::mem::take(&mut *self.dead.lock());
-        self.n_dead.fetch_sub(dead.len(), Ordering::Release);
-        dead
-    }
-
     fn no_thread(&self, error: &std::io::Error) -> BackendError {
         let reason = format!("no thread could be started: {error}");
         BackendError::DeviceLost { device: self.context.name.clone(), reason }
@@ -214,7 +157,7 @@ impl Gpu {
     fn suspects(&self) -> Option<String> {
         let tasks: Vec<_> = self.streams().iter().map(|stream| stream.suspects()).collect();
         let n_kernels: usize = tasks.iter().map(Vec::len).sum();
-        let first = tasks.iter().filter_map(|tasks| tasks.first()).min_by_key(|task| task.number)?;
+        let first = tasks.iter().filter_map(|tasks| tasks.first()).min_by_key(|task| task.extras.number)?;
         Some(match n_kernels {
             1 => first.command.to_string(),
             2 => format!("{}, or in the kernel enqueued after it", first.command),
@@ -230,7 +173,6 @@ impl Drop for Gpu {
             return;
         }
         self.completer.close();
-        self.copier.close();
         self.free_retired();
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`; whoever uses it waits for it.

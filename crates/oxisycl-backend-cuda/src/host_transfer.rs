@@ -1,12 +1,55 @@
-//! Transfers within the host's memory, for the rare command of a GPU's queue that touches nothing else.
+//! Transfers of memory that the driver does not know, which threads of the host execute once everything before them has ended.
+//!
+//! For such memory the driver's asynchronous copies wait for the device, or read the memory later than the call returns. Those that touch
+//! no memory of a device are made here.
 
-use oxisycl_backend::{Command, Rectangle};
+use std::sync::Arc;
+
+use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome, Rectangle};
+
+use crate::clock;
+use crate::emitter::Emitter;
+use crate::gpu::Gpu;
+use crate::transfer;
+
+/// Executes a copy or a fill, and waits for it.
+///
+/// # Safety
+/// The command's memory is valid and used by nothing else.
+pub(crate) unsafe fn execute(core: &Arc<Gpu>, command: &Command, is_profiling: bool) -> Outcome {
+    let context = &core.context;
+    let start = clock::now();
+    let is_unknown = |rectangle, extent| transfer::is_unknown(context, rectangle, extent);
+    let run = || {
+        let _entered = context.enter()?;
+        let copy = match command {
+            Command::Copy(copy)
+                if !(is_unknown(&copy.source, copy.extent) && is_unknown(&copy.target, copy.extent)) =>
+            {
+                copy
+            }
+            _ => {
+                // SAFETY: by the contract of this function.
+                unsafe { run(command) };
+                return Ok(());
+            }
+        };
+        let stream = core.utility;
+        let emitted = transfer::copy(core, copy, &mut Emitter::new(&context.driver, stream));
+        // SAFETY: the stream lives as long as the core.
+        let finished = unsafe { context.driver.stream_synchronize(stream) };
+        emitted.and(finished).map_err(|error| context.fail(error))
+    };
+    let result = run().map_err(|error| CommandFailure::new(command, &*context.name, FailureKind::Device(error)));
+    let times = is_profiling.then(|| ExecutionTimes { start, end: clock::now() });
+    Outcome { has_run: true, result, times }
+}
 
 /// Executes a copy or fill of host memory.
 ///
 /// # Safety
 /// The command's memory is valid and used by nobody else.
-pub(crate) unsafe fn run(command: &Command) {
+unsafe fn run(command: &Command) {
     match command {
         Command::Copy(copy) => for_each_row(copy.extent, |slice, row| {
             let (source, target) = (address(&copy.source, slice, row), address(&copy.target, slice, row));

@@ -17,9 +17,7 @@
 //!
 //! Differences from the contract's letter, which follow from how the device works:
 //! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel
-//!   panicked), the command has run on what that left. It is memory-safe on any data; it is told as failed with
-//!   [`CommandFailure::spoiled`](oxisycl_backend::CommandFailure::spoiled), and what it wrote counts as lost. A command that is
-//!   enqueued after the failure is known does not run.
+//!   panicked), the command has run on what that left. It is memory-safe on any data.
 //! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the host once
 //!   their dependencies have ended, since the driver's own calls for such memory wait for the device. Commands that depend on them
 //!   are held back until then.
@@ -34,7 +32,6 @@ mod backend;
 mod clock;
 mod completer;
 mod context;
-mod copier;
 mod device;
 mod emitter;
 mod error;

@@ -257,6 +257,10 @@ impl LoadedKernel for CudaKernel {
     fn max_work_group_size(&self) -> usize {
         self.max_threads as usize
     }
+
+    fn may_print(&self) -> bool {
+        self.may_print
+    }
 }
 
 impl CudaKernel {

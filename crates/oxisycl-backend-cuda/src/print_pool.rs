@@ -1,7 +1,7 @@
 //! The print buffers of a queue's launches: memory of the device that kernels write, and pinned memory that it is copied to when the
 //! launch has ended.
 //!
-//! Which launch gets which buffer is decided by [`driver::PrintPool`].
+//! How many there are is decided by [`driver::PrintPool`].
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::gpu::Gpu;
 use crate::memory;
 use crate::retired::Block;
 use crate::sys::DevicePointer;
-use crate::task::CudaTask;
 
 /// A print buffer of one launch.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +68,8 @@ impl PrintBuffer {
 /// The buffers of one queue.
 pub(crate) struct PrintPool {
     core: Arc<Gpu>,
-    buffers: driver::PrintPool<PrintBuffer, CudaTask>,
+    buffers: driver::PrintPool<PrintBuffer>,
 }
-
-pub(crate) type Reservation<'p> = driver::Reservation<'p, PrintBuffer, CudaTask>;
 
 impl PrintPool {
     /// An empty pool of buffers with so many bytes for records.
@@ -80,8 +77,14 @@ impl PrintPool {
         Self { core, buffers: driver::PrintPool::new(capacity) }
     }
 
-    pub(crate) fn reserve(&self) -> Result<Reservation<'_>, BackendError> {
-        self.buffers.reserve(|capacity| self.allocate(capacity))
+    /// A buffer for one launch.
+    pub(crate) fn take(&self) -> Result<PrintBuffer, BackendError> {
+        self.buffers.take(|capacity| self.allocate(capacity))
+    }
+
+    /// Takes a buffer back whose launch is over, or never was.
+    pub(crate) fn give_back(&self, buffer: PrintBuffer) {
+        self.buffers.give_back(buffer);
     }
 
     fn allocate(&self, capacity: u32) -> Result<PrintBuffer, BackendError> {

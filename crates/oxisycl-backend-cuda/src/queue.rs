@@ -1,34 +1,33 @@
 //! Queues: one stream if commands run in order, a few otherwise.
 //!
-//! A command is put on a stream as soon as everything it depends on is on one, and the device keeps the order. It is held back on the
-//! host only behind a transfer that the host has to execute, and behind commands that are held back.
+//! A command is put on a stream when it is enqueued, and the device keeps the order, by the stream and by events. Transfers of memory that
+//! the driver does not know are left to the host ([`Queue::is_executed`]).
 
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use oxisycl_backend::driver::{DriverTask, Sorted};
+use oxisycl_backend::driver::open_dependencies;
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, DependencyKind, Event, KernelCommand, Queue, QueueOptions,
+    BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueOptions,
 };
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::advance;
-use crate::copier;
 use crate::error::DriverError;
 use crate::execute::Launch;
 use crate::fill;
 use crate::gpu::Gpu;
+use crate::host_transfer;
 use crate::launch_shape::LaunchShape;
 use crate::module::CudaKernel;
 use crate::native::native_streams;
-use crate::print_pool::{PrintPool, Reservation};
+use crate::print_pool::PrintPool;
 use crate::stream::Stream;
 use crate::sys::RawEvent;
-use crate::task::{CudaTask, Dependencies, TaskDependency};
+use crate::task::{CudaTask, Extras};
 use crate::task_pool::TASKS;
 use crate::transfer;
 
@@ -49,11 +48,7 @@ pub(crate) struct QueueShared {
     next: AtomicUsize,
     /// How often in a row a thread has tried to help and found nothing to do.
     idle_helps: AtomicUsize,
-    /// In-order queues: the last command that was held back, as long as it matters.
-    held_back: Mutex<Option<Arc<CudaTask>>>,
-    /// Whether there is one, to be read without the lock.
-    is_holding_back: AtomicBool,
-    prints: PrintPool,
+    pub(crate) prints: PrintPool,
 }
 
 pub(crate) struct CudaQueue {
@@ -78,8 +73,6 @@ impl CudaQueue {
             streams,
             next: AtomicUsize::new(0),
             idle_helps: AtomicUsize::new(0),
-            held_back: Mutex::new(None),
-            is_holding_back: AtomicBool::new(false),
             prints: PrintPool::new(core.clone(), options.print_buffer),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -87,18 +80,9 @@ impl CudaQueue {
 }
 
 impl QueueShared {
-    /// Puts a task on a stream, behind its dependencies, which are on streams or have ended.
-    pub(crate) fn issue(&self, task: &Arc<CudaTask>, dependencies: &Dependencies) -> Result<(), BackendError> {
-        let context = &self.core.context;
-        let _entered = context.enter()?;
-        let place = self.place(dependencies);
-        let issued = place.and_then(|(index, waits)| self.streams[index].issue(task, index, &waits));
-        issued.map_err(|error| context.fail(error))
-    }
-
     /// The stream of a task, and events of other streams that it waits for. The context is current.
     #[inline]
-    fn place(&self, dependencies: &Dependencies) -> Result<(usize, Waits), DriverError> {
+    fn place(&self, dependencies: &[&CudaTask]) -> Result<(usize, Waits), DriverError> {
         if dependencies.is_empty() && self.streams.len() == 1 {
             return Ok((0, Waits::new()));
         }
@@ -107,12 +91,12 @@ impl QueueShared {
     }
 
     /// Where a dependency is last, else where nothing is, else the next in turn.
-    fn choose(&self, dependencies: &Dependencies) -> usize {
+    fn choose(&self, dependencies: &[&CudaTask]) -> usize {
         if self.streams.len() == 1 {
             return 0;
         }
         for dependency in dependencies {
-            if let Some(place) = dependency.task.place()
+            if let Some(place) = dependency.place()
                 && place.stream.is_last(place.position)
                 && let Some(own) = self.streams.iter().position(|stream| Arc::ptr_eq(stream, place.stream))
             {
@@ -122,59 +106,13 @@ impl QueueShared {
         let empty = self.streams.iter().position(|stream| stream.is_empty());
         empty.unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len())
     }
-
-    /// The task has ended. A queue that kept it would never be dropped, since the task keeps the queue.
-    pub(crate) fn let_go(&self, task: &Arc<CudaTask>) {
-        if !self.is_holding_back.load(Ordering::Acquire) {
-            return;
-        }
-        let mut held_back = self.held_back.lock();
-        let kept = held_back.take_if(|kept| Arc::ptr_eq(kept, task));
-        if kept.is_some() {
-            self.is_holding_back.store(false, Ordering::Release);
-        }
-        // Not the last reference, so that nothing is dropped with the lock held.
-        drop(held_back);
-    }
-
-    /// In-order queues: a command that does not run from the stream comes after the last one on it, and the other way round. `None` if
-    /// there is nothing to order: every command of the queue has been on the stream. Otherwise no other command is ordered as long as the
-    /// result exists.
-    fn order(&self, dependencies: &mut Dependencies, is_held_back: bool, is_from_host: bool) -> Option<Order<'_>> {
-        if !self.options.in_order || (!is_held_back && !self.is_holding_back.load(Ordering::Acquire)) {
-            return None;
-        }
-        let order = Order { queue: self, held_back: self.held_back.lock() };
-        let earlier = order.held_back.iter().filter(|task| !task.has_ended()).cloned();
-        let last = if is_from_host { self.streams[0].last() } else { None };
-        dependencies.extend(earlier.chain(last).map(|task| TaskDependency { task, kind: DependencyKind::Order }));
-        Some(order)
-    }
-}
-
-/// A command of an in-order queue is being ordered. What it comes after was asked for under the same lock under which it becomes what others
-/// come after: of two threads that enqueue at the same time, one is ordered behind the other.
-struct Order<'q> {
-    queue: &'q QueueShared,
-    held_back: MutexGuard<'q, Option<Arc<CudaTask>>>,
-}
-
-impl Order<'_> {
-    /// The command is held back: later ones come after it.
-    fn hold_back(mut self, task: &Arc<CudaTask>) {
-        let earlier = self.held_back.replace(task.clone());
-        self.queue.is_holding_back.store(true, Ordering::Release);
-        drop(self);
-        // With the lock held, it would be dropped with all that it keeps.
-        drop(earlier);
-    }
 }
 
 /// Events of other streams that the dependencies are waited for by.
-fn fences(stream: &Arc<Stream>, dependencies: &Dependencies) -> Result<Waits, DriverError> {
+fn fences(stream: &Arc<Stream>, dependencies: &[&CudaTask]) -> Result<Waits, DriverError> {
     let mut waits = Waits::new();
     for dependency in dependencies {
-        if let Some(place) = dependency.task.place()
+        if let Some(place) = dependency.place()
             && !Arc::ptr_eq(place.stream, stream)
             && let Some(event) = place.stream.fence(place.position)?
             && !waits.contains(&event)
@@ -197,67 +135,41 @@ unsafe impl Queue for CudaQueue {
         let core = &queue.core;
         core.context.check_alive()?;
         let launch = launch_of(core, &command)?;
-        let is_host_work = transfer::needs_host(&core.context, &command)?;
-        if let (Command::Fill(command), false) = (&command, is_host_work) {
+        if let Command::Fill(command) = &command {
             fill::prepare(core, command)?;
         }
-        let mut sorted = Sorted::new();
-        sorted.add(dependencies, &core.context.name)?;
+        let open = open_dependencies(dependencies, &core.context.name)?;
         let may_print = launch.as_ref().is_some_and(|launch| launch.may_print);
-        let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
-        let last_print = print.as_ref().and_then(Reservation::open_user);
-        let waits_for_buffer = last_print.is_some();
-        if let Some(task) = last_print {
-            sorted.open.push(TaskDependency { task, kind: DependencyKind::Order });
-        }
-        let expected = Expected::new(core)?;
-        let until_end = is_host_work || waits_for_buffer || sorted.cause.is_some();
-        let are_issued = |open: &Dependencies| open.iter().all(|dependency| dependency.task.is_issued());
-        let is_held_back = until_end || !are_issued(&sorted.open);
-        let order = queue.order(&mut sorted.open, is_held_back, is_host_work || sorted.cause.is_some());
-        // What is held back once stays so: nothing asks again whether it was ordered.
-        let can_issue = !is_held_back && (order.is_none() || are_issued(&sorted.open));
-        let buffer = print.as_ref().map(Reservation::buffer);
-        let number = expected.number;
-        if can_issue {
-            // The driver's calls may take their time. What was held back is on the stream.
-            drop(order);
+        let print = if may_print { Some(queue.prints.take()?) } else { None };
+        let issue = || {
+            let expected = Expected::new(core)?;
             let _entered = core.context.enter()?;
-            let (index, waits) = queue.place(&sorted.open).map_err(|error| core.context.fail(error))?;
-            let (open, queue) = (sorted.open, queue.clone());
-            let task = TASKS
-                .make(|| CudaTask::new(queue, number, command, launch, buffer, is_host_work, true, open, completion));
+            let (index, waits) = queue.place(&open).map_err(|error| core.context.fail(error))?;
+            let (owner, extras) = (queue.clone(), Extras { number: expected.number, launch, print });
+            let task = TASKS.make(|| CudaTask::new(owner, command, extras, completion));
             let stream = &task.queue.streams[index];
             stream.issue(&task, index, &waits).map_err(|error| core.context.fail(error))?;
             expected.accept();
-            if let Some(print) = &mut print {
-                print.set_user(&task);
-            }
-            return Ok(task);
+            Ok(task)
+        };
+        let issued: Result<Arc<CudaTask>, BackendError> = issue();
+        if issued.is_err() {
+            print.into_iter().for_each(|buffer| queue.prints.give_back(buffer));
         }
-        let (open, queue) = (sorted.open.clone(), queue.clone());
-        let task = TASKS.make(|| {
-            CudaTask::new(queue, number, command, launch, buffer, is_host_work, false, sorted.open, completion)
-        });
-        expected.accept();
-        if let Some(print) = &mut print {
-            print.set_user(&task);
-        }
-        drop(print);
-        if let Some(cause) = sorted.cause {
-            task.doom(task.dependency_failure(&cause));
-        }
-        if let Some(order) = order {
-            order.hold_back(&task);
-        }
-        if advance::wait_for(&task, &open, until_end) {
-            advance::release_quietly(task.clone());
-        }
-        Ok(task)
+        Ok(issued?)
     }
 
     fn keeps_order(&self) -> bool {
         self.shared.options.in_order
+    }
+
+    fn is_executed(&self, command: &Command) -> Result<bool, BackendError> {
+        transfer::needs_host(&self.shared.core.context, command)
+    }
+
+    unsafe fn execute(&self, command: &Command) -> Outcome {
+        // SAFETY: by the contract of this function.
+        unsafe { host_transfer::execute(&self.shared.core, command, self.shared.options.profiling) }
     }
 
     fn flush(&self) -> Result<(), BackendError> {
@@ -269,13 +181,13 @@ unsafe impl Queue for CudaQueue {
         if core.context.is_foreign() {
             return false;
         }
-        let mut progress = advance::tell_dead(core);
+        let mut progress = false;
         for stream in &self.shared.streams {
             if !stream.is_empty() {
                 progress |= advance::drain(stream, false);
             }
         }
-        if progress || copier::run_one(core) {
+        if progress {
             self.shared.idle_helps.store(0, Ordering::Relaxed);
             return true;
         }

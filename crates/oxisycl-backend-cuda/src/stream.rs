@@ -12,11 +12,10 @@
 //! - One thread at a time takes tasks out (`draining`), so that they end in order. It holds no lock while it ends one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use oxisycl_backend::Priority;
-use oxisycl_backend::driver::DriverTask;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::emitter::Emitter;
@@ -55,8 +54,6 @@ struct Drained {
     /// Tasks that the device has done with. Touched by the one who drains, and where a device is lost.
     over: Mutex<VecDeque<Arc<CudaTask>>>,
     draining: AtomicU8,
-    /// The task that is being ended: it is in no list any more, and others must still come after it.
-    ending: Mutex<Option<Weak<CudaTask>>>,
     /// `State::finished` when it was last looked at.
     finished: AtomicU64,
     /// The position of the last task that has ended.
@@ -128,19 +125,10 @@ impl Stream {
         self.issued.load(Ordering::Relaxed) == position
     }
 
-    /// The last task that has not ended.
-    pub(crate) fn last(&self) -> Option<Arc<CudaTask>> {
-        let pending = self.state.lock().pending.back().cloned();
-        // In this order: a task goes on to the next place before it leaves the one before.
-        let over = || self.drained.over.lock().back().cloned();
-        let ending = || self.drained.ending.lock().as_ref().and_then(Weak::upgrade).filter(|task| !task.has_ended());
-        pending.or_else(over).or_else(ending)
-    }
-
     /// The kernels on it that are not known to have finished, oldest first.
     pub(crate) fn suspects(&self) -> Vec<Arc<CudaTask>> {
         let state = self.state.lock();
-        state.pending.iter().filter(|task| task.launch.is_some()).cloned().collect()
+        state.pending.iter().filter(|task| task.extras.launch.is_some()).cloned().collect()
     }
 
     /// Puts a task behind all others, and has it wait for `waits`. `index` is the stream's in the task's queue. The context is current. On an error nothing was put on the stream
@@ -153,7 +141,7 @@ impl Stream {
             unsafe { driver.stream_wait_event(self.raw, event, 0) }?;
         }
         let profile = self.begin_profile(task)?;
-        if task.launch.as_ref().is_some_and(|launch| launch.may_panic) {
+        if task.extras.launch.as_ref().is_some_and(|launch| launch.may_panic) {
             if state.slots.is_empty() {
                 self.core.records.take(&mut state.slots)?;
             }
@@ -340,22 +328,11 @@ impl Stream {
         None
     }
 
-    /// The first task that is over.
-    pub(crate) fn first_over(&self) -> Option<Arc<CudaTask>> {
-        self.drained.over.lock().front().cloned()
-    }
-
-    /// Takes the first task out that is over, which is `task` and about to be ended. Called by the one who drains.
-    pub(crate) fn remove_first_over(&self, task: &Arc<CudaTask>) {
-        *self.drained.ending.lock() = Some(Arc::downgrade(task));
-        if self.drained.over.lock().pop_front().is_some() {
-            self.drained.ended.fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// The task that was taken out has ended.
-    pub(crate) fn forget_ending(&self) {
-        *self.drained.ending.lock() = None;
+    /// Takes the first task out that is over, to be ended. Called by the one who drains.
+    pub(crate) fn take_first_over(&self) -> Option<Arc<CudaTask>> {
+        let task = self.drained.over.lock().pop_front()?;
+        self.drained.ended.fetch_add(1, Ordering::Release);
+        Some(task)
     }
 
     /// Begins to drain, unless somebody else does: that one will look again.

@@ -11,7 +11,7 @@
 //!
 //! Generic over the follower so that the model checker can explore it alone. Does not run tasks and calls nobody.
 
-use oxisycl_backend::{CommandFailure, EventStatus};
+use oxisycl_backend::EventStatus;
 use smallvec::SmallVec;
 
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, Lock, Ordering};
@@ -27,15 +27,13 @@ pub(crate) type Followers<T> = SmallVec<[T; 1]>;
 pub(crate) struct Links<T> {
     remaining: AtomicUsize,
     phase: AtomicU8,
-    /// Whether a dependency failed, so that the owner need not take the lock to know.
+    /// Whether data of a dependency is lost.
     poisoned: AtomicBool,
     edges: Lock<Edges<T>>,
 }
 
 struct Edges<T> {
     ended: bool,
-    /// Before the end: the first failure among the dependencies. After it: why the task itself failed.
-    failure: Option<CommandFailure>,
     followers: Followers<T>,
 }
 
@@ -43,8 +41,11 @@ struct Edges<T> {
 pub(crate) enum Follow {
     /// The follower is on the list and will be handed out by `end`.
     Listed,
-    /// The task has ended already, with that failure if there is one.
-    Ended(Option<CommandFailure>),
+    /// The task has ended already.
+    Ended {
+        /// Whether it ran without a failure.
+        well: bool,
+    },
 }
 
 impl<T> Links<T> {
@@ -54,7 +55,7 @@ impl<T> Links<T> {
             remaining: AtomicUsize::new(dependencies + 1),
             phase: AtomicU8::new(WAITING),
             poisoned: AtomicBool::new(false),
-            edges: Lock::new(Edges { ended: false, failure: None, followers: SmallVec::new() }),
+            edges: Lock::new(Edges { ended: false, followers: SmallVec::new() }),
         }
     }
 
@@ -62,19 +63,18 @@ impl<T> Links<T> {
     pub(crate) fn follow(&self, follower: impl FnOnce() -> T) -> Follow {
         // Acquire pairs with the release in `end`: whoever sees the end sees what the task wrote.
         if self.phase.load(Ordering::Acquire) == SUCCEEDED {
-            return Follow::Ended(None);
+            return Follow::Ended { well: true };
         }
         let mut edges = self.edges.lock();
         if edges.ended {
-            return Follow::Ended(edges.failure.clone());
+            return Follow::Ended { well: self.phase.load(Ordering::Relaxed) == SUCCEEDED };
         }
         edges.followers.push(follower());
         Follow::Listed
     }
 
-    /// Remembers that a dependency failed. Called before that dependency arrives. Only the first failure is kept.
-    pub(crate) fn poison(&self, cause: CommandFailure) {
-        self.edges.lock().failure.get_or_insert(cause);
+    /// Remembers that data of a dependency is lost. Called before that dependency arrives.
+    pub(crate) fn poison(&self) {
         // Published by the `arrive` that follows.
         self.poisoned.store(true, Ordering::Relaxed);
     }
@@ -85,9 +85,9 @@ impl<T> Links<T> {
         self.remaining.fetch_sub(count, Ordering::AcqRel) == count
     }
 
-    /// The failure of a dependency. Asked by the owner, before the task runs.
-    pub(crate) fn cause(&self) -> Option<CommandFailure> {
-        if self.poisoned.load(Ordering::Relaxed) { self.edges.lock().failure.clone() } else { None }
+    /// Whether data of a dependency is lost. Asked by the owner, before the task runs.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
     }
 
     /// Marks the task as running. Called by the owner.
@@ -95,12 +95,11 @@ impl<T> Links<T> {
         self.phase.store(RUNNING, Ordering::Relaxed);
     }
 
-    /// Marks the task as ended and hands out its followers. Called once, by the owner.
-    pub(crate) fn end(&self, failure: Option<CommandFailure>) -> Followers<T> {
+    /// Marks the task as ended, and whether it ran without a failure. Hands out its followers. Called once, by the owner.
+    pub(crate) fn end(&self, well: bool) -> Followers<T> {
         let mut edges = self.edges.lock();
         edges.ended = true;
-        let phase = if failure.is_some() { FAILED } else { SUCCEEDED };
-        edges.failure = failure;
+        let phase = if well { SUCCEEDED } else { FAILED };
         self.phase.store(phase, Ordering::Release);
         std::mem::take(&mut edges.followers)
     }
@@ -117,12 +116,10 @@ impl<T> Links<T> {
 
 #[cfg(all(test, loom))]
 mod tests {
+    use super::*;
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
     use loom::thread;
-    use oxisycl_backend::{BackendError, FailureKind};
-
-    use super::*;
 
     /// What a task writes, and who runs it.
     struct Task {
@@ -136,14 +133,14 @@ mod tests {
         }
 
         /// Runs a task that the caller owns: `before` tasks must have run. Then releases what follows it.
-        fn run(&self, value: u32, failure: Option<CommandFailure>) -> Followers<Arc<Task>> {
+        fn run(&self, value: u32, well: bool) -> Followers<Arc<Task>> {
             self.links.begin();
             // SAFETY: one owner at a time; the model checks it.
             self.written.with_mut(|written| unsafe { *written = value });
             let mut ready = Followers::new();
-            for follower in self.links.end(failure.clone()) {
-                if let Some(failure) = &failure {
-                    follower.links.poison(failure.clone());
+            for follower in self.links.end(well) {
+                if !well {
+                    follower.links.poison();
                 }
                 if follower.links.arrive(1) {
                     ready.push(follower);
@@ -162,19 +159,14 @@ mod tests {
     fn link(task: &Arc<Task>, dependencies: &[&Arc<Task>]) -> bool {
         let mut arrived = 1;
         for dependency in dependencies {
-            if let Follow::Ended(failure) = dependency.links.follow(|| task.clone()) {
+            if let Follow::Ended { well } = dependency.links.follow(|| task.clone()) {
                 arrived += 1;
-                if let Some(failure) = failure {
-                    task.links.poison(failure);
+                if !well {
+                    task.links.poison();
                 }
             }
         }
         task.links.arrive(arrived)
-    }
-
-    fn failure() -> CommandFailure {
-        let error = BackendError::Unsupported { device: String::new(), what: String::new() };
-        CommandFailure::new("command", "device", FailureKind::Device(error))
     }
 
     #[test]
@@ -183,7 +175,7 @@ mod tests {
             let first = Task::new(0);
             assert!(link(&first, &[]));
             let running = first.clone();
-            let runner = thread::spawn(move || running.run(7, None).len());
+            let runner = thread::spawn(move || running.run(7, true).len());
             let second = Task::new(1);
             let owned_here = link(&second, &[&first]);
             if owned_here {
@@ -191,7 +183,7 @@ mod tests {
             }
             let released = runner.join().expect("no panic");
             assert_eq!(usize::from(owned_here) + released, 1);
-            assert!(second.links.cause().is_none());
+            assert!(!second.links.is_poisoned());
         });
     }
 
@@ -204,7 +196,7 @@ mod tests {
             let threads = [left.clone(), right.clone()].map(|task| {
                 let (left, right) = (left.clone(), right.clone());
                 thread::spawn(move || {
-                    let ready = task.run(1, None);
+                    let ready = task.run(1, true);
                     ready.iter().for_each(|_| assert_eq!((left.read(), right.read()), (1, 1)));
                     ready.len()
                 })
@@ -225,12 +217,12 @@ mod tests {
             assert!(link(&first, &[]));
             let running = first.clone();
             let runner = thread::spawn(move || {
-                let ready = running.run(1, Some(failure()));
-                ready.iter().for_each(|task| assert!(task.links.cause().is_some()));
+                let ready = running.run(1, false);
+                ready.iter().for_each(|task| assert!(task.links.is_poisoned()));
             });
             let second = Task::new(1);
             if link(&second, &[&first]) {
-                assert!(second.links.cause().is_some());
+                assert!(second.links.is_poisoned());
             }
             runner.join().expect("no panic");
             assert!(matches!(first.links.status(), EventStatus::Complete));

@@ -132,9 +132,9 @@ impl HostTask {
             let follower = || Follower { task: Arc::clone(&task), kind: *kind };
             match task_of(event).map(|dependency| dependency.links.follow(follower)) {
                 Some(Follow::Listed) => {}
-                Some(Follow::Ended(failure)) => {
+                Some(Follow::Ended { well }) => {
                     arrived += 1;
-                    task.hear(failure.as_ref(), *kind);
+                    task.hear(well, *kind);
                 }
                 None => arrived += 1,
             }
@@ -146,21 +146,19 @@ impl HostTask {
     }
 
     /// Remembers how a dependency ended.
-    fn hear(&self, failure: Option<&CommandFailure>, kind: DependencyKind) {
-        if let (Some(cause), DependencyKind::Data) = (failure, kind) {
-            self.links.poison(cause.clone());
+    fn hear(&self, well: bool, kind: DependencyKind) {
+        if !well && kind == DependencyKind::Data {
+            self.links.poison();
         }
     }
 
     /// Called by the owner of a task whose last dependency has ended before it was submitted.
     fn start(self: Arc<Self>, may_be_poisoned: bool) {
-        let cause = if may_be_poisoned { self.links.cause() } else { None };
-        if let Some(cause) = cause {
-            let failure = self.dependency_failure(&cause);
-            self.complete(Err(failure), None, &mut HandOver);
+        if may_be_poisoned && self.links.is_poisoned() {
+            self.complete(Outcome::not_run(), &mut HandOver);
         } else if self.is_instant() {
             let times = self.instant_times();
-            self.complete(Ok(()), times, &mut HandOver);
+            self.complete(Outcome { has_run: true, result: Ok(()), times }, &mut HandOver);
         } else {
             self.hand_over();
         }
@@ -215,11 +213,6 @@ impl HostTask {
         CommandFailure::new(unsafe { self.command() }, self.home.executor().device_name(), kind)
     }
 
-    fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        // SAFETY: as in `failure`.
-        CommandFailure::dependency(unsafe { self.command() }, self.home.executor().device_name(), cause)
-    }
-
     fn is_instant(&self) -> bool {
         // SAFETY: called by the owner before the task is completed.
         let command = unsafe { self.command() };
@@ -235,27 +228,21 @@ impl HostTask {
     }
 
     /// Ends the task: marks it, passes the tasks that are now ready to `sink`, tells the completion, and does the same for every
-    /// task that fails because of it. Called once, by the owner.
-    pub(crate) fn complete(
-        self: Arc<Self>,
-        result: Result<(), CommandFailure>,
-        times: Option<ExecutionTimes>,
-        sink: &mut dyn Sink,
-    ) {
+    /// task that does not run because of it. Called once, by the owner.
+    pub(crate) fn complete(self: Arc<Self>, outcome: Outcome, sink: &mut dyn Sink) {
         // Tasks that end without running wait here, in the order in which they became ready.
         let mut ending = VecDeque::new();
-        let mut current = (self, Outcome { result, times });
+        let mut current = (self, outcome);
         loop {
             let (task, outcome) = current;
-            let failure = outcome.result.as_ref().err();
-            for Follower { task: follower, kind } in task.links.end(failure.cloned()) {
-                follower.hear(failure, kind);
+            let well = outcome.has_run && outcome.result.is_ok();
+            for Follower { task: follower, kind } in task.links.end(well) {
+                follower.hear(well, kind);
                 if follower.links.arrive(1) {
-                    if let Some(cause) = follower.links.cause() {
-                        let outcome = Outcome { result: Err(follower.dependency_failure(&cause)), times: None };
-                        ending.push_back((follower, outcome));
+                    if follower.links.is_poisoned() {
+                        ending.push_back((follower, Outcome::not_run()));
                     } else if follower.is_instant() {
-                        let outcome = Outcome { result: Ok(()), times: follower.instant_times() };
+                        let outcome = Outcome { has_run: true, result: Ok(()), times: follower.instant_times() };
                         ending.push_back((follower, outcome));
                     } else {
                         sink.ready(follower);

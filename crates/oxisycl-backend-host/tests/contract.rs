@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxisycl_backend::contract::{Subject, run_all};
 use oxisycl_backend::{Backend, Device, Partition};
 use oxisycl_backend_host::{HostBackend, SimulatedBackend, SimulatedConfig};
+use oxisycl_backend_testing::contract::{Subject, run_all};
 
 fn devices(backend: &dyn Backend) -> Vec<Arc<dyn Device>> {
     let platforms = backend.platforms().expect("the platforms");

@@ -4,11 +4,8 @@
 //! one of them, so that one long kernel holds nothing else up. Threads that wait do the same; those that submit
 //! ask, too, but tell nobody (`recent`). Nothing runs on threads of the driver.
 //!
-//! Invariant: a task that was accepted and has not ended is in `ready` (the driver has it, and all its dependencies have ended), in `dead`
-//! (it will not run, and has only to be told so), in the hands of a thread that looks at it, or on the list of what it waits for.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -23,8 +20,6 @@ use crate::queue::QueueShared;
 use crate::record_pool::RecordPool;
 use crate::task::Task;
 
-/// How many tasks one thread looks at before others get a turn.
-const BATCH: usize = 256;
 /// For how long commands of a lost device are waited for whose end the driver has not told.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -41,9 +36,6 @@ pub(crate) struct Core {
     /// Most bytes of all arguments of a kernel.
     pub(crate) max_arguments: usize,
     queues: Mutex<Vec<Weak<QueueShared>>>,
-    ready: Mutex<VecDeque<Arc<Task>>>,
-    dead: Mutex<Vec<Arc<Task>>>,
-    n_dead: AtomicUsize,
     n_accepted: Padded<AtomicU64>,
     n_ended: Padded<AtomicU64>,
     /// When the device was first seen to be lost.
@@ -63,9 +55,6 @@ impl Core {
             limits,
             max_arguments,
             queues: Mutex::default(),
-            ready: Mutex::default(),
-            dead: Mutex::default(),
-            n_dead: AtomicUsize::new(0),
             n_accepted: Padded(AtomicU64::new(0)),
             n_ended: Padded(AtomicU64::new(0)),
             lost_since: OnceLock::new(),
@@ -85,13 +74,9 @@ impl Core {
         queues.push(Arc::downgrade(queue));
     }
 
-    /// Hands what queues hold back to the device.
-    pub(crate) fn flush(&self) {
-        let queues: Vec<_> = self.queues.lock().iter().filter_map(Weak::upgrade).collect();
-        for queue in queues {
-            // Whoever enqueues next is told of an error.
-            let _ = queue.flush();
-        }
+    /// The queues that somebody still needs.
+    pub(crate) fn queues(&self) -> Vec<Arc<QueueShared>> {
+        self.queues.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Counts a task that is about to be accepted, and makes sure that somebody will tell its completion. Returns its number.
@@ -126,44 +111,9 @@ impl Core {
         &self.completer
     }
 
-    /// Keeps a task that the driver has, and whose dependencies have ended, until somebody looks at it.
-    pub(crate) fn push_ready(&self, task: Arc<Task>) {
-        self.ready.lock().push_back(task);
-    }
-
-    /// The same for tasks that were looked at. Those that wait longest come first the next time.
-    pub(crate) fn push_back_ready(&self, tasks: Vec<Arc<Task>>) {
-        if !tasks.is_empty() {
-            self.ready.lock().extend(tasks);
-        }
-    }
-
-    /// Some tasks to look at, which are out of the list until they are put back.
-    pub(crate) fn take_ready(&self) -> Vec<Arc<Task>> {
-        let mut ready = self.ready.lock();
-        let n = ready.len().min(BATCH);
-        ready.drain(..n).collect()
-    }
-
-    /// The task that was accepted first of those that the driver has and can execute. None while another thread looks at them.
-    pub(crate) fn oldest_ready(&self) -> Option<Arc<Task>> {
-        self.ready.lock().iter().min_by_key(|task| task.number).cloned()
-    }
-
-    /// Keeps a task that will not run, and whose dependencies have ended, for whoever looks next.
-    pub(crate) fn push_dead(&self, task: Arc<Task>) {
-        self.dead.lock().push(task);
-        self.n_dead.fetch_add(1, Ordering::Release);
-    }
-
-    /// The tasks that will not run and only have to be told so.
-    pub(crate) fn take_dead(&self) -> Vec<Arc<Task>> {
-        if self.n_dead.load(Ordering::Acquire) == 0 {
-            return Vec::new();
-        }
-        let dead = std::mem::take(&mut *self.dead.lock());
-        self.n_dead.fetch_sub(dead.len(), Ordering::Release);
-        dead
+    /// The task that was issued first of those that the driver has and can execute. None while another thread looks at them.
+    pub(crate) fn oldest_running(&self) -> Option<Arc<Task>> {
+        self.queues().iter().flat_map(|queue| queue.running()).min_by_key(|task| task.number)
     }
 
     /// Whether tasks of a lost device are not waited for any longer.
@@ -173,13 +123,13 @@ impl Core {
 
     /// The kernel that made the device fail, as far as that can be told: the first one that is not known to have finished.
     fn suspects(&self) -> Option<String> {
-        // Called while tasks are looked at, but never with the lock held.
-        let ready = self.ready.lock();
-        let kernels = || ready.iter().filter(|task| task.shape.is_some());
-        let first = kernels().min_by_key(|task| task.number)?;
-        Some(match kernels().count() {
-            1 => first.command.to_string(),
-            n => format!("{}, or in one of {} other kernels that ran", first.command, n - 1),
+        // Called while tasks are looked at, but never with a queue's lock held.
+        let kernels: Vec<_> = self.queues().iter().filter_map(|queue| queue.kernels()).collect();
+        let n_kernels: usize = kernels.iter().map(|(_, _, n)| n).sum();
+        let (_, first, _) = kernels.into_iter().min_by_key(|(number, ..)| *number)?;
+        Some(match n_kernels {
+            1 => first,
+            n => format!("{first}, or in one of {} other kernels that ran", n - 1),
         })
     }
 }

@@ -54,7 +54,7 @@ fn start(core: &Arc<Core>) -> io::Result<Thread> {
 
 /// Waits in the driver for the oldest command that runs. Whether there may be more to do.
 fn lend(core: &Core) -> bool {
-    let Some(task) = core.oldest_ready() else { return false };
+    let Some(task) = core.oldest_running() else { return false };
     let began = Instant::now();
     {
         // The completer calls again, as long as something runs.

@@ -18,9 +18,7 @@
 //!
 //! Differences from the contract's letter, which follow from how OpenCL works:
 //! - A command is given to the driver before its dependencies have ended. If a dependency turns out to have failed (its kernel
-//!   panicked), the command has run on what that left. It is memory-safe on any data; it is told as failed with
-//!   [`CommandFailure::spoiled`](oxisycl_backend::CommandFailure::spoiled), and what it wrote counts as lost. A command that is
-//!   enqueued after the failure is known does not run.
+//!   panicked), the command has run on what that left. It is memory-safe on any data.
 //! - A command that the driver ends with an error costs the device: OpenCL leaves open what others do then.
 //! - Events of other devices are waited for on the host. Each device has a context of its own, and copies between two go through the host.
 //! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.

@@ -372,6 +372,10 @@ impl LoadedKernel for ClKernel {
     fn max_work_group_size(&self) -> usize {
         self.limits.items
     }
+
+    fn may_print(&self) -> bool {
+        self.may_print
+    }
 }
 
 impl Drop for ClKernel {

@@ -1,7 +1,7 @@
 //! The print buffers of a queue's launches: memory of the device that kernels write, and of the host that it is copied to when the
 //! launch has ended.
 //!
-//! Which launch gets which buffer is decided by [`driver::PrintPool`].
+//! How many there are is decided by [`driver::PrintPool`].
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use oxisycl_types::PrintHeader;
 use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::Result;
-use crate::task::Task;
 use crate::transfer::copy_row;
 
 /// A print buffer of one launch.
@@ -87,10 +86,8 @@ impl Drop for Parts {
 /// The buffers of one queue.
 pub(crate) struct PrintPool {
     context: Arc<Context>,
-    buffers: driver::PrintPool<PrintBuffer, Task>,
+    buffers: driver::PrintPool<PrintBuffer>,
 }
-
-pub(crate) type Reservation<'p> = driver::Reservation<'p, PrintBuffer, Task>;
 
 impl PrintPool {
     /// An empty pool of buffers with so many bytes for records.
@@ -98,7 +95,13 @@ impl PrintPool {
         Self { context, buffers: driver::PrintPool::new(capacity) }
     }
 
-    pub(crate) fn reserve(&self) -> Result<Reservation<'_>, BackendError> {
-        self.buffers.reserve(|capacity| PrintBuffer::new(&self.context, capacity))
+    /// A buffer for one launch.
+    pub(crate) fn take(&self) -> Result<PrintBuffer, BackendError> {
+        self.buffers.take(|capacity| PrintBuffer::new(&self.context, capacity))
+    }
+
+    /// Takes a buffer back whose launch is over, or never was.
+    pub(crate) fn give_back(&self, buffer: PrintBuffer) {
+        self.buffers.give_back(buffer);
     }
 }

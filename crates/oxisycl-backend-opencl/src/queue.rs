@@ -1,18 +1,18 @@
 //! Queues: one queue of the driver each, in order or not.
 //!
-//! A command is given to the driver as soon as everything it depends on is with the driver, with the list of events it waits for. It is held
-//! back on the host only where no such list can be made: behind commands of another context (another device), behind commands that are held
-//! back or will not run, and behind the last user of its print buffer.
+//! A command is given to the driver when it is enqueued, with the list of events that it waits for. Such a list cannot name events of
+//! another context, which is another device: what depends on those is enqueued once they are complete ([`Queue::can_wait_for`]).
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use oxisycl_backend::driver::{DriverTask, Sorted};
+use oxisycl_backend::driver::open_dependencies;
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, DependencyKind, Event, KernelCommand, Priority, Queue, QueueOptions,
+    BackendError, Command, Completion, Dependency, Event, KernelCommand, Priority, Queue, QueueOptions,
 };
 use oxisycl_types::{DeviceLaunch, DeviceType};
 use parking_lot::Mutex;
@@ -26,15 +26,17 @@ use crate::execute::{self, Kept};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::native;
-use crate::print_pool::{PrintPool, Reservation};
+use crate::print_pool::PrintPool;
 use crate::query::Asked;
 use crate::recent::Recent;
 use crate::sys::{Handle, Object, code};
-use crate::task::{Dependencies, Extras, Issued, Task, TaskDependency};
+use crate::task::{Extras, Issued, Task};
 use crate::task_pool::TASKS;
 
 /// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the completer.
 const MANY_IDLE_HELPS: usize = 20;
+/// How many commands of a queue are looked at before others get a turn.
+const BATCH: usize = 256;
 
 /// The part of a queue that its tasks need.
 pub(crate) struct QueueShared {
@@ -51,7 +53,9 @@ pub(crate) struct QueueShared {
     is_unflushed: AtomicBool,
     /// How often in a row a thread has tried to help and found nothing to do.
     idle_helps: AtomicUsize,
-    prints: PrintPool,
+    /// The commands that the driver has, as far as nothing is known of their end. In the driver's order, if it keeps one.
+    issued: Mutex<VecDeque<Arc<Task>>>,
+    pub(crate) prints: PrintPool,
 }
 
 pub(crate) struct ClQueue {
@@ -86,6 +90,7 @@ impl ClQueue {
             driver_keeps_order,
             is_unflushed: AtomicBool::new(false),
             idle_helps: AtomicUsize::new(0),
+            issued: Mutex::default(),
             prints: PrintPool::new(context.clone(), options.print_buffer),
         });
         if options.profiling {
@@ -122,13 +127,13 @@ fn properties(device: Asked<'_>, options: QueueOptions, keeps_order: bool) -> Ve
 
 impl QueueShared {
     /// Gives a task to the driver, behind `dependencies`, which the driver has. On an error the driver has nothing of it.
-    pub(crate) fn issue(&self, task: &Arc<Task>, dependencies: &Dependencies) -> Result<(), BackendError> {
+    fn issue(&self, task: &Arc<Task>, dependencies: &[&Task]) -> Result<(), BackendError> {
         let context = &self.core.context;
         context.check_alive()?;
         let mut waits: SmallVec<[Handle; 4]> = SmallVec::new();
         // Borrowed until the driver has the list.
         let mut borrowed: SmallVec<[_; 4]> = SmallVec::new();
-        for TaskDependency { task: dependency, .. } in dependencies {
+        for dependency in dependencies {
             let is_own = std::ptr::eq(&*dependency.queue, self);
             if !is_own {
                 // Commands of another queue may be waited for once that was flushed.
@@ -142,7 +147,7 @@ impl QueueShared {
                 borrowed.push(emitted);
             }
         }
-        let follows = !waits.is_empty() || !dependencies.is_empty();
+        let follows = self.options.in_order || !dependencies.is_empty();
         let mut emitter = Emitter::new(context, self.raw, self.driver_keeps_order, self.options.profiling, waits);
         let mut kept = Kept::default();
         let error = execute::emit(task, follows, &mut emitter, &mut kept).err();
@@ -157,6 +162,58 @@ impl QueueShared {
             self.is_unflushed.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Takes commands out that are over by what `ending` says of each, and gives them with that.
+    pub(crate) fn take_over<E>(&self, ending: impl Fn(&Task) -> Option<E>) -> Vec<(Arc<Task>, E)> {
+        let mut over = Vec::new();
+        if self.driver_keeps_order {
+            // Those behind one that runs have not ended.
+            while over.len() < BATCH
+                && let Some(first) = { self.issued.lock().front().cloned() }
+                && let Some(end) = ending(&first)
+            {
+                let mut issued = self.issued.lock();
+                // Otherwise another thread was faster.
+                if issued.front().is_some_and(|task| Arc::ptr_eq(task, &first)) {
+                    issued.pop_front();
+                    over.push((first, end));
+                }
+            }
+            return over;
+        }
+        let taken: Vec<_> = {
+            let mut issued = self.issued.lock();
+            let n = issued.len().min(BATCH);
+            issued.drain(..n).collect()
+        };
+        let mut waiting = Vec::new();
+        for task in taken {
+            match ending(&task) {
+                Some(end) => over.push((task, end)),
+                None => waiting.push(task),
+            }
+        }
+        if !waiting.is_empty() {
+            // Others come first the next time.
+            self.issued.lock().extend(waiting);
+        }
+        over
+    }
+
+    /// The commands that the driver has and may be executing.
+    pub(crate) fn running(&self) -> Vec<Arc<Task>> {
+        let issued = self.issued.lock();
+        let n = if self.driver_keeps_order { 1 } else { issued.len() };
+        issued.iter().take(n).cloned().collect()
+    }
+
+    /// The number of the first kernel, its command, and how many kernels there are.
+    pub(crate) fn kernels(&self) -> Option<(u64, String, usize)> {
+        let issued = self.issued.lock();
+        let kernels = || issued.iter().filter(|task| task.shape.is_some());
+        let first = kernels().min_by_key(|task| task.number)?;
+        Some((first.number, first.command.to_string(), kernels().count()))
     }
 
     /// Has the driver go on with everything that it was given.
@@ -198,47 +255,30 @@ unsafe impl Queue for ClQueue {
         let core = &queue.core;
         core.context.check_alive()?;
         let shape = shape_of(core, &command)?;
-        let mut sorted = Sorted::new();
-        sorted.add(dependencies, &core.context.name)?;
-        let recent = queue.options.in_order.then(|| self.recent.lock());
-        if let Some(last) = recent.as_ref().and_then(|recent| recent.last()).filter(|task| !task.has_ended()) {
-            sorted.open.push(TaskDependency { task: last.clone(), kind: DependencyKind::Order });
-        }
+        let open = open_dependencies(dependencies, &core.context.name)?;
         let kernel = kernel_of(&command);
         let (may_panic, may_print) = kernel.map_or((false, false), |kernel| (kernel.may_panic, kernel.may_print));
-        let mut print = if may_print { Some(queue.prints.reserve()?) } else { None };
-        let last_print = print.as_ref().and_then(Reservation::open_user);
-        let waits_for_buffer = last_print.is_some();
-        if let Some(task) = last_print {
-            sorted.open.push(TaskDependency { task, kind: DependencyKind::Order });
-        }
-        let record = if may_panic { Some(core.records.take()?) } else { None };
-        let give_record_back = || record.into_iter().for_each(|slot| core.records.give_back(slot));
-        let number = core.expect_task().inspect_err(|_| give_record_back())?;
-        let can_issue = sorted.cause.is_none()
-            && !waits_for_buffer
-            && sorted.open.iter().all(|TaskDependency { task, .. }| {
-                task.is_issued() && Arc::ptr_eq(&task.queue.core.context, &core.context)
-            });
-        let extras = Extras { shape, record, print: print.as_ref().map(Reservation::buffer) };
-        let (owner, open) = (queue.clone(), sorted.open.clone());
-        let task = TASKS.make(|| Task::new(owner, number, command, extras, open, completion));
-        if let Some(cause) = sorted.cause {
-            task.doom(task.dependency_failure(&cause));
-        }
-        if can_issue && let Err(error) = queue.issue(&task, &sorted.open) {
+        let print = if may_print { Some(queue.prints.take()?) } else { None };
+        let give_print_back = || print.iter().for_each(|buffer| queue.prints.give_back(buffer.clone()));
+        let record = if may_panic { Some(core.records.take().inspect_err(|_| give_print_back())?) } else { None };
+        let give_back = || {
+            record.into_iter().for_each(|slot| core.records.give_back(slot));
+            give_print_back();
+        };
+        let number = core.expect_task().inspect_err(|_| give_back())?;
+        // The order of `issued` is the driver's.
+        let recent = queue.options.in_order.then(|| self.recent.lock());
+        let (owner, extras) = (queue.clone(), Extras { shape, record, print: print.clone() });
+        let task = TASKS.make(|| Task::new(owner, number, command, extras, completion));
+        if let Err(error) = queue.issue(&task, &open) {
             core.forget_task();
-            give_record_back();
+            give_back();
             return Err(error);
         }
-        if let Some(print) = &mut print {
-            print.set_user(&task);
-        }
-        drop(print);
+        queue.issued.lock().push_back(task.clone());
         let mut recent = recent.unwrap_or_else(|| self.recent.lock());
         let old = recent.push(task.clone());
         drop(recent);
-        advance::follow(&task, &sorted.open);
         if let Some(old) = old {
             old.settle();
         }
@@ -247,6 +287,12 @@ unsafe impl Queue for ClQueue {
 
     fn keeps_order(&self) -> bool {
         self.shared.options.in_order
+    }
+
+    fn can_wait_for(&self, event: &dyn Event) -> bool {
+        let event: &dyn Any = event;
+        let task = event.downcast_ref::<Task>();
+        task.is_none_or(|task| Arc::ptr_eq(&task.queue.core.context, &self.shared.core.context))
     }
 
     fn flush(&self) -> Result<(), BackendError> {

@@ -34,11 +34,6 @@ pub(crate) struct Recent {
 pub(crate) struct Old(SmallVec<[Arc<Task>; BATCH]>);
 
 impl Recent {
-    /// The last command.
-    pub(crate) fn last(&self) -> Option<&Arc<Task>> {
-        self.tasks.back()
-    }
-
     /// Adds a command. Gives some of before, now and then.
     #[inline]
     pub(crate) fn push(&mut self, task: Arc<Task>) -> Option<Old> {

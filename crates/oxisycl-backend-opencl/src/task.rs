@@ -1,21 +1,16 @@
-//! A command from its acceptance to its end: what it waits for, who waits for it, and how it ended. It is also the command's event.
+//! A command from when it is given to the driver to its end. It is also the command's event.
 //!
-//! Invariants:
-//! - A task is given to the driver at most once, and ends exactly once.
-//! - A task *ends* after all its dependencies have ended; its completion has been told when the status says so. The event says
-//!   `Complete` from just before that, so that a completion sees its own command and all earlier ones as complete.
-//! - A follower is on a task's list, or was told that the task has ended, never both. The lock decides which.
-//! - A task that has not ended is held by what it waits for, or by a list of its device.
+//! Invariants: a task is given to the driver once, and is over once. The event says `Complete` from just before the completion is called, so
+//! that a completion sees its own command as complete.
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::driver::{self, DriverTask, cause_among};
-use oxisycl_backend::{Command, CommandFailure, Completion, Event, EventStatus};
+use oxisycl_backend::driver::DriverTask;
+use oxisycl_backend::{Command, Completion, Event, EventStatus};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use smallvec::SmallVec;
 
 use crate::emitter::Emitted;
 use crate::error::ClError;
@@ -25,15 +20,6 @@ use crate::print_pool::PrintBuffer;
 use crate::queue::QueueShared;
 use crate::record_pool::Slot;
 use crate::sys::{Code, Object, code};
-
-const OPEN: u8 = 0;
-const TELLING: u8 = 1;
-const SUCCEEDED: u8 = 2;
-const FAILED: u8 = 3;
-
-pub(crate) type Dependencies = driver::Dependencies<Task>;
-pub(crate) type TaskDependency = driver::TaskDependency<Task>;
-pub(crate) type Followers = SmallVec<[Arc<Task>; 1]>;
 
 /// What the driver has of a task.
 pub(crate) struct Issued {
@@ -91,25 +77,8 @@ pub(crate) struct Task {
     /// On the device's clock, of profiled commands.
     pub(crate) submitted: u64,
     issued: OnceLock<Issued>,
-    status: AtomicU8,
-    /// Dependencies that have not ended, plus one while they are being counted.
-    blockers: AtomicUsize,
-    state: Mutex<State>,
-}
-
-struct State {
-    dependencies: Dependencies,
-    followers: Followers,
-    completion: Option<Arc<dyn Completion>>,
-    /// Before the end: the task will not run, for this reason. After it: why it failed.
-    failure: Option<CommandFailure>,
-}
-
-/// What is left of a task that is ending.
-pub(crate) struct Ending {
-    pub(crate) completion: Option<Arc<dyn Completion>>,
-    /// To be dropped after the task's followers were told.
-    pub(crate) dependencies: Dependencies,
+    is_over: AtomicBool,
+    completion: Mutex<Option<Arc<dyn Completion>>>,
 }
 
 /// What a launch is given beside its command.
@@ -128,12 +97,10 @@ impl Task {
         number: u64,
         command: Command,
         extras: Extras,
-        dependencies: Dependencies,
         completion: Arc<dyn Completion>,
     ) -> Self {
         let Extras { shape, record, print } = extras;
         let submitted = if queue.options.profiling { queue.core.clock.now(&queue.core.context) } else { 0 };
-        let state = State { dependencies, followers: Followers::new(), completion: Some(completion), failure: None };
         Self {
             queue,
             command,
@@ -143,9 +110,8 @@ impl Task {
             print,
             submitted,
             issued: OnceLock::new(),
-            status: AtomicU8::new(OPEN),
-            blockers: AtomicUsize::new(1),
-            state: Mutex::new(state),
+            is_over: AtomicBool::new(false),
+            completion: Mutex::new(Some(completion)),
         }
     }
 
@@ -157,10 +123,6 @@ impl Task {
 
     pub(crate) fn issued(&self) -> Option<&Issued> {
         self.issued.get()
-    }
-
-    pub(crate) fn is_issued(&self) -> bool {
-        self.issued.get().is_some()
     }
 
     /// Asks the driver how far an issued task is.
@@ -244,55 +206,20 @@ impl Task {
         }
     }
 
-    /// Says that the task will not run. The first reason counts.
-    pub(crate) fn doom(&self, failure: CommandFailure) {
-        self.state.lock().failure.get_or_insert(failure);
-    }
-
-    /// The first failure among the dependencies that must not fail.
-    pub(crate) fn cause(&self) -> Option<CommandFailure> {
-        cause_among(&self.state.lock().dependencies)
-    }
-
     /// Who is told of the end, as long as it has not come.
     pub(crate) fn completion(&self) -> Option<Arc<dyn Completion>> {
-        self.state.lock().completion.clone()
+        self.completion.lock().clone()
     }
 
-    /// Puts `follower` on this task's list, if it has not ended.
-    pub(crate) fn add_follower(&self, follower: &Arc<Self>) {
-        let mut state = self.state.lock();
-        if !self.has_ended() {
-            follower.blockers.fetch_add(1, Ordering::Relaxed);
-            state.followers.push(follower.clone());
-        }
-    }
-
-    /// Takes one from what the task waits for. True for the one caller after which nothing is left: it goes on with the task.
-    pub(crate) fn arrive(&self) -> bool {
-        // Release publishes what the dependency did, acquire makes all of it visible to the one that goes on.
-        self.blockers.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// Makes the result known to the event. Called once.
-    pub(crate) fn begin_end(&self, failure: Option<CommandFailure>) -> Ending {
+    /// The task is over. Called once; what is given is to be called.
+    pub(crate) fn end(&self) -> Option<Arc<dyn Completion>> {
         if let Some(issued) = self.issued.get() {
             // The task may be known for long after its end.
             let kept = std::mem::take(&mut *issued.kept.lock());
             drop(kept);
         }
-        let mut state = self.state.lock();
-        state.failure = failure;
-        self.status.store(TELLING, Ordering::Release);
-        Ending { completion: state.completion.take(), dependencies: std::mem::take(&mut state.dependencies) }
-    }
-
-    /// Makes the end known to followers, whom it returns. Called once, after the completion was told.
-    pub(crate) fn finish_end(&self) -> Followers {
-        let mut state = self.state.lock();
-        let status = if state.failure.is_some() { FAILED } else { SUCCEEDED };
-        self.status.store(status, Ordering::Release);
-        std::mem::take(&mut state.followers)
+        self.is_over.store(true, Ordering::Release);
+        self.completion.lock().take()
     }
 }
 
@@ -306,26 +233,16 @@ impl DriverTask for Task {
     }
 
     fn has_ended(&self) -> bool {
-        self.status.load(Ordering::Acquire) >= SUCCEEDED
-    }
-
-    fn failure(&self) -> Option<CommandFailure> {
-        if self.status.load(Ordering::Acquire) == FAILED { self.state.lock().failure.clone() } else { None }
-    }
-
-    fn known_failure(&self) -> Option<CommandFailure> {
-        // With the driver nothing is known before the end, of which the completion is told first.
-        let is_open = self.status.load(Ordering::Acquire) == OPEN;
-        if is_open && self.is_issued() { None } else { self.state.lock().failure.clone() }
+        self.is_over.load(Ordering::Acquire)
     }
 }
 
 impl Event for Task {
     fn status(&self) -> EventStatus {
-        if self.status.load(Ordering::Acquire) != OPEN {
+        if self.has_ended() {
             return EventStatus::Complete;
         }
-        if !self.is_issued() || self.queue.core.context.is_foreign() {
+        if self.queue.core.context.is_foreign() {
             return EventStatus::Submitted;
         }
         match self.progress() {

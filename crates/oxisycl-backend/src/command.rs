@@ -12,7 +12,6 @@ use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 ///
 /// Whoever enqueues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Command {
     /// Run a kernel.
     Kernel(KernelBox),

@@ -18,8 +18,8 @@ pub use box_shape::{BoxShape, Pitches};
 pub use fork::{generation, watch};
 pub use grids::{Grid, Grids};
 pub use panic_report::{failure as panic_failure, take as take_report};
-pub use print_pool::{PrintPool, Reservation, tell_printed};
-pub use task::{Dependencies, DriverTask, Sorted, TaskDependency, cause_among, tell};
+pub use print_pool::{PrintPool, tell_printed};
+pub use task::{DriverTask, open_dependencies, tell};
 pub use worker::{Worker, spawn};
 
 /// Nanoseconds since some moment of this process.

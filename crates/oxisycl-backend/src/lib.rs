@@ -7,20 +7,19 @@
 //! Invariants that every backend keeps:
 //! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
 //! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
-//! - A command with a failed dependency of kind `Data` does not run; it completes with [`CommandFailure::dependency`], after all
-//!   its dependencies have ended. A device that is given commands before their dependencies have ended may have run it already when
-//!   the failure becomes known; then it completes with [`CommandFailure::spoiled`].
+//! - A command reports its own failure only. A backend that starts commands after their dependencies have ended does not run one with
+//!   a failed dependency of kind `Data`, and reports that; one that issues commands ahead runs it. What the failure means is decided
+//!   by the runtime.
 //! - No lock of the backend is held while `complete` runs.
 //!
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
 //! accessors and no graph.
 //!
-//! Backends whose devices have drivers share [`driver`]. For tests there are a backend that records what it is asked to do ([`recording`]), and the tests that every backend has to pass
-//! ([`contract`]).
+//! Backends whose devices have drivers share [`driver`]. The tests that every backend passes, and a backend that records its commands, are
+//! the crate `oxisycl-backend-testing`.
 
 mod arguments;
 mod command;
-pub mod contract;
 mod device;
 pub mod driver;
 mod error;
@@ -32,7 +31,6 @@ mod module;
 pub mod pool;
 pub mod process_end;
 mod queue;
-pub mod recording;
 
 pub use arguments::{ArgumentBlock, Captures};
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};
@@ -47,6 +45,6 @@ pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};
 pub use module::{LoadedKernel, Module};
 pub use queue::{
-    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, Outcome, Priority, Queue,
-    QueueOptions,
+    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING, Outcome,
+    Priority, Queue, QueueOptions,
 };

@@ -24,4 +24,9 @@ pub trait Module: Send + Sync {
 pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
     /// The largest work-group it can run in, in work-items, as far as the driver limits it.
     fn max_work_group_size(&self) -> usize;
+
+    /// Whether its launches need a print buffer of their queue.
+    fn may_print(&self) -> bool {
+        false
+    }
 }

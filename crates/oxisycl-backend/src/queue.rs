@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxisycl_types::PrintHeader;
 
-use crate::{BackendError, Command, CommandFailure};
+use crate::{BackendError, Command, CommandFailure, FailureKind};
 
 /// Scheduling priority of a queue, a hint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -66,7 +66,8 @@ pub trait Event: Any + Send + Sync {
 /// What the failure of a dependency means for the command that waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DependencyKind {
-    /// The command uses what the dependency produced: if that failed, the command does not run and fails, too.
+    /// The command uses what the dependency produced. If the dependency failed or did not run, a device that starts the command later does
+    /// not run it.
     Data,
     /// The command only has to come later: it runs also if the dependency failed.
     Order,
@@ -90,13 +91,30 @@ pub struct ExecutionTimes {
     pub end: u64,
 }
 
-/// How a command ended.
+/// How a command ended on its device.
+///
+/// A backend reports each command by itself. Which commands fail because of it is decided above, in one place.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Success, or what went wrong.
+    /// Whether the command ran, or may have run in part. False for a command that was not started because of a dependency of kind
+    /// [`Data`](DependencyKind::Data), whose `result` then is `Ok`.
+    pub has_run: bool,
+    /// Success, or what went wrong in this command itself.
     pub result: Result<(), CommandFailure>,
     /// Present on queues with profiling, if the command ran.
     pub times: Option<ExecutionTimes>,
+}
+
+impl Outcome {
+    /// Of a command that ran, on a queue without profiling.
+    pub fn ran(result: Result<(), CommandFailure>) -> Self {
+        Self { has_run: true, result, times: None }
+    }
+
+    /// Of a command that was not started because of a dependency.
+    pub fn not_run() -> Self {
+        Self { has_run: false, result: Ok(()), times: None }
+    }
 }
 
 /// What a kernel printed on a device that keeps it until the launch has ended.
@@ -132,15 +150,21 @@ pub trait Completion: Send + Sync {
     unsafe fn complete(self: Arc<Self>, outcome: Outcome);
 }
 
+/// The most launches that may print ([`LoadedKernel::may_print`](crate::LoadedKernel::may_print)) that a queue has unfinished at a time:
+/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. Whoever enqueues more waits for earlier ones.
+pub const MOST_PRINTING: usize = 16;
+
 /// Executes commands.
 ///
 /// # Safety
 /// A command uses no memory but what it refers to, and that only after the command's dependencies have completed, and before its completion
 /// is called. A completion that succeeds means that the command has been carried out.
 pub unsafe trait Queue: Send + Sync {
-    /// Hands over a command. It may start as soon as all `dependencies` (of this backend) are complete, and does not run if one
-    /// of kind [`Data`](DependencyKind::Data) failed. The same event may stand in the list more than once. `completion` may be
-    /// called before this function returns; it is not called if it returns an error.
+    /// Hands over a command. It may start as soon as all `dependencies` (of this backend) are complete. If one of kind
+    /// [`Data`](DependencyKind::Data) has failed when the command would start, the command does not run
+    /// ([`Outcome::has_run`]); a device that is given commands ahead of their dependencies' ends runs it all the same. The same event may
+    /// stand in the list more than once. `completion` may be called before this function returns; it is not called if it returns an
+    /// error.
     ///
     /// # Safety
     /// Until `completion` is called: all memory that the command refers to is valid, and nothing outside the order given by the
@@ -152,9 +176,34 @@ pub unsafe trait Queue: Send + Sync {
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
 
-    /// Whether each command starts, and is told, after the one enqueued before it without a dependency that says so.
+    /// Whether each command starts, and is told, after the one enqueued before it without a dependency that says so. What the host
+    /// [executes](Self::is_executed) is not enqueued, and in no such order.
     fn keeps_order(&self) -> bool {
         false
+    }
+
+    /// Whether commands can be enqueued behind that event, which is one of the same context. If not, they are enqueued once it is complete.
+    fn can_wait_for(&self, _event: &dyn Event) -> bool {
+        true
+    }
+
+    /// Whether a thread of the host has to [execute](Self::execute) the command, since the device cannot do it behind others.
+    ///
+    /// # Errors
+    /// Those of a device that is lost.
+    fn is_executed(&self, _command: &Command) -> Result<bool, BackendError> {
+        Ok(false)
+    }
+
+    /// Carries out a command for which [`is_executed`](Self::is_executed) says so. May block for as long as that takes.
+    ///
+    /// # Safety
+    /// All memory that the command refers to is valid, everything that the command comes after has ended, and nothing uses the memory in
+    /// conflict with the command until this returns.
+    unsafe fn execute(&self, command: &Command) -> Outcome {
+        let what = "commands on a thread of the host".to_owned();
+        let error = BackendError::Unsupported { device: String::new(), what };
+        Outcome::ran(Err(CommandFailure::new(command, "", FailureKind::Device(error))))
     }
 
     /// Makes sure that enqueued commands make progress without further calls. Does not block.

@@ -5,7 +5,7 @@
 mod support;
 
 use oxisycl_backend::QueueOptions;
-use oxisycl_backend::recording::{CompletionMode, RecordingConfig};
+use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::observe::{Counters, counters};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
 use parking_lot::{Mutex, MutexGuard};

@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-cache", &[]),
     ("oxisycl-compiler", &["oxisycl-types", "oxisycl-image"]),
     ("oxisycl-backend", &["oxisycl-types", "oxisycl-image"]),
+    ("oxisycl-backend-testing", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-backend-host", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-backend-cuda", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),
     ("oxisycl-backend-opencl", &["oxisycl-types", "oxisycl-image", "oxisycl-backend"]),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxisycl_backend::Device;
-use oxisycl_backend::contract::{Subject, run_all};
+use oxisycl_backend_testing::contract::{Subject, run_all};
 
 use crate::fake::Fake;
 use crate::support::kernel;

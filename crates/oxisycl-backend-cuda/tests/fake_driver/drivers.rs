@@ -4,9 +4,9 @@ use oxisycl_backend::{Backend, BackendError, UsmKind};
 use oxisycl_backend_cuda::{CudaBackend, native_context, native_device, native_streams};
 use oxisycl_types::Aspect;
 
-use crate::debug_events::debug_events;
 use crate::fake::Fake;
 use crate::support::{in_order, queue};
+use oxisycl_backend_testing::debug_events::debug_events;
 
 #[test]
 fn without_a_driver_there_is_no_platform_and_the_reason_is_a_debug_event() {

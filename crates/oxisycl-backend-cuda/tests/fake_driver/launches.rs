@@ -1,7 +1,7 @@
 //! Launching: limits, arguments, and what reaches the driver.
 
-use oxisycl_backend::contract::Affine;
 use oxisycl_backend::{BackendError, Command, UsmKind};
+use oxisycl_backend_testing::contract::Affine;
 use oxisycl_types::LaunchRange;
 
 use crate::fake::Fake;

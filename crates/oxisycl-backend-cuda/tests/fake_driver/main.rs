@@ -4,8 +4,6 @@
 //! copy of its own, and so has its own devices.
 
 mod contract;
-#[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
-mod debug_events;
 mod drivers;
 mod fake;
 #[cfg(unix)]

@@ -2,26 +2,22 @@
 //!
 //! The kernels are written in PTX by hand (`kernels.ptx`), since the device compiler stands above this crate.
 
-#[path = "../../../oxisycl-backend/tests/support/suite.rs"]
-mod suite;
-
 use std::alloc::Layout;
 use std::process::Command as Process;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use oxisycl_backend::contract::{Subject, run_all};
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
     KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
 use oxisycl_backend_cuda::CudaBackend;
+use oxisycl_backend_testing::contract::{Subject, run_all};
+use oxisycl_backend_testing::suite::{self, skip};
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
 };
 use oxisycl_types::LaunchRange;
-
-use crate::suite::skip;
 
 suite::tests![
     every_device_keeps_the_contract,
@@ -120,7 +116,7 @@ fn succeed(queue: &Arc<dyn Queue>, command: Command) {
 
 fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
     let [code] = kernels(device, [symbol]);
-    let mut descriptor = oxisycl_backend::contract::native()[1];
+    let mut descriptor = oxisycl_backend_testing::contract::native()[1];
     descriptor.name = Some(symbol);
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = oxisycl_backend::ArgumentBlock::new(&());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use oxisycl_backend::ExecutionTimes;
+use oxisycl_backend::{ExecutionTimes, Outcome};
 use parking_lot::Mutex;
 
 use super::cost::{CostTable, Stopwatch};
@@ -128,7 +128,7 @@ impl Job {
                 None => Ok(()),
                 Some(report) => Err(self.task.panic_failure(report)),
             };
-            Arc::clone(&self.task).complete(result, times, sink);
+            Arc::clone(&self.task).complete(Outcome { has_run: true, result, times }, sink);
         }
         has_panicked
     }

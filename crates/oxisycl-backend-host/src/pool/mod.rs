@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 use crossbeam_utils::CachePadded;
-use oxisycl_backend::ExecutionTimes;
+use oxisycl_backend::{ExecutionTimes, Outcome};
 use parking_lot::Mutex;
 
 pub(crate) use job::Job;
@@ -186,7 +186,7 @@ impl Pool {
             }
             let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
             let result = result.map_err(|report| task.panic_failure(report));
-            task.complete(result, times, sink);
+            task.complete(Outcome { has_run: true, result, times }, sink);
         } else {
             let shape = work.shape(threads, self.costs.look_up(&work));
             let job = Arc::new(Job::new(task, shape, threads, start));

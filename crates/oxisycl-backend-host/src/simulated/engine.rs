@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation};
+use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation, Outcome};
 use parking_lot::{Condvar, Mutex};
 
 use super::check::Checker;
@@ -161,7 +161,7 @@ impl Engine {
             Err(kind) => Err(task.failure(kind)),
         };
         let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
-        task.complete(result, times, &mut HandOver);
+        task.complete(Outcome { has_run: true, result, times }, &mut HandOver);
     }
 
     fn carry_out(&self, command: &Command) -> Result<(), FailureKind> {

@@ -3,9 +3,6 @@
 //! Needs a driver, as Rust's harness can only be told before a test runs: each test is ignored, and run by `cargo xtask` where a driver
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
-#[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
-#[allow(dead_code, reason = "what tests of other backends need as well")]
-mod debug_events;
 mod devices;
 mod lender;
 mod losses;

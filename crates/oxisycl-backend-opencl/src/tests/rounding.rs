@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use oxisycl_image::{DeviceImage, ImageTarget};
 use tracing::Level;
 
-use super::debug_events::events;
 use super::{devices, real};
 use crate::sys::{Code, Handle, code};
+use oxisycl_backend_testing::debug_events::events;
 
 const OPTION: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 

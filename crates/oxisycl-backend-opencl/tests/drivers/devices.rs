@@ -5,8 +5,8 @@ use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceLaunch};
 
-use crate::debug_events::debug_events;
 use crate::support::{devices, kernels, launch};
+use oxisycl_backend_testing::debug_events::debug_events;
 
 crate::suite::tests![
     a_library_that_is_not_there_means_no_platform_and_the_reason_is_a_debug_event,

@@ -3,12 +3,12 @@
 use std::alloc::Layout;
 use std::sync::Arc;
 
-use oxisycl_backend::contract::Affine;
 use oxisycl_backend::{
     BackendError, Command, Completion, CopyCommand, Dependency, DependencyKind, EventStatus, FailureKind, MemoryId,
     QueueOptions, UsmKind,
 };
 use oxisycl_backend_opencl::SharingKind;
+use oxisycl_backend_testing::contract::Affine;
 use oxisycl_types::DeviceLaunch;
 
 use crate::support::{

@@ -4,8 +4,6 @@
 //! The kernels are written in SPIR-V by hand (`kernels.spvasm`), since the device compiler stands above this crate.
 
 mod contract;
-#[path = "../../../oxisycl-backend/tests/support/debug_events.rs"]
-mod debug_events;
 mod devices;
 mod failures;
 mod launches;
@@ -14,9 +12,9 @@ mod modules;
 mod native;
 mod rounding;
 mod sub_devices;
-#[path = "../../../oxisycl-backend/tests/support/suite.rs"]
-mod suite;
 mod support;
+
+use oxisycl_backend_testing::suite;
 
 fn main() -> std::process::ExitCode {
     suite::main(&[

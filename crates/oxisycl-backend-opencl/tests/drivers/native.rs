@@ -28,7 +28,9 @@ fn handles_of_devices_queues_and_events_are_given_out() {
 }
 
 fn handles_of_other_backends_are_not_taken_for_opencl_s() {
-    let other = oxisycl_backend::recording::RecordingBackend::new(oxisycl_backend::recording::RecordingConfig::new(1));
+    let other = oxisycl_backend_testing::recording::RecordingBackend::new(
+        oxisycl_backend_testing::recording::RecordingConfig::new(1),
+    );
     for device in other.devices() {
         assert!(native_device(&*device).is_none() && native_context(&*device).is_none());
         assert!(native_queue(&*in_order(&device)).is_none());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::contract::{Subject, run_all};
 use oxisycl_backend::{Device, Partition, PartitionProperty};
 use oxisycl_backend_opencl::SharingKind;
+use oxisycl_backend_testing::contract::{Subject, run_all};
 
 use super::support::{devices_that, in_order, kernels, launch, succeed};
 

@@ -200,7 +200,7 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
     arguments: &K,
     n: usize,
 ) -> Command {
-    let mut descriptor = oxisycl_backend::contract::native()[1];
+    let mut descriptor = oxisycl_backend_testing::contract::native()[1];
     descriptor.name = Some(name);
     descriptor.parameters = ParameterLayout { size: size_of::<K>(), align: align_of::<K>() };
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };

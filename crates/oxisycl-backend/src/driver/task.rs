@@ -1,16 +1,15 @@
-//! Commands of backends with drivers, as far as all of them are alike: what they wait for, and the failures they end with.
+//! Commands of backends with drivers, as far as all of them are alike: what they are issued behind, and the failures they end with.
 //!
-//! How a command is put to its driver, and how its end is found out, is the backend's business.
+//! How a command is issued to its driver, and how its end is found out, is the backend's business.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::{BackendError, Command, CommandFailure, Dependency, DependencyKind, Event, FailureKind};
+use crate::{BackendError, Command, CommandFailure, Dependency, Event, FailureKind};
 
-/// A command that was accepted. It is also the command's event.
+/// A command that was issued. It is also the command's event.
 pub trait DriverTask: Event + Sized {
     /// What is to be done.
     fn command(&self) -> &Command;
@@ -18,106 +17,36 @@ pub trait DriverTask: Event + Sized {
     /// The device's name, for messages.
     fn device_name(&self) -> &str;
 
-    /// Whether its completion has been told.
+    /// Whether it is over: its completion is called, or has been.
     fn has_ended(&self) -> bool;
 
-    /// Why it failed, if it has ended with a failure.
-    fn failure(&self) -> Option<CommandFailure>;
-
-    /// Why it will not run, or has failed.
-    fn known_failure(&self) -> Option<CommandFailure>;
-
-    /// The failure of this command for a reason of its own.
+    /// The failure of this command.
     fn failure_of(&self, kind: FailureKind) -> CommandFailure {
         CommandFailure::new(self.command(), self.device_name(), kind)
     }
+}
 
-    /// The failure of this command, which did not run because `cause` happened.
-    fn dependency_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        CommandFailure::dependency(self.command(), self.device_name(), cause)
-    }
-
-    /// The failure of this command, which had run when `cause` became known. A marker has done nothing.
-    fn spoiled_failure(&self, cause: &CommandFailure) -> CommandFailure {
-        match self.command() {
-            Command::Marker => self.dependency_failure(cause),
-            command => CommandFailure::spoiled(command, self.device_name(), cause),
+/// The dependencies of a command that have not ended. How they end is of no concern to a backend that issues commands ahead.
+///
+/// # Errors
+/// `Unsupported` for the event of another backend.
+#[inline]
+pub fn open_dependencies<'d, T: DriverTask>(
+    dependencies: &'d [Dependency],
+    device_name: &str,
+) -> Result<SmallVec<[&'d T; 4]>, BackendError> {
+    let mut open = SmallVec::new();
+    for Dependency { event, .. } in dependencies {
+        let any: &dyn Any = &**event;
+        let Some(task) = any.downcast_ref::<T>() else {
+            let what = "waiting for an event of another backend".to_owned();
+            return Err(BackendError::Unsupported { device: device_name.to_owned(), what });
+        };
+        if !task.has_ended() {
+            open.push(task);
         }
     }
-}
-
-/// A dependency that had not ended when it was last looked at.
-#[derive(Debug)]
-pub struct TaskDependency<T> {
-    /// The earlier command.
-    pub task: Arc<T>,
-    /// What its failure means.
-    pub kind: DependencyKind,
-}
-
-impl<T> Clone for TaskDependency<T> {
-    fn clone(&self) -> Self {
-        Self { task: self.task.clone(), kind: self.kind }
-    }
-}
-
-/// What a command waits for.
-pub type Dependencies<T> = SmallVec<[TaskDependency<T>; 2]>;
-
-/// What is known of a command's dependencies when it is accepted.
-#[derive(Debug)]
-pub struct Sorted<T> {
-    /// Those that have not ended.
-    pub open: Dependencies<T>,
-    /// The failure of one that must not fail.
-    pub cause: Option<CommandFailure>,
-}
-
-impl<T: DriverTask> Sorted<T> {
-    /// Of a command without dependencies.
-    #[inline]
-    pub fn new() -> Self {
-        Self { open: Dependencies::new(), cause: None }
-    }
-
-    /// Looks at dependencies of a command of a device with that name.
-    ///
-    /// # Errors
-    /// `Unsupported` for the event of another backend.
-    #[inline]
-    pub fn add(&mut self, dependencies: &[Dependency], device_name: &str) -> Result<(), BackendError> {
-        for Dependency { event, kind } in dependencies {
-            let any: &dyn Any = &**event;
-            let Some(task) = any.downcast_ref::<T>() else {
-                let what = "waiting for an event of another backend".to_owned();
-                return Err(BackendError::Unsupported { device: device_name.to_owned(), what });
-            };
-            let has_ended = task.has_ended();
-            if *kind == DependencyKind::Data && self.cause.is_none() {
-                self.cause = if has_ended { task.failure() } else { task.known_failure() };
-            }
-            if has_ended {
-                continue;
-            }
-            let any: Arc<dyn Any + Send + Sync> = event.clone();
-            if let Ok(task) = any.downcast() {
-                self.open.push(TaskDependency { task, kind: *kind });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<T: DriverTask> Default for Sorted<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// The first failure among the dependencies that must not fail.
-pub fn cause_among<T: DriverTask>(dependencies: &[TaskDependency<T>]) -> Option<CommandFailure> {
-    let data = dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Data);
-    data.map(|dependency| &dependency.task).find_map(|task| task.failure())
+    Ok(open)
 }
 
 /// Tells a completion something. It must not panic; if it does, the hook has printed it, and other work goes on.
@@ -129,19 +58,13 @@ pub fn tell(completion: impl FnOnce()) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::EventStatus;
+    use crate::{DependencyKind, EventStatus};
 
     struct Fake {
-        command: Command,
         has_ended: bool,
-        fails: bool,
-    }
-
-    impl Fake {
-        fn event(has_ended: bool, fails: bool) -> Arc<Self> {
-            Arc::new(Self { command: Command::Prefetch { pointer: std::ptr::null_mut(), size: 4 }, has_ended, fails })
-        }
     }
 
     impl Event for Fake {
@@ -152,7 +75,7 @@ mod tests {
 
     impl DriverTask for Fake {
         fn command(&self) -> &Command {
-            &self.command
+            &Command::Marker
         }
 
         fn device_name(&self) -> &str {
@@ -161,15 +84,6 @@ mod tests {
 
         fn has_ended(&self) -> bool {
             self.has_ended
-        }
-
-        fn failure(&self) -> Option<CommandFailure> {
-            self.known_failure().filter(|_| self.has_ended)
-        }
-
-        fn known_failure(&self) -> Option<CommandFailure> {
-            let panic = FailureKind::Panic { message: "why".to_owned(), location: None, item: None };
-            self.fails.then(|| self.failure_of(panic))
         }
     }
 
@@ -187,43 +101,17 @@ mod tests {
 
     #[test]
     fn only_what_has_not_ended_is_waited_for() {
-        let (open, ended) = (Fake::event(false, false), Fake::event(true, false));
-        let mut sorted = Sorted::<Fake>::new();
+        let [open, ended] = [false, true].map(|has_ended| Arc::new(Fake { has_ended }));
         let both = [on(ended, DependencyKind::Data), on(open.clone(), DependencyKind::Order)];
-        sorted.add(&both, "fake").expect("events of one backend");
-        assert!(sorted.cause.is_none());
-        let [TaskDependency { task, kind: DependencyKind::Order }] = &sorted.open[..] else {
-            panic!("{} open dependencies", sorted.open.len())
-        };
-        assert!(Arc::ptr_eq(task, &open));
-    }
-
-    #[test]
-    fn a_failure_is_a_cause_for_what_needs_the_data_and_not_for_what_comes_after() {
-        for has_ended in [false, true] {
-            let failed = Fake::event(has_ended, true);
-            let mut sorted = Sorted::<Fake>::new();
-            sorted.add(&[on(failed.clone(), DependencyKind::Order)], "fake").expect("an event of this backend");
-            assert!(sorted.cause.is_none());
-            sorted.add(&[on(failed, DependencyKind::Data)], "fake").expect("an event of this backend");
-            let cause = sorted.cause.as_ref().expect("its failure is known");
-            let failure = Fake::event(false, false).dependency_failure(cause);
-            assert!(!failure.has_run() && failure.root().to_string() == cause.to_string());
-            assert!(cause_among(&sorted.open).is_none(), "one that is open has not failed yet");
-        }
+        let waits = open_dependencies::<Fake>(&both, "fake").expect("events of one backend");
+        let [task] = waits[..] else { panic!("{} open dependencies", waits.len()) };
+        assert!(std::ptr::eq(task, &*open));
     }
 
     #[test]
     fn an_event_of_another_backend_is_refused() {
-        let refused = Sorted::<Fake>::new().add(&[on(Arc::new(Foreign), DependencyKind::Order)], "fake");
+        let foreign = [on(Arc::new(Foreign), DependencyKind::Order)];
+        let refused = open_dependencies::<Fake>(&foreign, "fake");
         assert!(matches!(refused, Err(BackendError::Unsupported { device, .. }) if device == "fake"));
-    }
-
-    #[test]
-    fn a_marker_has_not_run_when_what_it_came_after_failed() {
-        let cause = Fake::event(true, true).failure().expect("it fails");
-        assert!(Fake::event(false, false).spoiled_failure(&cause).has_run());
-        let marker = Fake { command: Command::Marker, has_ended: false, fails: false };
-        assert!(!marker.spoiled_failure(&cause).has_run());
     }
 }

@@ -6,12 +6,13 @@
 //! sees all of that.
 //!
 //! A node ends after all its dependencies, in whatever order the backends tell: a device may start a command, and say that it has
-//! ended, before another thread has said so of what the command came after.
+//! ended, before another thread has said so of what the command came after. By then it is known which of them have failed: what that
+//! means for the node is decided here, since a backend reports of each command alone.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{Completion, FailureKind, KernelOutput, Outcome};
+use oxisycl_backend::{CommandFailure, Completion, FailureKind, KernelOutput, Operation, Outcome};
 use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
@@ -53,7 +54,7 @@ impl Node {
                 _ => return,
             }
         }
-        finish(self, Outcome { result: Ok(()), times: None });
+        finish(self, Outcome::ran(Ok(())));
     }
 }
 
@@ -80,9 +81,12 @@ fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
             match earlier.map(|dependency| dependency.node.clone()) {
                 Some(earlier) => earlier,
                 None => {
+                    let lost = inner.dependencies.iter().find(|dependency| dependency.is_lost());
+                    let lost = lost.map(|dependency| dependency.node.clone());
                     let holds = std::mem::take(&mut inner.holds);
                     drop(inner);
-                    return end(node, outcome, holds, told);
+                    let cause = lost.and_then(|earlier| earlier.failure());
+                    return end(node, behind(node, outcome, cause), holds, told);
                 }
             }
         };
@@ -92,6 +96,25 @@ fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
             return;
         }
     }
+}
+
+/// What the outcome of a node is if `cause` is why data is lost that it needs.
+fn behind(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outcome {
+    let Some(cause) = cause else { return outcome };
+    let keeps_own =
+        |failure: &CommandFailure| matches!(failure.kind(), FailureKind::Device(_) | FailureKind::Dependency(_));
+    if outcome.result.as_ref().is_err_and(keeps_own) {
+        return outcome;
+    }
+    // Hints and markers change nothing.
+    let has_run = outcome.has_run && node.kind != NodeKind::Command(Operation::Other);
+    let (label, device) = (node.label(), node.shared.device_name());
+    // A kernel that ran on what a failed command had left may have panicked because of it.
+    let failure = match has_run {
+        true => CommandFailure::spoiled(label, device, &cause),
+        false => CommandFailure::dependency(label, device, &cause),
+    };
+    Outcome { has_run, result: Err(failure), times: outcome.times }
 }
 
 fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mut Vec<Told>) {

@@ -17,6 +17,7 @@ use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
 use super::node::{HANDED_OVER, Node};
 use super::panic_place;
+use super::start::refused;
 
 /// What a host task does.
 pub type HostWork = Box<dyn FnOnce() + Send>;
@@ -42,7 +43,7 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
             let kind = FailureKind::Panic { message, location, item: None };
             CommandFailure::new(task.label(), task.shared.device_name(), kind)
         });
-        finish(&task, Outcome { result, times: Some(times) });
+        finish(&task, Outcome { has_run: true, result, times: Some(times) });
     });
     if let Err((job, error)) = host_executor::spawn(job) {
         DeferredDrops::drop_or_keep(job);
@@ -50,14 +51,14 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
         let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
         let kind = FailureKind::Device(error);
         let failure = CommandFailure::new(node.label(), node.shared.device_name(), kind);
-        finish(node, Outcome { result: Err(failure), times: None });
+        finish(node, refused(failure));
     }
 }
 
 /// Ends `node`, which cannot run, with `failure`. The destructor of `work` is code of the user as `work` itself is: it may wait for
 /// commands that the calling thread has yet to release, so it runs where the task would have.
 pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
-    let (task, outcome) = (node.clone(), Outcome { result: Err(failure.clone()), times: None });
+    let (task, outcome) = (node.clone(), refused(failure.clone()));
     let job = Box::new(move || {
         // A panic is nobody's failure: the task has one already.
         let _ = in_task(&task, || drop(work));
@@ -65,7 +66,7 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
     });
     if let Err((job, _)) = host_executor::spawn(job) {
         DeferredDrops::drop_or_keep(job);
-        finish(node, Outcome { result: Err(failure), times: None });
+        finish(node, refused(failure));
     }
 }
 

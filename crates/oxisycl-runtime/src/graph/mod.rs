@@ -2,7 +2,8 @@
 //!
 //! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose dependencies
 //! are all known to its backend is handed over at once, with a list of backend events (S-F20). One that depends on a host task,
-//! a host accessor, or a command of another context is delayed until those are resolved (S-F21, S-F22).
+//! a host accessor, or a command of another context is delayed until those are resolved (S-F21, S-F22), as is one that its device cannot
+//! do behind others.
 //!
 //! Invariants: a node completes exactly once; completing never recurses, however long the chain; no lock is held while user
 //! code runs. Does not know buffers, pages or transfers: `schedule` decides what depends on what.
@@ -17,6 +18,7 @@ mod node;
 mod panic_place;
 mod start;
 mod wait;
+mod way;
 
 pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use super::complete::Told;
 use super::start::Work;
+use super::way::{Printing, Way};
 use super::{AsyncErrors, DeferredDrops, Epoch};
 use crate::memory::BufferCore;
 
@@ -66,6 +67,8 @@ pub struct QueueShared {
     pub errors: Arc<AsyncErrors>,
     /// Commands that were delayed, for finding out why a wait is stuck.
     pub(super) delayed: Mutex<Vec<Weak<Node>>>,
+    /// Launches that have, or wait for, a print buffer.
+    pub(super) printing: Printing,
 }
 
 impl QueueShared {
@@ -79,7 +82,16 @@ impl QueueShared {
     ) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { id, domain, device, queue, options, errors, delayed: Mutex::default() })
+        Arc::new(Self {
+            id,
+            domain,
+            device,
+            queue,
+            options,
+            errors,
+            delayed: Mutex::default(),
+            printing: Printing::default(),
+        })
     }
 
     /// A number that no other domain has.
@@ -127,6 +139,13 @@ pub struct Dependency {
     pub kind: DependencyKind,
 }
 
+impl Dependency {
+    /// Whether the dependent command needs what the earlier one has failed to leave. The earlier one has ended.
+    pub(super) fn is_lost(&self) -> bool {
+        self.kind == DependencyKind::Data && self.node.has_failed()
+    }
+}
+
 pub(super) const PENDING: u8 = 0;
 pub(super) const HANDED_OVER: u8 = 1;
 pub(super) const SUCCEEDED: u8 = 2;
@@ -154,6 +173,8 @@ pub struct Node {
     /// The thread that holds a host accessor.
     pub(super) owner: Option<std::thread::ThreadId>,
     pub(super) state: AtomicU8,
+    /// The [`Way`] of a command, set before it is started.
+    way: AtomicU8,
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
     pub(super) observed: AtomicBool,
@@ -209,6 +230,7 @@ impl Node {
             owner: (kind == NodeKind::HostAccess).then(|| std::thread::current().id()),
             shared,
             state: AtomicU8::new(PENDING),
+            way: AtomicU8::new(Way::Issue.number()),
             n_blockers: AtomicUsize::new(0),
             observed: AtomicBool::new(false),
             unclaimed: AtomicU32::new(0),
@@ -277,9 +299,19 @@ impl Node {
         self.state.load(Ordering::Acquire) >= HANDED_OVER
     }
 
-    /// Whether the command is one of a backend, which knows it already.
-    pub fn is_handed_over_command(&self) -> bool {
-        matches!(self.kind, NodeKind::Command(_)) && self.is_handed_over()
+    /// Whether the command was issued to its backend.
+    pub fn is_issued(&self) -> bool {
+        matches!(self.kind, NodeKind::Command(_)) && self.is_handed_over() && self.way() != Way::Execute
+    }
+
+    /// How the command gets to its device.
+    pub(super) fn way(&self) -> Way {
+        Way::of(self.way.load(Ordering::Relaxed))
+    }
+
+    /// Sets that, before the node is started.
+    pub(super) fn set_way(&self, way: Way) {
+        self.way.store(way.number(), Ordering::Relaxed);
     }
 
     /// Why the command failed, if it did.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{
-    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, FailureKind,
-    Outcome,
+    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, Event,
+    FailureKind, Outcome,
 };
 use smallvec::SmallVec;
 
@@ -20,6 +20,7 @@ use super::complete::finish;
 use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::panic_place;
+use super::way::{self, Way};
 use crate::observe::counters;
 
 /// What a node is to do once its dependencies allow it.
@@ -63,6 +64,13 @@ pub unsafe fn start_command(
     command: Command,
     dependencies: &[Dependency],
 ) -> Result<(), BackendError> {
+    let (way, earlier) = way::choose(node, &command)?;
+    if way != Way::Issue {
+        node.set_way(way);
+        let dependencies: SmallVec<[Dependency; 4]> = dependencies.iter().cloned().chain(earlier).collect();
+        delay(node, Work::Command(command), &dependencies);
+        return Ok(());
+    }
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in dependencies {
         match resolve(node, dependency) {
@@ -106,12 +114,17 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
             _ => Resolution::Done,
         },
         _ => match &inner.event {
-            Some(event) if earlier.shared.domain == node.shared.domain => {
+            Some(event) if can_wait_for(node, earlier, event) => {
                 Resolution::Event(BackendDependency { event: event.clone(), kind: dependency.kind })
             }
             _ => Resolution::Blocked,
         },
     }
+}
+
+/// Whether the command of `node` can be issued behind the event of `earlier`.
+fn can_wait_for(node: &Node, earlier: &Node, event: &Arc<dyn Event>) -> bool {
+    node.way() == Way::Issue && earlier.shared.domain == node.shared.domain && node.shared.queue.can_wait_for(&**event)
 }
 
 fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
@@ -163,16 +176,16 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
         if earlier.is_complete() {
             continue;
         }
-        let same_backend = is_command && earlier.shared.domain == node.shared.domain;
-        let waiter = match earlier.kind {
-            NodeKind::Command(_) if same_backend && inner.event.is_some() => continue,
-            NodeKind::Command(_) if same_backend => Waiter::AfterHandover(node.clone()),
-            NodeKind::Command(_) => {
-                if is_command {
-                    counters().cross_context_dependencies.add(1);
-                }
-                Waiter::AfterCompletion(node.clone())
-            }
+        let is_same_domain = earlier.shared.domain == node.shared.domain;
+        let is_of_command = is_command && matches!(earlier.kind, NodeKind::Command(_));
+        if is_of_command && !is_same_domain {
+            counters().cross_context_dependencies.add(1);
+        }
+        let may_be_behind =
+            is_of_command && is_same_domain && node.way() == Way::Issue && earlier.way() != Way::Execute;
+        let waiter = match &inner.event {
+            Some(event) if may_be_behind && can_wait_for(node, earlier, event) => continue,
+            None if may_be_behind => Waiter::AfterHandover(node.clone()),
             _ => Waiter::AfterCompletion(node.clone()),
         };
         is_delayed = true;
@@ -245,15 +258,23 @@ fn release(node: &Arc<Node>) {
                 let failure = dependency_failure(node, &cause);
                 return match work {
                     Work::HostTask(work) => drop_host_task(node, work, failure),
-                    _ => finish(node, Outcome { result: Err(failure), times: None }),
+                    _ => finish(node, refused(failure)),
                 };
             }
-            // Every blocker was counted, so none is left.
-            Resolution::Blocked => debug_assert!(false, "a released command is still blocked"),
+            // What it waited for was handed over, but it cannot be issued behind that.
+            Resolution::Blocked => return delay(node, work, &dependencies),
         }
     }
     match work {
-        Work::Fail(failure) => finish(node, Outcome { result: Err(failure), times: None }),
+        Work::Fail(failure) => finish(node, refused(failure)),
+        Work::Command(command) if node.way() == Way::Execute => {
+            {
+                // The state of a command changes under this lock only.
+                let _inner = node.inner.lock();
+                node.state.store(HANDED_OVER, Ordering::Release);
+            }
+            way::execute(node, command);
+        }
         Work::Command(command) => {
             let label = command.to_string();
             if let Err(error) = hand_over(node, command, &events) {
@@ -266,6 +287,11 @@ fn release(node: &Arc<Node>) {
     }
 }
 
+/// The outcome of a node that did not run.
+pub(super) fn refused(failure: CommandFailure) -> Outcome {
+    Outcome { has_run: false, result: Err(failure), times: None }
+}
+
 fn dependency_failure(node: &Node, cause: &CommandFailure) -> CommandFailure {
     CommandFailure::dependency(node.label(), node.shared.device_name(), cause)
 }
@@ -275,7 +301,7 @@ fn grant(node: &Arc<Node>) {
         let mut inner = node.inner.lock();
         if inner.is_cancelled {
             drop(inner);
-            return finish(node, Outcome { result: Ok(()), times: None });
+            return finish(node, Outcome::ran(Ok(())));
         }
         node.state.store(HANDED_OVER, Ordering::Release);
         inner.waiters.extract_if(.., |waiter| matches!(waiter, Waiter::Thread(_))).collect()

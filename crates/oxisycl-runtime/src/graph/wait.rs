@@ -9,6 +9,7 @@ use oxisycl_backend::Queue;
 use oxisycl_types::ErrorCode;
 
 use super::node::{Node, NodeKind, QueueShared};
+use super::way::execute_one;
 use super::{EpochSignal, current_host_task, report};
 use crate::{Error, Result};
 
@@ -149,7 +150,7 @@ fn wait_until(
             if done() {
                 return Ok(());
             }
-            if queue.is_some_and(Queue::help) {
+            if queue.is_some_and(|queue| queue.help() || execute_one(Some(queue))) {
                 idle_since = None;
                 continue;
             }

@@ -4,8 +4,8 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxisycl_backend::recording::{Recorder, RecordingBackend, RecordingConfig};
 use oxisycl_backend::{BackendError, Device, DeviceInfo};
+use oxisycl_backend_testing::recording::{Recorder, RecordingBackend, RecordingConfig};
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, ParameterLayout, SourceLocation,
     UnsupportedKernel, encode_bundle,

@@ -127,7 +127,7 @@ impl Queue {
 
     /// Whether whatever the queue is given now comes after that command of its own without being told so.
     fn is_before_all(&self, last: &Node) -> bool {
-        self.shared.queue.keeps_order() && last.is_handed_over_command() && !graph_dump().is_on()
+        self.shared.queue.keeps_order() && last.is_issued() && !graph_dump().is_on()
     }
 
     fn schedule(&self, group: &mut CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {

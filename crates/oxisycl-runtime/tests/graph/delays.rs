@@ -131,7 +131,7 @@ fn host_accessors_to_different_pages_are_held_together() {
 #[test]
 fn a_host_task_runs_after_its_dependencies_and_before_its_dependents() {
     let (world, buffer) =
-        (World::with(oxisycl_backend::recording::RecordingConfig::new(1).with_host()), Buffer::new(8));
+        (World::with(oxisycl_backend_testing::recording::RecordingConfig::new(1).with_host()), Buffer::new(8));
     let (host_queue, queue) = (world.queue(0), world.queue(1));
     queue.update("before", &buffer);
     let (started, has_started) = channel();

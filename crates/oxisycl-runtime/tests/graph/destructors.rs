@@ -132,11 +132,11 @@ fn values_of_the_user_end_outside_the_locks_also_when_a_command_is_refused() {
     assert!(queue.group().update(&buffer).hold(locks()).try_kernel("refused").is_err());
     assert!(was_free.recv_timeout(PATIENCE).unwrap(), "refused");
 
-    world.recorder.set_mode(oxisycl_backend::recording::CompletionMode::AtOnce);
+    world.recorder.set_mode(oxisycl_backend_testing::recording::CompletionMode::AtOnce);
     queue.group().update(&buffer).hold(locks()).kernel("at once");
     assert!(was_free.recv_timeout(PATIENCE).unwrap(), "completed at once");
 
-    world.recorder.set_mode(oxisycl_backend::recording::CompletionMode::Manual);
+    world.recorder.set_mode(oxisycl_backend_testing::recording::CompletionMode::Manual);
     queue.group().update(&buffer).hold(locks()).kernel("later");
     world.complete("later");
     assert!(was_free.recv_timeout(PATIENCE).unwrap(), "completed later");

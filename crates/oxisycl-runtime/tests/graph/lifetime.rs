@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-use oxisycl_backend::recording::CompletionMode;
+use oxisycl_backend_testing::recording::CompletionMode;
 use oxisycl_runtime::graph::Node;
 use oxisycl_types::AccessMode::Read;
 
@@ -255,7 +255,7 @@ impl Drop for Resubmit {
 #[test]
 fn a_destructor_may_submit_to_the_queue_that_ends_its_value() {
     for mode in [CompletionMode::Manual, CompletionMode::AtOnce] {
-        let world = World::with(oxisycl_backend::recording::RecordingConfig::new(1).mode(mode));
+        let world = World::with(oxisycl_backend_testing::recording::RecordingConfig::new(1).mode(mode));
         let queue = world.in_order_queue(0);
         let nodes = Arc::new(parking_lot::Mutex::new(Vec::new()));
         drop(Resubmit { queue: queue.queue.clone(), nodes: nodes.clone(), left: 20 });

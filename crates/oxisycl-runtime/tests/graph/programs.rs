@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use oxisycl_backend::recording::{CompletionMode, RecordingConfig};
 use oxisycl_backend::{Command, CopyCommand, MemoryId, Rectangle};
+use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::Error;
 use oxisycl_runtime::graph::Node;
 use oxisycl_runtime::schedule::HostAccess;

@@ -1,7 +1,7 @@
 //! Sub-buffers, other element types and shapes, and boxes of three dimensions.
 
 use oxisycl_backend::MemoryId;
-use oxisycl_backend::recording::Recorded;
+use oxisycl_backend_testing::recording::Recorded;
 use oxisycl_runtime::state::Region;
 use oxisycl_types::AccessMode::{Read, Write};
 

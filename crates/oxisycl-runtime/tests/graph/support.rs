@@ -8,8 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::recording::{CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig};
 use oxisycl_backend::{ArgumentBlock, Command, DependencyKind, Device, KernelCommand, MemoryId, QueueOptions};
+use oxisycl_backend_testing::recording::{
+    CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig,
+};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_runtime::graph::{AsyncErrors, Hold, Node};
 use oxisycl_runtime::memory::BufferCore;

@@ -2,14 +2,14 @@
 
 use oxisycl_backend::DependencyKind::Data;
 use oxisycl_backend::MemoryId;
-use oxisycl_backend::recording::RecordingConfig;
+use oxisycl_backend_testing::recording::RecordingConfig;
 use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
 
 use crate::support::{Buffer, Change, World, host};
 
 /// Bytes and routes of all copies.
 fn moved(world: &World) -> Vec<(usize, MemoryId, MemoryId)> {
-    let of = |(_, copy): (usize, oxisycl_backend::recording::Recorded)| {
+    let of = |(_, copy): (usize, oxisycl_backend_testing::recording::Recorded)| {
         let (source, target) = copy.route().expect("a copy has a route");
         (copy.bytes(), source, target)
     };

@@ -1,4 +1,4 @@
-//! The tests that every backend must pass: what [`Queue`](crate::Queue) and [`Memory`](crate::Memory) promise, as functions that
+//! The tests that every backend must pass: what [`Queue`](oxisycl_backend::Queue) and [`Memory`](oxisycl_backend::Memory) promise, as functions that
 //! panic where a device breaks it.
 //!
 //! A backend's own tests make a [`Subject`] for each of its devices and call [`run_all`]. Every function stands for itself and
@@ -14,8 +14,8 @@ mod subject;
 mod transfers;
 
 pub use failures::{
-    a_failed_dependency_is_told_after_all_dependencies,
-    data_dependencies_pass_failures_on_and_order_dependencies_do_not, failures_travel_along_chains_with_their_root,
+    a_command_that_does_not_run_completes_after_all_dependencies,
+    data_dependencies_pass_failures_on_and_order_dependencies_do_not, failures_travel_along_chains,
 };
 pub use kernels::{Affine, Gate, affine_entry, failing_entry, gate_entry, kernels_run_every_item_once, native};
 pub use memory::{allocations_are_aligned_and_distinct, zeroed_memory_is_zero};
@@ -58,8 +58,8 @@ pub const TESTS: &[Test] = tests![
     profiling_gives_times [Profiling],
     kernels_run_every_item_once,
     data_dependencies_pass_failures_on_and_order_dependencies_do_not [FailingKernel],
-    failures_travel_along_chains_with_their_root [FailingKernel],
-    a_failed_dependency_is_told_after_all_dependencies [FailingKernel, EndlessKernel],
+    failures_travel_along_chains [FailingKernel],
+    a_command_that_does_not_run_completes_after_all_dependencies [FailingKernel, EndlessKernel],
     copies_agree_with_a_model,
     fills_agree_with_a_model,
     zeroed_memory_is_zero,

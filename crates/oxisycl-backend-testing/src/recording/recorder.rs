@@ -8,8 +8,10 @@ use std::sync::Arc;
 use super::CompletionMode;
 use super::images::RecordedLoad;
 use super::recorded::{CommandState, Recorded};
-use super::shared::{Shared, lock};
-use crate::{BackendError, FailureKind, MemoryId};
+use super::shared::{Ending, Shared, lock};
+#[cfg(doc)]
+use oxisycl_backend::Outcome;
+use oxisycl_backend::{BackendError, FailureKind, MemoryId};
 
 /// Sees the commands of one [`RecordingBackend`](super::RecordingBackend) and ends them. Copies are the same recorder.
 #[derive(Clone)]
@@ -60,12 +62,12 @@ impl Recorder {
     #[track_caller]
     pub fn complete(&self, index: usize) {
         self.0.assert_ready(index);
-        self.0.end(index, Ok(()));
+        self.0.end(index, Ending::Run);
     }
 
     /// [`complete`](Self::complete), unless the command has ended or waits for something. Returns whether it ended the command.
     pub fn try_complete(&self, index: usize) -> bool {
-        self.0.is_ready(index) && self.0.end(index, Ok(()))
+        self.0.is_ready(index) && self.0.end(index, Ending::Run)
     }
 
     /// Carries out and ends commands in the order of submission until none is left, those included that are submitted meanwhile.
@@ -73,7 +75,7 @@ impl Recorder {
         loop {
             let first = lock(&self.0.state).ready.first().copied();
             match first {
-                Some(index) => drop(self.0.end(index, Ok(()))),
+                Some(index) => drop(self.0.end(index, Ending::Run)),
                 None => return,
             }
         }
@@ -83,7 +85,7 @@ impl Recorder {
     #[track_caller]
     pub fn fail(&self, index: usize, kind: FailureKind) {
         self.0.assert_ready(index);
-        self.0.end(index, Err(kind));
+        self.0.end(index, Ending::Fail(kind));
     }
 
     /// [`fail`](Self::fail) with a failure of the device.
@@ -93,8 +95,7 @@ impl Recorder {
         self.fail(index, FailureKind::Device(error));
     }
 
-    /// From now on, commands of which a dependency fails are told to have run already:
-    /// [`CommandFailure::spoiled`](crate::CommandFailure::spoiled).
+    /// From now on, commands whose dependencies fail are reported to have run already ([`Outcome::has_run`]).
     pub fn run_ahead(&self) {
         lock(&self.0.state).runs_ahead = true;
     }

@@ -6,7 +6,7 @@ use super::kernels::{Affine, Gate};
 use super::subject::{
     DeviceBytes, Enqueued, Probe, Subject, bytes_of, copy, enqueue, enqueue_after, line, numbers_of, row, run,
 };
-use crate::{
+use oxisycl_backend::{
     Advice, Command, Completion, Dependency, Event, EventStatus, FillCommand, FillPattern, MemoryId, Outcome, Queue,
     QueueOptions,
 };

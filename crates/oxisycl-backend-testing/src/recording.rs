@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind};
 
-use crate::{
+use oxisycl_backend::{
     Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
     Partition, Platform, PlatformInfo, Queue, QueueOptions,
 };

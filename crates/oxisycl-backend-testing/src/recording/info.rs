@@ -2,7 +2,7 @@
 
 use oxisycl_types::{Aspect, DeviceType};
 
-use crate::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
+use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
 
 /// The description of a device with that name.
 pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use oxisycl_types::HostChunk;
 
 use super::shared::{Shared, lock};
-use crate::{
+use oxisycl_backend::{
     BackendError, Command, CopyCommand, FailureKind, FillCommand, KernelCommand, Memory, MemoryId, Operation,
     Rectangle, UsmKind,
 };

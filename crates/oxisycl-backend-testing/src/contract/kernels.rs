@@ -11,7 +11,7 @@ use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_types::{Aspect, HostChunk, HostEntry, LaunchRange};
 
 use super::subject::{DeviceBytes, Subject, bytes_of, line, numbers_of, run};
-use crate::{Memory, UsmKind};
+use oxisycl_backend::{Memory, UsmKind};
 
 /// The arguments of the kernel `affine`.
 #[derive(Clone, Copy, Debug)]

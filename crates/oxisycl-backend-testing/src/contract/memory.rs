@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use oxisycl_types::Aspect;
 
 use super::subject::{Subject, copy, row, run};
-use crate::{MemoryId, UsmKind};
+use oxisycl_backend::{MemoryId, UsmKind};
 
 /// The kinds of allocations that the device has. Buffers need device allocations on every device.
 fn kinds(subject: &Subject) -> Vec<UsmKind> {

@@ -1,7 +1,7 @@
 //! Copies and fills against a model that moves one byte at a time.
 
 use super::subject::{DeviceBytes, Subject, run};
-use crate::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
 
 /// Numbers without visible order, the same in every run.
 struct Sequence(u64);

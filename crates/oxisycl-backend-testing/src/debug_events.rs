@@ -10,12 +10,12 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Calls `what`, and gives the messages of the debug events that this thread has sent meanwhile.
-pub(crate) fn debug_events<T>(what: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub fn debug_events<T>(what: impl FnOnce() -> T) -> (T, Vec<String>) {
     events(Level::DEBUG, what)
 }
 
 /// The same of the events of another level.
-pub(crate) fn events<T>(level: Level, what: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub fn events<T>(level: Level, what: impl FnOnce() -> T) -> (T, Vec<String>) {
     let messages = Arc::new(Mutex::new(Vec::new()));
     let returned = tracing::subscriber::with_default(Catcher { level, messages: messages.clone() }, what);
     let messages = messages.lock().expect("no thread has panicked with it").clone();

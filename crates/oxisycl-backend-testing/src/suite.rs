@@ -10,30 +10,33 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// One test. Its name says what holds.
 #[derive(Clone, Copy)]
-pub(crate) struct Test {
-    pub(crate) name: &'static str,
-    pub(crate) run: fn(),
+pub struct Test {
+    /// Says what holds.
+    pub name: &'static str,
+    /// Panics if it does not.
+    pub run: fn(),
 }
 
 /// Lists the tests of a file, each once; one that is left out is reported by the compiler as never used.
-macro_rules! tests {
+#[macro_export]
+macro_rules! suite_tests {
     ($($name:ident),* $(,)?) => {
         pub(crate) const TESTS: &[$crate::suite::Test] =
             &[$($crate::suite::Test { name: stringify!($name), run: $name }),*];
     };
 }
-pub(crate) use tests;
+pub use suite_tests as tests;
 
 struct Skip(String);
 
 /// Ends the test, which is reported as ignored. Not to be called on a thread that the test has started.
-pub(crate) fn skip(reason: impl Into<String>) -> ! {
+pub fn skip(reason: impl Into<String>) -> ! {
     // Not a panic, whose message would be printed.
     panic::resume_unwind(Box::new(Skip(reason.into())))
 }
 
 /// Runs the tests that the command line selects. Those of an area are called `area::name`, those of the area `""` by their names alone.
-pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
+pub fn main(areas: &[(&str, &[Test])]) -> ExitCode {
     let mut trials = Vec::new();
     for (area, tests) in areas {
         for Test { name, run } in *tests {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use oxisycl_image::{DeviceImage, encode};
 
 use super::shared::lock;
-use crate::{BackendError, LoadedKernel, Module};
+use oxisycl_backend::{BackendError, LoadedKernel, Module};
 
 /// An image that a device was given.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,22 +1,24 @@
 //! What the failure of a command means for those that wait for it.
 
+use oxisycl_backend::{Command, FailureKind, Outcome};
+
 use super::kernels::{Affine, Gate};
 use super::subject::{DeviceBytes, Enqueued, Subject, bytes_of, enqueue, line, numbers_of};
-use crate::{Command, CommandFailure, FailureKind};
 
+/// Checks the outcome of a command that a failed command comes before: the failure is that command's alone.
 #[track_caller]
-fn assert_caused_by(failure: &CommandFailure, root: &CommandFailure) {
-    assert!(matches!(failure.kind(), FailureKind::Dependency(_)), "not for a dependency: {failure}");
-    assert_eq!(failure.root().to_string(), root.to_string(), "another root");
+fn assert_behind(outcome: &Outcome, subject: &Subject) {
+    assert!(outcome.result.is_ok(), "a command reports the failure of another one: {:?}", outcome.result);
+    assert!(!outcome.has_run || subject.runs_ahead(), "a command ran although its data is lost");
 }
 
-/// A command does not run if a data dependency failed, and runs if only order dependencies did; whether they fail before or after
-/// it is enqueued.
+/// A command does not run if a data dependency failed, unless it was issued ahead. It runs if only order dependencies failed. Both hold
+/// whether they fail before or after it is enqueued.
 pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject: &Subject) {
     let queue = subject.queue();
     let memory = DeviceBytes::upload(subject.device(), &queue, &bytes_of(&[0]));
     let step = |summand| subject.affine(Affine { values: memory.as_ptr().cast(), factor: 1, summand }, line(1));
-    let mut may_have_run = false;
+    let mut has_run = false;
     for is_known in [false, true] {
         let failing = enqueue(&queue, subject.failing(), &[]);
         if is_known {
@@ -29,21 +31,21 @@ pub fn data_dependencies_pass_failures_on_and_order_dependencies_do_not(subject:
         let root = failing.probe.fail(&queue);
         assert!(matches!(root.kind(), FailureKind::Panic { .. } | FailureKind::Device(_)), "{root}");
         for command in [&skipped, &both] {
-            let failure = command.probe.fail(&queue);
-            assert_caused_by(&failure, &root);
-            may_have_run |= failure.has_run();
-            assert!(!failure.has_run() || (subject.runs_ahead() && !is_known), "it has run: {failure}");
+            let outcome = command.probe.wait(&queue);
+            assert_behind(&outcome, subject);
+            has_run |= outcome.has_run;
         }
-        run.probe.succeed(&queue);
-        fine.probe.succeed(&queue);
+        for command in [&run, &fine] {
+            assert!(command.probe.succeed(&queue).has_run, "a command did not run");
+        }
     }
-    if !may_have_run {
+    if !has_run {
         assert_eq!(numbers_of(&memory.download(&queue)), [22]);
     }
 }
 
-/// Everything behind a failed command fails, however long the chain, and each failure leads back to the first.
-pub fn failures_travel_along_chains_with_their_root(subject: &Subject) {
+/// No command behind a failed one runs, however long the chain, unless it was issued ahead; each completes once.
+pub fn failures_travel_along_chains(subject: &Subject) {
     const LINKS: usize = if cfg!(miri) { 50 } else { 5000 };
     let queue = subject.queue();
     let failing = enqueue(&queue, subject.failing(), &[]);
@@ -52,27 +54,28 @@ pub fn failures_travel_along_chains_with_their_root(subject: &Subject) {
         let before = [chain[chain.len() - 1].data()];
         chain.push(enqueue(&queue, Command::Marker, &before));
     }
-    let root = failing.probe.fail(&queue);
+    failing.probe.fail(&queue);
     for command in &chain {
-        assert_caused_by(&command.probe.fail(&queue), &root);
+        assert_behind(&command.probe.wait(&queue), subject);
     }
     assert!(chain.iter().all(|command| command.probe.count() == 1));
 }
 
-/// A command that fails for a dependency completes only after its other dependencies, since what comes after it relies on that.
-pub fn a_failed_dependency_is_told_after_all_dependencies(subject: &Subject) {
+/// A command that does not run because of a dependency completes only after its other dependencies, since what comes after it relies on
+/// that.
+pub fn a_command_that_does_not_run_completes_after_all_dependencies(subject: &Subject) {
     let gate = Gate::new(subject);
     let queue = subject.queue();
     let failing = enqueue(&queue, subject.failing(), &[]);
     let settled = enqueue(&queue, Command::Marker, &[failing.order()]);
-    let root = failing.probe.fail(&queue);
+    failing.probe.fail(&queue);
     settled.probe.succeed(&queue);
     let blocked = enqueue(&queue, subject.gate(&gate), &[]);
     let command = enqueue(&queue, Command::Marker, &[failing.data(), blocked.order()]);
     let behind = enqueue(&queue, Command::Marker, &[command.order()]);
     assert_eq!((command.probe.count(), behind.probe.count()), (0, 0), "a failure overtook a dependency");
     gate.open();
-    assert_caused_by(&command.probe.fail(&queue), &root);
+    assert_behind(&command.probe.wait(&queue), subject);
     behind.probe.succeed(&queue);
     blocked.probe.succeed(&queue);
 }

@@ -1,6 +1,7 @@
 //! The device under test, and what the tests need to talk to it.
 
 use std::alloc::Layout;
+use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use oxisycl_image::KernelDescriptor;
 use oxisycl_types::LaunchRange;
 
 use super::kernels::{Affine, Gate, native};
-use crate::{
+use oxisycl_backend::{
     ArgumentBlock, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device, Event,
     EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
@@ -296,11 +297,11 @@ impl Completion for Probe {
         if self.earlier.iter().any(|event| event.status() != EventStatus::Complete) {
             // A panic here would be in the backend's thread.
             let device = "the contract";
-            let error = crate::BackendError::Unsupported {
+            let error = oxisycl_backend::BackendError::Unsupported {
                 device: device.to_owned(),
                 what: "a completion before the dependencies have ended".to_owned(),
             };
-            outcome.result = Err(CommandFailure::new("a command", device, crate::FailureKind::Device(error)));
+            outcome.result = Err(CommandFailure::new("a command", device, oxisycl_backend::FailureKind::Device(error)));
         }
         self.ends().push(outcome);
         self.changed.notify_all();
@@ -337,12 +338,72 @@ pub(super) fn enqueue_after(
     dependencies: &[Dependency],
     earlier: Option<Arc<dyn Event>>,
 ) -> Enqueued {
+    if queue.is_executed(&command).expect("a device that is not lost") {
+        let earlier = dependencies.iter().map(|dependency| &dependency.event).chain(&earlier);
+        return execute(queue, command, earlier);
+    }
+    // What the host has executed is over.
+    let dependencies: Vec<_> =
+        dependencies.iter().filter(|dependency| !Executed::is(&dependency.event)).cloned().collect();
+    let mut waits = Vec::new();
+    let mut behind = Vec::new();
+    for dependency in dependencies {
+        let is_behind = queue.can_wait_for(&*dependency.event);
+        if is_behind { behind.push(dependency) } else { waits.push(dependency.event) }
+    }
+    waits.iter().for_each(|event| wait_for(queue, event));
+    let dependencies = &behind[..];
     let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier).collect();
     let probe = Arc::new(Probe { earlier, ..Probe::default() });
     // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
     // kernels by the contract of `Subject`.
     let event = unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("a queue accepts commands");
     Enqueued { event, probe }
+}
+
+/// The event of a command that the host has executed.
+struct Executed;
+
+impl Executed {
+    fn is(event: &Arc<dyn Event>) -> bool {
+        let event: &dyn Any = &**event;
+        event.is::<Self>()
+    }
+}
+
+impl Event for Executed {
+    fn status(&self) -> EventStatus {
+        EventStatus::Complete
+    }
+}
+
+/// Executes a command that the device cannot do behind others, as the runtime does: once all that it comes after has ended.
+fn execute<'e>(
+    queue: &Arc<dyn Queue>,
+    command: Command,
+    earlier: impl Iterator<Item = &'e Arc<dyn Event>>,
+) -> Enqueued {
+    earlier.for_each(|event| wait_for(queue, event));
+    if queue.keeps_order() {
+        run(queue, Command::Marker);
+    }
+    let probe = Arc::new(Probe::default());
+    // SAFETY: the tests keep memory until they have seen the completion; what the command comes after has ended.
+    let outcome = unsafe { queue.execute(&command) };
+    // SAFETY: the command was executed just now, and its completion is called once.
+    unsafe { probe.clone().complete(outcome) };
+    Enqueued { event: Arc::new(Executed), probe }
+}
+
+/// Waits until a command is complete.
+fn wait_for(queue: &Arc<dyn Queue>, event: &Arc<dyn Event>) {
+    let began = Instant::now();
+    while event.status() != EventStatus::Complete {
+        assert!(began.elapsed() < PATIENCE, "a command did not complete");
+        if !queue.help() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
 }
 
 /// Enqueues a command and waits for its success.

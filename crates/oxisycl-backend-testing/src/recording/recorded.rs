@@ -1,6 +1,6 @@
 //! What a test reads of a recorded command: plain values, copies of what the record held when they were asked for.
 
-use crate::{DependencyKind, MemoryId};
+use oxisycl_backend::{DependencyKind, MemoryId};
 
 /// What a recorded command does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

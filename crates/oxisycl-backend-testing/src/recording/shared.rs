@@ -15,7 +15,7 @@ use super::faults::Faults;
 use super::images::{Images, RecordedKernel};
 use super::memory::{Allocations, carry_out, span};
 use super::recorded::{CommandKind, CommandState, Place, Recorded};
-use crate::{
+use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes,
     FailureKind, Outcome, Rectangle,
 };
@@ -55,8 +55,8 @@ pub(super) struct Entry {
     /// Dependencies that have not ended.
     n_open: usize,
     followers: Vec<(usize, DependencyKind)>,
-    /// While pending, why the command cannot run; then, why it failed.
-    failure: Option<CommandFailure>,
+    /// Whether data of a dependency is lost, so that the command does not run.
+    is_poisoned: bool,
 }
 
 /// A command on its way into the record.
@@ -83,8 +83,12 @@ impl Event for RecordedEvent {
     }
 }
 
-/// How a command is to end.
-pub(super) type Ending = Result<(), FailureKind>;
+/// How a command is to end: carried out, with a failure, or without having run.
+pub(super) enum Ending {
+    Run,
+    Fail(FailureKind),
+    NotRun,
+}
 
 impl Shared {
     pub(super) fn new(mode: CompletionMode) -> Self {
@@ -136,7 +140,7 @@ impl Shared {
         let mut state = lock(&self.state);
         let index = state.entries.len();
         let event = Arc::new(RecordedEvent { backend: self.number, index, has_ended: AtomicBool::new(false) });
-        let (mut n_open, mut failure) = (0, None);
+        let (mut n_open, mut is_poisoned) = (0, false);
         for &(earlier, kind) in &recorded.dependencies {
             let earlier = &mut state.entries[earlier];
             match earlier.recorded.state {
@@ -144,8 +148,8 @@ impl Shared {
                     earlier.followers.push((index, kind));
                     n_open += 1;
                 }
-                CommandState::Failed if kind == DependencyKind::Data => failure = failure.or(earlier.failure.clone()),
-                _ => {}
+                CommandState::Failed => is_poisoned |= kind == DependencyKind::Data,
+                CommandState::Succeeded => {}
             }
         }
         state.entries.push(Entry {
@@ -156,7 +160,7 @@ impl Shared {
             profiling,
             n_open,
             followers: Vec::new(),
-            failure,
+            is_poisoned,
         });
         let next = if n_open == 0 { state.arrive(index) } else { None };
         drop(state);
@@ -230,7 +234,7 @@ impl Shared {
             }
             state.ready.first().copied()
         };
-        first.is_some_and(|index| self.end(index, Ok(())))
+        first.is_some_and(|index| self.end(index, Ending::Run))
     }
 
     /// Ends a command that waits for nothing, and everything that ends because of it. Returns false, and does nothing, if another
@@ -248,26 +252,25 @@ impl Shared {
             };
             let Some(((command, completion), device_name, profiling)) = taken else { continue };
             was_first = true;
-            let was_run = ending.is_ok();
             let start = self.now();
-            let ending = ending.and_then(|()| self.run(&command));
-            let times = (profiling && was_run).then(|| ExecutionTimes { start, end: self.now() });
-            let runs_ahead = lock(&self.state).runs_ahead;
-            let result = ending.map_err(|kind| match kind {
-                FailureKind::Dependency(cause) if runs_ahead => CommandFailure::spoiled(&command, device_name, &cause),
-                FailureKind::Dependency(cause) => CommandFailure::dependency(&command, device_name, &cause),
-                kind => CommandFailure::new(&command, device_name, kind),
-            });
-            lock(&self.state).mark_ended(index, result.as_ref().err(), &mut next);
+            let (has_run, result) = match ending {
+                Ending::Run => (true, self.run(&command)),
+                Ending::Fail(kind) => (true, Err(kind)),
+                Ending::NotRun => (lock(&self.state).runs_ahead, Ok(())),
+            };
+            let times = (profiling && has_run).then(|| ExecutionTimes { start, end: self.now() });
+            let result = result.map_err(|kind| CommandFailure::new(&command, device_name, kind));
+            let outcome = Outcome { has_run, result, times };
+            lock(&self.state).mark_ended(index, &outcome, &mut next);
             drop(command);
             // SAFETY: the command was taken from its entry above, so that it ends once, and it has been carried out or will not be.
-            unsafe { completion.complete(Outcome { result, times }) };
+            unsafe { completion.complete(outcome) };
         }
         was_first
     }
 
     /// Carries out a command, unless it uses memory that it must not.
-    fn run(&self, command: &Command) -> Ending {
+    fn run(&self, command: &Command) -> Result<(), FailureKind> {
         let boxes: &[_] = match command {
             Command::Copy(copy) => &[(copy.source, copy.extent), (copy.target, copy.extent)],
             Command::Fill(fill) => &[(fill.target, bytes_of_fill(fill))],
@@ -310,23 +313,21 @@ impl State {
     /// Everything that the command waits for has ended. Returns how it ends at once, if it does.
     fn arrive(&mut self, index: usize) -> Option<Ending> {
         let entry = &self.entries[index];
-        if let Some(cause) = &entry.failure {
-            return Some(Err(FailureKind::Dependency(cause.clone())));
+        if entry.is_poisoned {
+            return Some(Ending::NotRun);
         }
         self.ready.insert(index);
-        (self.mode == CompletionMode::AtOnce).then_some(Ok(()))
+        (self.mode == CompletionMode::AtOnce).then_some(Ending::Run)
     }
 
-    fn mark_ended(&mut self, index: usize, failure: Option<&CommandFailure>, next: &mut VecDeque<(usize, Ending)>) {
+    fn mark_ended(&mut self, index: usize, outcome: &Outcome, next: &mut VecDeque<(usize, Ending)>) {
         let entry = &mut self.entries[index];
-        entry.recorded.state = if failure.is_some() { CommandState::Failed } else { CommandState::Succeeded };
-        entry.failure = failure.cloned();
+        let well = outcome.result.is_ok() && !entry.is_poisoned;
+        entry.recorded.state = if well { CommandState::Succeeded } else { CommandState::Failed };
         entry.event.has_ended.store(true, Ordering::Release);
         for (follower, kind) in std::mem::take(&mut entry.followers) {
             let later = &mut self.entries[follower];
-            if kind == DependencyKind::Data && later.failure.is_none() {
-                later.failure = failure.cloned();
-            }
+            later.is_poisoned |= kind == DependencyKind::Data && !well;
             later.n_open -= 1;
             if later.n_open == 0
                 && let Some(ending) = self.arrive(follower)
@@ -337,7 +338,7 @@ impl State {
     }
 }
 
-fn bytes_of_fill(fill: &crate::FillCommand) -> [usize; 3] {
+fn bytes_of_fill(fill: &oxisycl_backend::FillCommand) -> [usize; 3] {
     let [slices, rows, elements] = fill.extent;
     [slices, rows, elements * fill.pattern.len()]
 }

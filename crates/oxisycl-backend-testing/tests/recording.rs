@@ -3,12 +3,12 @@
 use std::alloc::Layout;
 use std::sync::{Arc, Mutex};
 
-use oxisycl_backend::recording::{
-    CommandKind, CommandState, CompletionMode, Place, Recorder, RecordingBackend, RecordingConfig,
-};
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, Event, EventStatus,
     FailureKind, FillCommand, FillPattern, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+};
+use oxisycl_backend_testing::recording::{
+    CommandKind, CommandState, CompletionMode, Place, Recorder, RecordingBackend, RecordingConfig,
 };
 use oxisycl_types::BackendKind;
 

@@ -1,0 +1,13 @@
+//! What tests of the runtime and of backends share.
+//!
+//! - [`contract`]: the tests that every backend passes.
+//! - [`recording`]: a backend that records its commands, and ends each one when the test says so.
+//! - [`suite`]: suites whose tests may be skipped with a reason.
+//! - [`debug_events`]: the `tracing` events that a backend sends.
+//!
+//! Published crates have this one as a development dependency only: no program links it.
+
+pub mod contract;
+pub mod debug_events;
+pub mod recording;
+pub mod suite;

@@ -1,0 +1,145 @@
+//! How a command gets to its device.
+//!
+//! Most commands are issued at once: the device keeps the order, by the events that they are issued behind. A command that the device cannot
+//! do behind others is executed by a thread of the host once everything before it has ended; and a launch that needs a print buffer is
+//! issued only when an earlier launch of its queue has given one back.
+
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use oxisycl_backend::{
+    BackendError, Command, CommandFailure, DependencyKind, FailureKind, MOST_PRINTING, Operation, Outcome, Queue,
+};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::complete::finish;
+use super::host_executor;
+use super::node::{Dependency, Node, NodeKind};
+use super::start::{refused, start_command};
+
+/// See the module documentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// Issued behind events of commands that its backend has.
+    Issue,
+    /// Issued once all its dependencies have ended.
+    IssueLate,
+    /// Executed by a thread of the host once all its dependencies have ended.
+    Execute,
+}
+
+impl Way {
+    /// The way as a number that fits into an atomic.
+    pub(super) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The way of a number.
+    pub(super) const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Issue,
+            1 => Self::IssueLate,
+            _ => Self::Execute,
+        }
+    }
+}
+
+/// The way of a command, and what it has to come after because of it.
+#[inline]
+pub(super) fn choose(node: &Arc<Node>, command: &Command) -> Result<(Way, Option<Dependency>), BackendError> {
+    match command {
+        Command::Kernel(kernel) if kernel.code.as_ref().is_some_and(|code| code.may_print()) => {
+            let earlier = node.shared.printing.push(node);
+            let way = if earlier.is_some() { Way::IssueLate } else { Way::Issue };
+            Ok((way, earlier.map(|node| Dependency { node, kind: DependencyKind::Order })))
+        }
+        Command::Copy(_) | Command::Fill(_) if node.shared.queue.is_executed(command)? => {
+            Ok((Way::Execute, end_of_queue(node)?))
+        }
+        _ => Ok((Way::Issue, None)),
+    }
+}
+
+/// What comes after all that an in-order queue was given, where the backend keeps that order: what the host executes is no part of it.
+fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
+    let shared = &node.shared;
+    if !shared.options.in_order || !shared.queue.keeps_order() {
+        return Ok(None);
+    }
+    let marker = Node::new(NodeKind::Command(Operation::Other), "marker", shared.clone(), None, SmallVec::new());
+    // SAFETY: a marker uses no memory.
+    unsafe { start_command(&marker, Command::Marker, &[]) }?;
+    Ok(Some(Dependency { node: marker, kind: DependencyKind::Order }))
+}
+
+/// The launches of a queue that may print, as far as they have not ended.
+#[derive(Default)]
+pub(super) struct Printing(Mutex<VecDeque<Weak<Node>>>);
+
+impl Printing {
+    /// Adds a launch. Gives the one that has to end before, if as many are unfinished as may be.
+    fn push(&self, node: &Arc<Node>) -> Option<Arc<Node>> {
+        let mut launches = self.0.lock();
+        launches.retain(|launch| launch.strong_count() > 0);
+        launches.push_back(Arc::downgrade(node));
+        let position = launches.len().checked_sub(MOST_PRINTING + 1)?;
+        // Those before it end, or are waited for, as well: each came after the one as far before itself.
+        let earlier = launches[position].upgrade();
+        if launches.len() > 2 * MOST_PRINTING {
+            launches.pop_front();
+        }
+        earlier.filter(|earlier| !earlier.is_complete())
+    }
+}
+
+/// Commands for the host's threads.
+static COMMANDS: Mutex<VecDeque<(Arc<Node>, Command)>> = Mutex::new(VecDeque::new());
+static N_COMMANDS: AtomicUsize = AtomicUsize::new(0);
+
+/// Has a thread of the host execute a command whose dependencies have ended: one of the executor, or one that waits for something.
+pub(super) fn execute(node: &Arc<Node>, command: Command) {
+    COMMANDS.lock().push_back((node.clone(), command));
+    N_COMMANDS.fetch_add(1, Ordering::Release);
+    if let Err((_, error)) = host_executor::spawn(Box::new(|| _ = execute_one(None))) {
+        let position =
+            |commands: &VecDeque<(Arc<Node>, Command)>| commands.iter().position(|(other, _)| Arc::ptr_eq(other, node));
+        let taken = {
+            let mut commands = COMMANDS.lock();
+            position(&commands).and_then(|position| commands.remove(position))
+        };
+        // Otherwise a waiting thread was faster.
+        if let Some((node, command)) = taken {
+            N_COMMANDS.fetch_sub(1, Ordering::Release);
+            let code = error.raw_os_error().unwrap_or(0).into();
+            let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
+            let kind = FailureKind::Device(error);
+            finish(&node, refused(CommandFailure::new(command, node.shared.device_name(), kind)));
+        }
+    }
+}
+
+/// Executes one command, if there is one: of any queue, or of one for which the calling thread waits. May block for as long as a transfer
+/// takes.
+pub(super) fn execute_one(queue: Option<&dyn Queue>) -> bool {
+    if N_COMMANDS.load(Ordering::Acquire) == 0 {
+        return false;
+    }
+    let taken = {
+        let mut commands = COMMANDS.lock();
+        let is_wanted =
+            |node: &Node| queue.is_none_or(|queue| ptr::addr_eq(&raw const *queue, Arc::as_ptr(&node.shared.queue)));
+        let position = commands.iter().position(|(node, _)| is_wanted(node));
+        position.and_then(|position| commands.remove(position))
+    };
+    let Some((node, command)) = taken else { return false };
+    N_COMMANDS.fetch_sub(1, Ordering::Release);
+    // SAFETY: `start`'s contract: memory lives until the node completes (its holds), and all dependencies have ended, which order the
+    // command after everything that conflicts with it.
+    let outcome: Outcome = unsafe { node.shared.queue.execute(&command) };
+    drop(command);
+    finish(&node, outcome);
+    true
+}
