@@ -2,6 +2,7 @@
 //!
 //! - [`contract`]: the tests that every backend passes.
 //! - [`recording`]: a backend that records its commands, and ends each one when the test says so.
+//! - [`harness`]: what the runtime does around a queue, for tests that use one by itself.
 //! - [`suite`]: suites whose tests may be skipped with a reason.
 //! - [`debug_events`]: the `tracing` events that a backend sends.
 //!
@@ -9,5 +10,6 @@
 
 pub mod contract;
 pub mod debug_events;
+pub mod harness;
 pub mod recording;
 pub mod suite;

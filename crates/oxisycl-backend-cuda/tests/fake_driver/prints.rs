@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxisycl_backend::{Command, Device, LoadedKernel, Queue, QueueOptions, UsmKind};
+use oxisycl_backend::{Command, Device, LoadedKernel, MOST_PRINTING, Queue, QueueOptions, UsmKind};
 
 use crate::fake::Fake;
 use crate::support::{Enqueued, enqueue, in_order, kernel, launch, line, queue};
@@ -73,7 +73,7 @@ fn records_that_no_kernel_writes_are_not_believed() {
 }
 
 #[test]
-fn many_launches_share_a_bounded_number_of_buffers_and_none_loses_a_line() {
+fn many_launches_use_buffers_again_and_none_loses_a_line() {
     let fake = Fake::with(&[("depth", 1000)]);
     let device = fake.device();
     let layout = Layout::new::<u8>();
@@ -84,24 +84,26 @@ fn many_launches_share_a_bounded_number_of_buffers_and_none_loses_a_line() {
         let before = fake.count("cuMemAlloc_v2");
         // SAFETY: the byte is alive, and the kernel reads it as an atomic.
         let is_open = unsafe { &*gate.as_ptr().cast::<AtomicBool>() };
-        is_open.store(false, Ordering::Release);
-        let closed = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
-        let first = enqueue(queue, closed, &[]);
-        let mut last = first.data();
-        // Each depends on the one before, so that none can end before the gate opens.
-        let launched: Vec<Enqueued> = (0..100)
-            .map(|number| {
-                let launched = enqueue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
-                last = launched.data();
-                launched
-            })
-            .collect();
-        assert!(launched.iter().all(|launched| !launched.probe.is_complete()), "enqueuing waits for nothing");
-        assert_eq!(fake.count("cuMemAlloc_v2") - before, 16);
-        is_open.store(true, Ordering::Release);
-        for (number, launched) in launched.iter().enumerate() {
-            let expected: String = (0..=number % 3).map(|item| format!("item {item}\n")).collect();
-            assert_eq!(launched.probe.printed().text, expected, "launch {number}");
+        for round in 0..6 {
+            is_open.store(false, Ordering::Release);
+            let closed = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
+            let first = enqueue(queue, closed, &[]);
+            let mut last = first.data();
+            // Each depends on the one before, so that none can end before the gate opens.
+            let launched: Vec<Enqueued> = (0..MOST_PRINTING)
+                .map(|number| {
+                    let launched = enqueue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
+                    last = launched.data();
+                    launched
+                })
+                .collect();
+            assert!(launched.iter().all(|launched| !launched.probe.is_complete()), "enqueuing waits for nothing");
+            assert_eq!(fake.count("cuMemAlloc_v2") - before, MOST_PRINTING as u64, "round {round}");
+            is_open.store(true, Ordering::Release);
+            for (number, launched) in launched.iter().enumerate() {
+                let expected: String = (0..=number % 3).map(|item| format!("item {item}\n")).collect();
+                assert_eq!(launched.probe.printed().text, expected, "launch {number} of round {round}");
+            }
         }
     }
     // SAFETY: allocated above; the kernels have ended.

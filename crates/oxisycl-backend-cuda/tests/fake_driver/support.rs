@@ -9,6 +9,7 @@ use oxisycl_backend::{
     ArgumentBlock, BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Device, Event,
     KernelCommand, KernelOutput, LoadedKernel, Outcome, Queue, QueueOptions,
 };
+use oxisycl_backend_testing::harness;
 use oxisycl_image::{
     ArgumentFormat, DeviceImage, Form, FormatTrait, ImageTarget, KernelDescriptor, KernelEntry, KernelId, MessagePiece,
     PanicSite, ParameterLayout, SourceLocation,
@@ -195,12 +196,13 @@ impl Enqueued {
     }
 }
 
-/// Enqueues a command whose memory outlives it.
+/// Enqueues a command whose memory outlives it, or executes it as the runtime does.
 #[track_caller]
 pub(crate) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Enqueued {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until they have seen the completion, and order what conflicts.
-    let event = unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("the command is accepted");
+    let event =
+        unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
     Enqueued { event, probe }
 }
 

@@ -10,6 +10,7 @@ use oxisycl_backend::{
     MemoryId, Outcome, Queue, QueueOptions, Rectangle,
 };
 use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
+use oxisycl_backend_testing::harness;
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
 };
@@ -166,7 +167,7 @@ impl Probe {
     }
 }
 
-/// Enqueues a command whose memory the test keeps.
+/// Enqueues a command whose memory the test keeps, as the runtime does.
 pub(crate) fn enqueue(
     queue: &Arc<dyn Queue>,
     command: Command,
@@ -174,7 +175,8 @@ pub(crate) fn enqueue(
 ) -> (Arc<dyn Event>, Arc<Probe>) {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and order commands that conflict.
-    let event = unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("the command is accepted");
+    let event =
+        unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
     (event, probe)
 }
 

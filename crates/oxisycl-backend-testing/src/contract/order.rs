@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use super::kernels::{Affine, Gate};
 use super::subject::{
-    DeviceBytes, Enqueued, Probe, Subject, bytes_of, copy, enqueue, enqueue_after, line, numbers_of, row, run,
+    DeviceBytes, Enqueued, Probe, Subject, TestQueue, bytes_of, copy, enqueue, enqueue_after, line, numbers_of, row,
+    run,
 };
 use oxisycl_backend::{
-    Advice, Command, Completion, Dependency, Event, EventStatus, FillCommand, FillPattern, MemoryId, Outcome, Queue,
+    Advice, Command, Completion, Dependency, Event, EventStatus, FillCommand, FillPattern, MemoryId, Outcome,
     QueueOptions,
 };
 
@@ -174,7 +175,7 @@ pub fn enqueue_does_not_wait(subject: &Subject) {
 
 /// Enqueues another command each time one completes.
 struct Again {
-    queue: Arc<dyn Queue>,
+    queue: TestQueue,
     events: Mutex<Vec<Arc<dyn Event>>>,
     left: Mutex<u32>,
     last: Arc<Probe>,
@@ -247,7 +248,7 @@ pub fn threads_may_share_a_queue(subject: &Subject) {
 pub fn profiling_gives_times(subject: &Subject) {
     let device = subject.device();
     let options = QueueOptions { profiling: true, ..QueueOptions::default() };
-    let queue = device.create_queue(&options).expect("a device with the aspect makes profiling queues");
+    let queue = subject.queue_with(options);
     let memory = DeviceBytes::upload(device, &queue, &bytes_of(&[0; 64]));
     let before = device.timestamp();
     let step = || subject.affine(Affine { values: memory.as_ptr().cast(), factor: 1, summand: 1 }, line(64));

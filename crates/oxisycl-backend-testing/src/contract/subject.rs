@@ -1,8 +1,8 @@
 //! The device under test, and what the tests need to talk to it.
 
 use std::alloc::Layout;
-use std::any::Any;
 use std::fmt;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,13 +11,11 @@ use oxisycl_image::KernelDescriptor;
 use oxisycl_types::LaunchRange;
 
 use super::kernels::{Affine, Gate, native};
+use crate::harness::{self, PATIENCE};
 use oxisycl_backend::{
     ArgumentBlock, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device, Event,
     EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
-
-/// Nothing may take longer.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A device under test, and kernels that it can run.
 ///
@@ -62,8 +60,9 @@ impl Subject {
         }
     }
 
-    /// A device that is given commands before their dependencies have ended, and so may run a command of which a dependency fails:
-    /// the failure says so ([`CommandFailure::has_run`]), and the values that it wrote are not looked at.
+    /// A device that is given commands before their dependencies have ended. It may run a command of which a dependency fails:
+    /// the outcome says so ([`Outcome::has_run`]), and the values that it wrote are not looked at. It may report a command before those that the
+    /// command came after.
     #[must_use]
     pub fn running_ahead(mut self) -> Self {
         self.runs_ahead = true;
@@ -93,8 +92,13 @@ impl Subject {
         &self.device
     }
 
-    pub(super) fn queue(&self) -> Arc<dyn Queue> {
-        self.device.create_queue(&QueueOptions::default()).expect("a device makes queues")
+    pub(super) fn queue(&self) -> TestQueue {
+        self.queue_with(QueueOptions::default())
+    }
+
+    pub(super) fn queue_with(&self, options: QueueOptions) -> TestQueue {
+        let queue = self.device.create_queue(&options).expect("a device makes queues");
+        TestQueue { queue, runs_ahead: self.runs_ahead }
     }
 
     /// Changes `n` numbers in memory of the device.
@@ -103,9 +107,8 @@ impl Subject {
     }
 
     /// A queue that keeps its commands in order. Whether the device does it itself is [`Need::OrderKept`].
-    pub(super) fn in_order_queue(&self) -> Arc<dyn Queue> {
-        let options = QueueOptions { in_order: true, ..QueueOptions::default() };
-        self.device.create_queue(&options).expect("a device makes queues")
+    pub(super) fn in_order_queue(&self) -> TestQueue {
+        self.queue_with(QueueOptions { in_order: true, ..QueueOptions::default() })
     }
 
     /// Fails. For tests that say [`Need::FailingKernel`].
@@ -129,6 +132,21 @@ impl Subject {
             Need::OrderKept => self.in_order_queue().keeps_order(),
             Need::Profiling => self.device.info().has(oxisycl_types::Aspect::QueueProfiling),
         }
+    }
+}
+
+/// A queue of the device under test.
+#[derive(Clone)]
+pub(super) struct TestQueue {
+    queue: Arc<dyn Queue>,
+    runs_ahead: bool,
+}
+
+impl Deref for TestQueue {
+    type Target = dyn Queue;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.queue
     }
 }
 
@@ -192,13 +210,13 @@ impl<'a> DeviceBytes<'a> {
     }
 
     /// Memory that holds the bytes.
-    pub(super) fn upload(device: &'a Arc<dyn Device>, queue: &Arc<dyn Queue>, bytes: &[u8]) -> Self {
+    pub(super) fn upload(device: &'a Arc<dyn Device>, queue: &TestQueue, bytes: &[u8]) -> Self {
         let this = Self::new(device, bytes.len());
         run(queue, copy(row(MemoryId::HOST, bytes.as_ptr().cast_mut()), this.row(), bytes.len()));
         this
     }
 
-    pub(super) fn download(&self, queue: &Arc<dyn Queue>) -> Vec<u8> {
+    pub(super) fn download(&self, queue: &TestQueue) -> Vec<u8> {
         let mut bytes = vec![0; self.layout.size()];
         run(queue, copy(self.row(), row(MemoryId::HOST, bytes.as_mut_ptr()), bytes.len()));
         bytes
@@ -246,13 +264,13 @@ pub(super) fn copy(source: Rectangle, target: Rectangle, bytes: usize) -> Comman
 pub(super) struct Probe {
     ends: Mutex<Vec<Outcome>>,
     changed: Condvar,
-    /// Events that have to be complete when the command completes.
+    /// Events that have to be complete when the command completes: none where commands are reported in any order.
     earlier: Vec<Arc<dyn Event>>,
 }
 
 impl Probe {
     /// The outcome, once there is one. Helps the device meanwhile.
-    pub(super) fn wait(&self, queue: &Arc<dyn Queue>) -> Outcome {
+    pub(super) fn wait(&self, queue: &TestQueue) -> Outcome {
         queue.flush().expect("a queue can be flushed");
         let began = Instant::now();
         let _guard = queue.begin_help();
@@ -271,14 +289,14 @@ impl Probe {
     }
 
     #[track_caller]
-    pub(super) fn succeed(&self, queue: &Arc<dyn Queue>) -> Outcome {
+    pub(super) fn succeed(&self, queue: &TestQueue) -> Outcome {
         let outcome = self.wait(queue);
         assert!(outcome.result.is_ok(), "a command failed: {:?}", outcome.result);
         outcome
     }
 
     #[track_caller]
-    pub(super) fn fail(&self, queue: &Arc<dyn Queue>) -> CommandFailure {
+    pub(super) fn fail(&self, queue: &TestQueue) -> CommandFailure {
         self.wait(queue).result.expect_err("a command succeeded that should have failed")
     }
 
@@ -327,88 +345,29 @@ impl Enqueued {
 }
 
 /// Enqueues a command whose memory the test keeps until it has seen the completion.
-pub(super) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Enqueued {
+pub(super) fn enqueue(queue: &TestQueue, command: Command, dependencies: &[Dependency]) -> Enqueued {
     enqueue_after(queue, command, dependencies, None)
 }
 
 /// Enqueues a command that comes after another one by the order of the queue, as [`enqueue`] does.
 pub(super) fn enqueue_after(
-    queue: &Arc<dyn Queue>,
+    queue: &TestQueue,
     command: Command,
     dependencies: &[Dependency],
     earlier: Option<Arc<dyn Event>>,
 ) -> Enqueued {
-    if queue.is_executed(&command).expect("a device that is not lost") {
-        let earlier = dependencies.iter().map(|dependency| &dependency.event).chain(&earlier);
-        return execute(queue, command, earlier);
-    }
-    // What the host has executed is over.
-    let dependencies: Vec<_> =
-        dependencies.iter().filter(|dependency| !Executed::is(&dependency.event)).cloned().collect();
-    let mut waits = Vec::new();
-    let mut behind = Vec::new();
-    for dependency in dependencies {
-        let is_behind = queue.can_wait_for(&*dependency.event);
-        if is_behind { behind.push(dependency) } else { waits.push(dependency.event) }
-    }
-    waits.iter().for_each(|event| wait_for(queue, event));
-    let dependencies = &behind[..];
-    let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier).collect();
+    let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier);
+    let earlier = if queue.runs_ahead { Vec::new() } else { earlier.collect() };
     let probe = Arc::new(Probe { earlier, ..Probe::default() });
     // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
     // kernels by the contract of `Subject`.
-    let event = unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("a queue accepts commands");
-    Enqueued { event, probe }
-}
-
-/// The event of a command that the host has executed.
-struct Executed;
-
-impl Executed {
-    fn is(event: &Arc<dyn Event>) -> bool {
-        let event: &dyn Any = &**event;
-        event.is::<Self>()
-    }
-}
-
-impl Event for Executed {
-    fn status(&self) -> EventStatus {
-        EventStatus::Complete
-    }
-}
-
-/// Executes a command that the device cannot do behind others, as the runtime does: once all that it comes after has ended.
-fn execute<'e>(
-    queue: &Arc<dyn Queue>,
-    command: Command,
-    earlier: impl Iterator<Item = &'e Arc<dyn Event>>,
-) -> Enqueued {
-    earlier.for_each(|event| wait_for(queue, event));
-    if queue.keeps_order() {
-        run(queue, Command::Marker);
-    }
-    let probe = Arc::new(Probe::default());
-    // SAFETY: the tests keep memory until they have seen the completion; what the command comes after has ended.
-    let outcome = unsafe { queue.execute(&command) };
-    // SAFETY: the command was executed just now, and its completion is called once.
-    unsafe { probe.clone().complete(outcome) };
-    Enqueued { event: Arc::new(Executed), probe }
-}
-
-/// Waits until a command is complete.
-fn wait_for(queue: &Arc<dyn Queue>, event: &Arc<dyn Event>) {
-    let began = Instant::now();
-    while event.status() != EventStatus::Complete {
-        assert!(began.elapsed() < PATIENCE, "a command did not complete");
-        if !queue.help() {
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
+    let event = unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) };
+    Enqueued { event: event.expect("a queue accepts commands"), probe }
 }
 
 /// Enqueues a command and waits for its success.
 #[track_caller]
-pub(super) fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
+pub(super) fn run(queue: &TestQueue, command: Command) -> Outcome {
     let enqueued = enqueue(queue, command, &[]);
     let outcome = enqueued.probe.succeed(queue);
     assert_eq!(enqueued.event.status(), EventStatus::Complete, "a completed command's event is complete");

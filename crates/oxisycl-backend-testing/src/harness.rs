@@ -1,0 +1,91 @@
+//! What the runtime does around a backend's queue, for tests that use a queue by itself.
+//!
+//! The runtime executes a command that the device cannot do behind others, and delays a command that depends on an event which the queue cannot
+//! wait for. Here the thread that enqueues does both, and blocks meanwhile.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::{BackendError, Command, Completion, Dependency, Event, EventStatus, Outcome, Queue};
+
+/// No command may take longer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Enqueues a command, or executes it, behind `dependencies`.
+///
+/// # Errors
+/// Those of [`Queue::is_executed`] and [`Queue::enqueue`].
+///
+/// # Panics
+/// If a command that has to end before does not end within [`PATIENCE`].
+///
+/// # Safety
+/// That of [`Queue::enqueue`].
+pub unsafe fn enqueue(
+    queue: &dyn Queue,
+    command: Command,
+    dependencies: &[Dependency],
+    completion: Arc<dyn Completion>,
+) -> Result<Arc<dyn Event>, BackendError> {
+    if queue.is_executed(&command)? {
+        dependencies.iter().for_each(|dependency| wait_for(queue, &*dependency.event));
+        if queue.keeps_order() {
+            // SAFETY: a marker uses no memory.
+            let marker = unsafe { queue.enqueue(Command::Marker, &[], Arc::new(Unheard)) }?;
+            wait_for(queue, &*marker);
+        }
+        // SAFETY: by the contract of this function, and what the command comes after has ended.
+        let outcome = unsafe { queue.execute(&command) };
+        drop(command);
+        // SAFETY: the command was executed just now, and its completion is called once.
+        unsafe { completion.complete(outcome) };
+        return Ok(Arc::new(Executed));
+    }
+    let mut behind = Vec::new();
+    for dependency in dependencies {
+        let event: &dyn Any = &*dependency.event;
+        if event.is::<Executed>() {
+            continue;
+        }
+        if queue.can_wait_for(&*dependency.event) {
+            behind.push(dependency.clone());
+        } else {
+            wait_for(queue, &*dependency.event);
+        }
+    }
+    // SAFETY: by the contract of this function.
+    unsafe { queue.enqueue(command, &behind, completion) }
+}
+
+/// Waits until a command has ended, and helps the queue meanwhile.
+///
+/// # Panics
+/// If the command does not end within [`PATIENCE`].
+pub fn wait_for(queue: &dyn Queue, event: &dyn Event) {
+    let began = Instant::now();
+    // The error of a lost device is that of its commands, which end.
+    let _ = queue.flush();
+    while event.status() != EventStatus::Complete {
+        assert!(began.elapsed() < PATIENCE, "a command did not end");
+        if !queue.help() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+/// The event of a command that was executed: it has ended.
+struct Executed;
+
+impl Event for Executed {
+    fn status(&self) -> EventStatus {
+        EventStatus::Complete
+    }
+}
+
+/// The completion of a marker whose event is looked at instead.
+struct Unheard;
+
+impl Completion for Unheard {
+    unsafe fn complete(self: Arc<Self>, _outcome: Outcome) {}
+}
