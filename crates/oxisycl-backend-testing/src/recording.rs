@@ -25,7 +25,7 @@ use oxisycl_types::{Aspect, BackendKind};
 
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
-    Partition, Platform, PlatformInfo, Queue, QueueOptions,
+    Outcome, Partition, Platform, PlatformInfo, Queue, QueueOptions,
 };
 
 pub use images::RecordedLoad;
@@ -57,6 +57,15 @@ pub struct RecordingConfig {
     image_targets: Vec<ImageTarget>,
     binary_key: Option<String>,
     lacking: Vec<Aspect>,
+    traits: QueueTraits,
+}
+
+/// What the queues of a backend leave to the runtime, or do themselves.
+#[derive(Clone, Copy, Default, Debug)]
+struct QueueTraits {
+    keeps_order: bool,
+    executes_host_copies: bool,
+    waits_for_own_device_only: bool,
 }
 
 impl RecordingConfig {
@@ -70,7 +79,29 @@ impl RecordingConfig {
             image_targets: Vec::new(),
             binary_key: None,
             lacking: Vec::new(),
+            traits: QueueTraits::default(),
         }
+    }
+
+    /// In-order queues keep the order of their commands themselves ([`Queue::keeps_order`]).
+    #[must_use]
+    pub fn keeping_order(mut self) -> Self {
+        self.traits.keeps_order = true;
+        self
+    }
+
+    /// Copies from memory of the host to memory of the host are left to the runtime ([`Queue::is_executed`]).
+    #[must_use]
+    pub fn executing_host_copies(mut self) -> Self {
+        self.traits.executes_host_copies = true;
+        self
+    }
+
+    /// Queues cannot wait for events of other devices ([`Queue::can_wait_for`]).
+    #[must_use]
+    pub fn waiting_for_own_device_only(mut self) -> Self {
+        self.traits.waits_for_own_device_only = true;
+        self
     }
 
     /// Also a host device, which comes first and whose memory is [`MemoryId::HOST`]. The backend is then of kind `Host`.
@@ -153,7 +184,9 @@ impl RecordingBackend {
                 (image_targets, binary_key) = (config.image_targets.clone(), config.binary_key.clone());
             }
             let shared = shared.clone();
-            let device = RecordingDevice { index, kind, memory, info, reachable, image_targets, binary_key, shared };
+            let traits = config.traits;
+            let device =
+                RecordingDevice { index, kind, memory, info, reachable, image_targets, binary_key, traits, shared };
             devices.push(Arc::new(device));
         }
         let info = PlatformInfo {
@@ -209,6 +242,7 @@ struct RecordingDevice {
     reachable: Vec<MemoryId>,
     image_targets: Vec<ImageTarget>,
     binary_key: Option<String>,
+    traits: QueueTraits,
     shared: Arc<Shared>,
 }
 
@@ -236,6 +270,7 @@ unsafe impl Device for RecordingDevice {
             device: self.index,
             device_name: self.info.name.clone(),
             options: *options,
+            traits: self.traits,
             shared: self.shared.clone(),
         }))
     }
@@ -272,6 +307,7 @@ struct RecordingQueue {
     device: usize,
     device_name: String,
     options: QueueOptions,
+    traits: QueueTraits,
     shared: Arc<Shared>,
 }
 
@@ -288,11 +324,30 @@ unsafe impl Queue for RecordingQueue {
             device_name: &self.device_name,
             queue: self.number,
             profiling: self.options.profiling,
+            keeps_order: self.keeps_order(),
             command,
             dependencies,
             completion,
         };
         self.shared.submit(submission)
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.options.in_order && self.traits.keeps_order
+    }
+
+    fn can_wait_for(&self, event: &dyn Event) -> bool {
+        !self.traits.waits_for_own_device_only || self.shared.device_of(event) == Some(self.device)
+    }
+
+    fn is_executed(&self, command: &Command) -> Result<bool, BackendError> {
+        let Command::Copy(copy) = command else { return Ok(false) };
+        let is_of_host = [copy.source.memory, copy.target.memory] == [MemoryId::HOST; 2];
+        Ok(self.traits.executes_host_copies && is_of_host)
+    }
+
+    unsafe fn execute(&self, command: &Command) -> Outcome {
+        self.shared.execute(command, &self.device_name)
     }
 
     fn flush(&self) -> Result<(), BackendError> {

@@ -135,6 +135,21 @@ impl Recorder {
         self.0.images.hold(false);
     }
 
+    /// Number of commands whose execution by the host has begun. They are no part of the record.
+    pub fn n_executions(&self) -> usize {
+        self.0.executions.n_begun()
+    }
+
+    /// Executions by the host that begin do not end until [`release_executions`](Self::release_executions).
+    pub fn hold_executions(&self) {
+        self.0.executions.hold(true);
+    }
+
+    /// See [`hold_executions`](Self::hold_executions).
+    pub fn release_executions(&self) {
+        self.0.executions.hold(false);
+    }
+
     /// Number of modules that are loaded.
     pub fn n_modules(&self) -> usize {
         self.0.images.n_modules()

@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::CompletionMode;
 use super::faults::Faults;
@@ -31,6 +31,40 @@ pub(super) struct Shared {
     pub(super) command_faults: Faults,
     pub(super) allocation_faults: Faults,
     pub(super) images: Images,
+    pub(super) executions: Executions,
+}
+
+/// The commands that the host has executed. They are no part of the record.
+#[derive(Default)]
+pub(super) struct Executions {
+    state: Mutex<Executing>,
+    released: Condvar,
+}
+
+#[derive(Default)]
+struct Executing {
+    n_begun: usize,
+    is_held: bool,
+}
+
+impl Executions {
+    pub(super) fn n_begun(&self) -> usize {
+        lock(&self.state).n_begun
+    }
+
+    pub(super) fn hold(&self, is_held: bool) {
+        lock(&self.state).is_held = is_held;
+        self.released.notify_all();
+    }
+
+    /// Returns once executions are not held.
+    fn begin(&self) {
+        let mut state = lock(&self.state);
+        state.n_begun += 1;
+        while state.is_held {
+            state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// The record.
@@ -65,6 +99,8 @@ pub(super) struct Submission<'a> {
     pub(super) device_name: &'a str,
     pub(super) queue: usize,
     pub(super) profiling: bool,
+    /// Whether the command comes after the one that its queue was given before.
+    pub(super) keeps_order: bool,
     pub(super) command: Command,
     pub(super) dependencies: &'a [Dependency],
     pub(super) completion: Arc<dyn Completion>,
@@ -104,6 +140,7 @@ impl Shared {
             command_faults: Faults::default(),
             allocation_faults: Faults::default(),
             images: Images::default(),
+            executions: Executions::default(),
         }
     }
 
@@ -117,7 +154,8 @@ impl Shared {
     }
 
     pub(super) fn submit(&self, submission: Submission<'_>) -> Result<Arc<dyn Event>, BackendError> {
-        let Submission { device, device_name, queue, profiling, command, dependencies, completion } = submission;
+        let Submission { device, device_name, queue, profiling, keeps_order, command, dependencies, completion } =
+            submission;
         if let Some(count) = self.command_faults.attempt() {
             let operation = command.operation();
             return Err(BackendError::InjectedFault { device: device_name.to_owned(), operation, count });
@@ -141,7 +179,10 @@ impl Shared {
         let index = state.entries.len();
         let event = Arc::new(RecordedEvent { backend: self.number, index, has_ended: AtomicBool::new(false) });
         let (mut n_open, mut is_poisoned) = (0, false);
-        for &(earlier, kind) in &recorded.dependencies {
+        let before = |entry: &Entry| entry.recorded.queue == queue;
+        let before = if keeps_order { state.entries.iter().rposition(before) } else { None };
+        let before = before.map(|before| (before, DependencyKind::Order));
+        for (earlier, kind) in recorded.dependencies.iter().copied().chain(before) {
             let earlier = &mut state.entries[earlier];
             match earlier.recorded.state {
                 CommandState::Pending => {
@@ -168,6 +209,19 @@ impl Shared {
             self.end(index, ending);
         }
         Ok(event)
+    }
+
+    /// The device of an event of this backend.
+    pub(super) fn device_of(&self, event: &dyn Event) -> Option<usize> {
+        let event: &dyn Any = event;
+        let event = event.downcast_ref::<RecordedEvent>().filter(|event| event.backend == self.number)?;
+        Some(lock(&self.state).entries[event.index].recorded.device)
+    }
+
+    /// Carries a command out that is no part of the record.
+    pub(super) fn execute(&self, command: &Command, device_name: &str) -> Outcome {
+        self.executions.begin();
+        Outcome::ran(self.run(command).map_err(|kind| CommandFailure::new(command, device_name, kind)))
     }
 
     /// What is known of a command before it is submitted.

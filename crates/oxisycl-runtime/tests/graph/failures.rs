@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use oxisycl_backend::{Command, CopyCommand, FailureKind, MemoryId, QueueOptions, Rectangle};
+use oxisycl_backend::{FailureKind, QueueOptions};
 use oxisycl_runtime::Error;
 use oxisycl_runtime::graph::AsyncErrors;
 use oxisycl_runtime::schedule::Queue;
@@ -11,7 +11,7 @@ use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
 use oxisycl_types::ErrorCode;
 use parking_lot::Mutex;
 
-use crate::support::{Buffer, Change, HostThread, World, eventually, host};
+use crate::support::{Buffer, Change, HostThread, World, copy_command, eventually, host};
 
 #[test]
 fn failed_writer_is_remembered_until_overwritten() {
@@ -295,18 +295,6 @@ fn memory_exhausted_on_a_device_is_an_error_and_nothing_is_enqueued() {
     world.queue(1).read("elsewhere", &buffer);
     world.queue(0).read("again", &buffer);
     assert_eq!(world.copies().len(), 2);
-}
-
-/// A copy of eight bytes from a leaked place on the host to another.
-fn copy_command() -> Command {
-    let places = Box::leak(Box::new([[0u64; 1]; 2]));
-    let [source, target] = places.each_mut().map(|place| Rectangle {
-        memory: MemoryId::HOST,
-        pointer: place.as_mut_ptr().cast(),
-        row_pitch: 8,
-        slice_pitch: 8,
-    });
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] })
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod storms;
 mod support;
 mod transfers;
 mod waits;
+mod ways;
