@@ -3,9 +3,9 @@
 //! Needs no toolkit, neither to build nor to run: the driver library is loaded when platforms are first asked for ([`CudaBackend`]),
 //! and without one there is no platform. Device images are PTX.
 //!
-//! A command goes through these parts: `queue` sorts its dependencies and makes a `task`; the task is put on a `stream` behind
-//! events of its dependencies by `execute` (`launch_shape`, `transfer`, `fill`); the `completer` thread, or a thread that waits, asks
-//! the driver how far the stream has come and `advance`s: tasks end in order, completions are told, what waited goes on.
+//! A command goes through these parts: `queue` makes a `task`; the task is put on a `stream` behind events of its unfinished dependencies
+//! by `execute` (`launch_shape`, `transfer`, `fill`); the `completer` thread, or a thread that waits, asks the driver how far the stream
+//! has come, and `advance` reports the tasks that are over. No command is held back here, and none knows of another one's failure.
 //!
 //! Invariants:
 //! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.
@@ -18,9 +18,8 @@
 //! Differences from the contract's letter, which follow from how the device works:
 //! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel
 //!   panicked), the command has run on what that left. It is memory-safe on any data.
-//! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the host once
-//!   their dependencies have ended, since the driver's own calls for such memory wait for the device. Commands that depend on them
-//!   are held back until then.
+//! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the runtime once
+//!   their dependencies have ended (`host_transfer`), since the driver's own calls for such memory wait for the device.
 //! - Freed memory goes back to the driver once the device has nothing to do (`retired`), since the driver waits for running kernels.
 //! - Loading a module waits for running kernels, by the driver: so does the first launch of a kernel of an image that is not loaded yet.
 //! - The driver keeps about a thousand launches per stream; beyond that, enqueuing waits until the device has begun the oldest.

@@ -1,7 +1,7 @@
 //! The print buffers of a queue's launches: memory of the device that kernels write, and pinned memory that it is copied to when the
 //! launch has ended.
 //!
-//! How many there are is decided by [`driver::PrintPool`].
+//! There are as many as launches that may print were unfinished at a time, which the runtime limits (`MOST_PRINTING`).
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;

@@ -4,9 +4,10 @@
 //! ([`OpenClBackend`]), and without one there is no platform. Device images are SPIR-V; devices that take none are listed with the reason why
 //! they cannot be used.
 //!
-//! A command goes through these parts: `queue` sorts its dependencies and makes a `task`; `execute` makes the driver's calls (`launch_shape`,
-//! `transfer`, `fill`) with the list of events that it waits for (`emitter`); the `completer` thread, or a thread that waits, asks the
-//! driver how far it is and has `advance` tell completions and go on with what waited. A thread that goes on submitting asks, too (`recent`).
+//! A command goes through these parts: `queue` makes a `task`; `execute` makes the driver's calls (`launch_shape`, `transfer`, `fill`) with
+//! the list of events that it waits for (`emitter`); the `completer` thread, or a thread that waits, asks the driver how far it is and has
+//! `advance` report the tasks that are over. A thread that goes on submitting asks, too (`recent`). No command is held back here, and none
+//! knows of another one's failure.
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
@@ -20,7 +21,7 @@
 //! - A command is given to the driver before its dependencies have ended. If a dependency turns out to have failed (its kernel
 //!   panicked), the command has run on what that left. It is memory-safe on any data.
 //! - A command that the driver ends with an error costs the device: OpenCL leaves open what others do then.
-//! - Events of other devices are waited for on the host. Each device has a context of its own, and copies between two go through the host.
+//! - Events of other devices are waited for by the runtime. Each device has a context of its own, and copies between two go through the host.
 //! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.
 //! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs.
 //! - The driver's queues are used again, and contexts are released some time after their end: see `queue_pool` for the driver that needs it.

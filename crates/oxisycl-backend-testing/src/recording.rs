@@ -2,10 +2,11 @@
 //!
 //! A [`RecordingBackend`] has any number of devices with memories of their own, and a host device if asked for. All of them share
 //! one [`Recorder`], through which a test sees commands in the order of their submission and decides when, and how, each of them
-//! ends. A command that ends well is carried out on the thread that ends it, so that data is where it should be.
+//! ends. A command that ends well is carried out on the thread that ends it, so that data is where it should be. A command that the runtime
+//! executes is counted and not recorded.
 //!
 //! Invariants: there are no threads; a command never ends before its dependencies have ended, and one with a failed dependency of
-//! kind `Data` ends by itself, with a failure, when the last of them has; no lock is held while a completion or a kernel runs.
+//! kind `Data` ends by itself, without having run, when the last of them has; no lock is held while a completion or a kernel runs.
 //!
 //! Not meant for programs: every command is kept for as long as the backend lives.
 

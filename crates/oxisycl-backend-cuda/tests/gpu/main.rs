@@ -13,6 +13,7 @@ use oxisycl_backend::{
 };
 use oxisycl_backend_cuda::CudaBackend;
 use oxisycl_backend_testing::contract::{Subject, run_all};
+use oxisycl_backend_testing::harness;
 use oxisycl_backend_testing::suite::{self, skip};
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
@@ -103,7 +104,7 @@ fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
 fn attempt(queue: &Arc<dyn Queue>, command: Command) -> Result<Outcome, BackendError> {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.
-    unsafe { queue.enqueue(command, &[], probe.clone()) }?;
+    unsafe { harness::enqueue(&**queue, command, &[], probe.clone()) }?;
     let outcome = probe.outcome.lock().unwrap();
     let limit = Duration::from_secs(30);
     let (outcome, _) = probe.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();

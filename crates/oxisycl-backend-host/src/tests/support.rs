@@ -172,7 +172,13 @@ impl Probe {
 
     pub(crate) fn succeed(&self) {
         let outcome = self.wait();
-        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        assert!(outcome.has_run && outcome.result.is_ok(), "{outcome:?}");
+    }
+
+    /// The command has not run, and reports no failure of its own.
+    pub(crate) fn not_run(&self) {
+        let outcome = self.wait();
+        assert!(!outcome.has_run && outcome.result.is_ok() && outcome.times.is_none(), "{outcome:?}");
     }
 
     pub(crate) fn fail(&self) -> CommandFailure {

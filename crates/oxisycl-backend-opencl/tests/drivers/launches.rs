@@ -23,7 +23,7 @@ crate::suite::tests![
     more_launches_than_there_are_print_buffers_lose_nothing,
     what_finds_no_room_is_counted,
     a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order,
-    commands_wait_for_those_of_another_device,
+    queues_cannot_wait_for_events_of_another_device_and_go_on_when_those_have_ended,
     arguments_beyond_the_device_s_limit_are_refused_before_the_launch,
     arguments_of_another_size_than_the_image_s_are_refused,
     launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own,
@@ -122,21 +122,24 @@ fn a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order() {
     }
 }
 
-fn commands_wait_for_those_of_another_device() {
+fn queues_cannot_wait_for_events_of_another_device_and_go_on_when_those_have_ended() {
     for device in devices_with_host_memory() {
         // A second opening of the driver has contexts of its own, as another device would.
         for other in devices(SharingKind::Best) {
             let [gate] = kernels(&device, ["gate"]);
             let byte = crate::memory::HostByte::new(&device);
             let (first, end) = enqueue(&in_order(&device), launch_with(&gate, "gate", &byte.address(), 1), &[]);
-            let [empty] = kernels(&other, ["empty"]);
-            let before = [Dependency { event: first, kind: DependencyKind::Data }];
             let queue = in_order(&other);
-            let (second, behind) = enqueue(&queue, launch(&empty, "empty", 1), &before);
-            let (third, last) = enqueue(&queue, launch(&empty, "empty", 1), &[]);
+            assert!(in_order(&device).can_wait_for(&*first) && !queue.can_wait_for(&*first));
             std::thread::sleep(std::time::Duration::from_millis(20));
-            assert_eq!([second.status(), third.status()], [EventStatus::Submitted; 2]);
+            assert_ne!(first.status(), EventStatus::Complete);
             byte.open();
+            let [empty] = kernels(&other, ["empty"]);
+            let before = [Dependency { event: first.clone(), kind: DependencyKind::Data }];
+            let (second, behind) = enqueue(&queue, launch(&empty, "empty", 1), &before);
+            assert_eq!(first.status(), EventStatus::Complete, "the command was enqueued before");
+            let before = [Dependency { event: second, kind: DependencyKind::Data }];
+            let (_, last) = enqueue(&queue, launch(&empty, "empty", 1), &before);
             for probe in [end, behind, last] {
                 probe.wait().result.expect("the gate is open");
             }

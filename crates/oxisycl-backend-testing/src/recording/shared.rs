@@ -1,6 +1,6 @@
 //! The record that all devices of a backend share: commands in the order of submission, and what ends because of what.
 //!
-//! Owns the commands until they end, and the rules by which one ends: never before its dependencies; by itself, with a failure, if
+//! Owns the commands until they end, and the rules by which one ends: never before its dependencies; by itself, without having run, if
 //! one of kind `Data` failed. Invariants: a command is taken out of its entry once, so it ends once, whichever thread is first; no
 //! lock is held while a kernel or a completion runs, both of which may submit more. When a command ends that waits for nothing is
 //! not decided here, but by the mode and the [`Recorder`](super::Recorder).

@@ -1,7 +1,7 @@
 //! How a command gets to its device.
 //!
 //! Most commands are issued at once: the device keeps the order, by the events that they are issued behind. A command that the device cannot
-//! do behind others is executed by a thread of the host once everything before it has ended; and a launch that needs a print buffer is
+//! do behind others is executed by a thread of the host once everything before it has ended. A launch that needs a print buffer is
 //! issued only when an earlier launch of its queue has given one back.
 
 use std::collections::VecDeque;
