@@ -11,7 +11,8 @@ use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
 use oxisycl_types::ErrorCode;
 use parking_lot::Mutex;
 
-use crate::support::{Buffer, Change, HostThread, World, copy_command, eventually, host};
+use crate::support::{Buffer, Change, HostThread, World, eventually, host};
+use crate::ways::copy_command;
 
 #[test]
 fn failed_writer_is_remembered_until_overwritten() {

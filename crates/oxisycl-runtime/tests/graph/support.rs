@@ -9,8 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
-    ArgumentBlock, Command, CopyCommand, DependencyKind, Device, KernelCommand, LoadedKernel, MemoryId, QueueOptions,
-    Rectangle,
+    ArgumentBlock, Command, DependencyKind, Device, KernelCommand, LoadedKernel, MemoryId, QueueOptions,
 };
 use oxisycl_backend_testing::recording::{
     CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig,
@@ -464,22 +463,9 @@ fn kernel(name: &'static str, arguments: &[Touch; 3]) -> Command {
     kernel_of(name, arguments, None)
 }
 
-/// A launch of a kernel that may print.
-pub(crate) fn printing_kernel(name: &'static str) -> Command {
-    #[derive(Debug)]
-    struct Printing;
-
-    impl LoadedKernel for Printing {
-        fn max_work_group_size(&self) -> usize {
-            1
-        }
-
-        fn may_print(&self) -> bool {
-            true
-        }
-    }
-
-    kernel_of(name, &[Touch::NONE; 3], Some(Arc::new(Printing)))
+/// A launch of code of the test's own.
+pub(crate) fn loaded_kernel(name: &'static str, code: Arc<dyn LoadedKernel>) -> Command {
+    kernel_of(name, &[Touch::NONE; 3], Some(code))
 }
 
 fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn LoadedKernel>>) -> Command {
@@ -496,18 +482,6 @@ fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn Lo
         arguments: ArgumentBlock::new(arguments),
         range: LaunchRange::SINGLE,
     })
-}
-
-/// A copy of eight bytes from a leaked place on the host to another.
-pub(crate) fn copy_command() -> Command {
-    let places = Box::leak(Box::new([[0u64; 1]; 2]));
-    let [source, target] = places.each_mut().map(|place| Rectangle {
-        memory: MemoryId::HOST,
-        pointer: place.as_mut_ptr().cast(),
-        row_pitch: 8,
-        slice_pitch: 8,
-    });
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] })
 }
 
 /// Waits until something holds that another thread brings about.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::sleep;
 
-use oxisycl_backend::{Command, CopyCommand, FailureKind, MOST_PRINTING, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, FailureKind, LoadedKernel, MOST_PRINTING, MemoryId, Rectangle};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::graph::Node;
 
-use crate::support::{A_WHILE, World, copy_command, eventually, printing_kernel};
+use crate::support::{A_WHILE, World, eventually, loaded_kernel};
 
 /// Devices whose copies from host to host are executed, and whose in-order queues keep their order.
 fn executing() -> World {
@@ -20,6 +20,18 @@ fn executing() -> World {
 fn executes_nothing(world: &World) -> bool {
     sleep(A_WHILE);
     world.recorder.n_executions() == 0
+}
+
+/// A copy of eight bytes from a leaked place on the host to another.
+pub(crate) fn copy_command() -> Command {
+    let places = Box::leak(Box::new([[0u64; 1]; 2]));
+    let [source, target] = places.each_mut().map(|place| Rectangle {
+        memory: MemoryId::HOST,
+        pointer: place.as_mut_ptr().cast(),
+        row_pitch: 8,
+        slice_pitch: 8,
+    });
+    Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] })
 }
 
 #[test]
@@ -153,6 +165,24 @@ fn an_executed_command_behind_a_failed_one_does_not_run() {
         assert!(matches!(node.failure().unwrap().kind(), FailureKind::Dependency(_)) && node.did_not_run());
     }
     assert!(executes_nothing(&world) && !world.has("dependent"));
+}
+
+/// A launch of a kernel that may print.
+fn printing_kernel(name: &'static str) -> Command {
+    #[derive(Debug)]
+    struct Printing;
+
+    impl LoadedKernel for Printing {
+        fn max_work_group_size(&self) -> usize {
+            1
+        }
+
+        fn may_print(&self) -> bool {
+            true
+        }
+    }
+
+    loaded_kernel(name, Arc::new(Printing))
 }
 
 #[test]
