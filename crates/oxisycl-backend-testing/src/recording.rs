@@ -5,8 +5,10 @@
 //! ends. A command that ends well is carried out on the thread that ends it, so that data is where it should be. A command that the runtime
 //! executes is counted and not recorded.
 //!
-//! Invariants: there are no threads; a command never ends before its dependencies have ended, and one with a failed dependency of
-//! kind `Data` ends by itself, without having run, when the last of them has; no lock is held while a completion or a kernel runs.
+//! Invariants:
+//! - There are no threads. No lock is held while a completion or a kernel runs.
+//! - A command ends after its dependencies. If one of kind `Data` has failed, it ends by itself, without having run, when the last of
+//!   them has ended.
 //!
 //! Not meant for programs: every command is kept for as long as the backend lives.
 
