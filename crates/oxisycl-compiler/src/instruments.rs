@@ -95,11 +95,13 @@ impl Instruments {
         self.times.borrow().clone()
     }
 
-    /// Verifies a module, and writes it, as far as that is wanted.
-    pub(crate) fn look(&self, name: &str, module: &Module<'_>) -> Result<(), CompileError> {
-        if cfg!(debug_assertions) || self.dump.is_some() {
-            module.verify(name)?;
-        }
+    /// Verifies a module after the pass of that name, in tests of this crate and where modules are dumped.
+    pub(crate) fn verify(&self, name: &str, module: &Module<'_>) -> Result<(), CompileError> {
+        if cfg!(test) || self.dump.is_some() { module.verify(name) } else { Ok(()) }
+    }
+
+    /// Writes a module, if that is wanted.
+    pub(crate) fn dump(&self, name: &str, module: &Module<'_>) -> Result<(), CompileError> {
         if self.dump.is_none() {
             return Ok(());
         }

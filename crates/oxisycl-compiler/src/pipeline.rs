@@ -187,7 +187,9 @@ pub(crate) const PASSES: &[Pass] = &[
 
 /// Runs the passes of a phase.
 pub(crate) fn run(phase: Phase, unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
-    PASSES.iter().filter(|pass| pass.phase == phase).try_for_each(|pass| run_pass(pass, unit))
+    PASSES.iter().filter(|pass| pass.phase == phase).try_for_each(|pass| run_pass(pass, unit))?;
+    // Host code becomes valid device code in several passes.
+    if phase == Adapt { unit.instruments.verify("adapt", &unit.module) } else { Ok(()) }
 }
 
 /// Runs one pass, if it applies.
@@ -203,7 +205,8 @@ pub(crate) fn run_pass(pass: &Pass, unit: &mut Unit<'_, '_>) -> Result<(), Compi
             Ok(())
         }
     })?;
-    instruments.look(pass.name, &unit.module)
+    instruments.dump(pass.name, &unit.module)?;
+    if pass.phase == Adapt { Ok(()) } else { instruments.verify(pass.name, &unit.module) }
 }
 
 fn is_linked_once(unit: &Unit<'_, '_>) -> bool {

@@ -83,7 +83,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let entry = code.function(&kernel.entry);
         entry.ok_or_else(|| entry_was_lost(&kernel))?.set_linkage(Linkage::EXTERNAL);
         instruments.time("link", || module.link(code))?;
-        instruments.look("linked", &module)?;
+        instruments.dump("linked", &module)?;
         let mut program = Self::of_module(module, kernel, target, image_target, options, instruments);
         program.is_linked = is_linked;
         Ok(program)
@@ -150,7 +150,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let Self { unit: Unit { module, instruments, .. }, searches, .. } = self;
         let has_more = instruments.time("link", || resolve::link_missing(module, library, searches, scope))?;
         if has_more {
-            instruments.look("linked", module)?;
+            instruments.dump("linked", module)?;
         }
         Ok(has_more)
     }
