@@ -1,6 +1,6 @@
 //! What is measured and written while a module is compiled: the time of each pass, and the module after it.
 //!
-//! Invariant: instruments change no module. A module is verified after each pass in debug builds, and wherever a dump is wanted.
+//! Invariant: instruments change no module. A module is verified in tests of this crate, and wherever a dump is wanted.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
