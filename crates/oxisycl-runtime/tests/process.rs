@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the graph tests")]
 mod support;
 
-use oxisycl_backend::QueueOptions;
+use oxisycl_backend::{Command, CopyCommand, MemoryId, QueueOptions, Rectangle};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::observe::{Counters, counters};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
@@ -68,6 +68,25 @@ fn a_refused_command_leaves_no_live_node() {
     let access = host(&Buffer::new(1), Read).unwrap();
     drop(access);
     assert_eq!(count.so_far().live_nodes(), 0);
+}
+
+#[test]
+fn an_executed_command_whose_place_in_the_queue_is_refused_leaves_no_live_node() {
+    let count = Count::begin();
+    let world = World::with(RecordingConfig::new(1).keeping_order().executing_host_copies());
+    let queue = world.in_order_queue(0);
+    let mut places = [[0u8; 8]; 2];
+    let [source, target] = places.each_mut().map(|place| Rectangle {
+        memory: MemoryId::HOST,
+        pointer: place.as_mut_ptr(),
+        row_pitch: 8,
+        slice_pitch: 8,
+    });
+    // The marker that the copy would come after.
+    world.recorder.refuse_command(1);
+    let copy = Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] });
+    assert!(queue.group().command(copy).submit().is_err());
+    assert_eq!((count.so_far().live_nodes(), world.recorder.n_executions()), (0, 0));
 }
 
 #[test]

@@ -64,7 +64,9 @@ pub unsafe fn start_command(
     command: Command,
     dependencies: &[Dependency],
 ) -> Result<(), BackendError> {
-    let (way, earlier) = way::choose(node, &command)?;
+    // A node that never was has ended, as far as counting goes.
+    let count_as_ended = |_: &BackendError| counters().nodes_completed.add(1);
+    let (way, earlier) = way::choose(node, &command).inspect_err(count_as_ended)?;
     if way != Way::Issue {
         node.set_way(way);
         let dependencies: SmallVec<[Dependency; 4]> = dependencies.iter().cloned().chain(earlier).collect();
@@ -89,8 +91,7 @@ pub unsafe fn start_command(
     if !events.is_empty() {
         node.inner.lock().dependencies = dependencies.into();
     }
-    // A node that never was has ended, as far as counting goes.
-    hand_over(node, command, &events).inspect_err(|_| counters().nodes_completed.add(1))
+    hand_over(node, command, &events).inspect_err(count_as_ended)
 }
 
 enum Resolution {

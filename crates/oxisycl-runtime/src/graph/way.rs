@@ -1,8 +1,8 @@
 //! How a command gets to its device.
 //!
 //! Most commands are issued at once: the device keeps the order, by the events that they are issued behind. A command that the device cannot
-//! do behind others is executed by a thread of the host once everything before it has ended. A launch that needs a print buffer is
-//! issued only when an earlier launch of its queue has given one back.
+//! do behind others is executed by a thread of the host once everything before it has ended. A launch that needs a print buffer while
+//! [`MOST_PRINTING`] launches of its queue are unfinished is issued when one of them has ended.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -80,7 +80,7 @@ fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
 pub(super) struct Printing(Mutex<VecDeque<Weak<Node>>>);
 
 impl Printing {
-    /// Adds a launch. Gives the one that has to end before, if as many are unfinished as may be.
+    /// Adds a launch. Gives the one that has to end before, if as many may be unfinished as are allowed: the one as many places before it.
     fn push(&self, node: &Arc<Node>) -> Option<Arc<Node>> {
         let mut launches = self.0.lock();
         launches.retain(|launch| launch.strong_count() > 0);
