@@ -52,7 +52,9 @@ struct Output {
     generation: u32,
     /// In the order of their first commands.
     devices: Vec<Tracks>,
-    /// Why an event could not be written. Later ones are dropped.
+    /// Whether an event could not be written: where the file ends is not known then, and later events are dropped.
+    is_broken: bool,
+    /// Why, until somebody asks.
     error: Option<io::Error>,
 }
 
@@ -74,7 +76,8 @@ impl Trace {
     pub fn start(&self, path: &Path) -> io::Result<()> {
         let mut file = File::create(path)?;
         file.write_all([BEGIN, END].concat().as_bytes())?;
-        let output = Output { file, generation: fork::generation(), devices: Vec::new(), error: None };
+        let output =
+            Output { file, generation: fork::generation(), devices: Vec::new(), is_broken: false, error: None };
         *self.output.lock() = Some(output);
         self.on.store(true, Ordering::Relaxed);
         Ok(())
@@ -108,13 +111,14 @@ impl Trace {
 
 impl Output {
     fn record(&mut self, span: &Span) {
-        if self.generation != fork::generation() || self.error.is_some() {
+        if self.generation != fork::generation() || self.is_broken {
             return;
         }
         let events = self.events(span);
         // One write, so that the file has the old end or the new one.
         let back = -(END.len() as i64);
         let written = self.file.seek(SeekFrom::Current(back)).and_then(|_| self.file.write_all(events.as_bytes()));
+        self.is_broken = written.is_err();
         self.error = written.err();
     }
 
@@ -238,9 +242,12 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         trace.check().unwrap();
         let file = File::open("/dev/null").unwrap();
-        *trace.output.lock() = Some(Output { file, generation: fork::generation(), devices: Vec::new(), error: None });
+        let (generation, devices) = (fork::generation(), Vec::new());
+        *trace.output.lock() = Some(Output { file, generation, devices, is_broken: false, error: None });
         trace.on.store(true, Ordering::Relaxed);
         trace.record(span("a", "cpu", 0, 1));
         assert!(trace.check().is_err() && trace.check().is_ok());
+        trace.record(span("b", "cpu", 1, 2));
+        assert!(trace.check().is_ok(), "what comes after an event that is missing is dropped");
     }
 }
