@@ -9,9 +9,9 @@ use oxisycl_types::BackendKind;
 
 use crate::context::{Context, FirstLoss};
 use crate::device::CudaDevice;
+use crate::device_state::DeviceState;
 use crate::error::version_text;
 use crate::fleet::Fleet;
-use crate::gpu::Gpu;
 use crate::info::{Facts, LEAST_SM, device_info};
 use crate::stack::call_stack_from_env;
 use crate::sys::{self, Driver, LoadFailure};
@@ -149,6 +149,6 @@ fn open_device(
     let info = device_info(driver, device, &facts).map_err(told)?;
     let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
     let context = Arc::new(context.map_err(told)?);
-    let core = Gpu::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
+    let core = DeviceState::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
     Ok((context, CudaDevice::new(core, info, &facts)))
 }

@@ -10,23 +10,23 @@ use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::BackendKind;
 
 use crate::clock;
-use crate::gpu::Gpu;
+use crate::device_state::DeviceState;
 use crate::info;
+use crate::lane;
 use crate::memory::CudaMemory;
 use crate::module::{CudaModule, ModuleHandle};
 use crate::native;
-use crate::queue::CudaQueue;
 use crate::sys::code;
 
 pub(crate) struct CudaDevice {
-    pub(crate) core: Arc<Gpu>,
+    pub(crate) core: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
     targets: Vec<ImageTarget>,
 }
 
 impl CudaDevice {
-    pub(crate) fn new(core: Arc<Gpu>, info: DeviceInfo, facts: &info::Facts) -> Self {
+    pub(crate) fn new(core: Arc<DeviceState>, info: DeviceInfo, facts: &info::Facts) -> Self {
         let memory = Arc::new(CudaMemory::new(core.clone(), facts.has_managed_memory));
         Self { core, info, memory, targets: info::image_targets(facts.sm) }
     }
@@ -52,7 +52,7 @@ unsafe impl Device for CudaDevice {
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        Ok(Arc::new(CudaQueue::new(&self.core, *options)?))
+        Ok(Arc::new(lane::create_queue(&self.core, *options)?))
     }
 
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {

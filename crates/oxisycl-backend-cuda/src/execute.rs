@@ -8,29 +8,25 @@ use smallvec::{SmallVec, smallvec};
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill;
+use crate::lane::CudaTask;
 use crate::launch_shape::LaunchShape;
-use crate::print_pool::PrintBuffer;
-use crate::record_pool::Slot;
+use crate::print_buffer::PrintBuffer;
+use crate::records::Slot;
 use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, RawFunction, advice};
-use crate::task::CudaTask;
 use crate::transfer;
 
 /// What is known of a launch when its command is accepted.
 pub(crate) struct Launch {
     pub(crate) function: RawFunction,
     pub(crate) shape: LaunchShape,
-    /// Whether it needs a panic record.
-    pub(crate) may_panic: bool,
-    /// Whether it needs a print buffer.
-    pub(crate) may_print: bool,
 }
 
 /// Makes the calls. The context is current. On an error those that succeeded have left their work on the stream.
 pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter),
-        Command::Copy(copy) => transfer::copy(&task.queue.core, copy, emitter),
-        Command::Fill(command) => fill::fill(&task.queue.core, command, emitter),
+        Command::Copy(copy) => transfer::copy(&task.queue.device, copy, emitter),
+        Command::Fill(command) => fill::fill(&task.queue.device, command, emitter),
         Command::Prefetch { pointer, size } => prefetch(task, *pointer as DevicePointer, *size, emitter),
         Command::Advise { pointer, size, advice } => advise(task, *pointer as DevicePointer, *size, *advice),
         _ => Ok(()),
@@ -39,11 +35,11 @@ pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), Dri
 
 fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     // Was made when the command was accepted.
-    let Some(Launch { function, shape, .. }) = &task.extras.launch else { return Ok(()) };
+    let Some(Launch { function, shape }) = &task.launch else { return Ok(()) };
     let record = task.record().map_or(0, Slot::address);
-    let print = task.extras.print.map_or(0, PrintBuffer::address);
-    let call_stack = task.queue.core.context.stack.call_stack();
-    if let Some(buffer) = task.extras.print {
+    let print = task.print.as_ref().map_or(0, PrintBuffer::address);
+    let call_stack = task.queue.device.context.stack.call_stack();
+    if let Some(buffer) = &task.print {
         buffer.clear(emitter)?;
     }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
@@ -74,7 +70,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
             }
         })
     })?;
-    task.extras.print.map_or(Ok(()), |buffer| buffer.fetch(emitter))
+    task.print.as_ref().map_or(Ok(()), |buffer| buffer.fetch(emitter))
 }
 
 /// Hints are for managed memory, and may be ignored.
@@ -84,7 +80,7 @@ fn prefetch(
     size: usize,
     emitter: &mut Emitter<'_>,
 ) -> Result<(), DriverError> {
-    let context = &task.queue.core.context;
+    let context = &task.queue.device.context;
     if size == 0 || !transfer::is_managed(context, pointer) {
         return Ok(());
     }
@@ -98,7 +94,7 @@ fn prefetch(
 }
 
 fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) -> Result<(), DriverError> {
-    let context = &task.queue.core.context;
+    let context = &task.queue.device.context;
     if size == 0 || !transfer::is_managed(context, pointer) {
         return Ok(());
     }

@@ -8,10 +8,10 @@ use std::mem::MaybeUninit;
 use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, FillCommand};
 
+use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill_kernels::{FillParameters, PATTERN_SIZE, Unit};
-use crate::gpu::Gpu;
 use crate::sys::{DevicePointer, RawFunction, code};
 use crate::transfer::MAX_PITCH;
 
@@ -21,7 +21,7 @@ const BLOCK: u32 = 256;
 const MAX_BLOCKS: [u64; 2] = [(1 << 31) - 1, 65_535];
 
 /// Makes ready what the fill needs on the device. Must not be called with a stream's lock held.
-pub(crate) fn prepare(core: &Gpu, fill: &FillCommand) -> Result<(), BackendError> {
+pub(crate) fn prepare(core: &DeviceState, fill: &FillCommand) -> Result<(), BackendError> {
     let shape = shape_of(fill);
     if shape.is_empty() || value_of(fill, &shape).is_some() {
         return Ok(());
@@ -40,7 +40,7 @@ fn value_of(fill: &FillCommand, shape: &BoxShape) -> Option<Value> {
 }
 
 /// Puts a fill on the emitter's stream, for which it was prepared. The context is current.
-pub(crate) fn fill(core: &Gpu, fill: &FillCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+pub(crate) fn fill(core: &DeviceState, fill: &FillCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let shape = shape_of(fill);
     if shape.is_empty() {
         return Ok(());
@@ -106,7 +106,7 @@ fn set(value: Value, target: DevicePointer, shape: &BoxShape, emitter: &mut Emit
 
 /// Fills with the kernel. Patterns that are longer than its parameter are cut into columns.
 fn repeat(
-    core: &Gpu,
+    core: &DeviceState,
     fill: &FillCommand,
     target: DevicePointer,
     shape: &BoxShape,
@@ -138,7 +138,7 @@ fn repeat(
 
 /// Launches the kernel for rows of `width` bytes, which repeat a pattern of `length` bytes.
 fn launch(
-    core: &Gpu,
+    core: &DeviceState,
     mut parameters: FillParameters,
     width: usize,
     length: usize,

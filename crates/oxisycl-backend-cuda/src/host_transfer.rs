@@ -8,15 +8,15 @@ use std::sync::Arc;
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome, Rectangle};
 
 use crate::clock;
+use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
-use crate::gpu::Gpu;
 use crate::transfer;
 
 /// Executes a copy or a fill, and waits for it.
 ///
 /// # Safety
 /// The command's memory is valid and used by nothing else.
-pub(crate) unsafe fn execute(core: &Arc<Gpu>, command: &Command, is_profiling: bool) -> Outcome {
+pub(crate) unsafe fn execute(core: &Arc<DeviceState>, command: &Command, is_profiling: bool) -> Outcome {
     let context = &core.context;
     let start = clock::now();
     let is_unknown = |rectangle, extent| transfer::is_unknown(context, rectangle, extent);

@@ -3,9 +3,8 @@
 //! Needs no toolkit, neither to build nor to run: the driver library is loaded when platforms are first asked for ([`CudaBackend`]),
 //! and without one there is no platform. Device images are PTX.
 //!
-//! A command goes through these parts: `queue` makes a `task`; the task is put on a `stream` behind events of its unfinished dependencies
-//! by `execute` (`launch_shape`, `transfer`, `fill`); the `completer` thread, or a thread that waits, asks the driver how far the stream
-//! has come, and `advance` reports the tasks that are over. No command is held back here, and none knows of another one's failure.
+//! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. A command is put on a `stream` behind events of its
+//! unfinished dependencies by `execute` (`launch_shape`, `transfer`, `fill`); whoever polls has the driver asked how far the stream has come.
 //!
 //! Invariants:
 //! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.
@@ -26,34 +25,30 @@
 //!
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
 
-mod advance;
 mod backend;
 mod clock;
-mod completer;
 mod context;
 mod device;
+mod device_state;
 mod emitter;
 mod error;
 mod execute;
 mod fill;
 mod fill_kernels;
 mod fleet;
-mod gpu;
 mod host_transfer;
 mod info;
+mod lane;
 mod launch_shape;
 mod memory;
 mod module;
 mod native;
-mod print_pool;
-mod queue;
-mod record_pool;
+mod print_buffer;
+mod records;
 mod retired;
 mod stack;
 mod stream;
 mod sys;
-mod task;
-mod task_pool;
 mod transfer;
 
 pub use backend::CudaBackend;

@@ -10,8 +10,8 @@ use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
 use parking_lot::Mutex;
 
 use crate::context::Context;
+use crate::device_state::DeviceState;
 use crate::error::DriverError;
-use crate::gpu::Gpu;
 use crate::retired::Block;
 use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED, MEM_ATTACH_GLOBAL, code};
 
@@ -19,14 +19,14 @@ use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED, MEM_ATTACH_GLOBAL, c
 const ALIGNMENT: usize = 256;
 
 pub(crate) struct CudaMemory {
-    core: Arc<Gpu>,
+    core: Arc<DeviceState>,
     has_managed: bool,
     /// Where allocations begin that were made larger for the sake of their alignment.
     bases: Mutex<HashMap<usize, DevicePointer>>,
 }
 
 impl CudaMemory {
-    pub(crate) fn new(core: Arc<Gpu>, has_managed: bool) -> Self {
+    pub(crate) fn new(core: Arc<DeviceState>, has_managed: bool) -> Self {
         Self { core, has_managed, bases: Mutex::default() }
     }
 
@@ -53,7 +53,7 @@ impl CudaMemory {
 }
 
 /// A retired block, or a new one. The context is current.
-pub(crate) fn take_or_make(core: &Gpu, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
+pub(crate) fn take_or_make(core: &DeviceState, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
     if let Some(block) = core.retired.take(kind, size) {
         return Ok(block.base);
     }

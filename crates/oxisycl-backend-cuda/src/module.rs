@@ -2,7 +2,6 @@
 //!
 //! Invariant: a module stays loaded as long as one of its kernels is held, which commands do until they have completed.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
@@ -260,14 +259,6 @@ impl LoadedKernel for CudaKernel {
 
     fn may_print(&self) -> bool {
         self.may_print
-    }
-}
-
-impl CudaKernel {
-    /// The kernel behind a handle, or `None` if it is another backend's.
-    pub(crate) fn of(code: &dyn LoadedKernel) -> Option<&Self> {
-        let code: &dyn Any = code;
-        code.downcast_ref()
     }
 }
 

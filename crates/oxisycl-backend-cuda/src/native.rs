@@ -5,10 +5,11 @@
 
 use std::ffi::{c_int, c_void};
 
+use oxisycl_backend::lane::LaneQueue;
 use oxisycl_backend::{Device, Queue};
 
 use crate::device::CudaDevice;
-use crate::queue::CudaQueue;
+use crate::lane::{Cuda, CudaQueue};
 
 /// The `CUdevice` of a device; `None` if it is another backend's.
 pub fn native_device(device: &dyn Device) -> Option<c_int> {
@@ -26,6 +27,9 @@ pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
 /// for it. Nor does the device: memory that was freed goes back to the driver when the device has nothing to do of the queues' work, and the
 /// driver waits for the foreign kernels then, with every later submission behind it. A foreign kernel must not wait for this program.
 pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
-    let queue = queue.native()?.downcast_ref::<CudaQueue>()?;
-    Some(queue.shared.streams.iter().map(|stream| stream.raw.0).collect())
+    Some(streams_of(&CudaQueue::of(queue)?.shared))
+}
+
+pub(crate) fn streams_of(queue: &LaneQueue<Cuda>) -> Vec<*mut c_void> {
+    queue.lanes.iter().map(|lane| lane.stream.raw.0).collect()
 }

@@ -10,9 +10,9 @@ use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
 
 use crate::context::Context;
+use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
-use crate::gpu::Gpu;
 use crate::sys::{self, Copy2D, Copy3D, DevicePointer, RawContext};
 
 /// The largest pitch that the driver takes, on all devices so far.
@@ -78,7 +78,7 @@ struct End {
 }
 
 /// Puts a copy on the emitter's stream. The context is current.
-pub(crate) fn copy(core: &Gpu, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+pub(crate) fn copy(core: &DeviceState, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let end = |rectangle: &Rectangle| End {
         pointer: rectangle.pointer as DevicePointer,
         pitches: Pitches { row: rectangle.row_pitch, slice: rectangle.slice_pitch },

@@ -10,8 +10,8 @@ use oxisycl_backend::{ExecutionTimes, driver};
 
 use crate::context::Context;
 use crate::error::{Result, check};
+use crate::lane::ClTask;
 use crate::sys::{Object, code};
-use crate::task::{Issued, Task};
 
 pub(crate) enum Clock {
     /// The driver tells the device's time.
@@ -57,7 +57,7 @@ impl Clock {
     }
 
     /// When a task ran that is over. One that the driver had nothing to do for has run just now.
-    pub(crate) fn times(&self, context: &Context, task: &Task) -> ExecutionTimes {
+    pub(crate) fn times(&self, context: &Context, task: &ClTask) -> ExecutionTimes {
         let now = self.now(context);
         let translate = |time: u64| match self {
             Self::Device => time,
@@ -66,10 +66,9 @@ impl Clock {
                 time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(task.submitted.min(now), now)
             }
         };
-        let emitted = task.issued().map(Issued::emitted);
-        let (first, events) = emitted.as_ref().map_or((None, &[][..]), |emitted| (emitted.first(), &emitted.events));
-        let start = first.and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
-        let ends = events.iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
+        let emitted = task.issued.emitted();
+        let start = emitted.first().and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
+        let ends = emitted.events.iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
         let start = start.map_or(now, translate);
         ExecutionTimes { start, end: ends.max().map_or(now, translate).max(start) }
     }

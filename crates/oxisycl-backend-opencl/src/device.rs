@@ -11,16 +11,16 @@ use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{BackendKind, DeviceType};
 
 use crate::context::{Context, Parts};
-use crate::core::Core;
+use crate::device_state::DeviceState;
 use crate::ending;
 use crate::error::check;
 use crate::info::{self, DOMAINS, Origin};
+use crate::lane;
 use crate::launch_shape::GroupLimits;
 use crate::memory::ClMemory;
 use crate::module::{ClModule, ModuleHandle};
 use crate::native;
 use crate::query::Asked;
-use crate::queue::ClQueue;
 use crate::sharing::{Sharing, SharingKind};
 use crate::sys::{Functions, Object, code};
 
@@ -32,7 +32,7 @@ const CPU_GROUP: usize = 4096;
 const MULTIPLE: usize = 32;
 
 pub(crate) struct ClDevice {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
     targets: Vec<ImageTarget>,
@@ -95,7 +95,7 @@ impl ClDevice {
         let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
         // A sub-device's drivers have threads that are bound to its processors; this program's are not.
         let is_lent_to = info.device_type == DeviceType::Cpu && parent.is_none();
-        let core = Core::new(context, limits, max_arguments, is_lent_to);
+        let core = DeviceState::new(context, limits, max_arguments, is_lent_to);
         Ok(Self { core, info, memory, targets, sharing: found.sharing, is_host_memory })
     }
 
@@ -223,7 +223,7 @@ unsafe impl Device for ClDevice {
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        Ok(Arc::new(ClQueue::new(&self.core, self.info.device_type, *options)?))
+        Ok(Arc::new(lane::create_queue(&self.core, self.info.device_type, *options)?))
     }
 
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use oxisycl_backend::process_end;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-use crate::core::Core;
+use crate::device_state::DeviceState;
 
 /// How long commands are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const MOST_HANDLERS: usize = 16;
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Read by threads while they look at commands, written for ever at the end.
 static LOOKING: RwLock<()> = RwLock::new(());
-static CORES: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+static DEVICES: Mutex<Vec<Weak<DeviceState>>> = Mutex::new(Vec::new());
 
 /// Whether drivers must not be called any more.
 #[inline]
@@ -39,10 +39,10 @@ pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
 }
 
 /// Has the end of the process wait for the commands of a device.
-pub(crate) fn add(core: &Arc<Core>) {
-    let mut cores = CORES.lock();
-    cores.retain(|core| core.strong_count() > 0);
-    cores.push(Arc::downgrade(core));
+pub(crate) fn add(device: &Arc<DeviceState>) {
+    let mut devices = DEVICES.lock();
+    devices.retain(|device| device.strong_count() > 0);
+    devices.push(Arc::downgrade(device));
 }
 
 /// Registers the handler. Called after a driver was loaded, or used for the first time for something.
@@ -79,13 +79,13 @@ fn end() -> bool {
     if is_ending() {
         return true;
     }
-    let cores: Vec<Arc<Core>> = {
+    let devices: Vec<Arc<DeviceState>> = {
         // Somebody may have ended the process while he held it.
-        let Some(cores) = CORES.try_lock_for(Duration::from_millis(100)) else { return true };
-        cores.iter().filter_map(Weak::upgrade).filter(|core| !core.context.is_foreign()).collect()
+        let Some(devices) = DEVICES.try_lock_for(Duration::from_millis(100)) else { return true };
+        devices.iter().filter_map(Weak::upgrade).filter(|device| !device.context.is_foreign()).collect()
     };
     let began = Instant::now();
-    let has_tasks = || N_COMPILING.load(Ordering::Acquire) > 0 || cores.iter().any(|core| core.has_tasks());
+    let has_tasks = || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.lanes.has_tasks());
     while has_tasks() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }
@@ -95,7 +95,7 @@ fn end() -> bool {
         std::mem::forget(guard);
     }
     // Not dropped: that would be calls of the driver.
-    std::mem::forget(cores);
+    std::mem::forget(devices);
     is_idle
 }
 

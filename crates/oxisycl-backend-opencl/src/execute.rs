@@ -8,11 +8,11 @@ use oxisycl_types::DeviceLaunch;
 use crate::emitter::Emitter;
 use crate::error::{Result, check};
 use crate::fill::{self, Stage};
+use crate::lane::ClTask;
 use crate::module::ClKernel;
-use crate::print_pool::PrintBuffer;
+use crate::print_buffer::PrintBuffer;
 use crate::svm::Launch;
 use crate::sys::Object;
-use crate::task::Task;
 use crate::transfer;
 
 /// What stays until a command has ended.
@@ -33,7 +33,7 @@ impl Kept {
 
 /// Makes the calls. `follows` says whether the command has to come after others that have not ended. On an error those calls that
 /// succeeded have left their work on the queue.
-pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
+pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter, kept),
         Command::Copy(copy) => transfer::copy(copy, emitter),
@@ -51,16 +51,16 @@ pub(crate) fn emit(task: &Task, follows: bool, emitter: &mut Emitter<'_>, kept: 
     if !emitter.has_begun() && needs_marker { emitter.marker() } else { Ok(()) }
 }
 
-fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
+fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
     // Both were made sure of when the command was accepted.
     let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else { return Ok(()) };
-    let Some(shape) = &task.shape else { return Ok(()) };
-    let record = task.record.map_or(0, |slot| slot.address());
+    let Some(shape) = &task.launch else { return Ok(()) };
+    let record = task.record().map_or(0, |slot| slot.address());
     let print = task.print.as_ref().map_or(0, PrintBuffer::address);
     if let Some(buffer) = &task.print {
         buffer.clear(emitter)?;
     }
-    if let Some(slot) = task.record {
+    if let Some(slot) = task.record() {
         slot.clear(emitter)?;
     }
     emitter.next_stage()?;
@@ -68,7 +68,7 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>, kept:
     // Arguments belong to the kernel until it is enqueued.
     let mut told = kernel.told.lock();
     let mut telling = context.sharing.tell(&context.functions, context.raw, kernel.raw, &mut told.indirect)?;
-    kept.launch = telling.begin(&task.queue.core.context);
+    kept.launch = telling.begin(&task.queue.device.context);
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
@@ -93,10 +93,10 @@ fn launch(task: &Task, command: &KernelCommand, emitter: &mut Emitter<'_>, kept:
     })?;
     drop(telling);
     drop(told);
-    if task.print.is_some() || task.record.is_some_and(|slot| slot.is_copied()) {
+    if task.print.is_some() || task.record().is_some_and(|slot| slot.is_copied()) {
         emitter.next_stage()?;
     }
-    if let Some(slot) = task.record {
+    if let Some(slot) = task.record() {
         slot.fetch(emitter)?;
     }
     task.print.as_ref().map_or(Ok(()), |buffer| buffer.fetch(emitter))

@@ -4,10 +4,9 @@
 //! ([`OpenClBackend`]), and without one there is no platform. Device images are SPIR-V; devices that take none are listed with the reason why
 //! they cannot be used.
 //!
-//! A command goes through these parts: `queue` makes a `task`; `execute` makes the driver's calls (`launch_shape`, `transfer`, `fill`) with
-//! the list of events that it waits for (`emitter`); the `completer` thread, or a thread that waits, asks the driver how far it is and has
-//! `advance` report the tasks that are over. A thread that goes on submitting asks, too (`recent`). No command is held back here, and none
-//! knows of another one's failure.
+//! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. `execute` makes the driver's calls (`launch_shape`,
+//! `transfer`, `fill`) with the list of events that the command waits for (`emitter`); whoever polls has the driver asked how far it is. A
+//! thread that goes on submitting asks, too (`recent`).
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
@@ -30,37 +29,34 @@
 //! [`sys`] is the API: types, numbers, and the table of functions of a loaded library. [`bare`] runs single kernels on one device and
 //! waits for each: that is how tests of the device compiler execute the SPIR-V that it makes.
 
-mod advance;
 mod backend;
 pub mod bare;
 mod capabilities;
 mod clock;
-mod completer;
 mod context;
-mod core;
 mod device;
+mod device_state;
 mod emitter;
 mod ending;
 mod error;
 mod execute;
 mod fill;
 mod info;
+mod issued;
+mod lane;
 mod launch_shape;
 mod lender;
 mod memory;
 mod module;
 mod native;
-mod print_pool;
+mod print_buffer;
 mod query;
-mod queue;
 mod queue_pool;
 mod recent;
-mod record_pool;
+mod records;
 mod sharing;
 mod svm;
 pub mod sys;
-mod task;
-mod task_pool;
 #[cfg(test)]
 mod tests;
 mod transfer;

@@ -4,13 +4,12 @@
 //! object they were asked of lives; who keeps one longer retains it. The address of an allocation is the one that OpenCL knows it by.
 
 use std::ffi::c_void;
-use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{Device, Event, Queue};
 
 use crate::device::ClDevice;
-use crate::queue::ClQueue;
-use crate::task::Task;
+use crate::issued::lend_events;
+use crate::lane::{ClQueue, ClTask};
 
 fn device(device: &dyn Device) -> Option<&ClDevice> {
     device.native()?.downcast_ref()
@@ -36,14 +35,12 @@ pub fn native_context(of: &dyn Device) -> Option<*mut c_void> {
 /// Commands that are put on it come after what the queue has put there before if it is in order, and after nothing otherwise. The queue
 /// knows nothing of them: who depends on them waits for them.
 pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
-    let queue = &ClQueue::of(queue)?.shared;
-    queue.is_known_outside.store(true, Ordering::Relaxed);
-    Some(queue.raw.0)
+    ClQueue::of(queue)?.native_queue()
 }
 
 /// The `cl_event`s that are complete when a command is over. None as long as the driver does not have it, if it had nothing to do, and from
 /// some time after it is over if nobody asked before: [`Event::status`] says which. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
     let event: &dyn std::any::Any = event;
-    Some(event.downcast_ref::<Task>()?.lend_events())
+    Some(lend_events(event.downcast_ref::<ClTask>()?))
 }

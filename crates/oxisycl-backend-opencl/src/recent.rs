@@ -2,7 +2,7 @@
 //!
 //! A driver's event is cheap to ask and to release for the thread that got it, a little later, and dear for another thread when it has left the
 //! caches: on a machine with few processors that was a third of what a launch takes. So a thread that goes on submitting looks at a few
-//! commands of before, and lets go of the events of those that are over. It tells nobody: that is left to the threads that may.
+//! commands of before, and releases the events of those that are over. It reports nothing: that is left to the threads that may.
 //!
 //! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended. What is kept of those that have
 //! is little: their kernels stay loaded.
@@ -10,11 +10,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use oxisycl_backend::lane::Driver;
 use smallvec::SmallVec;
 
 use crate::ending;
-use crate::task::Task;
-use crate::task_pool::TASKS;
+use crate::issued::settle;
+use crate::lane::{ClTask, OpenCl};
 
 /// How many commands are looked at together.
 const BATCH: usize = 8;
@@ -27,16 +28,16 @@ const PATIENCE: usize = 2;
 
 #[derive(Default)]
 pub(crate) struct Recent {
-    tasks: VecDeque<Arc<Task>>,
+    tasks: VecDeque<Arc<ClTask>>,
 }
 
 /// Commands to look at, without the lock that guards the list.
-pub(crate) struct Old(SmallVec<[Arc<Task>; BATCH]>);
+pub(crate) struct Old(SmallVec<[Arc<ClTask>; BATCH]>);
 
 impl Recent {
     /// Adds a command. Gives some of before, now and then.
     #[inline]
-    pub(crate) fn push(&mut self, task: Arc<Task>) -> Option<Old> {
+    pub(crate) fn push(&mut self, task: Arc<ClTask>) -> Option<Old> {
         self.tasks.push_back(task);
         (self.tasks.len() >= MOST).then(|| Old(self.tasks.drain(..BATCH).collect()))
     }
@@ -49,10 +50,10 @@ impl Old {
         let guard = ending::begin_look();
         let mut n_open = 0;
         for task in self.0 {
-            if guard.is_some() && n_open < PATIENCE && !task.settle() {
+            if guard.is_some() && n_open < PATIENCE && !settle(&task) {
                 n_open += 1;
             }
-            TASKS.end(task);
+            OpenCl::tasks().end(task);
         }
     }
 }

@@ -7,10 +7,27 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{BackendError, Command, Completion, Dependency, Event, EventStatus, Outcome, Queue};
+use oxisycl_backend::{
+    BackendError, Command, Completion, Dependency, Device, Event, EventStatus, Outcome, Queue, QueueOptions, poller,
+};
 
 /// No command may take longer.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A queue of the device, with a poller where the device does not report by itself.
+///
+/// # Errors
+/// Those of [`Device::create_queue`].
+///
+/// # Panics
+/// If no thread can be started.
+pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+    let queue = device.create_queue(options)?;
+    if let Some(progress) = queue.progress() {
+        poller::start(&progress).expect("a thread can be started");
+    }
+    Ok(queue)
+}
 
 /// Enqueues a command, or executes it, behind `dependencies`.
 ///

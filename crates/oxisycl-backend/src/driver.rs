@@ -1,16 +1,16 @@
 //! What backends share whose devices are reached through a driver of their own.
 //!
-//! Pitched boxes in the form that needs the fewest calls, launches cut into grids, panic records as text, print buffers, what commands wait for and fail with, threads that sleep while there is nothing to do, and
-//! how a forked process is told from its parent. None of it calls a driver.
+//! Pitched boxes in the form that needs the fewest calls, launches cut into grids, panic records as text, print buffers, threads that sleep
+//! while there is nothing to do, and how a forked process is told from its parent. None of it calls a driver.
 
 mod box_shape;
 mod fork;
 mod grids;
 mod panic_report;
 mod print_pool;
-mod task;
 mod worker;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -19,11 +19,17 @@ pub use fork::{generation, watch};
 pub use grids::{Grid, Grids};
 pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, tell_printed};
-pub use task::{DriverTask, open_dependencies, tell};
 pub use worker::{Worker, spawn};
 
 /// Nanoseconds since some moment of this process.
 pub fn now() -> u64 {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Tells a completion something. It must not panic; if it does, the hook has printed it, and other work goes on.
+pub fn tell(completion: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(completion)) {
+        std::mem::forget(payload);
+    }
 }

@@ -15,7 +15,8 @@
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
 //! accessors and no graph.
 //!
-//! Backends whose devices have drivers share [`driver`]. The tests that every backend passes, and a backend that records its commands, are
+//! Backends whose devices have drivers share [`lane`], the life of a command that a driver has, and [`driver`]. What has to be asked how far
+//! it is has a [`poller`], a thread of whoever makes the queue. The tests that every backend passes, and a backend that records its commands, are
 //! the crate `oxisycl-backend-testing`.
 
 mod arguments;
@@ -26,8 +27,10 @@ mod error;
 mod fill_pattern;
 mod info;
 mod kernel_box;
+pub mod lane;
 mod memory;
 mod module;
+pub mod poller;
 pub mod pool;
 pub mod process_end;
 mod queue;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use oxisycl_types::PrintHeader;
 
+use crate::poller::Progress;
 use crate::{BackendError, Command, CommandFailure, FailureKind};
 
 /// Scheduling priority of a queue, a hint.
@@ -180,6 +181,12 @@ pub unsafe trait Queue: Send + Sync {
     /// [executes](Self::is_executed) is not enqueued, and in no such order.
     fn keeps_order(&self) -> bool {
         false
+    }
+
+    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. Whoever makes the queue
+    /// [starts](crate::poller::start) a poller before it enqueues.
+    fn progress(&self) -> Option<Arc<dyn Progress>> {
+        None
     }
 
     /// Whether commands can be enqueued behind that event, which is one of the same context. If not, they are enqueued once it is complete.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::{Command, Device, LoadedKernel, MOST_PRINTING, Queue, QueueOptions, UsmKind};
+use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
 use crate::support::{Enqueued, enqueue, in_order, kernel, launch, line, queue};
@@ -16,7 +17,7 @@ fn printing(code: &Arc<dyn LoadedKernel>, n: usize, times: u64) -> Command {
 }
 
 fn with_buffer(device: &Arc<dyn Device>, print_buffer: u32) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions { print_buffer, ..QueueOptions::default() }).expect("a queue")
+    create_queue(&device, &QueueOptions { print_buffer, ..QueueOptions::default() }).expect("a queue")
 }
 
 #[test]

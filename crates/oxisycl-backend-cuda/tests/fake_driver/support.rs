@@ -10,6 +10,7 @@ use oxisycl_backend::{
     KernelCommand, KernelOutput, LoadedKernel, Outcome, Queue, QueueOptions,
 };
 use oxisycl_backend_testing::harness;
+use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_image::{
     ArgumentFormat, DeviceImage, Form, FormatTrait, ImageTarget, KernelDescriptor, KernelEntry, KernelId, MessagePiece,
     PanicSite, ParameterLayout, SourceLocation,
@@ -104,11 +105,11 @@ pub(crate) fn line(n: usize) -> LaunchRange {
 }
 
 pub(crate) fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions::default()).expect("a queue")
+    create_queue(&device, &QueueOptions::default()).expect("a queue")
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+    create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
 }
 
 /// Waits for the end of one command.

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use oxisycl_backend::{BackendError, QueueOptions, UsmKind};
+use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_image::DeviceImage;
 
 use super::{devices, platforms, real};
@@ -69,7 +70,7 @@ fn devices_that_lack_something_are_listed_with_the_reason() {
                 !device.info().is_available && !device.info().name.is_empty() && !device.image_targets().is_empty()
             );
             let refused = [
-                device.create_queue(&QueueOptions::default()).err(),
+                create_queue(&device, &QueueOptions::default()).err(),
                 device.memory().allocate(UsmKind::Device, std::alloc::Layout::new::<u64>(), false).err(),
                 device.partition(&oxisycl_backend::Partition::Equally(1)).err(),
             ];
@@ -145,7 +146,8 @@ fn a_driver_without_a_clock_has_times_on_the_hosts() {
     }
     for device in devices(|functions| functions.clGetDeviceAndHostTimer = no_timer) {
         let before = oxisycl_backend::driver::now();
-        let queue = device.create_queue(&QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
+        let queue =
+            create_queue(&device, &QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
         let outcome = super::losses::fill(&device, &queue).expect("the command is accepted");
         let times = outcome.times.expect("times are recorded");
         assert!([before, times.start, times.end, device.timestamp()].is_sorted(), "{times:?}");

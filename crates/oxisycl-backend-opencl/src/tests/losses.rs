@@ -10,6 +10,7 @@ use oxisycl_backend::{
     BackendError, Command, Completion, Dependency, DependencyKind, Device, Event, FailureKind, FillCommand,
     FillPattern, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
+use oxisycl_backend_testing::harness::create_queue;
 
 use super::{real, usable_devices};
 use crate::sys::{Code, Handle, code};
@@ -62,7 +63,7 @@ pub(super) fn fill_with(
 }
 
 fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions::default()).expect("a queue")
+    create_queue(&device, &QueueOptions::default()).expect("a queue")
 }
 
 /// What a test says of the state of every command.

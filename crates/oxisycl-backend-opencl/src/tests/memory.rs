@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
+use oxisycl_backend::lane::Driver;
 use oxisycl_backend::{BackendError, Platform, UsmKind};
 use oxisycl_types::DeviceType;
 
@@ -11,6 +12,7 @@ use super::{loaded, real};
 use crate::SharingKind;
 use crate::backend::OpenClBackend;
 use crate::device::ClDevice;
+use crate::lane::OpenCl;
 use crate::sys::Handle;
 
 #[test]
@@ -84,7 +86,7 @@ fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     assert_eq!(*name, device.info().name);
     // Records of panics, the same; the device is not lost by it.
     let core = &device.native().and_then(|device| device.downcast_ref::<ClDevice>()).expect("of this backend").core;
-    let error = core.records.take().expect_err("there is no memory");
+    let error = OpenCl::records(core, 64).err().expect("there is no memory");
     assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
     assert!(core.context.check_alive().is_ok());
 }

@@ -12,13 +12,14 @@ use oxisycl_backend::{
     Command, Completion, Dependency, DependencyKind, Device, Event, FillCommand, FillPattern, Outcome, QueueOptions,
     Rectangle, UsmKind,
 };
+use oxisycl_backend_testing::harness::create_queue;
 
 use super::losses::fill_with;
 use super::{real, usable_devices};
+use crate::lane::ClTask;
 use crate::native::native_events;
 use crate::recent::MOST;
 use crate::sys::{Code, Handle};
-use crate::task::Task;
 
 const LAYOUT: Layout = Layout::new::<[u64; 8]>();
 
@@ -91,7 +92,8 @@ fn a_thread_that_submits_lets_go_of_the_events_of_commands_that_are_over() {
 #[ignore = "needs an OpenCL driver"]
 fn events_with_times_live_as_long_as_their_commands() {
     for device in &usable_devices(|_| {}) {
-        let queue = device.create_queue(&QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
+        let queue =
+            create_queue(&device, &QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
         for _ in 0..4 * MOST {
             let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
             assert!(outcome.times.is_some_and(|times| times.start > 0 && times.start <= times.end));
@@ -104,12 +106,12 @@ fn events_with_times_live_as_long_as_their_commands() {
 #[ignore = "needs an OpenCL driver"]
 fn what_a_command_read_from_the_host_is_freed_at_its_end() {
     for device in &usable_devices(|_| {}) {
-        let queue = device.create_queue(&QueueOptions::default()).expect("a queue");
+        let queue = create_queue(&device, &QueueOptions::default()).expect("a queue");
         let (outcome, event) = fill_with(device, &queue, &[1, 2, 3]).expect("the command is accepted");
         outcome.result.expect("the command succeeds");
         let event: &dyn Any = &*event;
-        let task = event.downcast_ref::<Task>().expect("an event of OpenCL");
-        assert!(task.issued().expect("the driver had it").has_let_go());
+        let task = event.downcast_ref::<ClTask>().expect("an event of OpenCL");
+        assert!(task.issued.has_let_go());
     }
 }
 
@@ -118,8 +120,8 @@ fn what_a_command_read_from_the_host_is_freed_at_its_end() {
 fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them() {
     for device in &usable_devices(|_| {}) {
         for in_order in [true, false] {
-            let queue = device.create_queue(&QueueOptions { in_order, ..QueueOptions::default() }).expect("a queue");
-            let other = device.create_queue(&QueueOptions::default()).expect("a queue");
+            let queue = create_queue(&device, &QueueOptions { in_order, ..QueueOptions::default() }).expect("a queue");
+            let other = create_queue(&device, &QueueOptions::default()).expect("a queue");
             let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
             let target =
                 Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };

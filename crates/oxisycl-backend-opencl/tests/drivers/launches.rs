@@ -9,6 +9,7 @@ use oxisycl_backend::{
 };
 use oxisycl_backend_opencl::SharingKind;
 use oxisycl_backend_testing::contract::Affine;
+use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_types::DeviceLaunch;
 
 use crate::support::{
@@ -92,7 +93,7 @@ fn what_finds_no_room_is_counted() {
     for device in devices(SharingKind::Best) {
         let [printing] = kernels(&device, ["printing"]);
         let options = QueueOptions { print_buffer: 64, ..QueueOptions::default() };
-        let queue = device.create_queue(&options).expect("a queue");
+        let queue = create_queue(&device, &options).expect("a queue");
         let (_, probe) = enqueue(&queue, launch(&printing, "printing", 10), &[]);
         probe.wait().result.expect("it prints");
         let expected = "printed\n".repeat(4) + "Lost { count: 6, capacity: 64 }\n";

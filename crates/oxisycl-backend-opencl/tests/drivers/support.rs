@@ -11,6 +11,7 @@ use oxisycl_backend::{
 };
 use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_backend_testing::harness;
+use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_image::{
     DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
 };
@@ -211,11 +212,11 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+    create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
 }
 
 pub(crate) fn out_of_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    device.create_queue(&QueueOptions::default()).expect("a queue")
+    create_queue(&device, &QueueOptions::default()).expect("a queue")
 }
 
 /// One row of bytes.

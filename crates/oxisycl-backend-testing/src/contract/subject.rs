@@ -97,7 +97,7 @@ impl Subject {
     }
 
     pub(super) fn queue_with(&self, options: QueueOptions) -> TestQueue {
-        let queue = self.device.create_queue(&options).expect("a device makes queues");
+        let queue = harness::create_queue(&self.device, &options).expect("a device makes queues");
         TestQueue { queue, runs_ahead: self.runs_ahead }
     }
 

@@ -59,6 +59,23 @@ impl Worker {
         Ok(())
     }
 
+    /// Makes sure that the thread is up, if there is one.
+    #[inline]
+    pub fn ring(&self) {
+        if self.state.load(Ordering::SeqCst) == ASLEEP {
+            self.unpark();
+        }
+    }
+
+    #[cold]
+    fn unpark(&self) {
+        if let Some(thread) = &*self.thread.lock()
+            && self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            thread.unpark();
+        }
+    }
+
     /// Whether there is a thread.
     pub fn is_running(&self) -> bool {
         self.state.load(Ordering::SeqCst) != NONE

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::task::Waker;
 use std::thread::Thread;
 
+use oxisycl_backend::poller;
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
-    CommandFailure, DependencyKind, Device, Event, EventStatus, ExecutionTimes, Operation, Queue, QueueOptions,
+    BackendError, CommandFailure, DependencyKind, Device, Event, EventStatus, ExecutionTimes, Operation, Queue,
+    QueueOptions,
 };
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -72,6 +74,18 @@ pub struct QueueShared {
 }
 
 impl QueueShared {
+    /// A queue of a backend, with a thread that polls for its commands where the device does not report them by itself.
+    pub(crate) fn create_queue(device: &dyn Device, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        let queue = device.create_queue(options)?;
+        if let Some(progress) = queue.progress() {
+            poller::start(&progress).map_err(|error| {
+                let code = error.raw_os_error().unwrap_or(0).into();
+                BackendError::Driver { call: "starting a thread", code, name: error.to_string() }
+            })?;
+        }
+        Ok(queue)
+    }
+
     /// The shared part of a new queue.
     pub(crate) fn new(
         domain: u64,

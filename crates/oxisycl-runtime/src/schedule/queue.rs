@@ -62,7 +62,7 @@ impl Queue {
     ) -> Result<Arc<Self>> {
         // A trace needs times, whether or not the user asked for them.
         let backend_options = QueueOptions { profiling: options.profiling || trace().is_on(), ..options };
-        let queue = device.create_queue(&backend_options)?;
+        let queue = QueueShared::create_queue(&**device, &backend_options)?;
         let shared = QueueShared::new(context.domain(), device.clone(), queue, options, errors);
         let queue = Arc::new(Self {
             context: context.clone(),

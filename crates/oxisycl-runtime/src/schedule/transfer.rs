@@ -35,7 +35,7 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
         None => {
             queues.retain(|_, queue| queue.strong_count() > 0);
             let options = QueueOptions { profiling: trace().is_on(), ..QueueOptions::default() };
-            let queue = device.create_queue(&options)?;
+            let queue = QueueShared::create_queue(&**device, &options)?;
             // What fails here also fails the command that needs it, which tells its own queue.
             let errors = AsyncErrors::silent();
             let shared = QueueShared::new(QueueShared::unique_domain(), device.clone(), queue, options, errors);

@@ -1,7 +1,4 @@
-//! The print buffers of a queue's launches: memory of the device that kernels write, and of the host that it is copied to when the
-//! launch has ended.
-//!
-//! There are as many as launches that may print were unfinished at a time, which the runtime limits (`MOST_PRINTING`).
+//! The print buffers of launches: memory of the device that kernels write, and of the host that it is copied to when the launch has ended.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -34,7 +31,7 @@ unsafe impl Send for Parts {}
 unsafe impl Sync for Parts {}
 
 impl PrintBuffer {
-    fn new(context: &Arc<Context>, capacity: u32) -> Result<Self, BackendError> {
+    pub(crate) fn new(context: &Arc<Context>, capacity: u32) -> Result<Self, BackendError> {
         let size = size_of::<PrintHeader>() + capacity as usize;
         let device = context.allocate(UsmKind::Device, size, align_of::<PrintHeader>())?;
         let host = NonNull::from(Box::leak(vec![0u8; size].into_boxed_slice()));
@@ -80,28 +77,5 @@ impl Drop for Parts {
             self.context.free(self.device);
             drop(Box::from_raw(self.host.as_ptr()));
         }
-    }
-}
-
-/// The buffers of one queue.
-pub(crate) struct PrintPool {
-    context: Arc<Context>,
-    buffers: driver::PrintPool<PrintBuffer>,
-}
-
-impl PrintPool {
-    /// An empty pool of buffers with so many bytes for records.
-    pub(crate) fn new(context: Arc<Context>, capacity: u32) -> Self {
-        Self { context, buffers: driver::PrintPool::new(capacity) }
-    }
-
-    /// A buffer for one launch.
-    pub(crate) fn take(&self) -> Result<PrintBuffer, BackendError> {
-        self.buffers.take(|capacity| PrintBuffer::new(&self.context, capacity))
-    }
-
-    /// Takes a buffer back whose launch is over, or never was.
-    pub(crate) fn give_back(&self, buffer: PrintBuffer) {
-        self.buffers.give_back(buffer);
     }
 }

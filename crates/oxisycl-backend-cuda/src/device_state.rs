@@ -1,0 +1,148 @@
+//! What all queues of one device share: the context, its pools, and the lanes.
+
+use std::sync::Arc;
+
+use oxisycl_backend::BackendError;
+use oxisycl_backend::driver::Worker;
+use oxisycl_backend::lane::Lanes;
+use oxisycl_backend::poller::Progress;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::error::DriverError;
+use crate::fill_kernels::FillKernels;
+use crate::fleet::Fleet;
+use crate::lane::Cuda;
+use crate::memory;
+use crate::records::RecordMemory;
+use crate::retired::{Block, Retired};
+use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
+
+pub(crate) struct DeviceState {
+    pub(crate) context: Arc<Context>,
+    pub(crate) lanes: Lanes<Cuda>,
+    pub(crate) clock: Clock,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) fill_kernels: FillKernels,
+    pub(crate) retired: Retired,
+    /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
+    pub(crate) utility: RawStream,
+}
+
+impl DeviceState {
+    pub(crate) fn new(context: Arc<Context>, fleet: Arc<Fleet>) -> Result<Arc<Self>, BackendError> {
+        let fail = |error: DriverError| context.fail(error);
+        let _entered = context.enter()?;
+        let mut utility = RawStream::NULL;
+        // SAFETY: the context is current.
+        unsafe { context.driver.stream_create_with_priority(&raw mut utility, STREAM_NON_BLOCKING, 0) }
+            .map_err(fail)?;
+        let core = Arc::new(Self {
+            lanes: Lanes::default(),
+            clock: Clock::new(),
+            fleet,
+            fill_kernels: FillKernels::default(),
+            retired: Retired::default(),
+            utility,
+            context: context.clone(),
+        });
+        // A launch would have to wait for the memory.
+        let mut records = Vec::new();
+        core.lanes.records.take(&mut records, |n| RecordMemory::new(&context, n)).map_err(fail)?;
+        core.lanes.records.give_back(&records);
+        let weak = Arc::downgrade(&core);
+        context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
+        Ok(core)
+    }
+
+    /// Takes memory back that nobody uses any more. Does not wait for running kernels, unless much too much memory is waiting to be freed.
+    pub(crate) fn retire(&self, block: Block) {
+        if let Err(block) = self.retired.put(block) {
+            return self.free(block);
+        }
+        if self.lanes.bell().is_running() {
+            self.lanes.bell().ring();
+        } else {
+            // No queue was made, and no kernel runs.
+            self.free_retired();
+        }
+    }
+
+    /// Frees what was retired, also while kernels run.
+    pub(crate) fn free_retired(&self) {
+        while let Some(block) = self.retired.take_any() {
+            self.free(block);
+        }
+    }
+
+    /// Tries again, once retired memory was freed, if the driver has no memory left.
+    pub(crate) fn with_memory_freed<T>(&self, attempt: impl Fn() -> Result<T, DriverError>) -> Result<T, DriverError> {
+        attempt().or_else(|error| {
+            if error.code != code::OUT_OF_MEMORY {
+                return Err(error);
+            }
+            self.free_retired();
+            self.retired.wait_until_freed();
+            attempt()
+        })
+    }
+
+    fn free(&self, block: Block) {
+        if let Ok(_entered) = self.context.enter_anyway() {
+            // SAFETY: what was retired was allocated by the driver, nobody uses it, and it was taken out of the list by this call alone.
+            unsafe { memory::give(&self.context, block) };
+        }
+    }
+}
+
+impl Progress for DeviceState {
+    fn bell(&self) -> &Arc<Worker> {
+        self.lanes.bell()
+    }
+
+    fn poll(&self) -> bool {
+        let progress = self.lanes.poll(self, true);
+        if self.clock.is_stale()
+            && let Ok(_entered) = self.context.enter()
+        {
+            let _ = self.clock.renew(&self.context, self.utility);
+        }
+        progress
+    }
+
+    fn n_accepted(&self) -> u64 {
+        self.lanes.n_accepted()
+    }
+
+    fn has_commands(&self) -> bool {
+        self.lanes.has_tasks()
+    }
+
+    fn has_idle_work(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    /// Frees what was retired as long as there is nothing to do.
+    fn idle(&self) {
+        self.retired.free_while(|| !self.lanes.has_tasks(), |block| self.free(block));
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.context.is_foreign()
+    }
+}
+
+impl Drop for DeviceState {
+    fn drop(&mut self) {
+        // In a forked child there are no threads, and their locks may be held for ever.
+        if self.context.is_foreign() {
+            return;
+        }
+        self.lanes.bell().close();
+        self.free_retired();
+        if let Ok(_entered) = self.context.enter_anyway() {
+            // SAFETY: made by `new`; whoever uses it waits for it.
+            let _ = unsafe { self.context.driver.stream_destroy(self.utility) };
+        }
+    }
+}

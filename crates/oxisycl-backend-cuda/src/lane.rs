@@ -1,0 +1,329 @@
+//! The CUDA driver as the lanes of [`oxisycl_backend::lane`] see it: a queue is one stream if its commands run in order, a few otherwise.
+//!
+//! A command is put on a stream when it is enqueued, and the device keeps the order, by the stream and by events. Transfers of memory that
+//! the driver does not know are left to the host.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use oxisycl_backend::driver::take_report;
+use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
+use oxisycl_backend::pool::{Near, Pool};
+use oxisycl_backend::{
+    BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, Outcome, QueueOptions,
+};
+use oxisycl_image::PanicSite;
+use oxisycl_types::PanicRecord;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::clock::{self, Base};
+use crate::context::{Context, Entered};
+use crate::device_state::DeviceState;
+use crate::emitter::Emitter;
+use crate::error::DriverError;
+use crate::execute::{self, Launch};
+use crate::fill;
+use crate::host_transfer;
+use crate::launch_shape::LaunchShape;
+use crate::module::CudaKernel;
+use crate::native::streams_of;
+use crate::print_buffer::PrintBuffer;
+use crate::records::{RecordMemory, Slot};
+use crate::stream::{self, Progress, Stream};
+use crate::sys::RawEvent;
+use crate::transfer;
+
+/// Streams of a queue whose commands may overlap.
+const STREAMS: usize = 4;
+
+/// The CUDA driver.
+pub(crate) struct Cuda;
+
+pub(crate) type CudaQueue = DriverQueue<Cuda>;
+pub(crate) type CudaTask = Task<Cuda>;
+pub(crate) type CudaLane = Lane<Cuda>;
+
+/// Events that a stream waits for.
+pub(crate) type Waits = SmallVec<[RawEvent; 4]>;
+
+/// What a profiled command leaves behind.
+pub(crate) struct Profile {
+    base: Arc<Base>,
+    start: RawEvent,
+    end: RawEvent,
+}
+
+impl Profile {
+    fn give_back(&self, context: &Context) {
+        context.return_timed_event(self.start);
+        context.return_timed_event(self.end);
+    }
+}
+
+thread_local! {
+    static NEAR: Near<Arc<std::mem::MaybeUninit<CudaTask>>> = const { Near::new() };
+}
+
+/// Tasks are made by threads that submit, and end on another thread.
+static TASKS: Tasks<Cuda> = Pool::new(&NEAR);
+
+/// A queue of the device.
+pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> Result<CudaQueue, BackendError> {
+    let context = &device.context;
+    let _entered = context.enter()?;
+    let n_streams = if options.in_order { 1 } else { STREAMS };
+    let lane = |_| Ok(Lane::new(device, Stream::new(context, options.priority)?, true));
+    let lanes: Result<SmallVec<_>, _> = (0..n_streams).map(lane).collect();
+    let lanes = lanes.map_err(|error| context.fail(error))?;
+    if options.profiling {
+        device.clock.renew(context, device.utility).map_err(|error| context.fail(error))?;
+    }
+    // Loading waits for running kernels, which the first fill should not. One that needs them and has none says so itself.
+    let _ = device.fill_kernels.prepare(context);
+    Ok(CudaQueue::new(device, options, lanes, AtomicUsize::new(0)))
+}
+
+// SAFETY: `stream` sets tasks apart when the driver says that the stream has come past them; of a lost device nothing is used again but
+// by its own pools, whose memory a launch that is lost keeps.
+unsafe impl Driver for Cuda {
+    type Device = DeviceState;
+    /// The lane that is next in turn.
+    type Queue = AtomicUsize;
+    type Own = ();
+    type Stream = Stream;
+    type Ring = Progress;
+    type Kernel = CudaKernel;
+    type Launch = Launch;
+    type Record = Slot;
+    type RecordMemory = RecordMemory;
+    type Print = PrintBuffer;
+    /// Of profiled commands.
+    type Issued = Mutex<Option<Profile>>;
+    type Error = DriverError;
+    type Waits<'t> = Waits;
+    type Entered<'d> = Entered<'d>;
+    type Looking = ();
+
+    const HELPS_ALL: bool = false;
+
+    fn tasks() -> &'static Tasks<Self> {
+        &TASKS
+    }
+
+    fn lanes(device: &DeviceState) -> &Lanes<Self> {
+        &device.lanes
+    }
+
+    fn name(device: &DeviceState) -> &str {
+        &device.context.name
+    }
+
+    fn enter(device: &DeviceState) -> Result<Entered<'_>, BackendError> {
+        device.context.enter()
+    }
+
+    fn lost_error(device: &DeviceState) -> BackendError {
+        device.context.lost_error()
+    }
+
+    fn fail(device: &DeviceState, error: DriverError) -> BackendError {
+        device.context.fail(error)
+    }
+
+    fn now(_device: &DeviceState) -> u64 {
+        clock::now()
+    }
+
+    fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
+        let CudaKernel { module, symbol, parameters, may_panic, may_print, .. } = kernel;
+        let (&parameters, &may_panic, &may_print) = (parameters, may_panic, may_print);
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, may_print }
+    }
+
+    fn sites(kernel: &CudaKernel) -> &[PanicSite] {
+        kernel.module.sites()
+    }
+
+    fn is_loaded_on(kernel: &CudaKernel, device: &DeviceState) -> bool {
+        Arc::ptr_eq(&kernel.module.context, &device.context)
+    }
+
+    fn launch(_device: &DeviceState, kernel: &CudaKernel, command: &KernelCommand) -> Result<Option<Launch>, String> {
+        let shape = LaunchShape::new(&command.range, kernel.block_threads, kernel.is_paired);
+        Ok(shape.map(|shape| Launch { function: kernel.function, shape }))
+    }
+
+    fn prepare(device: &DeviceState, command: &Command) -> Result<(), BackendError> {
+        match command {
+            Command::Fill(command) => fill::prepare(device, command),
+            _ => Ok(()),
+        }
+    }
+
+    fn counted(device: &DeviceState) {
+        device.retired.step_aside();
+    }
+
+    fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {
+        PrintBuffer::new(device, capacity)
+    }
+
+    fn records(device: &DeviceState, n: usize) -> Result<(Vec<Slot>, RecordMemory), BackendError> {
+        let _entered = device.context.enter()?;
+        RecordMemory::new(&device.context, n).map_err(|error| device.context.fail(error))
+    }
+
+    #[inline]
+    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t CudaTask]) -> Result<(usize, Waits), BackendError> {
+        if open.is_empty() && queue.lanes.len() == 1 {
+            return Ok((0, Waits::new()));
+        }
+        let index = choose(queue, open);
+        let waits = fences(&queue.lanes[index], open).map_err(|error| queue.device.context.fail(error))?;
+        Ok((index, waits))
+    }
+
+    fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
+        let driver = &lane.device.context.driver;
+        for &event in &waits {
+            // SAFETY: stream and event are alive: events are destroyed with their context only.
+            unsafe { driver.stream_wait_event(lane.stream.raw, event, 0) }?;
+        }
+        let profile = begin_profile(lane, task)?;
+        let mut emitter = Emitter::new(driver, lane.stream.raw);
+        if let Err(error) = execute::emit(task, &mut emitter) {
+            if emitter.n_calls() == 0 {
+                profile.iter().for_each(|profile| profile.give_back(&lane.device.context));
+                return Err(error);
+            }
+            task.set_error(error);
+        }
+        let has_device_work = emitter.n_calls() > 0 || !waits.is_empty() || profile.is_some();
+        if let Some(profile) = profile {
+            // SAFETY: event and stream are of this context, which is current.
+            if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {
+                task.set_error(error);
+            }
+            *task.issued.lock() = Some(profile);
+        }
+        if has_device_work {
+            ring.part.device_issued = ring.n_issued() + 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn issued(lane: &CudaLane, ring: &mut Ring<Self>) {
+        stream::look_sometimes(lane, ring);
+    }
+
+    fn begin_look(_device: &DeviceState) -> Option<()> {
+        Some(())
+    }
+
+    fn poll(lane: &CudaLane, thorough: bool) {
+        stream::poll(lane, thorough);
+    }
+
+    fn take_report(record: Slot) -> Option<PanicRecord> {
+        // SAFETY: a live record of a launch that has ended (invariant of the pool).
+        unsafe { take_report(record.0) }
+    }
+
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
+        print.read(sites, tell);
+    }
+
+    fn times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
+        let profile = task.issued.lock().take()?;
+        let context = &task.queue.device.context;
+        let read = || {
+            let _entered = context.enter().ok()?;
+            let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
+            // The two clocks are not exactly together; no command starts before it is submitted or ends after its end is seen.
+            let now = clock::now().max(task.submitted);
+            let start = start.clamp(task.submitted, now);
+            Some(ExecutionTimes { start, end: end.clamp(start, now) })
+        };
+        let times = if is_finished { read() } else { None };
+        profile.give_back(context);
+        times
+    }
+
+    fn status(task: &CudaTask) -> EventStatus {
+        match task.place() {
+            Some(place) if place.lane.is_first(place.position) => EventStatus::Running,
+            _ => EventStatus::Submitted,
+        }
+    }
+
+    fn close(stream: &mut Stream, progress: &mut Progress) {
+        stream.close(progress);
+    }
+
+    fn is_executed(device: &DeviceState, command: &Command) -> Result<bool, BackendError> {
+        transfer::needs_host(&device.context, command)
+    }
+
+    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
+        // SAFETY: by the contract of this function.
+        unsafe { host_transfer::execute(&queue.device, command, queue.options.profiling) }
+    }
+
+    fn patience(_queue: &LaneQueue<Self>) -> Duration {
+        // The poller naps between its looks; a wait as long as a large kernel would end late by some percent of it.
+        Duration::from_millis(2)
+    }
+
+    fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
+        streams_of(queue).first().copied()
+    }
+}
+
+/// The stream where a dependency is last, else where nothing is, else the next in turn.
+fn choose(queue: &LaneQueue<Cuda>, dependencies: &[&CudaTask]) -> usize {
+    let lanes = &queue.lanes;
+    if lanes.len() == 1 {
+        return 0;
+    }
+    for dependency in dependencies {
+        if let Some(place) = dependency.place()
+            && place.lane.is_last(place.position)
+            && let Some(own) = lanes.iter().position(|lane| Arc::ptr_eq(lane, place.lane))
+        {
+            return own;
+        }
+    }
+    let empty = lanes.iter().position(|lane| lane.is_empty());
+    empty.unwrap_or_else(|| queue.part.fetch_add(1, Ordering::Relaxed) % lanes.len())
+}
+
+/// Events of other streams that the dependencies are waited for by.
+fn fences(lane: &Arc<CudaLane>, dependencies: &[&CudaTask]) -> Result<Waits, DriverError> {
+    let mut waits = Waits::new();
+    for dependency in dependencies {
+        if let Some(place) = dependency.place()
+            && !Arc::ptr_eq(place.lane, lane)
+            && let Some(event) = stream::fence(place.lane, place.position)?
+            && !waits.contains(&event)
+        {
+            waits.push(event);
+        }
+    }
+    Ok(waits)
+}
+
+fn begin_profile(lane: &CudaLane, task: &CudaTask) -> Result<Option<Profile>, DriverError> {
+    if !task.queue.options.profiling {
+        return Ok(None);
+    }
+    let context = &lane.device.context;
+    let Some(base) = lane.device.clock.base() else { return Ok(None) };
+    let (start, end) = (context.take_timed_event()?, context.take_timed_event()?);
+    // SAFETY: event and stream are of this context, which is current.
+    unsafe { context.driver.event_record(start, lane.stream.raw) }?;
+    Ok(Some(Profile { base, start, end }))
+}

@@ -1,0 +1,97 @@
+//! What all queues of one device share: the context, the lanes, and the thread that waits in some drivers.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::driver::Worker;
+use oxisycl_backend::lane::Lanes;
+use oxisycl_backend::poller::Progress;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::lane::OpenCl;
+use crate::launch_shape::GroupLimits;
+use crate::lender;
+
+/// For how long commands of a lost device are waited for whose end the driver has not told.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(crate) struct DeviceState {
+    pub(crate) context: Arc<Context>,
+    pub(crate) lanes: Lanes<OpenCl>,
+    pub(crate) clock: Clock,
+    /// Of the device; kernels may take less.
+    pub(crate) limits: GroupLimits,
+    /// Most bytes of all arguments of a kernel.
+    pub(crate) max_arguments: usize,
+    /// When the device was first seen to be lost.
+    lost_since: OnceLock<Instant>,
+    /// Whether the driver executes commands on threads that wait for them; see `lender`.
+    pub(crate) is_lent_to: bool,
+    pub(crate) lender: Arc<Worker>,
+    itself: Weak<Self>,
+}
+
+impl DeviceState {
+    pub(crate) fn new(context: Arc<Context>, limits: GroupLimits, max_arguments: usize, is_lent_to: bool) -> Arc<Self> {
+        let state = Arc::new_cyclic(|itself| Self {
+            lanes: Lanes::default(),
+            clock: Clock::of(&context),
+            context: context.clone(),
+            limits,
+            max_arguments,
+            lost_since: OnceLock::new(),
+            is_lent_to,
+            lender: Arc::default(),
+            itself: itself.clone(),
+        });
+        let weak = Arc::downgrade(&state);
+        crate::ending::add(&state);
+        context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
+        state
+    }
+
+    /// Whether tasks of a lost device are not waited for any longer.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.context.is_lost() && self.lost_since.get_or_init(Instant::now).elapsed() > GRACE
+    }
+}
+
+impl Progress for DeviceState {
+    fn bell(&self) -> &Arc<Worker> {
+        self.lanes.bell()
+    }
+
+    fn poll(&self) -> bool {
+        let progress = self.lanes.poll(self, true);
+        if !progress
+            && self.lanes.has_tasks()
+            && let Some(state) = self.itself.upgrade()
+        {
+            lender::call(&state);
+        }
+        progress
+    }
+
+    fn n_accepted(&self) -> u64 {
+        self.lanes.n_accepted()
+    }
+
+    fn has_commands(&self) -> bool {
+        self.lanes.has_tasks()
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.context.is_foreign()
+    }
+}
+
+impl Drop for DeviceState {
+    fn drop(&mut self) {
+        // In a forked child there are no threads, and their locks may be held for ever.
+        if !self.context.is_foreign() {
+            self.lanes.bell().close();
+            self.lender.close();
+        }
+    }
+}

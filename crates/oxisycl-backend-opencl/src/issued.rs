@@ -1,0 +1,145 @@
+//! What the driver has of a task.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+
+use crate::context::Context;
+use crate::emitter::Emitted;
+use crate::error::ClError;
+use crate::execute::Kept;
+use crate::lane::ClTask;
+use crate::sys::{Code, Object, code};
+
+/// The events of a task, and what stays as long as the driver needs it.
+#[derive(Default)]
+pub(crate) struct Issued {
+    /// Empty before the task is issued, and from when it is known to be over and its events were released.
+    emitted: RwLock<Emitted>,
+    /// Whether the driver has said that the task is over, without an error.
+    is_over: AtomicBool,
+    /// Whether code outside of this crate may have the events, which then live as long as the task.
+    is_known_outside: AtomicBool,
+    kept: Mutex<Kept>,
+}
+
+/// How far the device has come with a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reached {
+    /// Not begun, as far as the driver says.
+    Waiting,
+    Running,
+    Over,
+    /// The driver has ended it with an error.
+    Failed(ClError),
+}
+
+impl Issued {
+    /// The driver has the task. Called once.
+    pub(crate) fn set(&self, emitted: Emitted, kept: Kept) {
+        *self.emitted.write() = emitted;
+        *self.kept.lock() = kept;
+    }
+
+    /// Whether nothing is kept for the driver any more.
+    #[cfg(test)]
+    pub(crate) fn has_let_go(&self) -> bool {
+        self.kept.lock().is_empty()
+    }
+
+    /// The driver's events, which are not released while they are borrowed.
+    pub(crate) fn emitted(&self) -> RwLockReadGuard<'_, Emitted> {
+        self.emitted.read()
+    }
+
+    /// Drops what was kept for the driver: the task may be known for long after its end.
+    pub(crate) fn release_kept(&self) {
+        let kept = std::mem::take(&mut *self.kept.lock());
+        drop(kept);
+    }
+
+    /// Asks the driver how far an issued task is.
+    pub(crate) fn reached(&self, context: &Context) -> Reached {
+        const CALL: &str = "clGetEventInfo";
+        if self.is_over.load(Ordering::Acquire) {
+            return Reached::Over;
+        }
+        let functions = &context.functions;
+        let mut slowest = Reached::Over;
+        for event in &self.emitted().events {
+            let mut status: Code = 0;
+            // SAFETY: the event lives as long as it is borrowed, and the value has the size that is said.
+            let asked = unsafe {
+                let (what, value) = (code::EVENT_COMMAND_EXECUTION_STATUS, (&raw mut status).cast());
+                (functions.clGetEventInfo)(event.0, what, size_of::<Code>(), value, ptr::null_mut())
+            };
+            match (asked, status) {
+                (code::SUCCESS, code::COMPLETE) => {}
+                (code::SUCCESS, code::RUNNING) => slowest = Reached::Running,
+                (code::SUCCESS, 2..) => {
+                    if slowest == Reached::Over {
+                        slowest = Reached::Waiting;
+                    }
+                }
+                (code::SUCCESS, code) => return Reached::Failed(ClError { call: "the command", code }),
+                (code, _) => return Reached::Failed(ClError { call: CALL, code }),
+            }
+        }
+        slowest
+    }
+
+    /// Has the driver wait for an issued task. What came of it is asked afterwards.
+    pub(crate) fn wait_in_driver(&self, context: &Context) {
+        for event in &self.emitted().events {
+            // SAFETY: the event lives as long as it is borrowed.
+            unsafe { (context.functions.clWaitForEvents)(1, &raw const event.0) };
+        }
+    }
+
+    /// Releases the events. The task is dropped.
+    pub(crate) fn release(&mut self, context: &Context) {
+        release(context, std::mem::take(self.emitted.get_mut()));
+    }
+}
+
+fn release(context: &Context, emitted: Emitted) {
+    for event in emitted.events.into_iter().chain(emitted.first) {
+        // SAFETY: the event was the task's own, and is in no list any more.
+        unsafe { context.release_event(event) };
+    }
+}
+
+/// Asks the driver whether an issued task is over, and releases its events if it is and they are not needed. Whether it is. Called by
+/// threads that may [look](crate::ending::begin_look).
+pub(crate) fn settle(task: &ClTask) -> bool {
+    let (context, issued) = (&task.queue.device.context, &task.issued);
+    if !task.has_ended() {
+        if issued.reached(context) != Reached::Over {
+            return false;
+        }
+        // Release: who reads it sees what the driver's answer has made visible here.
+        issued.is_over.store(true, Ordering::Release);
+    }
+    // A thread that reads them may wait with them for long. They are released with the task then.
+    if !task.queue.options.profiling
+        && let Some(mut emitted) = issued.emitted.try_write()
+        && !issued.is_known_outside.load(Ordering::Relaxed)
+    {
+        release(context, std::mem::take(&mut *emitted));
+    }
+    true
+}
+
+/// The driver's events of a task for code outside of this crate, valid as long as the task lives. None if nothing is left of it there.
+pub(crate) fn lend_events(task: &ClTask) -> Vec<*mut c_void> {
+    // In a forked child the lock may be held for ever.
+    if task.queue.device.context.is_foreign() {
+        return Vec::new();
+    }
+    let emitted = task.issued.emitted();
+    // Read with the list locked.
+    task.issued.is_known_outside.store(true, Ordering::Relaxed);
+    emitted.events.iter().map(|Object(event)| *event).collect()
+}

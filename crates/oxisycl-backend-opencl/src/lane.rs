@@ -1,0 +1,407 @@
+//! OpenCL as the lanes of [`oxisycl_backend::lane`] see it: a queue is one queue of the driver, in order or not.
+//!
+//! A command is given to the driver when it is enqueued, with the list of events that it waits for. Such a list cannot name events of
+//! another context, which is another device.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use oxisycl_backend::driver::take_report;
+use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
+use oxisycl_backend::pool::{Near, Pool};
+use oxisycl_backend::{
+    BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
+    Outcome, Priority, QueueOptions,
+};
+use oxisycl_image::PanicSite;
+use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
+use parking_lot::{Mutex, RwLockReadGuard};
+use smallvec::{SmallVec, smallvec};
+
+use crate::context::Context;
+use crate::device_state::DeviceState;
+use crate::emitter::{Emitted, Emitter};
+use crate::ending;
+use crate::error::{ClError, check};
+use crate::execute::{self, Kept};
+use crate::issued::{Issued, Reached};
+use crate::launch_shape::LaunchShape;
+use crate::module::ClKernel;
+use crate::print_buffer::PrintBuffer;
+use crate::query::Asked;
+use crate::recent::Recent;
+use crate::records::{RecordMemory, Slot};
+use crate::sys::{Handle, Object, code};
+
+/// How many commands of a queue are looked at before others get a turn.
+const BATCH: usize = 256;
+
+/// OpenCL.
+pub(crate) struct OpenCl;
+
+pub(crate) type ClQueue = DriverQueue<OpenCl>;
+pub(crate) type ClTask = Task<OpenCl>;
+pub(crate) type ClLane = Lane<OpenCl>;
+
+/// A queue of the driver, until it is given back.
+pub(crate) struct Stream {
+    pub(crate) raw: Object,
+    /// Whether there are commands that the driver may hold back until it is told to go on.
+    is_unflushed: AtomicBool,
+}
+
+/// What a queue has beside its lane.
+pub(crate) struct QueuePart {
+    context: Arc<Context>,
+    raw: Object,
+    /// What `raw` was made with.
+    properties: Vec<u64>,
+    /// Whether code outside of this crate may have `raw`.
+    is_known_outside: AtomicBool,
+    /// How long a waiting thread looks itself.
+    patience: Duration,
+}
+
+/// What a task waits for.
+pub(crate) struct Waits<'t> {
+    events: SmallVec<[Handle; 4]>,
+    /// Keeps the events until the driver has the list.
+    borrowed: SmallVec<[RwLockReadGuard<'t, Emitted>; 4]>,
+    /// Whether the task has to come after others that have not ended.
+    follows: bool,
+}
+
+thread_local! {
+    static NEAR: Near<Arc<MaybeUninit<ClTask>>> = const { Near::new() };
+}
+
+/// Tasks are made by threads that submit, and end on another thread.
+static TASKS: Tasks<OpenCl> = Pool::new(&NEAR);
+
+/// A queue of the device, which is of the type.
+pub(crate) fn create_queue(
+    device: &Arc<DeviceState>,
+    device_type: DeviceType,
+    options: QueueOptions,
+) -> Result<ClQueue, BackendError> {
+    let context = &device.context;
+    context.check_alive()?;
+    let asked = Asked::device(&context.functions, context.device);
+    let has_out_of_order = asked.number(code::DEVICE_QUEUE_PROPERTIES) & code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0;
+    let keeps_order = options.in_order || !has_out_of_order;
+    let properties = properties(asked, options, keeps_order);
+    let raw = context.queues.take(context, &properties).map_err(|error| context.fail(error))?;
+    // A thread that waits for a device made of the same processors must leave them to it.
+    let patience = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
+    let is_known_outside = AtomicBool::new(false);
+    let part = QueuePart { context: context.clone(), raw, properties, is_known_outside, patience };
+    if options.profiling {
+        device.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
+    }
+    ending::watch();
+    let lane = Lane::new(device, Stream { raw, is_unflushed: AtomicBool::new(false) }, keeps_order);
+    Ok(ClQueue::new(device, options, smallvec![lane], part))
+}
+
+/// OpenCL's list of properties of a queue.
+fn properties(device: Asked<'_>, options: QueueOptions, keeps_order: bool) -> Vec<u64> {
+    let extensions = device.text(code::DEVICE_EXTENSIONS);
+    let has_priorities = extensions.split_whitespace().any(|name| name == "cl_khr_priority_hints");
+    let mut bits = 0;
+    if !keeps_order {
+        bits |= code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    }
+    if options.profiling {
+        bits |= code::QUEUE_PROFILING_ENABLE;
+    }
+    let mut properties = vec![code::QUEUE_PROPERTIES, bits];
+    match options.priority {
+        Priority::Low if has_priorities => properties.extend([code::QUEUE_PRIORITY, code::QUEUE_PRIORITY_LOW]),
+        Priority::High if has_priorities => properties.extend([code::QUEUE_PRIORITY, code::QUEUE_PRIORITY_HIGH]),
+        _ => {}
+    }
+    properties.push(0);
+    properties
+}
+
+impl Drop for QueuePart {
+    fn drop(&mut self) {
+        let context = &self.context;
+        if context.is_foreign() {
+            return;
+        }
+        // Tasks hold their queue until they have ended, but for those of a lost device.
+        if context.is_lost() || *self.is_known_outside.get_mut() {
+            context.queues.retire(self.raw);
+        } else {
+            context.queues.give_back(std::mem::take(&mut self.properties), self.raw);
+        }
+    }
+}
+
+// SAFETY: `poll` sets a task apart as finished when the driver says that all its events are complete, and as lost otherwise; the memory of
+// a lost device is not freed.
+unsafe impl Driver for OpenCl {
+    type Device = DeviceState;
+    type Queue = QueuePart;
+    type Own = Mutex<Recent>;
+    type Stream = Stream;
+    type Ring = ();
+    type Kernel = ClKernel;
+    type Launch = LaunchShape;
+    type Record = Slot;
+    type RecordMemory = RecordMemory;
+    type Print = PrintBuffer;
+    type Issued = Issued;
+    type Error = ClError;
+    type Waits<'t> = Waits<'t>;
+    type Entered<'d> = ();
+    type Looking = RwLockReadGuard<'static, ()>;
+
+    /// What a wait depends on may be on any queue, and is cheap to ask about.
+    const HELPS_ALL: bool = true;
+
+    fn tasks() -> &'static Tasks<Self> {
+        &TASKS
+    }
+
+    fn lanes(device: &DeviceState) -> &Lanes<Self> {
+        &device.lanes
+    }
+
+    fn name(device: &DeviceState) -> &str {
+        &device.context.name
+    }
+
+    fn enter(device: &DeviceState) -> Result<(), BackendError> {
+        device.context.check_alive()
+    }
+
+    fn lost_error(device: &DeviceState) -> BackendError {
+        device.context.lost_error()
+    }
+
+    fn fail(device: &DeviceState, error: ClError) -> BackendError {
+        device.context.fail(error)
+    }
+
+    fn now(device: &DeviceState) -> u64 {
+        device.clock.now(&device.context)
+    }
+
+    fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
+        let ClKernel { module, symbol, parameters, may_panic, may_print, .. } = kernel;
+        let (&parameters, &may_panic, &may_print) = (parameters, may_panic, may_print);
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, may_print }
+    }
+
+    fn sites(kernel: &ClKernel) -> &[PanicSite] {
+        kernel.module.sites()
+    }
+
+    fn is_loaded_on(kernel: &ClKernel, device: &DeviceState) -> bool {
+        Arc::ptr_eq(&kernel.module.context, &device.context)
+    }
+
+    fn launch(device: &DeviceState, kernel: &ClKernel, command: &KernelCommand) -> Result<Option<LaunchShape>, String> {
+        let all = size_of::<DeviceLaunch>() + kernel.parameters.size;
+        if all > device.max_arguments {
+            return Err(format!(
+                "kernel \"{}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of arguments \
+                 (CL_DEVICE_MAX_PARAMETER_SIZE)",
+                command.descriptor.display_name(),
+                device.max_arguments
+            ));
+        }
+        Ok(LaunchShape::new(&command.range, &kernel.limits))
+    }
+
+    fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {
+        PrintBuffer::new(&device.context, capacity)
+    }
+
+    fn records(device: &DeviceState, n: usize) -> Result<(Vec<Slot>, RecordMemory), BackendError> {
+        RecordMemory::new(&device.context, n)
+    }
+
+    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t ClTask]) -> Result<(usize, Waits<'t>), BackendError> {
+        let follows = queue.options.in_order || !open.is_empty();
+        let mut waits = Waits { events: SmallVec::new(), borrowed: SmallVec::new(), follows };
+        for dependency in open {
+            let is_own = std::ptr::eq(&*dependency.queue, queue);
+            if !is_own {
+                // Commands of another queue may be waited for once that was flushed.
+                flush(&dependency.queue.lanes[0])?;
+            }
+            // The driver's own order is enough within a queue that has one.
+            if !(is_own && queue.lanes[0].keeps_order) {
+                let emitted = dependency.issued.emitted();
+                waits.events.extend(emitted.events.iter().map(|event| event.0));
+                waits.borrowed.push(emitted);
+            }
+        }
+        Ok((0, waits))
+    }
+
+    fn issue(lane: &ClLane, _ring: &mut Ring<Self>, task: &ClTask, waits: Waits<'_>) -> Result<(), ClError> {
+        let Waits { events, borrowed, follows } = waits;
+        let (context, raw) = (&lane.device.context, lane.stream.raw);
+        let mut emitter = Emitter::new(context, raw, lane.keeps_order, task.queue.options.profiling, events);
+        let mut kept = Kept::default();
+        let emitted = execute::emit(task, follows, &mut emitter, &mut kept);
+        if let Err(error) = emitted {
+            if !emitter.has_begun() {
+                return Err(error);
+            }
+            task.set_error(error);
+        }
+        let has_begun = emitter.has_begun();
+        task.issued.set(emitter.finish(), kept);
+        drop(borrowed);
+        if has_begun {
+            lane.stream.is_unflushed.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn submitted(own: &Mutex<Recent>, task: &Arc<ClTask>) {
+        let old = own.lock().push(task.clone());
+        if let Some(old) = old {
+            old.settle();
+        }
+    }
+
+    fn begin_look(_device: &DeviceState) -> Option<RwLockReadGuard<'static, ()>> {
+        ending::begin_look()
+    }
+
+    fn poll(lane: &ClLane, _thorough: bool) {
+        // Whoever enqueues next is told of an error.
+        let _ = flush(lane);
+        if lane.keeps_order { poll_first(lane) } else { poll_batch(lane) }
+    }
+
+    fn take_report(record: Slot) -> Option<PanicRecord> {
+        // SAFETY: a live record of a launch that has ended (invariant of the pool).
+        unsafe { take_report(record.host) }
+    }
+
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
+        print.read(sites, tell);
+    }
+
+    fn times(task: &ClTask, is_finished: bool) -> Option<ExecutionTimes> {
+        let device = &task.queue.device;
+        is_finished.then(|| device.clock.times(&device.context, task))
+    }
+
+    fn release(task: &ClTask) {
+        task.issued.release_kept();
+    }
+
+    fn dropped(task: &mut ClTask) {
+        let (context, issued) = (&task.queue.device.context, &mut task.issued);
+        issued.release(context);
+    }
+
+    fn status(task: &ClTask) -> EventStatus {
+        if task.queue.device.context.is_foreign() {
+            return EventStatus::Submitted;
+        }
+        match task.issued.reached(&task.queue.device.context) {
+            Reached::Waiting => EventStatus::Submitted,
+            // Over is not complete before that was told.
+            Reached::Running | Reached::Over | Reached::Failed(_) => EventStatus::Running,
+        }
+    }
+
+    fn close(_stream: &mut Stream, _ring: &mut ()) {}
+
+    fn can_wait_for(queue: &LaneQueue<Self>, task: &ClTask) -> bool {
+        Arc::ptr_eq(&task.queue.device.context, &queue.device.context)
+    }
+
+    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
+        // `is_executed` says so of no command.
+        let name = &queue.device.context.name;
+        let what = "commands on a thread of the host".to_owned();
+        let error = BackendError::Unsupported { device: name.clone(), what };
+        Outcome::ran(Err(CommandFailure::new(command, &**name, FailureKind::Device(error))))
+    }
+
+    fn flush(queue: &LaneQueue<Self>) -> Result<(), BackendError> {
+        flush(&queue.lanes[0])
+    }
+
+    fn patience(queue: &LaneQueue<Self>) -> Duration {
+        queue.part.patience
+    }
+
+    fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
+        queue.part.is_known_outside.store(true, Ordering::Relaxed);
+        Some(queue.part.raw.0)
+    }
+}
+
+/// Has the driver go on with everything that it was given.
+fn flush(lane: &ClLane) -> Result<(), BackendError> {
+    let Stream { raw, is_unflushed } = &lane.stream;
+    if !is_unflushed.load(Ordering::Acquire) || !is_unflushed.swap(false, Ordering::AcqRel) {
+        return Ok(());
+    }
+    let context = &lane.device.context;
+    // SAFETY: the queue lives as long as its tasks, and its handle or one of them is what the lane was found by.
+    check("clFlush", unsafe { (context.functions.clFlush)(raw.0) }).map_err(|error| context.fail(error))
+}
+
+/// Sets the first tasks apart that are over: those behind one that runs have not ended.
+fn poll_first(lane: &ClLane) {
+    for _ in 0..BATCH {
+        let Some(first) = lane.ring().pending.front().cloned() else { return };
+        let Some(is_finished) = look_at(&first) else { return };
+        drop(first);
+        // Still the first: one thread at a time polls.
+        let task = lane.ring().pending.pop_front();
+        if let Some(task) = task {
+            lane.set_task_apart(task, is_finished);
+        }
+    }
+}
+
+/// Sets those of the first tasks apart that are over.
+fn poll_batch(lane: &ClLane) {
+    let taken: Vec<_> = {
+        let mut ring = lane.ring();
+        let n = ring.pending.len().min(BATCH);
+        ring.pending.drain(..n).collect()
+    };
+    let mut waiting = Vec::new();
+    for task in taken {
+        match look_at(&task) {
+            Some(is_finished) => lane.set_task_apart(task, is_finished),
+            None => waiting.push(task),
+        }
+    }
+    if !waiting.is_empty() {
+        // Others come first the next time.
+        lane.ring().pending.extend(waiting);
+    }
+}
+
+/// Whether an issued task is finished, if it is over. If it is not finished, the device is lost.
+fn look_at(task: &ClTask) -> Option<bool> {
+    let device = &task.queue.device;
+    let error = match task.issued.reached(&device.context) {
+        Reached::Over => return Some(true),
+        Reached::Failed(error) => error,
+        Reached::Waiting | Reached::Running if device.has_given_up() => {
+            ClError { call: "the command", code: code::DEVICE_NOT_AVAILABLE }
+        }
+        Reached::Waiting | Reached::Running => return None,
+    };
+    device.context.lose(error, task.launch.is_some().then(|| task.command.to_string()));
+    Some(false)
+}

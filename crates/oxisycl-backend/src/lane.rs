@@ -1,0 +1,35 @@
+//! The life of a command that a driver has, for all backends with drivers.
+//!
+//! A [`Lane`] is one stream or queue of a driver: the commands that it was given, in the driver's order, until they are reported. A
+//! [`DriverQueue`] puts each command on one of its lanes and is the contract's [`Queue`](crate::Queue). [`Lanes`] are all lanes of one device:
+//! they count its commands, and have the panic records of its launches. What differs from driver to driver is a [`Driver`]: types, and
+//! functions that are resolved when the backend is compiled.
+//!
+//! A command goes through these parts: [`DriverQueue`] checks it, makes a [`Task`] and has a lane issue it (`queue`, `lane`); the poller, or a
+//! thread that waits, has the driver move the tasks that are over (`drain`), and reports each of them (`end`).
+//!
+//! Invariants:
+//! - A task is on one lane, at one position, and is reported once. Its event says `Complete` from just before the completion is called, so that a
+//!   completion sees its own command as complete.
+//! - The order of a lane's ring is the order of the driver's calls: both happen with the ring locked.
+//! - One thread at a time takes tasks off a lane, so that they end in order. It holds no lock while it reports one.
+//! - No lock is held while a completion runs, nor while a device is marked as lost: that asks the lanes which kernels they have.
+//! - A finished task keeps nothing but its memory, which is used again.
+//!
+//! No command is held back here, and none knows of another one's failure.
+
+mod drain;
+mod driver;
+mod end;
+mod lanes;
+mod queue;
+mod records;
+mod ring;
+mod task;
+
+pub use driver::{Driver, KernelFacts, Tasks};
+pub use lanes::Lanes;
+pub use queue::{DriverQueue, LaneQueue};
+pub use records::RecordPool;
+pub use ring::{Lane, Ring};
+pub use task::{Place, Task};

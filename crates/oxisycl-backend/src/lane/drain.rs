@@ -1,0 +1,91 @@
+//! Taking tasks off a lane that are over.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+
+use super::end::end;
+use super::{Driver, Lane, Task};
+
+/// How many tasks are ended before what they leave is given back: it is counted, and the counters are also changed by threads that submit.
+const AT_ONCE: usize = 32;
+
+const IDLE: u8 = 0;
+const DRAINING: u8 = 1;
+/// Draining, and something has happened meanwhile that may let more tasks end.
+const DRAINING_AGAIN: u8 = 2;
+
+impl<D: Driver> Lane<D> {
+    /// Reports what has finished. Whether anything had.
+    pub(super) fn drain(&self, thorough: bool) -> bool {
+        let mut progress = false;
+        if !self.begin_drain() {
+            return false;
+        }
+        loop {
+            progress |= self.drain_once(thorough);
+            if self.end_drain() {
+                return progress;
+            }
+        }
+    }
+
+    fn drain_once(&self, thorough: bool) -> bool {
+        D::poll(self, thorough);
+        let mut progress = false;
+        let mut records = SmallVec::<[D::Record; AT_ONCE]>::new();
+        let mut ended = SmallVec::<[Arc<Task<D>>; AT_ONCE]>::new();
+        let give_back = |records: &mut SmallVec<[D::Record; AT_ONCE]>,
+                         ended: &mut SmallVec<[Arc<Task<D>>; AT_ONCE]>| {
+            D::lanes(&self.device).records.give_back(records);
+            records.clear();
+            ended.drain(..).for_each(|task| D::tasks().end(task));
+        };
+        while let Some((task, is_finished)) = self.take_first_over() {
+            end(&task, is_finished);
+            // Where the device is lost, a kernel may write still: its record is not used again.
+            records.extend(task.record().filter(|_| is_finished));
+            ended.push(task);
+            progress = true;
+            if ended.len() == AT_ONCE {
+                give_back(&mut records, &mut ended);
+            }
+        }
+        give_back(&mut records, &mut ended);
+        progress
+    }
+
+    fn take_first_over(&self) -> Option<(Arc<Task<D>>, bool)> {
+        let first = self.drained.over.lock().pop_front()?;
+        self.drained.ended.fetch_add(1, Ordering::Release);
+        Some(first)
+    }
+
+    /// Begins to drain, unless another thread does: that one will look again.
+    fn begin_drain(&self) -> bool {
+        let state = &self.drained.state;
+        loop {
+            match state.compare_exchange(IDLE, DRAINING, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(DRAINING) => {
+                    let asked = state.compare_exchange(DRAINING, DRAINING_AGAIN, Ordering::AcqRel, Ordering::Acquire);
+                    if asked.is_ok() {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Ends draining. False if it has to be done again.
+    fn end_drain(&self) -> bool {
+        let state = &self.drained.state;
+        if state.compare_exchange(DRAINING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return true;
+        }
+        state.store(DRAINING, Ordering::Release);
+        false
+    }
+}

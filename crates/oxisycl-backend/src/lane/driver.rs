@@ -1,0 +1,233 @@
+//! What a backend provides for its driver.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxisycl_image::{PanicSite, ParameterLayout};
+use oxisycl_types::PanicRecord;
+
+use super::{Lane, LaneQueue, Lanes, Ring, Task};
+use crate::poller::Progress;
+use crate::pool::Pool;
+use crate::{BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, LoadedKernel, Outcome};
+
+/// What a launch has to know of a loaded kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelFacts<'k> {
+    /// The name of the device that it was loaded on.
+    pub device: &'k str,
+    /// Its name in the image.
+    pub symbol: &'k str,
+    /// Its parameters as the image has them.
+    pub parameters: ParameterLayout,
+    /// Whether its launches need a panic record.
+    pub may_panic: bool,
+    /// Whether its launches need a print buffer.
+    pub may_print: bool,
+}
+
+/// The tasks of a driver, used again and again.
+pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
+
+/// A driver, as types and functions without state. A function that takes a `ring` is called with that ring locked, and with the device
+/// [entered](Self::enter).
+///
+/// # Safety
+/// A task that [`issue`](Self::issue) has accepted is set apart by [`poll`](Self::poll) as finished only when the device has carried it out and
+/// uses none of its memory any more; one that is set apart as lost may run still, and nothing that it may use is given out again.
+pub unsafe trait Driver: Sized + Send + Sync + 'static {
+    /// One device: its context and what its queues share.
+    type Device: Progress + 'static;
+    /// What a queue has beside its lanes.
+    type Queue: Send + Sync;
+    /// What a queue has that its tasks do not keep.
+    type Own: Default + Send + Sync;
+    /// A lane's handle.
+    type Stream: Send + Sync;
+    /// What a lane's ring keeps of the driver's.
+    type Ring: Default + Send + Sync;
+    /// A kernel that was loaded on a device.
+    type Kernel: LoadedKernel;
+    /// How a kernel is launched.
+    type Launch: Send + Sync;
+    /// Where a launch leaves word of a panic: the address of a record.
+    type Record: Copy + Send + Sync;
+    /// The memory of some records, freed when it is dropped.
+    type RecordMemory: Send;
+    /// Where a launch prints.
+    type Print: Clone + Send + Sync;
+    /// What a task keeps of the driver's from when it is issued.
+    type Issued: Default + Send + Sync;
+    /// A driver's error.
+    type Error: Copy + Send + Sync;
+    /// What a task waits for in the driver.
+    type Waits<'t>;
+    /// Held while a thread calls the driver for a device.
+    type Entered<'d>;
+    /// Held while a thread looks how far tasks are.
+    type Looking;
+
+    /// The tasks of the process.
+    fn tasks() -> &'static Tasks<Self>;
+
+    /// The lanes of a device.
+    fn lanes(device: &Self::Device) -> &Lanes<Self>;
+
+    /// The device's name, for messages.
+    fn name(device: &Self::Device) -> &str;
+
+    /// Makes the device current on this thread. An error if it is lost or was made before the process was forked.
+    fn enter(device: &Self::Device) -> Result<Self::Entered<'_>, BackendError>;
+
+    /// The error of every call on a lost device.
+    fn lost_error(device: &Self::Device) -> BackendError;
+
+    /// A failed call as the contract's error; the device is marked as lost if it is. Called without locks.
+    fn fail(device: &Self::Device, error: Self::Error) -> BackendError;
+
+    /// The time on the clock of execution times.
+    fn now(device: &Self::Device) -> u64;
+
+    /// What there is to know of a kernel.
+    fn facts(kernel: &Self::Kernel) -> KernelFacts<'_>;
+
+    /// What images say of the places where a kernel panics or prints.
+    fn sites(kernel: &Self::Kernel) -> &[PanicSite];
+
+    /// Whether the kernel was loaded on the device.
+    fn is_loaded_on(kernel: &Self::Kernel, device: &Self::Device) -> bool;
+
+    /// How a kernel is launched; `None` if its range is beyond every limit.
+    ///
+    /// # Errors
+    /// What the device does not support.
+    fn launch(
+        device: &Self::Device,
+        kernel: &Self::Kernel,
+        command: &KernelCommand,
+    ) -> Result<Option<Self::Launch>, String>;
+
+    /// Makes ready what a command needs that may take long or fail. Called before anything is issued.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    fn prepare(_device: &Self::Device, _command: &Command) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// Called when a command was counted, before anything of it is issued.
+    fn counted(_device: &Self::Device) {}
+
+    /// A print buffer for so many bytes of records.
+    ///
+    /// # Errors
+    /// Those of an allocation.
+    fn print_buffer(device: &Arc<Self::Device>, capacity: u32) -> Result<Self::Print, BackendError>;
+
+    /// So many free panic records. Called without locks.
+    ///
+    /// # Errors
+    /// Those of an allocation.
+    fn records(device: &Self::Device, n: usize) -> Result<(Vec<Self::Record>, Self::RecordMemory), BackendError>;
+
+    /// The lane of a task among those of its queue, and what it waits for. `open` are its dependencies that have not ended. Called without
+    /// locks.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Self::Waits<'t>), BackendError>;
+
+    /// Gives a task to the driver, behind all others of the lane if that keeps its order. The task's place is the one after
+    /// [`Ring::n_issued`].
+    ///
+    /// # Errors
+    /// Those of the driver, if it has nothing of the task. If it has a part, that is the task's own failure ([`Task::set_error`]).
+    fn issue(
+        lane: &Lane<Self>,
+        ring: &mut Ring<Self>,
+        task: &Task<Self>,
+        waits: Self::Waits<'_>,
+    ) -> Result<(), Self::Error>;
+
+    /// Called when a task was put on the ring.
+    fn issued(_lane: &Lane<Self>, _ring: &mut Ring<Self>) {}
+
+    /// Called by the submitting thread when all is done for a task, without locks.
+    fn submitted(_own: &Self::Own, _task: &Arc<Task<Self>>) {}
+
+    /// Begins to look how far tasks are. `None` when drivers must not be called any more.
+    fn begin_look(device: &Self::Device) -> Option<Self::Looking>;
+
+    /// [Sets apart](Lane::set_apart) the lane's tasks that are over. Called by one thread at a time for each lane, without locks. `thorough` if the
+    /// poller calls.
+    fn poll(lane: &Lane<Self>, thorough: bool);
+
+    /// What a work-item left in the record of a launch that has ended. The record is free again.
+    fn take_report(record: Self::Record) -> Option<PanicRecord>;
+
+    /// Tells what a launch has printed that has ended.
+    fn read_print(print: &Self::Print, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>));
+
+    /// When a task ran, on a queue with profiling. If it was not finished, only gives back what the driver has measured with.
+    fn times(task: &Task<Self>, is_finished: bool) -> Option<ExecutionTimes>;
+
+    /// Lets go of what a task kept for the driver while it ran.
+    fn release(_task: &Task<Self>) {}
+
+    /// Lets go of what a task has of the driver's. It is dropped.
+    fn dropped(_task: &mut Task<Self>) {}
+
+    /// Where a task stands that has not ended.
+    fn status(task: &Task<Self>) -> EventStatus;
+
+    /// Gives back what a lane has of the driver's. No task is on it.
+    fn close(stream: &mut Self::Stream, ring: &mut Self::Ring);
+
+    /// See [`Queue::can_wait_for`](crate::Queue::can_wait_for).
+    fn can_wait_for(_queue: &LaneQueue<Self>, _task: &Task<Self>) -> bool {
+        true
+    }
+
+    /// See [`Queue::is_executed`](crate::Queue::is_executed).
+    ///
+    /// # Errors
+    /// Those of a lost device.
+    fn is_executed(_device: &Self::Device, _command: &Command) -> Result<bool, BackendError> {
+        Ok(false)
+    }
+
+    /// See [`Queue::execute`](crate::Queue::execute).
+    ///
+    /// # Safety
+    /// That of [`Queue::execute`](crate::Queue::execute).
+    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome;
+
+    /// See [`Queue::flush`](crate::Queue::flush).
+    ///
+    /// # Errors
+    /// Those of a lost device.
+    fn flush(_queue: &LaneQueue<Self>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// See [`Queue::patience`](crate::Queue::patience).
+    fn patience(queue: &LaneQueue<Self>) -> Duration;
+
+    /// See [`Queue::native_queue`](crate::Queue::native_queue).
+    fn native_queue(_queue: &LaneQueue<Self>) -> Option<*mut c_void> {
+        None
+    }
+
+    /// Whether a waiting thread looks at all lanes of the device, not only at those of its queue.
+    const HELPS_ALL: bool;
+
+    /// The kernel of a command, if it was loaded by this backend.
+    #[inline]
+    fn kernel_of(command: &KernelCommand) -> Option<&Self::Kernel> {
+        let code: &dyn Any = command.code.as_deref()?;
+        code.downcast_ref()
+    }
+}

@@ -1,0 +1,49 @@
+//! Reporting one task that is over: its output, its result and its times.
+
+use super::{Driver, Task};
+use crate::driver::{panic_failure, tell};
+use crate::{Command, CommandFailure, FailureKind, Outcome};
+
+/// Ends a task that was on a lane.
+pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
+    if is_finished {
+        tell_output(task);
+    }
+    let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
+    let result = failure_of(task, is_finished).map_or(Ok(()), Err);
+    D::lanes(&task.queue.device).forget();
+    if let Some(completion) = task.end() {
+        // SAFETY: taken from the task, which its queue made for the command; the driver has done with it.
+        tell(|| unsafe { completion.complete(Outcome { has_run: true, result, times }) });
+    }
+}
+
+fn kernel_of<D: Driver>(task: &Task<D>) -> Option<&D::Kernel> {
+    let Command::Kernel(command) = &task.command else { return None };
+    D::kernel_of(command)
+}
+
+/// Passes on what a kernel has printed.
+fn tell_output<D: Driver>(task: &Task<D>) {
+    let Some(print) = &task.print else { return };
+    if let (Some(kernel), Some(completion), None) = (kernel_of(task), task.completion(), task.error()) {
+        tell(|| D::read_print(print, D::sites(kernel), &mut |output| completion.output(output)));
+    }
+    task.queue.prints.give_back(print.clone());
+}
+
+/// Why a task that was on a lane has failed, if it has.
+fn failure_of<D: Driver>(task: &Task<D>, is_finished: bool) -> Option<CommandFailure> {
+    let device = &task.queue.device;
+    if !is_finished {
+        return Some(task.failure_of(FailureKind::Device(D::lost_error(device))));
+    }
+    // Taken in any case: the record is used again.
+    let report = task.record().and_then(D::take_report);
+    if let Some(error) = task.error() {
+        return Some(task.failure_of(FailureKind::Device(D::fail(device, error))));
+    }
+    let report = report?;
+    let (Command::Kernel(command), Some(kernel)) = (&task.command, kernel_of(task)) else { return None };
+    Some(task.failure_of(panic_failure(&report, &command.range, D::sites(kernel))))
+}

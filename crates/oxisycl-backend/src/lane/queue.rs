@@ -1,0 +1,223 @@
+//! Queues: what the contract asks of one, on lanes.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::task::Extras;
+use super::{Driver, Lane, Task};
+use crate::driver::PrintPool;
+use crate::poller::Progress;
+use crate::{BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueOptions};
+
+/// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the poller.
+const MANY_IDLE_HELPS: usize = 20;
+
+/// The part of a queue that its tasks need.
+pub struct LaneQueue<D: Driver> {
+    /// The device.
+    pub device: Arc<D::Device>,
+    /// How the queue was made.
+    pub options: QueueOptions,
+    /// One lane if the queue is in order, or if the driver's lanes do not keep an order.
+    pub lanes: SmallVec<[Arc<Lane<D>>; 4]>,
+    /// What else it has of the driver's.
+    pub part: D::Queue,
+    pub(super) prints: PrintPool<D::Print>,
+    /// How often in a row a thread has tried to help and found nothing to do.
+    idle_helps: AtomicUsize,
+}
+
+/// A queue of a backend with a driver.
+pub struct DriverQueue<D: Driver> {
+    /// What its tasks keep.
+    pub shared: Arc<LaneQueue<D>>,
+    own: D::Own,
+}
+
+impl<D: Driver> DriverQueue<D> {
+    /// A queue on lanes of the device, at least one.
+    pub fn new(
+        device: &Arc<D::Device>,
+        options: QueueOptions,
+        lanes: SmallVec<[Arc<Lane<D>>; 4]>,
+        part: D::Queue,
+    ) -> Self {
+        let prints = PrintPool::new(options.print_buffer);
+        let idle_helps = AtomicUsize::new(0);
+        let shared = LaneQueue { device: device.clone(), options, lanes, part, prints, idle_helps };
+        Self { shared: Arc::new(shared), own: D::Own::default() }
+    }
+
+    /// The queue, if it is one of this driver.
+    pub fn of(queue: &dyn Queue) -> Option<&Self> {
+        queue.native()?.downcast_ref()
+    }
+}
+
+/// A print buffer that is given back unless a task has it.
+struct Reserved<'q, D: Driver> {
+    queue: &'q LaneQueue<D>,
+    buffer: Option<D::Print>,
+}
+
+impl<D: Driver> Drop for Reserved<'_, D> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            self.queue.prints.give_back(buffer);
+        }
+    }
+}
+
+// SAFETY: commands are issued behind their dependencies, which are on lanes of the driver, and end when the driver says so ([`Driver`]).
+unsafe impl<D: Driver> Queue for DriverQueue<D> {
+    unsafe fn enqueue(
+        &self,
+        command: Command,
+        dependencies: &[Dependency],
+        completion: Arc<dyn Completion>,
+    ) -> Result<Arc<dyn Event>, BackendError> {
+        let queue = &self.shared;
+        let device = &queue.device;
+        let _entered = D::enter(device)?;
+        let (launch, may_panic, may_print) = match &command {
+            Command::Kernel(command) => launch_of::<D>(device, command)?,
+            _ => (None, false, false),
+        };
+        D::prepare(device, &command)?;
+        let open = open_dependencies::<D>(dependencies, device)?;
+        let take = || queue.prints.take(|capacity| D::print_buffer(device, capacity));
+        let print = if may_print { Some(take()?) } else { None };
+        let mut reserved = Reserved { queue, buffer: print.clone() };
+        let expected = D::lanes(device).expect();
+        D::counted(device);
+        let (index, waits) = D::place(queue, &open)?;
+        let extras = Extras { number: expected.number, launch, print, may_panic };
+        let task = D::tasks().make(|| Task::new(queue.clone(), command, extras, completion));
+        queue.lanes[index].issue(&task, index, waits)?;
+        expected.accept();
+        reserved.buffer = None;
+        D::submitted(&self.own, &task);
+        Ok(task)
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.shared.options.in_order
+    }
+
+    fn progress(&self) -> Option<Arc<dyn Progress>> {
+        Some(self.shared.device.clone())
+    }
+
+    fn can_wait_for(&self, event: &dyn Event) -> bool {
+        let event: &dyn Any = event;
+        event.downcast_ref::<Task<D>>().is_none_or(|task| D::can_wait_for(&self.shared, task))
+    }
+
+    fn is_executed(&self, command: &Command) -> Result<bool, BackendError> {
+        D::is_executed(&self.shared.device, command)
+    }
+
+    unsafe fn execute(&self, command: &Command) -> Outcome {
+        // SAFETY: by the contract of this function.
+        unsafe { D::execute(&self.shared, command) }
+    }
+
+    fn flush(&self) -> Result<(), BackendError> {
+        let _entered = D::enter(&self.shared.device)?;
+        D::flush(&self.shared)
+    }
+
+    fn help(&self) -> bool {
+        let queue = &self.shared;
+        let device = &queue.device;
+        if device.is_foreign() {
+            return false;
+        }
+        let lanes = D::lanes(device);
+        let progress = if D::HELPS_ALL {
+            lanes.poll(device, false)
+        } else {
+            let drain = |progress, lane: &Arc<Lane<D>>| progress | (!lane.is_empty() && lane.drain(false));
+            D::begin_look(device).is_some_and(|_looking| queue.lanes.iter().fold(false, drain))
+        };
+        if progress {
+            queue.idle_helps.store(0, Ordering::Relaxed);
+        } else if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == MANY_IDLE_HELPS {
+            lanes.bell().hurry();
+        }
+        progress
+    }
+
+    fn patience(&self) -> Duration {
+        D::patience(&self.shared)
+    }
+
+    fn native_queue(&self) -> Option<*mut c_void> {
+        D::native_queue(&self.shared)
+    }
+
+    fn native(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+/// The dependencies that have not ended. How they end is of no concern to a backend that issues commands ahead.
+#[inline]
+fn open_dependencies<'d, D: Driver>(
+    dependencies: &'d [Dependency],
+    device: &D::Device,
+) -> Result<SmallVec<[&'d Task<D>; 4]>, BackendError> {
+    let mut open = SmallVec::new();
+    for Dependency { event, .. } in dependencies {
+        let any: &dyn Any = &**event;
+        let Some(task) = any.downcast_ref::<Task<D>>() else {
+            let what = "waiting for an event of another backend".to_owned();
+            return Err(BackendError::Unsupported { device: D::name(device).to_owned(), what });
+        };
+        if !task.has_ended() {
+            open.push(task);
+        }
+    }
+    Ok(open)
+}
+
+/// How a kernel is launched, and whether it may panic or print, after a check of what the driver would not check, or not with names.
+#[inline]
+fn launch_of<D: Driver>(
+    device: &D::Device,
+    command: &KernelCommand,
+) -> Result<(Option<D::Launch>, bool, bool), BackendError> {
+    let refuse = |what: String| BackendError::Unsupported { device: D::name(device).to_owned(), what };
+    // Found where it is wanted: this is done for each launch.
+    let name = || command.descriptor.display_name();
+    let Some(kernel) = D::kernel_of(command) else {
+        return Err(refuse(format!(
+            "kernel \"{}\" without an image that was loaded on a device of its backend",
+            name()
+        )));
+    };
+    let facts = D::facts(kernel);
+    if !D::is_loaded_on(kernel, device) {
+        let other = facts.device;
+        return Err(refuse(format!("kernel \"{}\", whose image was loaded on another device (\"{other}\")", name())));
+    }
+    let (expected, found) = (facts.parameters.size, command.descriptor.parameters.size);
+    // The driver reads as many bytes as the image says.
+    if expected != found || command.arguments.size() < expected {
+        let (name, symbol) = (name(), facts.symbol);
+        let what =
+            format!("kernel \"{name}\": its argument is {found} bytes, but {expected} in the image (symbol {symbol})");
+        return Err(refuse(what));
+    }
+    let launch = D::launch(device, kernel, command).map_err(refuse)?;
+    if launch.is_none() {
+        let (name, extent) = (name(), command.range.extent);
+        return Err(refuse(format!("a launch of kernel \"{name}\" over {extent:?} work-items")));
+    }
+    Ok((launch, facts.may_panic, facts.may_print))
+}

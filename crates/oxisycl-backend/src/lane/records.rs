@@ -1,0 +1,102 @@
+//! The panic records of a device's launches: memory that kernels write and the host reads.
+//!
+//! Invariants: a record belongs to one launch at a time; a record in the pool has the state `FREE` on the host's side. What a record holds is
+//! never trusted: it is copied out as plain numbers, and whoever reads it checks them.
+
+use parking_lot::Mutex;
+
+/// Records in the first chunk; the next ones are as large as all before.
+const FIRST_CHUNK: usize = 2048;
+/// How many records are taken from the pool at once.
+const AT_ONCE: usize = 64;
+
+/// Records of the type `R` in memory that `M` frees.
+#[derive(Debug)]
+pub struct RecordPool<R, M>(Mutex<State<R, M>>);
+
+#[derive(Debug)]
+struct State<R, M> {
+    free: Vec<R>,
+    /// Where the records are.
+    chunks: Vec<M>,
+    n_records: usize,
+}
+
+impl<R, M> Default for RecordPool<R, M> {
+    fn default() -> Self {
+        Self(Mutex::new(State { free: Vec::new(), chunks: Vec::new(), n_records: 0 }))
+    }
+}
+
+impl<R: Copy, M> RecordPool<R, M> {
+    /// Adds a few free records to `records`, some of them made by `make` if there are none.
+    ///
+    /// # Errors
+    /// Those of `make`, which is called without locks.
+    pub fn take<E>(&self, records: &mut Vec<R>, make: impl FnOnce(usize) -> Result<(Vec<R>, M), E>) -> Result<(), E> {
+        let n_records = {
+            let mut state = self.0.lock();
+            if !state.free.is_empty() {
+                let first = state.free.len().saturating_sub(AT_ONCE);
+                records.extend(state.free.drain(first..));
+                return Ok(());
+            }
+            state.n_records
+        };
+        let (mut made, memory) = make(n_records.max(FIRST_CHUNK))?;
+        let mut state = self.0.lock();
+        state.n_records += made.len();
+        state.chunks.push(memory);
+        let first = made.len().saturating_sub(AT_ONCE);
+        records.extend(made.drain(first..));
+        state.free.append(&mut made);
+        Ok(())
+    }
+
+    /// Takes records back whose reports were taken, or whose launches were refused.
+    pub fn give_back(&self, records: &[R]) {
+        if !records.is_empty() {
+            self.0.lock().free.extend_from_slice(records);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Made = Result<(Vec<usize>, ()), &'static str>;
+
+    /// For a pool that has free records.
+    fn none(_: usize) -> Made {
+        Err("there are free records")
+    }
+
+    #[test]
+    fn records_are_made_when_there_are_none_and_used_again() {
+        let pool: RecordPool<usize, ()> = RecordPool::default();
+        let mut taken = Vec::new();
+        assert_eq!(pool.take(&mut taken, |n| -> Made { Ok(((0..n).collect(), ())) }), Ok(()));
+        assert_eq!(taken.len(), AT_ONCE);
+        let mut all = taken.clone();
+        for _ in 1..FIRST_CHUNK / AT_ONCE {
+            assert_eq!(pool.take(&mut all, none), Ok(()));
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..FIRST_CHUNK).collect::<Vec<_>>(), "each record is given out once");
+        assert_eq!(pool.take(&mut all, none), none(0).map(|_| ()), "all are taken");
+        pool.give_back(&taken);
+        let mut again = Vec::new();
+        assert_eq!(pool.take(&mut again, none), Ok(()));
+        assert_eq!(again, taken);
+    }
+
+    #[test]
+    fn a_pool_that_cannot_grow_says_so_and_tries_again() {
+        let pool: RecordPool<u8, ()> = RecordPool::default();
+        let mut records = Vec::new();
+        assert_eq!(pool.take(&mut records, |_| Err("no memory")), Err("no memory"));
+        assert_eq!(pool.take(&mut records, |_| Ok::<_, &str>((vec![7], ()))), Ok(()));
+        assert_eq!(records, [7]);
+    }
+}

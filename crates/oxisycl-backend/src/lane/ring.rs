@@ -1,0 +1,215 @@
+//! One lane: the tasks on it, in the order in which the driver got them.
+//!
+//! Launching must cost no more than the driver's own call, so nothing is recorded per task but its place.
+//!
+//! Invariants:
+//! - `over` and then `pending` hold the tasks that were issued and not yet taken off; on a lane that keeps its order in that order.
+//! - The ring is locked as seldom as can be by other threads than those that submit.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Driver, Task};
+use crate::BackendError;
+use crate::poller::Progress;
+
+/// How often a thread tries to lock a ring that others submit to.
+const POLITE_TRIES: usize = 2000;
+
+/// One stream or queue of a driver.
+pub struct Lane<D: Driver> {
+    /// The device.
+    pub device: Arc<D::Device>,
+    /// The driver's handle.
+    pub stream: D::Stream,
+    /// Whether the driver executes the lane's tasks one after the other.
+    pub keeps_order: bool,
+    ring: Mutex<Ring<D>>,
+    /// The position of the last task.
+    issued: AtomicU64,
+    pub(super) drained: Drained<D>,
+}
+
+impl<D: Driver> fmt::Debug for Lane<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane").field("issued", &self.issued).finish_non_exhaustive()
+    }
+}
+
+/// What the thread that drains writes for each task, on cache lines that those that submit do not need.
+#[repr(align(128))]
+pub(super) struct Drained<D: Driver> {
+    /// Tasks that are over, and whether the device has finished them.
+    pub(super) over: Mutex<VecDeque<(Arc<Task<D>>, bool)>>,
+    pub(super) state: AtomicU8,
+    /// How many tasks were taken off.
+    pub(super) ended: AtomicU64,
+}
+
+/// What is locked while a task is issued.
+pub struct Ring<D: Driver> {
+    /// Tasks that are not known to be over.
+    pub pending: VecDeque<Arc<Task<D>>>,
+    /// The driver's part.
+    pub part: D::Ring,
+    n_issued: u64,
+    /// Free panic records, so that a launch takes no other lock.
+    records: Vec<D::Record>,
+}
+
+impl<D: Driver> Ring<D> {
+    /// How many tasks were put on the lane: the position of the last one.
+    pub fn n_issued(&self) -> u64 {
+        self.n_issued
+    }
+}
+
+impl<D: Driver> Lane<D> {
+    /// An empty lane of the device.
+    pub fn new(device: &Arc<D::Device>, stream: D::Stream, keeps_order: bool) -> Arc<Self> {
+        let ring = Ring { pending: VecDeque::new(), part: D::Ring::default(), n_issued: 0, records: Vec::new() };
+        let drained = Drained { over: Mutex::default(), state: AtomicU8::new(0), ended: AtomicU64::new(0) };
+        let lane = Arc::new(Self {
+            device: device.clone(),
+            stream,
+            keeps_order,
+            ring: Mutex::new(ring),
+            issued: AtomicU64::new(0),
+            drained,
+        });
+        D::lanes(device).add(&lane);
+        lane
+    }
+
+    /// Whether no task is on it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.drained.ended.load(Ordering::Acquire) == self.n_issued()
+    }
+
+    /// The position of the last task, as far as this thread can know.
+    #[inline]
+    pub fn n_issued(&self) -> u64 {
+        self.issued.load(Ordering::Acquire)
+    }
+
+    /// Whether the task at that position is the first that has not ended, on a lane that keeps its order.
+    pub fn is_first(&self, position: u64) -> bool {
+        self.drained.ended.load(Ordering::Relaxed) + 1 == position
+    }
+
+    /// Whether the task at that position is the last.
+    pub fn is_last(&self, position: u64) -> bool {
+        self.issued.load(Ordering::Relaxed) == position
+    }
+
+    /// The ring, locked.
+    pub fn ring(&self) -> MutexGuard<'_, Ring<D>> {
+        self.ring.lock()
+    }
+
+    /// The ring, if the lock can be had soon, without making those that submit wake a sleeping thread when they unlock it. A lane that is full
+    /// keeps them waiting with the lock held, and then the other lanes should not wait, too.
+    pub fn ring_politely(&self) -> Option<MutexGuard<'_, Ring<D>>> {
+        for _ in 0..POLITE_TRIES {
+            if let Some(ring) = self.ring.try_lock() {
+                return Some(ring);
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+
+    /// Gives a task to the driver and puts it on the ring, as one of the lane `index` of its queue. On an error the driver has nothing of it.
+    #[inline]
+    pub(super) fn issue(&self, task: &Arc<Task<D>>, index: usize, waits: D::Waits<'_>) -> Result<(), BackendError> {
+        let mut ring = if task.may_panic { self.ring_with_records()? } else { self.ring.lock() };
+        if task.may_panic
+            && let Some(record) = ring.records.pop()
+        {
+            task.set_record(record);
+        }
+        if let Err(error) = D::issue(self, &mut ring, task, waits) {
+            ring.records.extend(task.record());
+            drop(ring);
+            return Err(D::fail(&self.device, error));
+        }
+        ring.n_issued += 1;
+        task.set_place(index, ring.n_issued);
+        ring.pending.push_back(task.clone());
+        self.issued.store(ring.n_issued, Ordering::Release);
+        D::issued(self, &mut ring);
+        Ok(())
+    }
+
+    /// The ring, with a free panic record.
+    #[inline]
+    fn ring_with_records(&self) -> Result<MutexGuard<'_, Ring<D>>, BackendError> {
+        let ring = self.ring.lock();
+        if ring.records.is_empty() { self.ring_after_growth(ring) } else { Ok(ring) }
+    }
+
+    #[cold]
+    fn ring_after_growth<'r>(
+        &'r self,
+        mut ring: MutexGuard<'r, Ring<D>>,
+    ) -> Result<MutexGuard<'r, Ring<D>>, BackendError> {
+        while ring.records.is_empty() {
+            // An allocation may find that the device is lost.
+            drop(ring);
+            let mut records = Vec::new();
+            D::lanes(&self.device).records.take(&mut records, |n| D::records(&self.device, n))?;
+            ring = self.ring.lock();
+            ring.records.append(&mut records);
+        }
+        Ok(ring)
+    }
+
+    /// Sets the first tasks of the ring apart: they are over. Unless the device `is_finished` with them, it was lost.
+    pub fn set_apart(&self, ring: &mut Ring<D>, n_tasks: usize, is_finished: bool) {
+        let tasks = ring.pending.drain(..n_tasks);
+        self.drained.over.lock().extend(tasks.map(|task| (task, is_finished)));
+    }
+
+    /// As [`set_apart`](Self::set_apart), unless the thread that drains is just taking a task off. For threads that submit.
+    pub fn try_set_apart(&self, ring: &mut Ring<D>, n_tasks: usize) {
+        if let Some(mut over) = self.drained.over.try_lock() {
+            over.extend(ring.pending.drain(..n_tasks).map(|task| (task, true)));
+        }
+    }
+
+    /// Sets one task apart that was taken from the ring.
+    pub fn set_task_apart(&self, task: Arc<Task<D>>, is_finished: bool) {
+        self.drained.over.lock().push_back((task, is_finished));
+    }
+
+    /// The task that was issued first of those that are not known to be over. On a lane that does not keep its order, one of the first.
+    pub(super) fn oldest(&self) -> Option<Arc<Task<D>>> {
+        let ring = self.ring.lock();
+        if self.keeps_order {
+            return ring.pending.front().cloned();
+        }
+        ring.pending.iter().min_by_key(|task| task.number).cloned()
+    }
+
+    /// The kernels on it that are not known to have finished.
+    pub(super) fn kernels(&self) -> Vec<Arc<Task<D>>> {
+        let ring = self.ring.lock();
+        ring.pending.iter().filter(|task| task.launch.is_some()).cloned().collect()
+    }
+}
+
+impl<D: Driver> Drop for Lane<D> {
+    fn drop(&mut self) {
+        if self.device.is_foreign() {
+            return;
+        }
+        let ring = self.ring.get_mut();
+        D::lanes(&self.device).records.give_back(&ring.records);
+        D::close(&mut self.stream, &mut ring.part);
+    }
+}

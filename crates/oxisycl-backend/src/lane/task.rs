@@ -1,0 +1,154 @@
+//! A command from when it is issued until it is reported. It is also the command's event.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::{Driver, Lane, LaneQueue};
+use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind};
+
+/// Where a task was put.
+#[derive(Debug)]
+pub struct Place<'t, D: Driver> {
+    /// The lane.
+    pub lane: &'t Arc<Lane<D>>,
+    /// Its number on the lane, from 1.
+    pub position: u64,
+}
+
+/// A command that a driver has.
+pub struct Task<D: Driver> {
+    /// The queue that it was submitted to.
+    pub queue: Arc<LaneQueue<D>>,
+    /// What is to be done.
+    pub command: Command,
+    /// Its place in the order in which the device's tasks were accepted.
+    pub number: u64,
+    /// How a kernel is launched.
+    pub launch: Option<D::Launch>,
+    /// Where the launch prints.
+    pub print: Option<D::Print>,
+    /// On the clock of execution times, of profiled commands.
+    pub submitted: u64,
+    /// What is kept of the driver's.
+    pub issued: D::Issued,
+    pub(super) may_panic: bool,
+    record: OnceLock<D::Record>,
+    error: OnceLock<D::Error>,
+    /// Which of the queue's lanes it is on.
+    lane: AtomicUsize,
+    /// Its number on the lane, or 0 as long as it is on none.
+    position: AtomicU64,
+    is_over: AtomicBool,
+    completion: Mutex<Option<Arc<dyn Completion>>>,
+}
+
+/// What a task is given beside its command.
+pub(super) struct Extras<D: Driver> {
+    pub(super) number: u64,
+    pub(super) launch: Option<D::Launch>,
+    pub(super) print: Option<D::Print>,
+    pub(super) may_panic: bool,
+}
+
+impl<D: Driver> Task<D> {
+    /// A task that is about to be put on a lane.
+    #[inline(always)]
+    pub(super) fn new(
+        queue: Arc<LaneQueue<D>>,
+        command: Command,
+        extras: Extras<D>,
+        completion: Arc<dyn Completion>,
+    ) -> Self {
+        let Extras { number, launch, print, may_panic } = extras;
+        Self {
+            submitted: if queue.options.profiling { D::now(&queue.device) } else { 0 },
+            queue,
+            command,
+            number,
+            launch,
+            print,
+            issued: D::Issued::default(),
+            may_panic,
+            record: OnceLock::new(),
+            error: OnceLock::new(),
+            lane: AtomicUsize::new(0),
+            position: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            completion: Mutex::new(Some(completion)),
+        }
+    }
+
+    /// Where it was put; `None` before that.
+    #[inline]
+    pub fn place(&self) -> Option<Place<'_, D>> {
+        // Acquire pairs with `set_place`: the lane is that of the position.
+        let position = self.position.load(Ordering::Acquire);
+        (position > 0).then(|| Place { lane: &self.queue.lanes[self.lane.load(Ordering::Relaxed)], position })
+    }
+
+    /// The task is on a lane now. Called with that lane's ring locked.
+    #[inline]
+    pub(super) fn set_place(&self, lane: usize, position: u64) {
+        self.lane.store(lane, Ordering::Relaxed);
+        self.position.store(position, Ordering::Release);
+    }
+
+    /// The panic record of the launch.
+    #[inline]
+    pub fn record(&self) -> Option<D::Record> {
+        self.record.get().copied()
+    }
+
+    #[inline]
+    pub(super) fn set_record(&self, record: D::Record) {
+        // Called once, by the lane that issues the task.
+        let _ = self.record.set(record);
+    }
+
+    /// What went wrong after a part of the command was given to the driver. Only the first error counts.
+    pub fn set_error(&self, error: D::Error) {
+        let _ = self.error.set(error);
+    }
+
+    /// As set by [`set_error`](Self::set_error).
+    pub fn error(&self) -> Option<D::Error> {
+        self.error.get().copied()
+    }
+
+    /// Whether it is over: its completion is called, or has been.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// The failure of this command.
+    pub fn failure_of(&self, kind: FailureKind) -> CommandFailure {
+        CommandFailure::new(&self.command, D::name(&self.queue.device), kind)
+    }
+
+    /// What is told of the end, as long as that has not come.
+    pub(super) fn completion(&self) -> Option<Arc<dyn Completion>> {
+        self.completion.lock().clone()
+    }
+
+    /// The task is over. Called once; what is given is to be called.
+    pub(super) fn end(&self) -> Option<Arc<dyn Completion>> {
+        D::release(self);
+        self.is_over.store(true, Ordering::Release);
+        self.completion.lock().take()
+    }
+}
+
+impl<D: Driver> Event for Task<D> {
+    fn status(&self) -> EventStatus {
+        if self.has_ended() { EventStatus::Complete } else { D::status(self) }
+    }
+}
+
+impl<D: Driver> Drop for Task<D> {
+    fn drop(&mut self) {
+        D::dropped(self);
+    }
+}

@@ -1,0 +1,103 @@
+//! The thread that asks devices how far their commands are, where no device says so by itself.
+//!
+//! A backend issues commands and answers when it is asked: no thread belongs to it. Whoever makes queues starts one poller for each
+//! [`Progress`]. It polls, and naps between two polls for a time that grows with how long nothing has happened: a command is reported at most a
+//! sixty-fourth of its own duration late, or half a millisecond. While work is being submitted it polls less often, since that slows down the
+//! threads that submit; a waiting thread that is about to sleep ends such a nap.
+//!
+//! Invariants:
+//! - A command that was counted is polled for: a submission counts its command and then rings the [bell](Progress::bell); the poller says
+//!   that it sleeps and then looks for commands. One of them sees the other.
+//! - The poller keeps its device alive only while it polls.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::driver::{Worker, spawn};
+
+/// Shortest and longest time between two polls while nothing happens.
+const SHORTEST_NAP: Duration = Duration::from_micros(40);
+/// As above.
+const LONGEST_NAP: Duration = Duration::from_micros(500);
+/// Time between two polls while work is being submitted.
+const BUSY_NAP: Duration = Duration::from_micros(300);
+/// How long the thread stays up without work, so that the next submission need not wake it.
+const LINGER: Duration = Duration::from_millis(4);
+
+/// The unfinished commands of a device, all of its queues together.
+pub trait Progress: Send + Sync {
+    /// Wakes the poller. Rung by the backend for each command, and closed when the device is gone.
+    fn bell(&self) -> &Arc<Worker>;
+
+    /// Reports the commands that have ended. Whether there were any.
+    fn poll(&self) -> bool;
+
+    /// How many commands were counted so far.
+    fn n_accepted(&self) -> u64;
+
+    /// Whether there are commands that have not ended.
+    fn has_commands(&self) -> bool;
+
+    /// Whether [`idle`](Self::idle) has something to do.
+    fn has_idle_work(&self) -> bool {
+        false
+    }
+
+    /// Called when there has been nothing to do for a while.
+    fn idle(&self) {}
+
+    /// Whether the process was forked since the device was made: the poller stayed with the parent.
+    fn is_foreign(&self) -> bool;
+}
+
+/// Makes sure that a poller runs.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn start(progress: &Arc<dyn Progress>) -> io::Result<()> {
+    let weak = Arc::downgrade(progress);
+    let bell = progress.bell().clone();
+    progress.bell().wake(|| spawn("oxisycl-poll".to_owned(), move || run(&weak, &bell)))
+}
+
+fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
+    make_naps_exact();
+    let mut last_end = Instant::now();
+    let mut n_accepted = 0;
+    while let Some(progress) = weak.upgrade() {
+        if progress.is_foreign() {
+            return;
+        }
+        let has_ended = progress.poll();
+        let is_fed = n_accepted != progress.n_accepted();
+        n_accepted = progress.n_accepted();
+        let has_commands = progress.has_commands();
+        drop(progress);
+        if has_ended {
+            last_end = Instant::now();
+        }
+        let idle = last_end.elapsed();
+        if is_fed {
+            bell.nap(BUSY_NAP);
+        } else if has_commands || idle < LINGER {
+            std::thread::sleep((idle / 64).clamp(SHORTEST_NAP, LONGEST_NAP));
+        } else {
+            if let Some(progress) = weak.upgrade() {
+                progress.idle();
+            }
+            bell.sleep(|| weak.upgrade().is_none_or(|progress| progress.has_commands() || progress.has_idle_work()));
+            last_end = Instant::now();
+        }
+    }
+}
+
+/// The system lets short sleeps of a thread end late, to save power; 50 us by default on Linux.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn make_naps_exact() {
+    // SAFETY: changes only how exactly the calling thread's timers are kept.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn make_naps_exact() {}
