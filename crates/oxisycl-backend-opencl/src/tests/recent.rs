@@ -54,7 +54,7 @@ fn n_released_here() -> usize {
 }
 
 fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
-    let queue = device.create_queue(options).expect("a queue");
+    let queue = create_queue(device, options).expect("a queue");
     let event = || -> Arc<dyn Event> {
         let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
         outcome.result.expect("the command succeeds");
