@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use oxisycl_backend::BackendError;
-use oxisycl_backend::driver::Worker;
-use oxisycl_backend::lane::Lanes;
-use oxisycl_backend::poller::Progress;
+use oxisycl_backend::lane::{Driver, Lanes};
+use oxisycl_backend::poller::{Counts, Progress};
 
 use crate::clock::Clock;
 use crate::context::Context;
@@ -48,7 +47,7 @@ impl DeviceState {
         });
         // A launch would have to wait for the memory.
         let mut records = Vec::new();
-        core.lanes.records.take(&mut records, |n| RecordMemory::new(&context, n)).map_err(fail)?;
+        core.lanes.records.take(&mut records, Cuda::FIRST_RECORDS, |n| RecordMemory::new(&context, n)).map_err(fail)?;
         core.lanes.records.give_back(&records);
         let weak = Arc::downgrade(&core);
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
@@ -60,8 +59,8 @@ impl DeviceState {
         if let Err(block) = self.retired.put(block) {
             return self.free(block);
         }
-        if self.lanes.bell().is_running() {
-            self.lanes.bell().ring();
+        if self.lanes.counts.bell().is_running() {
+            self.lanes.counts.bell().ring();
         } else {
             // No queue was made, and no kernel runs.
             self.free_retired();
@@ -96,8 +95,8 @@ impl DeviceState {
 }
 
 impl Progress for DeviceState {
-    fn bell(&self) -> &Arc<Worker> {
-        self.lanes.bell()
+    fn counts(&self) -> &Counts {
+        &self.lanes.counts
     }
 
     fn poll(&self) -> bool {
@@ -110,21 +109,13 @@ impl Progress for DeviceState {
         progress
     }
 
-    fn n_accepted(&self) -> u64 {
-        self.lanes.n_accepted()
-    }
-
-    fn has_commands(&self) -> bool {
-        self.lanes.has_tasks()
-    }
-
     fn has_idle_work(&self) -> bool {
         !self.retired.is_empty()
     }
 
     /// Frees what was retired as long as there is nothing to do.
     fn idle(&self) {
-        self.retired.free_while(|| !self.lanes.has_tasks(), |block| self.free(block));
+        self.retired.free_while(|| !self.lanes.counts.has_commands(), |block| self.free(block));
     }
 
     fn is_foreign(&self) -> bool {
@@ -138,7 +129,7 @@ impl Drop for DeviceState {
         if self.context.is_foreign() {
             return;
         }
-        self.lanes.bell().close();
+        self.lanes.counts.bell().close();
         self.free_retired();
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`; whoever uses it waits for it.

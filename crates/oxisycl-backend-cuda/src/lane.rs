@@ -107,6 +107,7 @@ unsafe impl Driver for Cuda {
     type Entered<'d> = Entered<'d>;
     type Looking = ();
 
+    const FIRST_RECORDS: usize = 2048;
     const HELPS_ALL: bool = false;
 
     fn tasks() -> &'static Tasks<Self> {

@@ -2,10 +2,10 @@
 //!
 //! The driver frees memory only once no kernel of the context runs, and nothing can be launched meanwhile (seen with driver 580: memory of
 //! all kinds). A kernel that waits for the host would never end. So memory is put aside here, used again for allocations of the same size, and
-//! freed by the completer when the device has had nothing to do for a while.
+//! freed by the poller when the device has had nothing to do for a while.
 //!
-//! Invariant: the completer frees only while no task is accepted. A submission counts its task first and then looks whether
-//! memory is being freed; the completer says that it frees first and then looks for tasks: one of them sees the other.
+//! Invariant: the poller frees only while no task is accepted. A submission counts its task first and then looks whether
+//! memory is being freed; the poller says that it frees first and then looks for tasks: one of them sees the other.
 //!
 //! What is asked for when memory is exhausted, or beyond [`MOST_OF_HOST`], is freed at once, with the driver's wait.
 
@@ -104,7 +104,7 @@ impl Retired {
         self.blocks.lock().device_bytes
     }
 
-    /// Called by the completer: frees blocks with `free` as long as `is_idle`.
+    /// Called by the poller: frees blocks with `free` as long as `is_idle`.
     pub(crate) fn free_while(&self, is_idle: impl Fn() -> bool, free: impl Fn(Block)) {
         while !self.is_empty() {
             let _freeing = self.freeing.lock();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::driver::Worker;
 use oxisycl_backend::lane::Lanes;
-use oxisycl_backend::poller::Progress;
+use oxisycl_backend::poller::{Counts, Progress};
 
 use crate::clock::Clock;
 use crate::context::Context;
@@ -58,27 +58,19 @@ impl DeviceState {
 }
 
 impl Progress for DeviceState {
-    fn bell(&self) -> &Arc<Worker> {
-        self.lanes.bell()
+    fn counts(&self) -> &Counts {
+        &self.lanes.counts
     }
 
     fn poll(&self) -> bool {
         let progress = self.lanes.poll(self, true);
         if !progress
-            && self.lanes.has_tasks()
+            && self.lanes.counts.has_commands()
             && let Some(state) = self.itself.upgrade()
         {
             lender::call(&state);
         }
         progress
-    }
-
-    fn n_accepted(&self) -> u64 {
-        self.lanes.n_accepted()
-    }
-
-    fn has_commands(&self) -> bool {
-        self.lanes.has_tasks()
     }
 
     fn is_foreign(&self) -> bool {
@@ -90,7 +82,7 @@ impl Drop for DeviceState {
     fn drop(&mut self) {
         // In a forked child there are no threads, and their locks may be held for ever.
         if !self.context.is_foreign() {
-            self.lanes.bell().close();
+            self.lanes.counts.bell().close();
             self.lender.close();
         }
     }

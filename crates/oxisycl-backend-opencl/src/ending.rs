@@ -85,7 +85,8 @@ fn end() -> bool {
         devices.iter().filter_map(Weak::upgrade).filter(|device| !device.context.is_foreign()).collect()
     };
     let began = Instant::now();
-    let has_tasks = || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.lanes.has_tasks());
+    let has_tasks =
+        || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.lanes.counts.has_commands());
     while has_tasks() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }

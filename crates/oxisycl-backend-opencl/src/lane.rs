@@ -12,10 +12,7 @@ use std::time::Duration;
 use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
-use oxisycl_backend::{
-    BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
-    Outcome, Priority, QueueOptions,
-};
+use oxisycl_backend::{BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, Priority, QueueOptions};
 use oxisycl_image::PanicSite;
 use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
@@ -161,6 +158,7 @@ unsafe impl Driver for OpenCl {
     type Entered<'d> = ();
     type Looking = RwLockReadGuard<'static, ()>;
 
+    const FIRST_RECORDS: usize = 64;
     /// What a wait depends on may be on any queue, and is cheap to ask about.
     const HELPS_ALL: bool = true;
 
@@ -318,18 +316,8 @@ unsafe impl Driver for OpenCl {
         }
     }
 
-    fn close(_stream: &mut Stream, _ring: &mut ()) {}
-
     fn can_wait_for(queue: &LaneQueue<Self>, task: &ClTask) -> bool {
         Arc::ptr_eq(&task.queue.device.context, &queue.device.context)
-    }
-
-    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
-        // `is_executed` says so of no command.
-        let name = &queue.device.context.name;
-        let what = "commands on a thread of the host".to_owned();
-        let error = BackendError::Unsupported { device: name.clone(), what };
-        Outcome::ran(Err(CommandFailure::new(command, &**name, FailureKind::Device(error))))
     }
 
     fn flush(queue: &LaneQueue<Self>) -> Result<(), BackendError> {

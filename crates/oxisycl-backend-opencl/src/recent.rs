@@ -23,7 +23,7 @@ const BATCH: usize = 8;
 const YOUNG: usize = 24;
 /// How many commands the list has at most.
 pub(crate) const MOST: usize = YOUNG + BATCH;
-/// After so many commands that are not over the others are left to the completer.
+/// After so many commands that are not over the others are left to the poller.
 const PATIENCE: usize = 2;
 
 #[derive(Default)]

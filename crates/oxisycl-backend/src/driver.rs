@@ -6,6 +6,7 @@
 mod box_shape;
 mod fork;
 mod grids;
+mod host_transfer;
 mod panic_report;
 mod print_pool;
 mod worker;
@@ -17,6 +18,7 @@ use std::time::Instant;
 pub use box_shape::{BoxShape, Pitches};
 pub use fork::{generation, watch};
 pub use grids::{Grid, Grids};
+pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, tell_printed};
 pub use worker::{Worker, spawn};

@@ -6,11 +6,12 @@
 //! threads that submit; a waiting thread that is about to sleep ends such a nap.
 //!
 //! Invariants:
-//! - A command that was counted is polled for: a submission counts its command and then rings the [bell](Progress::bell); the poller says
+//! - A command that was counted is polled for: a submission counts its command and then rings the [bell](Counts::bell); the poller says
 //!   that it sleeps and then looks for commands. One of them sees the other.
 //! - The poller keeps its device alive only while it polls.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -25,19 +26,84 @@ const BUSY_NAP: Duration = Duration::from_micros(300);
 /// How long the thread stays up without work, so that the next submission need not wake it.
 const LINGER: Duration = Duration::from_millis(4);
 
+/// A value on a cache line of its own: threads that submit and threads that report write different ones.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// How many commands a device was given and has ended, and what wakes its poller.
+#[derive(Debug, Default)]
+pub struct Counts {
+    bell: Arc<Worker>,
+    n_accepted: Padded<AtomicU64>,
+    n_ended: Padded<AtomicU64>,
+}
+
+/// A command that is about to be accepted. It counts as ended unless it is.
+#[derive(Debug)]
+pub struct Expected<'c> {
+    counts: &'c Counts,
+    /// Its place in the order in which the device's commands were counted.
+    pub number: u64,
+}
+
+impl Expected<'_> {
+    /// The command was accepted.
+    pub fn accept(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.counts.end();
+    }
+}
+
+impl Counts {
+    /// Wakes the poller. Closed when the device is gone.
+    pub fn bell(&self) -> &Arc<Worker> {
+        &self.bell
+    }
+
+    /// Counts a command that is about to be accepted, and sees to it that it is polled for.
+    #[inline]
+    pub fn expect(&self) -> Expected<'_> {
+        // Sequentially consistent with the poller's going to sleep: it sees the command, or is seen to sleep.
+        let number = self.n_accepted.0.fetch_add(1, Ordering::SeqCst);
+        self.bell.ring();
+        Expected { counts: self, number }
+    }
+
+    /// A command has ended, or was refused.
+    pub fn end(&self) {
+        self.n_ended.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many commands were counted so far.
+    pub fn n_accepted(&self) -> u64 {
+        self.n_accepted.0.load(Ordering::SeqCst)
+    }
+
+    /// Whether there are commands that have not ended.
+    pub fn has_commands(&self) -> bool {
+        // The ended first: a command is accepted before it ends.
+        self.n_ended.0.load(Ordering::SeqCst) != self.n_accepted()
+    }
+}
+
 /// The unfinished commands of a device, all of its queues together.
 pub trait Progress: Send + Sync {
-    /// Wakes the poller. Rung by the backend for each command, and closed when the device is gone.
-    fn bell(&self) -> &Arc<Worker>;
+    /// The device's counts.
+    fn counts(&self) -> &Counts;
 
     /// Reports the commands that have ended. Whether there were any.
     fn poll(&self) -> bool;
 
-    /// How many commands were counted so far.
-    fn n_accepted(&self) -> u64;
-
-    /// Whether there are commands that have not ended.
-    fn has_commands(&self) -> bool;
+    /// Whether the process was forked since the device was made: the poller stayed with the parent.
+    fn is_foreign(&self) -> bool {
+        false
+    }
 
     /// Whether [`idle`](Self::idle) has something to do.
     fn has_idle_work(&self) -> bool {
@@ -46,9 +112,6 @@ pub trait Progress: Send + Sync {
 
     /// Called when there has been nothing to do for a while.
     fn idle(&self) {}
-
-    /// Whether the process was forked since the device was made: the poller stayed with the parent.
-    fn is_foreign(&self) -> bool;
 }
 
 /// Makes sure that a poller runs.
@@ -57,8 +120,8 @@ pub trait Progress: Send + Sync {
 /// If no thread can be started.
 pub fn start(progress: &Arc<dyn Progress>) -> io::Result<()> {
     let weak = Arc::downgrade(progress);
-    let bell = progress.bell().clone();
-    progress.bell().wake(|| spawn("oxisycl-poll".to_owned(), move || run(&weak, &bell)))
+    let bell = progress.counts().bell.clone();
+    progress.counts().bell.wake(|| spawn("oxisycl-poll".to_owned(), move || run(&weak, &bell)))
 }
 
 fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
@@ -70,9 +133,9 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
             return;
         }
         let has_ended = progress.poll();
-        let is_fed = n_accepted != progress.n_accepted();
-        n_accepted = progress.n_accepted();
-        let has_commands = progress.has_commands();
+        let is_fed = n_accepted != progress.counts().n_accepted();
+        n_accepted = progress.counts().n_accepted();
+        let has_commands = progress.counts().has_commands();
         drop(progress);
         if has_ended {
             last_end = Instant::now();
@@ -86,7 +149,9 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
             if let Some(progress) = weak.upgrade() {
                 progress.idle();
             }
-            bell.sleep(|| weak.upgrade().is_none_or(|progress| progress.has_commands() || progress.has_idle_work()));
+            bell.sleep(|| {
+                weak.upgrade().is_none_or(|progress| progress.counts().has_commands() || progress.has_idle_work())
+            });
             last_end = Instant::now();
         }
     }

@@ -129,7 +129,7 @@ fn large_alignments_are_kept_and_given_back() {
         // SAFETY: allocated above, and not used.
         unsafe { device.memory().free(pointer, kind, layout) };
     }
-    // The completer gives it back when the device has had nothing to do for a while.
+    // The poller gives it back when the device has had nothing to do for a while.
     let began = std::time::Instant::now();
     while fake.held()[0] != before {
         assert!(began.elapsed() < std::time::Duration::from_secs(10), "{} bytes held, {before} before", fake.held()[0]);

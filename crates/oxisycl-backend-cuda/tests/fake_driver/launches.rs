@@ -95,7 +95,7 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
         before.probe.succeed();
         assert_eq!(counts(), counted);
     }
-    // The completer leaves fences while work is being added, far fewer than commands.
+    // The poller leaves fences while work is being added, far fewer than commands.
     assert!(fake.count("cuEventRecord") < 200, "{} events", fake.count("cuEventRecord"));
 }
 
@@ -158,7 +158,7 @@ fn a_full_stream_keeps_no_other_queue_waiting() {
                 (0..100).map(|_| enqueue(&full, launch(&code, "empty", &(), line(1)), &[])).collect();
             launched.iter().for_each(|command| command.probe.succeed());
         });
-        // Fences of the completer take room in the stream, too.
+        // Fences of the poller take room in the stream, too.
         while fake.count("cuLaunchKernel") < 15 {
             std::thread::yield_now();
         }

@@ -12,7 +12,10 @@ use oxisycl_types::PanicRecord;
 use super::{Lane, LaneQueue, Lanes, Ring, Task};
 use crate::poller::Progress;
 use crate::pool::Pool;
-use crate::{BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, LoadedKernel, Outcome};
+use crate::{
+    BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
+    LoadedKernel, Outcome,
+};
 
 /// What a launch has to know of a loaded kernel.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +128,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of an allocation.
-    fn print_buffer(device: &Arc<Self::Device>, capacity: u32) -> Result<Self::Print, BackendError>;
+    fn print_buffer(device: &Arc<Self::Device>, _capacity: u32) -> Result<Self::Print, BackendError> {
+        let what = "kernels that print".to_owned();
+        Err(BackendError::Unsupported { device: Self::name(device).to_owned(), what })
+    }
 
     /// So many free panic records. Called without locks.
     ///
@@ -169,7 +175,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     fn take_report(record: Self::Record) -> Option<PanicRecord>;
 
     /// Tells what a launch has printed that has ended.
-    fn read_print(print: &Self::Print, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>));
+    fn read_print(_print: &Self::Print, _sites: &[PanicSite], _tell: &mut dyn FnMut(KernelOutput<'_>)) {}
 
     /// When a task ran, on a queue with profiling. If it was not finished, only gives back what the driver has measured with.
     fn times(task: &Task<Self>, is_finished: bool) -> Option<ExecutionTimes>;
@@ -184,7 +190,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     fn status(task: &Task<Self>) -> EventStatus;
 
     /// Gives back what a lane has of the driver's. No task is on it.
-    fn close(stream: &mut Self::Stream, ring: &mut Self::Ring);
+    fn close(_stream: &mut Self::Stream, _ring: &mut Self::Ring) {}
 
     /// See [`Queue::can_wait_for`](crate::Queue::can_wait_for).
     fn can_wait_for(_queue: &LaneQueue<Self>, _task: &Task<Self>) -> bool {
@@ -203,7 +209,12 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     ///
     /// # Safety
     /// That of [`Queue::execute`](crate::Queue::execute).
-    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome;
+    unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
+        let name = Self::name(&queue.device);
+        let what = "commands on a thread of the host".to_owned();
+        let error = BackendError::Unsupported { device: name.to_owned(), what };
+        Outcome::ran(Err(CommandFailure::new(command, name, FailureKind::Device(error))))
+    }
 
     /// See [`Queue::flush`](crate::Queue::flush).
     ///
@@ -214,12 +225,17 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     }
 
     /// See [`Queue::patience`](crate::Queue::patience).
-    fn patience(queue: &LaneQueue<Self>) -> Duration;
+    fn patience(_queue: &LaneQueue<Self>) -> Duration {
+        Duration::from_micros(20)
+    }
 
     /// See [`Queue::native_queue`](crate::Queue::native_queue).
     fn native_queue(_queue: &LaneQueue<Self>) -> Option<*mut c_void> {
         None
     }
+
+    /// How many panic records are made at first.
+    const FIRST_RECORDS: usize;
 
     /// Whether a waiting thread looks at all lanes of the device, not only at those of its queue.
     const HELPS_ALL: bool;

@@ -11,7 +11,7 @@ pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
     }
     let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
     let result = failure_of(task, is_finished).map_or(Ok(()), Err);
-    D::lanes(&task.queue.device).forget();
+    D::lanes(&task.queue.device).counts.end();
     if let Some(completion) = task.end() {
         // SAFETY: taken from the task, which its queue made for the command; the driver has done with it.
         tell(|| unsafe { completion.complete(Outcome { has_run: true, result, times }) });

@@ -93,7 +93,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         let take = || queue.prints.take(|capacity| D::print_buffer(device, capacity));
         let print = if may_print { Some(take()?) } else { None };
         let mut reserved = Reserved { queue, buffer: print.clone() };
-        let expected = D::lanes(device).expect();
+        let expected = D::lanes(device).counts.expect();
         D::counted(device);
         let (index, waits) = D::place(queue, &open)?;
         let extras = Extras { number: expected.number, launch, print, may_panic };
@@ -148,7 +148,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         if progress {
             queue.idle_helps.store(0, Ordering::Relaxed);
         } else if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == MANY_IDLE_HELPS {
-            lanes.bell().hurry();
+            lanes.counts.bell().hurry();
         }
         progress
     }

@@ -5,8 +5,6 @@
 
 use parking_lot::Mutex;
 
-/// Records in the first chunk; the next ones are as large as all before.
-const FIRST_CHUNK: usize = 2048;
 /// How many records are taken from the pool at once.
 const AT_ONCE: usize = 64;
 
@@ -29,11 +27,16 @@ impl<R, M> Default for RecordPool<R, M> {
 }
 
 impl<R: Copy, M> RecordPool<R, M> {
-    /// Adds a few free records to `records`, some of them made by `make` if there are none.
+    /// Adds a few free records to `records`. If there are none, `make` makes `first`, and as many as there are already from then on.
     ///
     /// # Errors
     /// Those of `make`, which is called without locks.
-    pub fn take<E>(&self, records: &mut Vec<R>, make: impl FnOnce(usize) -> Result<(Vec<R>, M), E>) -> Result<(), E> {
+    pub fn take<E>(
+        &self,
+        records: &mut Vec<R>,
+        first: usize,
+        make: impl FnOnce(usize) -> Result<(Vec<R>, M), E>,
+    ) -> Result<(), E> {
         let n_records = {
             let mut state = self.0.lock();
             if !state.free.is_empty() {
@@ -43,7 +46,7 @@ impl<R: Copy, M> RecordPool<R, M> {
             }
             state.n_records
         };
-        let (mut made, memory) = make(n_records.max(FIRST_CHUNK))?;
+        let (mut made, memory) = make(n_records.max(first))?;
         let mut state = self.0.lock();
         state.n_records += made.len();
         state.chunks.push(memory);
@@ -65,6 +68,8 @@ impl<R: Copy, M> RecordPool<R, M> {
 mod tests {
     use super::*;
 
+    const FIRST: usize = 4 * AT_ONCE;
+
     type Made = Result<(Vec<usize>, ()), &'static str>;
 
     /// For a pool that has free records.
@@ -76,18 +81,18 @@ mod tests {
     fn records_are_made_when_there_are_none_and_used_again() {
         let pool: RecordPool<usize, ()> = RecordPool::default();
         let mut taken = Vec::new();
-        assert_eq!(pool.take(&mut taken, |n| -> Made { Ok(((0..n).collect(), ())) }), Ok(()));
+        assert_eq!(pool.take(&mut taken, FIRST, |n| -> Made { Ok(((0..n).collect(), ())) }), Ok(()));
         assert_eq!(taken.len(), AT_ONCE);
         let mut all = taken.clone();
-        for _ in 1..FIRST_CHUNK / AT_ONCE {
-            assert_eq!(pool.take(&mut all, none), Ok(()));
+        for _ in 1..FIRST / AT_ONCE {
+            assert_eq!(pool.take(&mut all, FIRST, none), Ok(()));
         }
         all.sort_unstable();
-        assert_eq!(all, (0..FIRST_CHUNK).collect::<Vec<_>>(), "each record is given out once");
-        assert_eq!(pool.take(&mut all, none), none(0).map(|_| ()), "all are taken");
+        assert_eq!(all, (0..FIRST).collect::<Vec<_>>(), "each record is given out once");
+        assert_eq!(pool.take(&mut all, FIRST, none), none(0).map(|_| ()), "all are taken");
         pool.give_back(&taken);
         let mut again = Vec::new();
-        assert_eq!(pool.take(&mut again, none), Ok(()));
+        assert_eq!(pool.take(&mut again, FIRST, none), Ok(()));
         assert_eq!(again, taken);
     }
 
@@ -95,8 +100,8 @@ mod tests {
     fn a_pool_that_cannot_grow_says_so_and_tries_again() {
         let pool: RecordPool<u8, ()> = RecordPool::default();
         let mut records = Vec::new();
-        assert_eq!(pool.take(&mut records, |_| Err("no memory")), Err("no memory"));
-        assert_eq!(pool.take(&mut records, |_| Ok::<_, &str>((vec![7], ()))), Ok(()));
+        assert_eq!(pool.take(&mut records, 1, |_| Err("no memory")), Err("no memory"));
+        assert_eq!(pool.take(&mut records, 1, |_| Ok::<_, &str>((vec![7], ()))), Ok(()));
         assert_eq!(records, [7]);
     }
 }

@@ -162,7 +162,7 @@ impl<D: Driver> Lane<D> {
             // An allocation may find that the device is lost.
             drop(ring);
             let mut records = Vec::new();
-            D::lanes(&self.device).records.take(&mut records, |n| D::records(&self.device, n))?;
+            D::lanes(&self.device).records.take(&mut records, D::FIRST_RECORDS, |n| D::records(&self.device, n))?;
             ring = self.ring.lock();
             ring.records.append(&mut records);
         }
