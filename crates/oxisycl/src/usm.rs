@@ -239,7 +239,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
             // SAFETY: as in `copy_from_slice`; nobody else uses the vector until the slot gives it back.
             unsafe { cg.memcpy(owned.as_mut_ptr().cast(), self.as_ptr().cast_const().cast(), bytes)? };
             cg.hold(self.allocation().clone());
-            Ok(cg.hold_host_memory(owned, true))
+            Ok(cg.hold_vector(owned))
         })?;
         self.wait_or_remember(event)?;
         slot.take().ok_or_else(|| Error::invalid("the copy's memory was taken twice"))

@@ -12,10 +12,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{CommandFailure, Completion, FailureKind, KernelOutput, Operation, Outcome};
+use oxisycl_backend::{CommandFailure, Completion, ExecutionTimes, FailureKind, KernelOutput, Operation, Outcome};
 use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
+use super::host_task::drop_loans;
 use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, NODES, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::start::resume;
 use super::wait::CallbackScope;
@@ -66,6 +67,11 @@ pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
     // A list, so that a long chain that was told backwards does not recurse.
     let mut told = Vec::new();
     end_or_wait(node, outcome, &mut told);
+    end_all(told);
+}
+
+/// Ends what has only waited for others to end.
+fn end_all(mut told: Vec<Told>) {
     while let Some(next) = told.pop() {
         let (node, outcome) = *next;
         end_or_wait(&node, outcome, &mut told);
@@ -131,9 +137,28 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
             loan.ended(failure.is_none());
         }
     }
+    let times = outcome.times;
+    if holds.iter().any(Hold::has_user_drop) {
+        let ended = node.clone();
+        return drop_loans(node, holds, move || {
+            let mut told = Vec::new();
+            end_without_holds(&ended, failure, times, &mut told);
+            end_all(told);
+        });
+    }
     if !holds.is_empty() {
         DeferredDrops::drop_or_keep(holds);
     }
+    end_without_holds(node, failure, times, told);
+}
+
+/// The rest of [`end`], when what the command held is released.
+fn end_without_holds(
+    node: &Arc<Node>,
+    failure: Option<CommandFailure>,
+    times: Option<ExecutionTimes>,
+    told: &mut Vec<Told>,
+) {
     if let Some(failure) = &failure {
         counters().failures.add(1);
         let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
@@ -145,7 +170,7 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     }
     let (waiters, event, epoch, work, dependencies) = {
         let mut inner = node.inner.lock();
-        inner.times = outcome.times;
+        inner.times = times;
         let state = match &failure {
             None => SUCCEEDED,
             // What parts of the command have done is done.

@@ -1,8 +1,8 @@
 //! Host tasks: user code in the place of a command, on a thread of the executor.
 //!
 //! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the task is its
-//! node's failure; it never reaches the executor. A task that cannot run is dropped in the same place: neither the body of a host
-//! task nor its destructor ever runs on the thread that ends another command.
+//! node's failure; it never reaches the executor. A task that cannot run is dropped in the same place, and so is what the user lent to a
+//! command: no destructor of the user's runs on a thread that ends other commands, such as the poller of a device.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{BackendError, CommandFailure, ExecutionTimes, FailureKind, Outcome};
+use smallvec::SmallVec;
 
 use super::complete::finish;
 use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
-use super::node::{HANDED_OVER, Node};
+use super::node::{HANDED_OVER, Hold, Node};
 use super::panic_place;
 use super::start::refused;
 
@@ -68,6 +69,16 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
         DeferredDrops::drop_or_keep(job);
         finish(node, refused(failure));
     }
+}
+
+/// Drops what the user lent to `node`, on a thread where code of the user may block, and then goes on with `end`. A panic of a destructor
+/// is left to the panic hook.
+pub(super) fn drop_loans(node: &Arc<Node>, loans: SmallVec<[Hold; 3]>, end: impl FnOnce() + Send + 'static) {
+    let task = node.clone();
+    host_executor::spawn_detached(Box::new(move || {
+        let _ = in_task(&task, || drop(loans));
+        end();
+    }));
 }
 
 /// A panic of a host task.

@@ -138,8 +138,18 @@ pub enum Hold {
     Other(Box<dyn Any + Send>),
 }
 
+impl Hold {
+    /// Whether dropping it runs code of the user, which may block.
+    pub(super) fn has_user_drop(&self) -> bool {
+        matches!(self, Self::Loan(loan) if loan.has_user_drop())
+    }
+}
+
 /// What the user lent to a command and gets back.
 pub trait Loan: Send {
+    /// Whether dropping it runs code of the user.
+    fn has_user_drop(&self) -> bool;
+
     /// The command has ended and does not use the memory any more. If it failed, what it wrote may be incomplete.
     fn ended(&self, succeeded: bool);
 }

@@ -211,8 +211,11 @@ fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
                 "the wait cannot end: this thread holds a host accessor{of} that blocks the command (drop the accessor first)"
             )));
         }
-        if node.kind == NodeKind::HostTask && task.as_ref().is_some_and(|task| task.id == node.id) {
-            return Some(Error::invalid("the wait cannot end: the command depends on the host task that waits for it"));
+        if task.as_ref().is_some_and(|task| task.id == node.id) {
+            return Some(Error::invalid(match node.kind {
+                NodeKind::HostTask => "the wait cannot end: the command depends on the host task that waits for it",
+                _ => "the wait cannot end: the command ends when the destructor that waits for it has returned",
+            }));
         }
         if node.is_handed_over() {
             continue;

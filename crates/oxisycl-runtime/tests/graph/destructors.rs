@@ -104,6 +104,29 @@ fn a_destructor_of_a_host_task_that_cannot_run_gets_an_error_if_it_waits_for_the
     eventually(|| task.has_failed());
 }
 
+/// The thread that reports commands would wait for what only it reports.
+#[test]
+fn what_is_lent_to_a_command_is_dropped_where_it_may_wait_for_commands_that_the_same_thread_reports() {
+    let (world, buffer, other) = (World::new(1), Buffer::new(8), Buffer::new(8));
+    let queue = world.queue(0);
+    let (give, given) = channel::<Arc<Node>>();
+    let (tell, told) = channel();
+    let lent = Finally(Some(move || {
+        let [own, behind] = [0, 1].map(|_| given.recv().unwrap());
+        tell.send(wait_for_node(&own).unwrap_err().to_string()).unwrap();
+        tell.send(wait_for_node(&behind).is_ok().to_string()).unwrap();
+    }));
+    let own = queue.group().update(&buffer).lend(lent).kernel("own");
+    let behind = queue.update("behind", &other);
+    give.send(own.clone()).unwrap();
+    give.send(behind.clone()).unwrap();
+    world.recorder.complete_all();
+    let refused = told.recv_timeout(PATIENCE).unwrap();
+    assert!(refused.contains("ends when the destructor that waits for it has returned"), "{refused}");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "true");
+    eventually(|| own.has_succeeded() && behind.has_succeeded());
+}
+
 /// Says whether a runtime's lock can be taken while it is dropped.
 struct Locks(Buffer, Arc<Queue>, std::sync::mpsc::Sender<bool>);
 

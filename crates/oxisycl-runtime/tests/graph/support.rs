@@ -15,7 +15,7 @@ use oxisycl_backend_testing::recording::{
     CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig,
 };
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_runtime::graph::{AsyncErrors, Hold, Node};
+use oxisycl_runtime::graph::{AsyncErrors, Hold, Loan, Node};
 use oxisycl_runtime::memory::BufferCore;
 use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
 use oxisycl_runtime::schedule::{BufferView, CommandGroup, Context, HostAccess, Queue};
@@ -362,6 +362,20 @@ impl Group<'_> {
     /// Keeps a value until the command has ended.
     pub(crate) fn hold(mut self, value: impl Any + Send) -> Self {
         self.group.holds.push(Hold::Other(Box::new(value)));
+        self
+    }
+
+    /// Lends a value of the user to the command.
+    pub(crate) fn lend(mut self, value: impl Send + 'static) -> Self {
+        struct Lent<T>(T);
+        impl<T: Send> Loan for Lent<T> {
+            fn has_user_drop(&self) -> bool {
+                true
+            }
+
+            fn ended(&self, _succeeded: bool) {}
+        }
+        self.group.holds.push(Hold::Loan(Box::new(Lent(value))));
         self
     }
 

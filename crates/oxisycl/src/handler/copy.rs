@@ -1,6 +1,7 @@
 //! Copies and fills as commands (E6, E7).
 
-use std::any::Any;
+use std::any::{Any, TypeId};
+use std::sync::Arc;
 
 use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
 use oxisycl_device::{Accessor, DeviceCopyable, Loads, Read, Stores};
@@ -194,7 +195,8 @@ impl<'cg> Handler<'cg> {
             // SAFETY: `HostMemory` keeps the elements valid and unchanged while the hold below owns the memory.
             unsafe { handler.copy_from_raw(pointer, target) }
         })?;
-        Ok(self.hold_host_memory(source, false))
+        let plain = [TypeId::of::<Vec<T>>(), TypeId::of::<Arc<[T]>>(), TypeId::of::<&'static [T]>()];
+        Ok(self.lend(source, false, plain.contains(&TypeId::of::<H>())))
     }
 
     /// Copies `source` to a vector, which the command owns until it completes. The slot gives it back.
@@ -233,12 +235,16 @@ impl<'cg> Handler<'cg> {
             // SAFETY: the vector's elements are valid and used by nobody else while the hold below owns it.
             unsafe { handler.copy_to_raw(source, pointer) }
         })?;
-        Ok(self.hold_host_memory(target, true))
+        Ok(self.hold_vector(target))
     }
 
-    /// Lends `memory` to the command, which writes it or only reads it.
-    pub(crate) fn hold_host_memory<H: Send + 'static>(&mut self, memory: H, is_written: bool) -> HostSlot<H> {
-        let (slot, loan) = HostSlot::lend(memory, is_written);
+    /// Lends a vector to the command, which writes it.
+    pub(crate) fn hold_vector<T: DeviceCopyable>(&mut self, vector: Vec<T>) -> HostSlot<Vec<T>> {
+        self.lend(vector, true, true)
+    }
+
+    fn lend<H: Send + 'static>(&mut self, memory: H, is_written: bool, is_plain: bool) -> HostSlot<H> {
+        let (slot, loan) = HostSlot::lend(memory, is_written, is_plain);
         self.group.holds.push(Hold::Loan(loan));
         slot
     }

@@ -108,9 +108,10 @@ impl<H> HostSlot<H> {
 
 impl<H: Send + 'static> HostSlot<H> {
     /// A slot whose memory belongs to a command, and what the command holds while it uses the memory.
-    pub(super) fn lend(memory: H, is_written: bool) -> (Self, Box<dyn Loan>) {
+    /// `is_plain` if dropping the memory runs no code of the user.
+    pub(super) fn lend(memory: H, is_written: bool, is_plain: bool) -> (Self, Box<dyn Loan>) {
         let slot = Self(Arc::new(Mutex::new(State { memory: Some(memory), usage: Usage::Command })));
-        let loan = Box::new(InUse { slot: slot.clone(), is_written });
+        let loan = Box::new(InUse { slot: slot.clone(), is_written, is_plain });
         (slot, loan)
     }
 }
@@ -127,9 +128,15 @@ impl<H> fmt::Debug for HostSlot<H> {
 struct InUse<H> {
     slot: HostSlot<H>,
     is_written: bool,
+    is_plain: bool,
 }
 
 impl<H: Send> Loan for InUse<H> {
+    fn has_user_drop(&self) -> bool {
+        // Also while the user has the slot, which may be dropped at any time.
+        !self.is_plain
+    }
+
     fn ended(&self, succeeded: bool) {
         self.slot.0.lock().usage = if succeeded || !self.is_written { Usage::Free } else { Usage::Lost };
     }
