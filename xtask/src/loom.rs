@@ -1,4 +1,5 @@
-//! `cargo xtask loom`: the event and pool protocols of the host backend under every interleaving that loom can reach.
+//! `cargo xtask loom`: the event and pool protocols of the host backend, and the lanes' and the poller's, under every interleaving that loom
+//! can reach.
 
 use std::env;
 
@@ -8,15 +9,17 @@ use crate::process::{cargo, run_captured};
 use crate::suites::count;
 use crate::workspace::Workspace;
 
-const PACKAGE: &str = "oxisycl-backend-host";
+const PACKAGES: [&str; 2] = ["oxisycl-backend-host", "oxisycl-backend"];
 
 /// Runs the tests whose names contain `loom`, in their own build: the flag changes every crate.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
-    if !workspace.require(PACKAGE)?.manifest()?.contains("loom") {
-        return Ok(Outcome::Skipped(format!("the manifest of {PACKAGE} does not mention loom")));
-    }
     let mut command = cargo(workspace);
-    command.args(["test", "-p", PACKAGE, "--release", "--lib", "loom"]);
+    command.args(["test", "--release", "--lib"]);
+    for package in PACKAGES {
+        workspace.require(package)?;
+        command.args(["-p", package]);
+    }
+    command.arg("loom");
     command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace.target_directory.join("loom"));
     // More preemptions take hours and, by loom's own experience, find little more.
     if env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {

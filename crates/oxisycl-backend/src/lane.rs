@@ -26,6 +26,7 @@ mod queue;
 mod records;
 mod ring;
 mod task;
+mod turn;
 
 pub use driver::{Driver, KernelFacts, Tasks};
 pub use lanes::Lanes;

@@ -34,6 +34,7 @@ pub mod poller;
 pub mod pool;
 pub mod process_end;
 mod queue;
+mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};

@@ -11,11 +11,11 @@
 //! - The poller keeps its device alive only while it polls.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::driver::{Worker, spawn};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Shortest and longest time between two polls while nothing happens.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
@@ -166,3 +166,57 @@ fn make_naps_exact() {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn make_naps_exact() {}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::model;
+    use loom::thread;
+
+    use super::*;
+
+    /// What the poller does, as far as going to sleep is concerned, until a number of commands have ended.
+    fn poll_for(counts: &Counts, n_commands: u64) {
+        for _ in 0..n_commands {
+            while !counts.has_commands() {
+                counts.bell().sleep(|| counts.has_commands());
+            }
+            counts.end();
+        }
+    }
+
+    #[test]
+    fn loom_a_command_that_was_counted_is_polled_for() {
+        for n_commands in [1, 2] {
+            model(move || {
+                let counts = Arc::new(Counts::default());
+                let mut poller = None;
+                let start = || {
+                    let counts = counts.clone();
+                    let thread = thread::spawn(move || poll_for(&counts, n_commands));
+                    let handle = thread.thread().clone();
+                    poller = Some(thread);
+                    Ok(handle)
+                };
+                counts.bell().wake(start).expect("a model has threads");
+                for _ in 0..n_commands {
+                    counts.expect().accept();
+                }
+                poller.expect("it was started").join().expect("the poller ends");
+                assert!(!counts.has_commands());
+            });
+        }
+    }
+
+    #[test]
+    fn loom_a_poller_ends_when_its_bell_is_closed() {
+        model(|| {
+            let counts = Arc::new(Counts::default());
+            let other = counts.clone();
+            let thread = thread::spawn(move || other.bell().sleep(|| false));
+            let handle = thread.thread().clone();
+            counts.bell().wake(|| Ok(handle)).expect("a model has threads");
+            counts.bell().close();
+            thread.join().expect("the poller ends");
+        });
+    }
+}

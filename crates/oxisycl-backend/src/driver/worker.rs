@@ -5,11 +5,9 @@
 //! is seen by it or sees it sleep.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::thread::{self, Thread};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use crate::sync::{AtomicBool, AtomicU8, Lock, Ordering, Thread, barrier, park, park_timeout};
 
 const NONE: u8 = 0;
 const AWAKE: u8 = 1;
@@ -22,7 +20,7 @@ const ASLEEP: u8 = 3;
 pub struct Worker {
     state: AtomicU8,
     is_closed: AtomicBool,
-    thread: Mutex<Option<Thread>>,
+    thread: Lock<Option<Thread>>,
 }
 
 impl Worker {
@@ -62,6 +60,7 @@ impl Worker {
     /// Makes sure that the thread is up, if there is one.
     #[inline]
     pub fn ring(&self) {
+        barrier();
         if self.state.load(Ordering::SeqCst) == ASLEEP {
             self.unpark();
         }
@@ -84,19 +83,20 @@ impl Worker {
     /// Called by the thread: sleeps until it is woken, unless `has_work`.
     pub fn sleep(&self, has_work: impl Fn() -> bool) {
         self.state.store(ASLEEP, Ordering::SeqCst);
+        barrier();
         if has_work() || self.is_closed.load(Ordering::SeqCst) {
             self.state.store(AWAKE, Ordering::SeqCst);
             return;
         }
         while self.state.load(Ordering::SeqCst) == ASLEEP {
-            thread::park();
+            park();
         }
     }
 
     /// Called by the thread: sleeps for some time, or until somebody is in a hurry.
     pub fn nap(&self, time: Duration) {
         self.state.store(NAPPING, Ordering::SeqCst);
-        thread::park_timeout(time);
+        park_timeout(time);
         self.state.store(AWAKE, Ordering::SeqCst);
     }
 
@@ -113,6 +113,7 @@ impl Worker {
     /// Wakes the thread for the last time.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
+        barrier();
         self.state.store(AWAKE, Ordering::SeqCst);
         if let Some(thread) = &*self.thread.lock() {
             thread.unpark();
@@ -121,6 +122,13 @@ impl Worker {
 }
 
 /// Starts a named thread.
+#[cfg(not(loom))]
 pub fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-    Ok(thread::Builder::new().name(name).spawn(run)?.thread().clone())
+    Ok(std::thread::Builder::new().name(name).spawn(run)?.thread().clone())
+}
+
+/// Models start their threads themselves.
+#[cfg(loom)]
+pub fn spawn(_name: String, _run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    Err(io::Error::other("a model"))
 }

@@ -11,24 +11,10 @@ use super::{Driver, Lane, Task};
 /// How many tasks are ended before what they leave is given back: it is counted, and the counters are also changed by threads that submit.
 const AT_ONCE: usize = 32;
 
-const IDLE: u8 = 0;
-const DRAINING: u8 = 1;
-/// Draining, and something has happened meanwhile that may let more tasks end.
-const DRAINING_AGAIN: u8 = 2;
-
 impl<D: Driver> Lane<D> {
     /// Reports what has finished. Whether anything had.
     pub(super) fn drain(&self, thorough: bool) -> bool {
-        let mut progress = false;
-        if !self.begin_drain() {
-            return false;
-        }
-        loop {
-            progress |= self.drain_once(thorough);
-            if self.end_drain() {
-                return progress;
-            }
-        }
+        self.drained.turn.take(|| self.drain_once(thorough))
     }
 
     fn drain_once(&self, thorough: bool) -> bool {
@@ -60,32 +46,5 @@ impl<D: Driver> Lane<D> {
         let first = self.drained.over.lock().pop_front()?;
         self.drained.ended.fetch_add(1, Ordering::Release);
         Some(first)
-    }
-
-    /// Begins to drain, unless another thread does: that one will look again.
-    fn begin_drain(&self) -> bool {
-        let state = &self.drained.state;
-        loop {
-            match state.compare_exchange(IDLE, DRAINING, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(DRAINING) => {
-                    let asked = state.compare_exchange(DRAINING, DRAINING_AGAIN, Ordering::AcqRel, Ordering::Acquire);
-                    if asked.is_ok() {
-                        return false;
-                    }
-                }
-                Err(_) => return false,
-            }
-        }
-    }
-
-    /// Ends draining. False if it has to be done again.
-    fn end_drain(&self) -> bool {
-        let state = &self.drained.state;
-        if state.compare_exchange(DRAINING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            return true;
-        }
-        state.store(DRAINING, Ordering::Release);
-        false
     }
 }

@@ -9,10 +9,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::turn::Turn;
 use super::{Driver, Task};
 use crate::BackendError;
 use crate::poller::Progress;
@@ -45,7 +46,7 @@ impl<D: Driver> fmt::Debug for Lane<D> {
 pub(super) struct Drained<D: Driver> {
     /// Tasks that are over, and whether the device has finished them.
     pub(super) over: Mutex<VecDeque<(Arc<Task<D>>, bool)>>,
-    pub(super) state: AtomicU8,
+    pub(super) turn: Turn,
     /// How many tasks were taken off.
     pub(super) ended: AtomicU64,
 }
@@ -72,7 +73,7 @@ impl<D: Driver> Lane<D> {
     /// An empty lane of the device.
     pub fn new(device: &Arc<D::Device>, stream: D::Stream, keeps_order: bool) -> Arc<Self> {
         let ring = Ring { pending: VecDeque::new(), part: D::Ring::default(), n_issued: 0, records: Vec::new() };
-        let drained = Drained { over: Mutex::default(), state: AtomicU8::new(0), ended: AtomicU64::new(0) };
+        let drained = Drained { over: Mutex::default(), turn: Turn::default(), ended: AtomicU64::new(0) };
         let lane = Arc::new(Self {
             device: device.clone(),
             stream,
