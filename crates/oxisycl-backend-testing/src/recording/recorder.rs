@@ -4,6 +4,7 @@
 //! what its failure means to others, is the record's own business.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::CompletionMode;
 use super::images::RecordedLoad;
@@ -98,6 +99,30 @@ impl Recorder {
     /// From now on, commands whose dependencies fail are reported to have run already ([`Outcome::has_run`]).
     pub fn run_ahead(&self) {
         lock(&self.0.state).runs_ahead = true;
+    }
+
+    /// Every command is reported twice from now on.
+    pub fn report_twice(&self) {
+        self.0.reports.is_doubled.store(true, Ordering::Relaxed);
+    }
+
+    /// Holds the report of a command back, so that it comes late, and those of commands behind it come early.
+    pub fn hold_report(&self, index: usize) {
+        lock(&self.0.reports.held).insert(index);
+    }
+
+    /// Reports a command, if it has ended and its report was held back.
+    pub fn release_report(&self, index: usize) {
+        self.0.reports.release(index);
+    }
+
+    /// Panics with the names of commands that have ended and were not reported.
+    #[track_caller]
+    pub fn assert_reported(&self) {
+        let missing = self.0.reports.missing();
+        let name = |index: &usize| format!("{} (command {index})", self.command(*index).label);
+        let names: Vec<_> = missing.iter().map(name).collect();
+        assert!(names.is_empty(), "no report of {}", names.join(", "));
     }
 
     /// When commands end from now on. Those that are pending wait to be ended as before, or for their dependencies.

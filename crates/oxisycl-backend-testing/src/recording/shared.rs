@@ -6,7 +6,7 @@
 //! not decided here, but by the mode and the [`Recorder`](super::Recorder).
 
 use std::any::Any;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +32,51 @@ pub(super) struct Shared {
     pub(super) allocation_faults: Faults,
     pub(super) images: Images,
     pub(super) executions: Executions,
+    pub(super) reports: Reports,
+}
+
+/// Reports of commands that have ended, as far as they are out of the ordinary.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) is_doubled: AtomicBool,
+    /// Commands whose reports are held back.
+    pub(super) held: Mutex<BTreeSet<usize>>,
+    /// Their reports, once they have ended.
+    waiting: Mutex<BTreeMap<usize, (Arc<dyn Completion>, Outcome)>>,
+}
+
+impl Reports {
+    /// Reports a command, unless its report is held back.
+    ///
+    /// # Safety
+    /// That of [`Completion::complete`], but that a test may have a command reported twice.
+    unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) {
+        if lock(&self.held).contains(&index) {
+            lock(&self.waiting).insert(index, (completion, outcome));
+            return;
+        }
+        if self.is_doubled.load(Ordering::Relaxed) {
+            // SAFETY: the runtime promises to ignore a second report; all else is by the contract of this function.
+            unsafe { completion.clone().complete(outcome.clone()) };
+        }
+        // SAFETY: as above.
+        unsafe { completion.complete(outcome) };
+    }
+
+    /// Reports a command now whose report was held back, if it has ended.
+    pub(super) fn release(&self, index: usize) {
+        lock(&self.held).remove(&index);
+        let waiting = lock(&self.waiting).remove(&index);
+        if let Some((completion, outcome)) = waiting {
+            // SAFETY: taken from the list, into which `report` has put it once.
+            unsafe { self.report(index, completion, outcome) };
+        }
+    }
+
+    /// Commands that have ended and were not reported.
+    pub(super) fn missing(&self) -> Vec<usize> {
+        lock(&self.waiting).keys().copied().collect()
+    }
 }
 
 /// The commands that the host has executed. They are no part of the record.
@@ -141,6 +186,7 @@ impl Shared {
             allocation_faults: Faults::default(),
             images: Images::default(),
             executions: Executions::default(),
+            reports: Reports::default(),
         }
     }
 
@@ -318,7 +364,7 @@ impl Shared {
             lock(&self.state).mark_ended(index, &outcome, &mut next);
             drop(command);
             // SAFETY: the command was taken from its entry above, so that it ends once, and it has been carried out or will not be.
-            unsafe { completion.complete(outcome) };
+            unsafe { self.reports.report(index, completion, outcome) };
         }
         was_first
     }

@@ -77,7 +77,9 @@ mod loom_tests {
                 let state = state.clone();
                 thread::spawn(move || run(&state))
             });
-            threads.map(|thread| thread.join().expect("no assertion fails"));
+            for thread in threads {
+                thread.join().expect("no assertion fails");
+            }
             assert_eq!(state.1[1].load(Ordering::Relaxed), 2, "no task is left behind");
         });
     }

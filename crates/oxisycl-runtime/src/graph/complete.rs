@@ -31,6 +31,10 @@ impl Completion for Node {
     }
 
     unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
+        // A backend reports a command once. If one did it twice, neither counts nor errors may be wrong.
+        if self.reported.swap(true, Ordering::AcqRel) {
+            return;
+        }
         finish(&self, outcome);
         // In the nodes of most commands nobody is interested any more.
         NODES.end(self);

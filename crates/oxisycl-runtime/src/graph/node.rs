@@ -202,6 +202,8 @@ pub struct Node {
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
     pub(super) observed: AtomicBool,
+    /// Whether the backend has reported the command.
+    pub(super) reported: AtomicBool,
     /// The generation of the process in which the failure was left to be told at the node's end; 0 if it was not.
     pub(super) unclaimed: AtomicU32,
     pub(super) inner: Mutex<Inner>,
@@ -257,6 +259,7 @@ impl Node {
             way: AtomicU8::new(Way::Issue.number()),
             n_blockers: AtomicUsize::new(0),
             observed: AtomicBool::new(false),
+            reported: AtomicBool::new(false),
             unclaimed: AtomicU32::new(0),
             inner: Mutex::new(Inner {
                 event: None,

@@ -356,7 +356,7 @@ fn a_panic_in_a_host_task_fails_it_and_nothing_else() {
 }
 
 /// A queue with a handler that collects.
-fn collecting(world: &World) -> (Arc<Queue>, Arc<AsyncErrors>, Arc<Mutex<Vec<Error>>>) {
+pub(crate) fn collecting(world: &World) -> (Arc<Queue>, Arc<AsyncErrors>, Arc<Mutex<Vec<Error>>>) {
     let collected: Arc<Mutex<Vec<Error>>> = Arc::default();
     let into = collected.clone();
     let errors = AsyncErrors::new(Some(Arc::new(move |errors| into.lock().extend(errors))));

@@ -11,6 +11,7 @@ mod order;
 mod pages;
 mod programs;
 mod regions;
+mod reports;
 mod storms;
 mod support;
 mod transfers;

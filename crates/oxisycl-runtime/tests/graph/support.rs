@@ -153,6 +153,7 @@ impl Drop for World {
         self.recorder.complete_all();
         if !std::thread::panicking() {
             assert_eq!(self.recorder.violations(), [""; 0], "commands used memory that they must not");
+            self.recorder.assert_reported();
         }
     }
 }
