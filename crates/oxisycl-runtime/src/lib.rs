@@ -12,6 +12,7 @@
 //! appears here. The typed interface for users is the crate `oxisycl`.
 
 pub mod graph;
+pub mod ids;
 pub mod memory;
 pub mod observe;
 pub mod output;

@@ -235,7 +235,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
     #[cfg(feature = "tracing")]
     tracing::trace!(
         target: "oxisycl",
-        node = node.id,
+        node = node.id.number(),
         name = node.title.name,
         device = node.shared.device_name(),
         failed = outcome.result.is_err(),
@@ -258,7 +258,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
             device: node.shared.device_name().to_owned(),
             start: times.start,
             end: times.end,
-            node: node.id,
+            node: node.id.number(),
         });
     }
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::thread::Thread;
 
@@ -22,6 +22,7 @@ use super::complete::Told;
 use super::start::Work;
 use super::way::{Printing, Way};
 use super::{AsyncErrors, DeferredDrops, Epoch};
+use crate::ids::{DomainId, NodeId, QueueId};
 use crate::memory::BufferCore;
 
 /// The name of a host task that the user gave none.
@@ -56,9 +57,9 @@ impl From<&'static str> for Title {
 /// The part of a queue that outlives it, because commands still need it.
 pub struct QueueShared {
     /// Identity, for messages.
-    pub id: u64,
+    pub id: QueueId,
     /// Events can be passed to the backend within a domain; across domains the scheduler waits itself.
-    pub domain: u64,
+    pub domain: DomainId,
     /// The device.
     pub device: Arc<dyn Device>,
     /// The backend's queue.
@@ -88,16 +89,14 @@ impl QueueShared {
 
     /// The shared part of a new queue.
     pub(crate) fn new(
-        domain: u64,
+        domain: DomainId,
         device: Arc<dyn Device>,
         queue: Arc<dyn Queue>,
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Arc<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
-            id,
+            id: QueueId::unique(),
             domain,
             device,
             queue,
@@ -106,12 +105,6 @@ impl QueueShared {
             delayed: Mutex::default(),
             printing: Printing::default(),
         })
-    }
-
-    /// A number that no other domain has.
-    pub(crate) fn unique_domain() -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The device's name.
@@ -187,7 +180,7 @@ pub(super) static NODES: Pool<Arc<MaybeUninit<Node>>> = Pool::new(&NEAR);
 /// A command from its submission until nothing needs it any more.
 pub struct Node {
     /// Position in the order of submission, over the whole process.
-    pub id: u64,
+    pub id: NodeId,
     /// What it stands for.
     pub kind: NodeKind,
     /// What messages call it.
@@ -247,7 +240,7 @@ impl Node {
         epoch: Option<Arc<Epoch>>,
         holds: SmallVec<[Hold; 3]>,
     ) -> Arc<Self> {
-        let id = crate::observe::counters().nodes.next() + 1;
+        let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
         let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
         NODES.make(|| Self {
             id,

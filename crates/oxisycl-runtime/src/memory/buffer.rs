@@ -7,7 +7,7 @@ use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
 use parking_lot::{Mutex, MutexGuard};
@@ -15,17 +15,15 @@ use smallvec::SmallVec;
 
 use super::{PageState, PointerInfo, pointer_info, register, unregister};
 use crate::graph::Node;
+use crate::ids::BufferId;
 use crate::observe::counters;
-use crate::state::{Region, RegionMap};
+use crate::state::{AllocationIdx, AllocationSet, Region, RegionMap};
 use crate::{Error, Result};
-
-/// At most this many memories can hold one buffer, since page states keep a bit for each.
-const MAX_ALLOCATIONS: usize = 32;
 
 /// Storage of a fixed size that is accessible on any number of devices (S-R2, S-R3).
 pub struct BufferCore {
     /// Identity, for messages.
-    pub id: u64,
+    pub id: BufferId,
     /// Where the user made it, for messages.
     pub created: &'static Location<'static>,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
@@ -150,9 +148,8 @@ impl BufferCore {
         if page.is_some_and(|page| page.contains(&0)) {
             return Err(Error::invalid("the page size of a buffer must not be zero in any dimension"));
         }
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id: BufferId::unique(),
             created: Location::caller(),
             extent,
             page: page.unwrap_or(extent.map(|n| n.max(1))),
@@ -238,26 +235,27 @@ impl fmt::Display for BufferCore {
 }
 
 impl BufferState {
-    /// The position of the allocation in `memory`, if there is one.
-    pub fn find(&self, memory: MemoryId) -> Option<usize> {
-        self.allocations.iter().position(|a| a.as_ref().is_some_and(|a| a.memory == memory))
+    /// The allocation in `memory`, if there is one.
+    pub fn find(&self, memory: MemoryId) -> Option<AllocationIdx> {
+        self.allocations().find(|(_, allocation)| allocation.memory == memory).map(|(index, _)| index)
     }
 
-    /// The allocation at a position that [`find`](Self::find) or [`ensure`](Self::ensure) gave.
-    pub fn allocation(&self, position: usize) -> &Allocation {
-        self.allocations[position].as_ref().expect("positions are only handed out for existing allocations")
+    /// The allocation that [`find`](Self::find) or [`ensure`](Self::ensure) gave.
+    pub fn allocation(&self, index: AllocationIdx) -> &Allocation {
+        self.allocations[index.position()].as_ref().expect("indices are only handed out for existing allocations")
     }
 
-    /// All allocations with their positions.
-    pub fn allocations(&self) -> impl Iterator<Item = (usize, &Allocation)> {
-        self.allocations.iter().enumerate().filter_map(|(position, a)| a.as_ref().map(|a| (position, a)))
+    /// All allocations.
+    pub fn allocations(&self) -> impl Iterator<Item = (AllocationIdx, &Allocation)> {
+        let indices = (0..).map_while(AllocationIdx::new);
+        indices.zip(&self.allocations).filter_map(|(index, allocation)| Some((index, allocation.as_ref()?)))
     }
 
-    /// The position of the allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
-    pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<usize> {
+    /// The allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
+    pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<AllocationIdx> {
         let memory = device.memory();
-        if let Some(position) = self.find(memory.id()) {
-            return Ok(position);
+        if let Some(index) = self.find(memory.id()) {
+            return Ok(index);
         }
         let layout = core.layout;
         let pointer = if layout.size() == 0 {
@@ -299,14 +297,14 @@ impl BufferState {
         pointer: NonNull<u8>,
         owner: Box<dyn Any + Send>,
         is_current: bool,
-    ) -> Result<usize> {
+    ) -> Result<AllocationIdx> {
         let allocation =
             Allocation { memory, pointer, device: device.clone(), owner: Owner::Foreign(owner), is_registered: false };
-        let position = self.insert(core, allocation, UsmKind::Device).map_err(|(error, _)| error)?;
+        let index = self.insert(core, allocation, UsmKind::Device).map_err(|(error, _)| error)?;
         if is_current {
-            self.map.update(&Region::whole(core.extent), |_, page| page.current |= 1 << position);
+            self.map.update(&Region::whole(core.extent), |_, page| page.current = page.current.with(index));
         }
-        Ok(position)
+        Ok(index)
     }
 
     fn insert(
@@ -314,13 +312,12 @@ impl BufferState {
         core: &Arc<BufferCore>,
         mut allocation: Allocation,
         kind: UsmKind,
-    ) -> std::result::Result<usize, (Error, Allocation)> {
+    ) -> std::result::Result<AllocationIdx, (Error, Allocation)> {
         let vacant = self.allocations.iter().position(Option::is_none);
-        let position = vacant.unwrap_or(self.allocations.len());
-        if position >= MAX_ALLOCATIONS {
-            let message = format!("{core} has allocations in {MAX_ALLOCATIONS} memories, which is the limit");
+        let Some(index) = AllocationIdx::new(vacant.unwrap_or(self.allocations.len())) else {
+            let message = format!("{core} has allocations in {} memories, which is the limit", AllocationIdx::MOST);
             return Err((Error::new(oxisycl_types::ErrorCode::MemoryAllocation, message), allocation));
-        }
+        };
         let base = allocation.pointer.as_ptr() as usize;
         allocation.is_registered = core.layout.size() > 0 && pointer_info(base).is_none();
         if allocation.is_registered {
@@ -339,23 +336,25 @@ impl BufferState {
             Some(position) => self.allocations[position] = Some(allocation),
             None => self.allocations.push(Some(allocation)),
         }
-        Ok(position)
+        Ok(index)
     }
 
-    /// Whether bytes exist that only the allocation at `position` holds.
-    pub fn is_only_copy(&self, core: &BufferCore, position: usize) -> bool {
+    /// Whether bytes exist that only that allocation holds.
+    pub fn is_only_copy(&self, core: &BufferCore, index: AllocationIdx) -> bool {
         let mut only = false;
-        self.map.for_each(&Region::whole(core.extent), |_, page| only |= page.effective_current() == 1 << position);
+        self.map.for_each(&Region::whole(core.extent), |_, page| {
+            only |= page.effective_current() == AllocationSet::of(index)
+        });
         only
     }
 
-    /// Frees the allocation at `position`, or gives back what kept it alive.
+    /// Frees the allocation, or gives back what kept it alive.
     ///
     /// # Safety
     /// No command that uses the allocation is pending, and none is being made.
-    pub unsafe fn remove(&mut self, core: &BufferCore, position: usize) -> Option<Box<dyn Any + Send>> {
-        self.map.update(&Region::whole(core.extent), |_, page| page.forget(position));
-        let mut allocation = self.allocations[position].take()?;
+    pub unsafe fn remove(&mut self, core: &BufferCore, index: AllocationIdx) -> Option<Box<dyn Any + Send>> {
+        self.map.update(&Region::whole(core.extent), |_, page| page.forget(index));
+        let mut allocation = self.allocations[index.position()].take()?;
         core.labels.lock().addresses.retain(|base| *base != allocation.pointer.as_ptr() as usize);
         allocation.forget();
         match allocation.owner {

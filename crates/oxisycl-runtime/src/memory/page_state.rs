@@ -1,14 +1,15 @@
 //! What is known of one region of a buffer: the commands that use it, and which allocations hold its newest bytes.
 //!
-//! Invariant: every bit of a set of allocations is a position in the buffer's list of allocations. Starts and copies nothing.
+//! Starts and copies nothing.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::graph::Node;
+use crate::state::{AllocationIdx, AllocationSet};
 
-/// The commands that use a region, and where its newest bytes are. Bits are positions in the buffer's list of allocations.
+/// The commands that use a region, and where its newest bytes are.
 #[derive(Clone, Default)]
 pub struct PageState {
     /// The last command that wrote.
@@ -19,9 +20,9 @@ pub struct PageState {
     /// Commands that read since both of them, copies included.
     pub readers: SmallVec<[Arc<Node>; 1]>,
     /// Allocations with the newest bytes. None: nothing was ever written (S-R28).
-    pub current: u32,
+    pub current: AllocationSet,
     /// Copies under way that make an allocation current.
-    pub arrivals: SmallVec<[(u8, Arc<Node>); 1]>,
+    pub arrivals: SmallVec<[(AllocationIdx, Arc<Node>); 1]>,
     /// What was before `writer`, which is what is if it never runs.
     pub before: Before,
 }
@@ -32,14 +33,14 @@ pub struct Before {
     /// The writer before, if it had not ended.
     writer: Option<Arc<Node>>,
     /// The allocations with the newest bytes if that ended well.
-    current: u32,
+    current: AllocationSet,
     /// The allocations with the newest bytes if that never ran, where known.
-    earlier: Option<u32>,
+    earlier: Option<AllocationSet>,
 }
 
 impl Before {
     /// The allocations with the newest bytes if the last writer did nothing; `None` if the bytes are lost, or it is not known.
-    fn current(&self) -> Option<u32> {
+    fn current(&self) -> Option<AllocationSet> {
         match &self.writer {
             None => Some(self.current),
             Some(writer) if writer.has_succeeded() => Some(self.current),
@@ -90,7 +91,7 @@ impl PageState {
             let mut current = self.current;
             self.arrivals.retain(|(allocation, copy)| {
                 if copy.has_failed() {
-                    current &= !(1 << *allocation);
+                    current = current.without(*allocation);
                 }
                 !copy.is_complete()
             });
@@ -105,7 +106,7 @@ impl PageState {
     }
 
     /// The allocations with the newest bytes if the last writer failed without having run, so that all is as it was before.
-    pub fn untouched(&self) -> Option<u32> {
+    pub fn untouched(&self) -> Option<AllocationSet> {
         if self.writer.as_ref().is_some_and(|writer| writer.did_not_run()) { self.before.current() } else { None }
     }
 
@@ -118,13 +119,14 @@ impl PageState {
     }
 
     /// Makes `writer` the last command that wrote, to the allocations of `current` only.
-    pub fn overwrite(&mut self, writer: &Arc<Node>, current: u32) {
+    pub fn overwrite(&mut self, writer: &Arc<Node>, current: AllocationSet) {
         self.refresh();
         if !self.writer.as_ref().is_some_and(|known| Arc::ptr_eq(known, writer)) {
             // Copies under way may be this command's own, and may be what fails.
-            let arriving = self.arrivals.iter().fold(0, |bits, (allocation, _)| bits | 1 << *allocation);
+            let arriving =
+                self.arrivals.iter().fold(AllocationSet::EMPTY, |set, (allocation, _)| set.with(*allocation));
             let earlier = self.writer.as_ref().and_then(|_| self.before.current());
-            self.before = Before { writer: self.writer.take(), current: self.current & !arriving, earlier };
+            self.before = Before { writer: self.writer.take(), current: self.current.minus(arriving), earlier };
         }
         self.writer = Some(writer.clone());
         self.neighbour = None;
@@ -133,22 +135,21 @@ impl PageState {
         self.arrivals.clear();
     }
 
-    /// The allocation at `position` is going: another one may take its place.
-    pub(super) fn forget(&mut self, position: usize) {
+    /// The allocation is going: another one may take its place.
+    pub(super) fn forget(&mut self, allocation: AllocationIdx) {
         self.refresh();
-        let others = !(1 << position);
-        self.current &= others;
-        self.before.current &= others;
-        self.before.earlier = self.before.earlier.map(|current| current & others);
-        self.arrivals.retain(|(allocation, _)| usize::from(*allocation) != position);
+        self.current = self.current.without(allocation);
+        self.before.current = self.before.current.without(allocation);
+        self.before.earlier = self.before.earlier.map(|current| current.without(allocation));
+        self.arrivals.retain(|(other, _)| *other != allocation);
     }
 
     /// Which allocations hold the newest bytes, or will when the copies under way are done.
-    pub fn effective_current(&self) -> u32 {
+    pub fn effective_current(&self) -> AllocationSet {
         if let Some(before) = self.untouched() {
             return before;
         }
         let failed = self.arrivals.iter().filter(|(_, copy)| copy.has_failed());
-        failed.fold(self.current, |current, (allocation, _)| current & !(1 << *allocation))
+        failed.fold(self.current, |current, (allocation, _)| current.without(*allocation))
     }
 }

@@ -8,6 +8,7 @@ use oxisycl_backend::{Device, MemoryId, UsmKind};
 use parking_lot::RwLock;
 
 use super::BufferCore;
+use crate::ids::ContextId;
 
 /// What is known of a pointer.
 #[derive(Clone)]
@@ -23,7 +24,7 @@ pub struct PointerInfo {
     /// The device it was made on.
     pub device: Arc<dyn Device>,
     /// The context it was made in; `None` for an allocation of a buffer, which belongs to no context.
-    pub context: Option<u64>,
+    pub context: Option<ContextId>,
     /// The buffer that it is of.
     pub buffer: Option<Weak<BufferCore>>,
 }

@@ -8,6 +8,7 @@ use oxisycl_backend::{Device, UsmKind};
 use oxisycl_types::Aspect;
 
 use super::{PointerInfo, register, unregister};
+use crate::ids::ContextId;
 use crate::observe::counters;
 use crate::{Error, Result};
 
@@ -27,7 +28,13 @@ unsafe impl Sync for UsmAllocation {}
 impl UsmAllocation {
     /// Allocates `layout` on `device`. Errors: `FeatureNotSupported` if the device lacks the kind, `MemoryAllocation` if memory
     /// is exhausted.
-    pub fn new(device: &Arc<dyn Device>, context: u64, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<Self> {
+    pub fn new(
+        device: &Arc<dyn Device>,
+        context: ContextId,
+        kind: UsmKind,
+        layout: Layout,
+        zeroed: bool,
+    ) -> Result<Self> {
         let aspect = match kind {
             UsmKind::Device => Aspect::UsmDeviceAllocations,
             UsmKind::Host => Aspect::UsmHostAllocations,

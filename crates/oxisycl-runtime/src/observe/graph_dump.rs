@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::ids::NodeId;
+
 /// Collects nodes and edges while it is on.
 #[derive(Debug, Default)]
 pub struct GraphDump {
@@ -16,8 +18,8 @@ pub struct GraphDump {
 #[derive(Debug, Default)]
 struct State {
     path: Option<PathBuf>,
-    nodes: Vec<(u64, String, String)>,
-    edges: Vec<(u64, u64)>,
+    nodes: Vec<(NodeId, String, String)>,
+    edges: Vec<(NodeId, NodeId)>,
 }
 
 impl GraphDump {
@@ -39,7 +41,7 @@ impl GraphDump {
     }
 
     /// Adds a node that depends on earlier ones.
-    pub fn record(&self, node: u64, label: &str, device: &str, dependencies: impl Iterator<Item = u64>) {
+    pub fn record(&self, node: NodeId, label: &str, device: &str, dependencies: impl Iterator<Item = NodeId>) {
         let mut state = self.state.lock();
         state.nodes.push((node, label.to_owned(), device.to_owned()));
         state.edges.extend(dependencies.map(|earlier| (earlier, node)));

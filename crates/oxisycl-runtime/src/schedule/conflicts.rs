@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use oxisycl_backend::MemoryId;
 
 use super::requirement::Requirement;
+use crate::ids::BufferId;
 use crate::state::RegionMap;
 
 /// Up to so many accessors are compared with each other, which needs no memory.
@@ -17,7 +18,7 @@ const FEW: usize = 8;
 /// What the accessors of a command group do, by buffer and region.
 #[derive(Default)]
 pub struct Conflicts {
-    buffers: HashMap<u64, Uses>,
+    buffers: HashMap<BufferId, Uses>,
     /// How many of the group's requirements are in there.
     n_known: usize,
 }

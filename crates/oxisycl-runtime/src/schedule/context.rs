@@ -2,18 +2,18 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxisycl_backend::Device;
 use parking_lot::Mutex;
 
 use super::queue::State;
-use crate::graph::{AsyncHandler, QueueShared};
+use crate::graph::AsyncHandler;
+use crate::ids::{ContextId, DomainId};
 
 /// See the module documentation (SYCL 2020 section 4.6.3).
 pub struct Context {
-    id: u64,
-    domain: u64,
+    id: ContextId,
+    domain: DomainId,
     devices: Vec<Arc<dyn Device>>,
     handler: Option<AsyncHandler>,
     /// Of queues that exist, and of those that are gone while their commands run.
@@ -23,18 +23,22 @@ pub struct Context {
 impl Context {
     /// A context of `devices`, which belong to one platform (checked by the caller).
     pub fn new(devices: Vec<Arc<dyn Device>>, handler: Option<AsyncHandler>) -> Arc<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { id, domain: QueueShared::unique_domain(), devices, handler, queues: Mutex::default() })
+        Arc::new(Self {
+            id: ContextId::unique(),
+            domain: DomainId::unique(),
+            devices,
+            handler,
+            queues: Mutex::default(),
+        })
     }
 
     /// Identity.
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> ContextId {
         self.id
     }
 
     /// Events of one domain can be passed to the backend as they are.
-    pub(super) fn domain(&self) -> u64 {
+    pub(super) fn domain(&self) -> DomainId {
         self.domain
     }
 

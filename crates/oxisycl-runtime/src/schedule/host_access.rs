@@ -51,7 +51,7 @@ impl HostAccess {
             before = dependencies.iter().map(|d| d.node.clone()).collect();
             forbid_endless_wait(&before)?;
             let requester = Requester { shared: &shared, epoch: None };
-            bring(&requester, &core, &mut state, requirement.position, missing, &mut dependencies)?;
+            bring(&requester, &core, &mut state, requirement.allocation, missing, &mut dependencies)?;
             remove_repetitions(&mut dependencies);
             let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
             node = Node::new(NodeKind::HostAccess, "host accessor", shared, None, holds);
@@ -59,7 +59,7 @@ impl HostAccess {
             // SAFETY: the node was made above, and is no command.
             unsafe { start(&node, Work::HostAccess, &dependencies) }?;
             commit(&requirement, &mut state, &node);
-            pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset);
+            pointer = state.allocation(requirement.allocation).pointer.as_ptr().wrapping_add(view.byte_offset);
         }
         let access = Self { node, requirement, pointer };
         // Dropped on an error, which ends the node as a writer that succeeded. It has changed nothing, so that its bytes stay what they were;
@@ -116,7 +116,7 @@ pub fn bring_to(view: &BufferView, device: &Arc<dyn oxisycl_backend::Device>) ->
     let mut missing = Vec::new();
     plan(&requirement, &state, &mut dependencies, &mut missing);
     let requester = Requester { shared: &shared, epoch: None };
-    bring(&requester, core, &mut state, requirement.position, missing, &mut dependencies)?;
+    bring(&requester, core, &mut state, requirement.allocation, missing, &mut dependencies)?;
     drop(state);
     for dependency in dependencies {
         wait_for_node(&dependency.node)?;

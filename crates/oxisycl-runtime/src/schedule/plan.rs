@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::requirement::Requirement;
 use crate::graph::{Dependency, Node};
 use crate::memory::BufferState;
-use crate::state::Region;
+use crate::state::{AllocationIdx, AllocationSet, Region};
 
 /// The dependencies of one command.
 pub(super) type Dependencies = SmallVec<[Dependency; 6]>;
@@ -17,10 +17,10 @@ pub(super) type Dependencies = SmallVec<[Dependency; 6]>;
 pub(super) struct Missing {
     pub(super) region: Region,
     /// Allocations it can come from.
-    pub(super) sources: u32,
+    pub(super) sources: AllocationSet,
     pub(super) writer: Option<Arc<Node>>,
     /// Copies that make sources current.
-    pub(super) arrivals: SmallVec<[(u8, Arc<Node>); 1]>,
+    pub(super) arrivals: SmallVec<[(AllocationIdx, Arc<Node>); 1]>,
 }
 
 fn add(dependencies: &mut Dependencies, node: &Arc<Node>, kind: DependencyKind) {
@@ -46,7 +46,6 @@ pub(super) fn plan(
     dependencies: &mut Dependencies,
     missing: &mut Vec<Missing>,
 ) {
-    let bit = 1u32 << requirement.position;
     // What failed matters to whoever uses the old contents.
     let kind = if requirement.no_init { DependencyKind::Order } else { DependencyKind::Data };
     for pages in &requirement.pages {
@@ -63,7 +62,7 @@ pub(super) fn plan(
                 add(dependencies, neighbour, DependencyKind::Order);
             }
             for (allocation, copy) in arrivals {
-                if usize::from(*allocation) == requirement.position {
+                if *allocation == requirement.allocation {
                     // A failed copy left the page outdated, which `effective_current` knows.
                     if !copy.has_failed() {
                         add(dependencies, copy, kind);
@@ -76,7 +75,7 @@ pub(super) fn plan(
                 }
             }
             let current = untouched.unwrap_or_else(|| page.effective_current());
-            if !requirement.no_init && current != 0 && current & bit == 0 {
+            if !requirement.no_init && !current.is_empty() && !current.contains(requirement.allocation) {
                 missing.push(Missing {
                     region: *region,
                     sources: current,
@@ -88,15 +87,15 @@ pub(super) fn plan(
     }
 }
 
-/// Records that `copy` makes `region` of the allocation at `position` current.
-pub(super) fn commit_copy(state: &mut BufferState, region: &Region, position: usize, copy: &Arc<Node>) {
+/// Records that `copy` makes `region` of the allocation current.
+pub(super) fn commit_copy(state: &mut BufferState, region: &Region, allocation: AllocationIdx, copy: &Arc<Node>) {
     state.map.update(region, |_, page| {
         page.refresh();
         // It may be current by now: if the writer turned out not to have run, the region is as it was before, and the copy, which
         // depends on the writer, does not run either. Its failure must not count against what is there.
-        if page.current & (1 << position) == 0 {
-            page.current |= 1 << position;
-            page.arrivals.push((position as u8, copy.clone()));
+        if !page.current.contains(allocation) {
+            page.current = page.current.with(allocation);
+            page.arrivals.push((allocation, copy.clone()));
         }
         // Whoever overwrites the source comes after the copy.
         page.readers.push(copy.clone());
@@ -105,7 +104,7 @@ pub(super) fn commit_copy(state: &mut BufferState, region: &Region, position: us
 
 /// Records the use of the buffer by `node`.
 pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &Arc<Node>) {
-    let bit = 1u32 << requirement.position;
+    let current = AllocationSet::of(requirement.allocation);
     for pages in &requirement.pages {
         if !requirement.mode.writes() {
             state.map.update(pages, |_, page| {
@@ -121,12 +120,12 @@ pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &
             // current where it was, and keeps its writer with its failure.
             state.map.update(pages, |_, page| page.order_after(node));
         } else {
-            state.map.update(pages, |_, page| page.overwrite(node, bit));
+            state.map.update(pages, |_, page| page.overwrite(node, current));
         }
     }
     if requirement.no_init {
         for bytes in &requirement.bytes {
-            state.map.update(bytes, |_, page| page.overwrite(node, bit));
+            state.map.update(bytes, |_, page| page.overwrite(node, current));
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::graph::{
     AsyncErrors, DeferredDrops, Dependency, Epoch, HOST_TASK_NAME, Hold, HostWork, Node, NodeKind, QueueShared, Title,
     Work, forbid_blocking, start, start_command, wait_for_epoch,
 };
+use crate::ids::BufferId;
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, graph_dump, trace};
 use crate::{Error, Result};
@@ -95,7 +96,7 @@ impl Queue {
         let _deferred = DeferredDrops::enter();
         forbid_blocking("submit")?;
         #[cfg(feature = "tracing")]
-        let _span = tracing::trace_span!(target: "oxisycl", "submit", queue = self.shared.id).entered();
+        let _span = tracing::trace_span!(target: "oxisycl", "submit", queue = self.shared.id.number()).entered();
         for event in &group.depends_on {
             if let Some(failure) = event.failure() {
                 event.mark_observed();
@@ -150,7 +151,7 @@ impl Queue {
             check_not_failed(requirement, &dependencies[n_before..])?;
             let requester = Requester { shared: &self.shared, epoch: Some(&epoch) };
             let pieces = std::mem::take(&mut missing);
-            bring(&requester, requirement.core(), state, requirement.position, pieces, &mut dependencies)?;
+            bring(&requester, requirement.core(), state, requirement.allocation, pieces, &mut dependencies)?;
         }
         remove_repetitions(&mut dependencies);
 
@@ -281,7 +282,7 @@ impl Queue {
     pub fn wait(&self) -> Result {
         forbid_blocking("a wait")?;
         #[cfg(feature = "tracing")]
-        let _span = tracing::trace_span!(target: "oxisycl", "wait", queue = self.shared.id).entered();
+        let _span = tracing::trace_span!(target: "oxisycl", "wait", queue = self.shared.id.number()).entered();
         let signal = Epoch::rotate(&mut self.state.lock().epoch);
         signal.map_or(Ok(()), |signal| wait_for_epoch(&signal, &self.shared))
     }
@@ -346,7 +347,7 @@ pub(super) fn remove_repetitions(dependencies: &mut Dependencies) {
 
 /// The locks of all buffers of a command group, taken in the order of ids, so that two submissions never wait for each other.
 pub(super) struct LockedBuffers<'a> {
-    locks: SmallVec<[(u64, MutexGuard<'a, BufferState>); 4]>,
+    locks: SmallVec<[(BufferId, MutexGuard<'a, BufferState>); 4]>,
 }
 
 impl<'a> LockedBuffers<'a> {

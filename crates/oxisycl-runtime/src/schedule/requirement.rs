@@ -7,7 +7,7 @@ use oxisycl_types::{AccessMode, ErrorCode};
 use smallvec::SmallVec;
 
 use crate::memory::{BufferCore, OpenHold};
-use crate::state::{Region, RegionMap, coalesce_slice, decompose_interval};
+use crate::state::{AllocationIdx, Region, RegionMap, coalesce_slice, decompose_interval};
 use crate::{Error, Result};
 
 /// Up to this many rows of a strided access to a reshaped buffer are tracked one by one; of more, everything from the first to the
@@ -48,8 +48,8 @@ pub struct Requirement {
     pub no_init: bool,
     /// The memory in which the data is used.
     pub memory: MemoryId,
-    /// The allocation's position in the buffer.
-    pub position: usize,
+    /// The buffer's allocation that is used.
+    pub allocation: AllocationIdx,
 }
 
 impl BufferView {
@@ -186,7 +186,7 @@ impl BufferView {
         let (bytes, is_exact) = self.bytes_of(elements);
         let pages = self.pages_of(&bytes);
         let hold = self.core.open();
-        let position = self.core.lock().ensure(&self.core, device)?;
+        let allocation = self.core.lock().ensure(&self.core, device)?;
         Ok(Requirement {
             hold,
             bytes,
@@ -195,7 +195,7 @@ impl BufferView {
             mode,
             no_init: no_init && is_exact,
             memory: device.memory().id(),
-            position,
+            allocation,
         })
     }
 }
@@ -215,7 +215,7 @@ impl Requirement {
         }
         let core = self.core();
         let [_, rows, row] = core.extent;
-        let pointer = core.lock().allocation(self.position).pointer.as_ptr().cast_const();
+        let pointer = core.lock().allocation(self.allocation).pointer.as_ptr().cast_const();
         let address = |at: [usize; 3]| pointer.wrapping_add((at[0] * rows + at[1]) * row + at[2]);
         if address(begin.begin) == first && address(end.end.map(|n| n - 1)) == last {
             self.no_init = true;

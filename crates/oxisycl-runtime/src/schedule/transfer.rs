@@ -11,9 +11,10 @@ use smallvec::SmallVec;
 use super::plan::{Dependencies, Missing, commit_copy};
 use super::queue::remove_repetitions;
 use crate::graph::{AsyncErrors, Dependency, Epoch, Hold, Node, NodeKind, QueueShared, Work, start};
+use crate::ids::DomainId;
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, graph_dump, trace};
-use crate::state::{Region, RegionMap, coalesce};
+use crate::state::{AllocationIdx, AllocationSet, Region, RegionMap, coalesce};
 use crate::{Error, Result};
 
 /// A queue of the runtime's own for copies of a device, shared by all buffers.
@@ -38,7 +39,7 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
             let queue = QueueShared::create_queue(&**device, &options)?;
             // What fails here also fails the command that needs it, which tells its own queue.
             let errors = AsyncErrors::silent();
-            let shared = QueueShared::new(QueueShared::unique_domain(), device.clone(), queue, options, errors);
+            let shared = QueueShared::new(DomainId::unique(), device.clone(), queue, options, errors);
             queues.insert(memory, Arc::downgrade(&shared));
             shared
         }
@@ -63,7 +64,7 @@ pub(super) fn bring(
     requester: &Requester<'_>,
     core: &Arc<BufferCore>,
     state: &mut BufferState,
-    target: usize,
+    target: AllocationIdx,
     missing: Vec<Missing>,
     dependencies: &mut Dependencies,
 ) -> Result {
@@ -71,7 +72,7 @@ pub(super) fn bring(
         return Ok(());
     }
     // One group per source, so that neighbouring pieces become one copy.
-    let mut groups: SmallVec<[(usize, Vec<Missing>); 2]> = SmallVec::new();
+    let mut groups: SmallVec<[(AllocationIdx, Vec<Missing>); 2]> = SmallVec::new();
     for piece in missing {
         let source = best_source(state, piece.sources, target);
         match groups.iter_mut().find(|(known, _)| *known == source) {
@@ -86,7 +87,7 @@ pub(super) fn bring(
         for (region, pieces) in regions.into_iter().zip(pieces_of) {
             let mut before = Dependencies::new();
             for piece in pieces {
-                let arrivals = piece.arrivals.iter().filter(|(at, _)| usize::from(*at) == source).map(|(_, copy)| copy);
+                let arrivals = piece.arrivals.iter().filter(|(at, _)| *at == source).map(|(_, copy)| copy);
                 for node in piece.writer.iter().chain(arrivals) {
                     if !node.has_succeeded() {
                         before.push(Dependency { node: node.clone(), kind: DependencyKind::Data });
@@ -120,9 +121,9 @@ fn by_region<'a>(core: &BufferCore, regions: &[Region], pieces: &'a [Missing]) -
 }
 
 /// Prefers a source that can be copied directly, device memory before host memory (a peer copy is the faster one).
-fn best_source(state: &BufferState, sources: u32, target: usize) -> usize {
+fn best_source(state: &BufferState, sources: AllocationSet, target: AllocationIdx) -> AllocationIdx {
     let to = state.allocation(target);
-    let candidates = || state.allocations().filter(|(position, _)| sources & (1 << position) != 0);
+    let candidates = || state.allocations().filter(|(index, _)| sources.contains(*index));
     let direct = |from: &crate::memory::Allocation| {
         to.device.can_copy(from.memory, to.memory) || from.device.can_copy(from.memory, to.memory)
     };
@@ -130,7 +131,7 @@ fn best_source(state: &BufferState, sources: u32, target: usize) -> usize {
         .filter(|(_, from)| from.memory != MemoryId::HOST && direct(from))
         .chain(candidates().filter(|(_, from)| from.memory == MemoryId::HOST))
         .chain(candidates())
-        .map(|(position, _)| position)
+        .map(|(index, _)| index)
         .next()
         .unwrap_or(target)
 }
@@ -140,8 +141,8 @@ fn copy_region(
     core: &Arc<BufferCore>,
     state: &mut BufferState,
     region: &Region,
-    source: usize,
-    target: usize,
+    source: AllocationIdx,
+    target: AllocationIdx,
     before: Dependencies,
 ) -> Result<Arc<Node>> {
     let (from, to) = (state.allocation(source).memory, state.allocation(target).memory);
@@ -179,8 +180,8 @@ fn copy_region(
 fn queue_for(
     requester: &Requester<'_>,
     state: &BufferState,
-    source: usize,
-    target: usize,
+    source: AllocationIdx,
+    target: AllocationIdx,
 ) -> Result<Option<Arc<QueueShared>>> {
     let (from, to) = (state.allocation(source), state.allocation(target));
     if requester.shared.device.can_copy(from.memory, to.memory) {
@@ -195,8 +196,8 @@ fn queue_for(
 }
 
 /// The box `region` of one allocation.
-pub(super) fn rectangle(core: &BufferCore, state: &BufferState, position: usize, region: &Region) -> Rectangle {
-    let allocation = state.allocation(position);
+pub(super) fn rectangle(core: &BufferCore, state: &BufferState, index: AllocationIdx, region: &Region) -> Rectangle {
+    let allocation = state.allocation(index);
     let [_, rows, row] = core.extent;
     let offset = (region.begin[0] * rows + region.begin[1]) * row + region.begin[2];
     Rectangle {

@@ -12,10 +12,12 @@
 //! copy data or call a backend. Pages exist only in [`Region::round_out`]: callers round an access
 //! to its page range once, and everything after that is exact.
 
+mod allocations;
 mod interval_map;
 mod region;
 mod region_map;
 
+pub use allocations::{AllocationIdx, AllocationSet};
 pub use region::{Region, coalesce, coalesce_slice, decompose_interval};
 pub use region_map::RegionMap;
 

@@ -346,7 +346,7 @@ impl Group<'_> {
         let Part { view, region } = part.into();
         match view.require(&region, mode, no_init, &self.queue.device) {
             Ok(requirement) => {
-                let base = view.core.lock().allocation(requirement.position).pointer.as_ptr();
+                let base = view.core.lock().allocation(requirement.allocation).pointer.as_ptr();
                 self.group.requirements.push(requirement);
                 self.touched.push(Touch::new(&view, &region, base, change));
             }

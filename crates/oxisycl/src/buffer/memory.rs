@@ -219,7 +219,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         let mut current = true;
         state.map.for_each(&core.whole(), |_, page| {
             let at = page.effective_current();
-            current &= at == 0 || at & (1 << position) != 0;
+            current &= at.is_empty() || at.contains(position);
         });
         current
     }

@@ -81,7 +81,7 @@ impl<T, const D: usize> Hash for Buffer<T, D> {
 impl<T, const D: usize> Buffer<T, D> {
     /// What makes two handles the same view of the same buffer.
     fn identity(&self) -> (u64, bool, usize, Range<D>) {
-        (self.view.core.id, self.view.sub_buffer.is_some(), self.view.byte_offset, self.range)
+        (self.view.core.id.number(), self.view.sub_buffer.is_some(), self.view.byte_offset, self.range)
     }
 }
 
@@ -92,7 +92,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
 
     /// A number of the buffer, as messages use it. The same for its sub-buffers and reinterpretations.
     pub fn id(&self) -> u64 {
-        self.view.core.id
+        self.view.core.id.number()
     }
 
     /// The name that [`named`](Self::named) or [`BufferOptions::name`] gave it.

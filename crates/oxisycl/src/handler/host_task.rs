@@ -340,7 +340,7 @@ impl<'cg> Handler<'cg> {
             let own = handler.group.requirements.iter().filter(|requirement| requirement.memory == memory);
             let allocations = own.map(|requirement| {
                 let core = requirement.core();
-                let begin = core.lock().allocation(requirement.position).pointer.as_ptr() as usize;
+                let begin = core.lock().allocation(requirement.allocation).pointer.as_ptr() as usize;
                 begin..begin + core.layout.size()
             });
             let interop = InteropHandle {

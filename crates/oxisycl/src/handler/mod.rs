@@ -269,7 +269,7 @@ impl<'cg> Handler<'cg> {
         };
         if let Some(position) = self.required.get(&key) {
             let known = &self.group.requirements[*position];
-            let base = known.core().lock().allocation(known.position).pointer;
+            let base = known.core().lock().allocation(known.allocation).pointer;
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
             // SAFETY: the requirement was made for an accessor of this type, to the same part of the same view, of which this is a
             // copy: both give a work-item the same elements.
@@ -372,7 +372,7 @@ impl<'cg> Handler<'cg> {
             return Err(overlap(&requirement, &self.group.requirements[position]));
         }
         let state = view.core.lock();
-        let pointer = state.allocation(requirement.position).pointer.as_ptr().wrapping_add(view.byte_offset).cast();
+        let pointer = state.allocation(requirement.allocation).pointer.as_ptr().wrapping_add(view.byte_offset).cast();
         drop(state);
         self.group.requirements.push(requirement);
         Ok(pointer)
