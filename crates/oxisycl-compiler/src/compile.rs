@@ -77,7 +77,7 @@ pub fn compile_with<'p>(
         }
     }
     let mut linking_times = vec![PassTimes::default(); targets.len()];
-    let prelinked = prelink::all(&wanted, &mut library, isolation, &mut linking_times)?;
+    let prelinked = prelink::all(&wanted, &request.options.borrowed, &mut library, isolation, &mut linking_times)?;
     let contexts: Vec<Context> = prelinked.iter().map(|_| Context::new()).collect();
     let is_separate = isolation.is_separate();
     let opened = prelink::open(&prelinked, &contexts, is_separate)?;

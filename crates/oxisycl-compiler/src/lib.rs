@@ -45,6 +45,6 @@ pub use instruments::PassTime;
 pub use isolation::{Inspect, Isolation, Job, Kept};
 pub use link::library::Provider;
 pub use options::{FloatPolicy, Options};
-pub use origin::RESERVED;
+pub use origin::{REPLACED, RESERVED};
 pub use registration::{SECTION, registration_object};
 pub use toolchain::Toolchain;

@@ -8,7 +8,7 @@
 //!
 //! Invariant: an item has an [`Origin`] other than [`Origin::Other`] only if a crate of that name defines it. `cargo sycl` refuses crates
 //! that bear a [`RESERVED`] name and are not what the name says, so that the name cannot be borrowed.
-//! `libm` and `half` are not reserved: copies of them keep the functions of the published ones.
+//! The names of [`REPLACED`] crates may be borrowed. Which of them are is said to the passes that replace functions of these crates.
 
 mod formatting;
 mod host;
@@ -28,6 +28,10 @@ use crate::symbols::{path, plain_path, without_numbers};
 
 /// Names that no crate of a user may have in a program with kernels: those of the standard library.
 pub const RESERVED: [&str; 5] = ["core", "alloc", "std", "std_detect", "compiler_builtins"];
+
+/// Published crates some of whose functions the compiler replaces by the device's. Another crate with such a name keeps its functions, if
+/// [`Options::borrowed`](crate::Options::borrowed) has the name.
+pub const REPLACED: [&str; 2] = ["libm", "half"];
 
 /// A crate that the compiler knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +64,12 @@ impl Origin {
         }
     }
 
+    /// Whether the name of the crate is one of these, of [`REPLACED`] ones.
+    fn is_borrowed(self, borrowed: &[String]) -> bool {
+        let is_it = |name: &String| Self::of_crate(name) == self;
+        matches!(self, Self::Libm | Self::Half) && borrowed.iter().any(is_it)
+    }
+
     /// Whether the crate is OxiSYCL's own, by its name. For messages only.
     pub(crate) fn is_ours(self) -> bool {
         matches!(self, Self::Device | Self::Builtins | Self::Facade)
@@ -77,6 +87,12 @@ pub(crate) fn of(symbol: &str) -> Origin {
 /// The path of an item, less type arguments, if one of these crates defines it.
 fn path_in(symbol: &str, origins: &[Origin]) -> Option<String> {
     origins.contains(&of(symbol)).then(|| plain_path(symbol))
+}
+
+/// The same, but nothing of crates that only bear a [`REPLACED`] name.
+fn path_unless_borrowed(symbol: &str, origins: &[Origin], borrowed: &[String]) -> Option<String> {
+    let origin = of(symbol);
+    (origins.contains(&origin) && !origin.is_borrowed(borrowed)).then(|| plain_path(symbol))
 }
 
 /// The crate that the path of an item begins with. In the path of an implementation, `<A as B>::f`, there are several: the implementation

@@ -83,10 +83,10 @@ pub(crate) const PASSES: &[Pass] = &[
         cpu_features::caches(&unit.module, &mut unit.caches);
         cpu_features::deny(&unit.module);
     }),
-    Pass::fallible("native", Adapt, |unit| native::replace(&unit.module)),
+    Pass::fallible("native", Adapt, |unit| native::replace(&unit.module, unit.borrowed)),
     Pass::fallible("x86", Adapt, |unit| x86::lower(&unit.module)),
     Pass::new("int128", Adapt, |unit| int128::call_conversions(&unit.module)),
-    Pass::new("libcalls", Adapt, |unit| libcalls::replace_all(&unit.module)),
+    Pass::new("libcalls", Adapt, |unit| libcalls::replace_all(&unit.module, unit.borrowed)),
     Pass::new("panic-hooks", Adapt, |unit| panics::hook(&unit.module)),
     Pass::new("strip-host-abi", Adapt, |unit| {
         let (is_entry, is_kernel) = (|name: &str| unit.is_entry(name), |name: &str| unit.is_kernel(name));

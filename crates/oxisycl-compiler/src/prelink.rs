@@ -36,9 +36,10 @@ pub(crate) struct Prelinked<'a> {
 /// A module for each of a list, if it was opened, until it was taken.
 pub(crate) type Opened<'c> = Vec<RefCell<Option<Module<'c>>>>;
 
-/// Links what the kernels have in common, and adds to the times of each target.
+/// Links what the kernels have in common, and adds to the times of each target. `borrowed` is that of the options.
 pub(crate) fn all<'a>(
     wanted: &[Wanted<'a>],
+    borrowed: &[String],
     library: &mut Library<'_>,
     isolation: &mut dyn Isolation,
     times: &mut [PassTimes],
@@ -54,7 +55,7 @@ pub(crate) fn all<'a>(
     }
     let large: Vec<usize> = (0..groups.len()).filter(|group| groups[*group].1.len() >= MIN_KERNELS).collect();
     isolation.announce("kernels: linking part");
-    let linked = isolation.run(large.len(), &mut |job| link(&groups[large[job]].1, library))?;
+    let linked = isolation.run(large.len(), &mut |job| link(&groups[large[job]].1, borrowed, library))?;
     for (group, linked) in large.into_iter().zip(linked) {
         // Why it failed is told by each kernel for which it fails.
         let Ok(bytes) = linked else { continue };
@@ -72,7 +73,7 @@ fn is_of(group: &Prelinked<'_>, wanted: &Wanted<'_>) -> bool {
 }
 
 /// The bitcode of the kernels with all that they reach, after the times; empty if that is too much.
-fn link(kernels: &[Wanted<'_>], library: &mut Library<'_>) -> Result<Vec<u8>, CompileError> {
+fn link(kernels: &[Wanted<'_>], borrowed: &[String], library: &mut Library<'_>) -> Result<Vec<u8>, CompileError> {
     let [Wanted { described, target, .. }, ..] = kernels else { return Ok(Vec::new()) };
     let (context, instruments) = (Context::new(), Instruments::default());
     let module = Module::empty(&context, program::NAME);
@@ -81,7 +82,7 @@ fn link(kernels: &[Wanted<'_>], library: &mut Library<'_>) -> Result<Vec<u8>, Co
     let entries: Vec<String> = kernels.iter().map(|kernel| kernel.described.kernel.entry.clone()).collect();
     set_linkage(&code, &entries, Linkage::EXTERNAL);
     instruments.time("link", || module.link(code))?;
-    let mut unit = Unit { entries, ..Unit::new(module, *target, &instruments) };
+    let mut unit = Unit { entries, borrowed, ..Unit::new(module, *target, &instruments) };
     if !link_all(&mut unit, library)? {
         return Ok(instruments.times().encode_with(&[]));
     }

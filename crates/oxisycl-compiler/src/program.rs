@@ -103,6 +103,7 @@ impl<'c, 'a> Program<'c, 'a> {
             kernel: Some(kernel.clone()),
             entries,
             float: options.float,
+            borrowed: &options.borrowed,
             ..Unit::new(module, target, instruments)
         };
         let searches = Searches::default();

@@ -30,6 +30,8 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) dependencies: Dependencies,
     /// How strictly the kernel's operations are compiled.
     pub(crate) float: FloatPolicy,
+    /// See [`Options`](crate::Options).
+    pub(crate) borrowed: &'a [String],
     /// Where the kernel panics or prints.
     pub(crate) sites: Sites,
     /// Statics that hold what the program made of questions about the processor.
@@ -53,6 +55,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             calls: Calls::default(),
             dependencies: Dependencies::default(),
             float: FloatPolicy::default(),
+            borrowed: &[],
             sites: Sites::default(),
             caches: BTreeSet::new(),
             is_paired: false,
@@ -69,6 +72,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             entries: self.entries.clone(),
             function,
             float: self.float,
+            borrowed: self.borrowed,
             caches: self.caches.clone(),
             is_paired: self.is_paired,
             round: self.round,

@@ -40,6 +40,9 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     for text in [&*request.key, &request.toolchain, target, &request.float, &ptxas] {
         part(text.as_bytes());
     }
+    for name in &request.borrowed {
+        part(name.as_bytes());
+    }
     for sidecar in &request.deferred {
         part(sidecar.file_name().unwrap_or_default().as_encoded_bytes());
     }
@@ -160,6 +163,7 @@ pub(super) mod tests {
             key: "k".to_owned(),
             modules: vec![module],
             deferred: Vec::new(),
+            borrowed: Vec::new(),
             targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
             dump: None,
@@ -304,6 +308,7 @@ pub(super) mod tests {
         assert_ne!(key(request(b)).unwrap(), of_a);
         assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
         assert!(key(request("/missing.bc".into())).is_err());
     }

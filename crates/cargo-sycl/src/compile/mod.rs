@@ -52,6 +52,8 @@ pub(crate) struct Request {
     pub(crate) modules: Vec<PathBuf>,
     /// The sidecars of crates whose bitcode is made when a kernel needs it.
     pub(crate) deferred: Vec<PathBuf>,
+    /// The names of published crates that others bear in the program.
+    pub(crate) borrowed: Vec<String>,
     /// The targets' texts, in the order of the outcomes.
     pub(crate) targets: Vec<String>,
     /// The policy for floating-point arithmetic.
@@ -225,7 +227,12 @@ impl Request {
         let request = oxisycl_compiler::Request {
             modules: self.modules.clone(),
             targets: self.targets.iter().map(|target| parse_target(target)).collect::<Result<_>>()?,
-            options: Options { float: parse_float(&self.float)?, dump: self.dump.clone(), fault: fault() },
+            options: Options {
+                float: parse_float(&self.float)?,
+                dump: self.dump.clone(),
+                borrowed: self.borrowed.clone(),
+                fault: fault(),
+            },
         };
         // A fault ends what would be kept.
         let cache = if self.is_kept && !self.is_watched() && fault().is_none() { ImageCache::open() } else { None };

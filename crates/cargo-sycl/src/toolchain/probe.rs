@@ -44,6 +44,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         key: String::new(),
         modules: vec![bitcode],
         deferred: Vec::new(),
+        borrowed: Vec::new(),
         targets: vec!["sm_70".to_owned()],
         float: "contract".to_owned(),
         dump: None,

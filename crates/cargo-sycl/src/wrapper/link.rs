@@ -7,11 +7,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use oxisycl_compiler::{Toolchain, registration_object};
+use oxisycl_compiler::{REPLACED, Toolchain, registration_object};
 use oxisycl_image::DeviceImage;
 
 use super::diagnostic::Reporter;
 use super::pass_times;
+use super::published::is_published;
 use super::refusals::{self, Message};
 use super::sidecar::{Place, Sidecar, outdated};
 use crate::compile::{self, Outcome, Progress, Request};
@@ -94,11 +95,13 @@ struct Closure {
     device: Vec<Place>,
     /// The crates whose device pass was put off.
     deferred: Vec<Place>,
+    /// The names of published crates that crates bear which are not published.
+    borrowed: Vec<String>,
 }
 
 impl Closure {
     fn of(place: &Place, sidecar: &Sidecar, key: &str) -> Result<Self> {
-        let mut closure = Self { device: Vec::new(), deferred: Vec::new() };
+        let mut closure = Self { device: Vec::new(), deferred: Vec::new(), borrowed: Vec::new() };
         let mut seen = HashSet::from([place.clone()]);
         let mut next = vec![(place.clone(), sidecar.clone())];
         let mut ours = HashSet::new();
@@ -113,6 +116,12 @@ impl Closure {
                         sidecar.crate_name
                     )));
                 }
+                // The functions of these it replaces, but not those of a user's crate.
+                let is_published =
+                    || sidecar.deferred.as_ref().is_some_and(|made| is_published(&sidecar.crate_name, made));
+                if REPLACED.contains(&sidecar.crate_name.as_str()) && !is_published() {
+                    closure.borrowed.push(sidecar.crate_name.clone());
+                }
                 for dependency in sidecar.dependencies(&place).filter(|dependency| seen.insert(dependency.clone())) {
                     let Some(sidecar) = Sidecar::read(&dependency, key)? else {
                         return Err(outdated(&format!("{} is missing", dependency.sidecar().display())));
@@ -123,6 +132,8 @@ impl Closure {
             }
             next = found;
         }
+        closure.borrowed.sort();
+        closure.borrowed.dedup();
         Ok(closure)
     }
 
@@ -133,6 +144,7 @@ impl Closure {
             key: settings.tool.clone(),
             modules: self.device.iter().map(Place::bitcode).collect(),
             deferred: self.deferred.iter().map(Place::sidecar).collect(),
+            borrowed: self.borrowed.clone(),
             targets: settings.targets.clone(),
             float: settings.float.clone(),
             dump: settings.dump.clone(),
@@ -193,6 +205,35 @@ mod tests {
         let app = crate_at(&out_dir, "app", true, &[&fake, &real]);
         let error = Closure::of(&app, &Sidecar::read(&app, "k").unwrap().unwrap(), "k").err().unwrap().to_string();
         assert!(error.contains("two crates") && error.contains("`oxisycl_device`"), "{error}");
+    }
+
+    #[test]
+    fn the_names_of_published_crates_are_borrowed_by_all_others() {
+        use super::super::published::tests::compiled;
+
+        let scratch = Scratch::new("borrowed");
+        let out_dir = scratch.path().join("deps");
+        fs::create_dir_all(super::super::sidecar::device_folder(&out_dir)).unwrap();
+        let registry = scratch.path().join("registry/src/index.crates.io-1949cf8c6b5b557f");
+        let crate_of = |stem: &str, name: &str, folder: &Path| {
+            let place = Place::new(&out_dir, stem);
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join(".cargo-ok"), "").unwrap();
+            Sidecar::new(&place, "k", name, &[], false, Some(compiled(name, folder))).write(&place).unwrap();
+            place
+        };
+        let published = crate_of("libm-1", "libm", &registry.join("libm-1.0.0"));
+        let path = crate_of("libm-2", "libm", &scratch.path().join("libm"));
+        let other = crate_of("math", "math", &scratch.path().join("math"));
+        // It depends on OxiSYCL, which the published one does not.
+        let with_kernels = crate_at(&out_dir, "half", true, &[]);
+        let borrowed = |dependencies: &[&Place]| {
+            let app = crate_at(&out_dir, "app", true, dependencies);
+            Closure::of(&app, &Sidecar::read(&app, "k").unwrap().unwrap(), "k").unwrap().borrowed
+        };
+        assert_eq!(borrowed(&[&published, &other]), [""; 0]);
+        assert_eq!(borrowed(&[&published, &path]), ["libm"]);
+        assert_eq!(borrowed(&[&path, &with_kernels, &published]), ["half", "libm"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod diagnostic;
 pub(crate) mod invocation;
 mod link;
 mod pass_times;
+mod published;
 mod refusals;
 pub(crate) mod sidecar;
 

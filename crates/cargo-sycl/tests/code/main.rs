@@ -6,8 +6,10 @@ mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
 mod disassembly;
 mod floats;
+mod interrupted;
 mod library;
 mod lines;
+mod outside;
 mod pairs;
 mod panics;
 mod program;

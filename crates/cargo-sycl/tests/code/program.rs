@@ -12,7 +12,7 @@ use crate::ptxas::assemble;
 
 const MANIFEST: &str = r#"
 [workspace]
-members = ["generic"]
+members = ["borrower", "generic", "libm", "tables"]
 
 [package]
 name = "code"
@@ -23,6 +23,7 @@ edition = "2024"
 oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 generic = { path = "generic" }
+tables = { path = "tables" }
 "#;
 
 const LIBRARY: &str = r#"
@@ -33,6 +34,25 @@ edition = "2024"
 
 [dependencies]
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
+"#;
+
+/// Crates that do not know OxiSYCL: their manifest is this and their name.
+const OUTSIDE: &str = "[package]\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+
+/// Apart from the other programs, which would have that crate, too.
+const BORROWER: &str = r#"
+[package]
+name = "borrower"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
+libm = { path = "../libm" }
+
+[[bin]]
+name = "borrowed"
+path = "src/main.rs"
 "#;
 
 /// The package. Other tests wait until it is dropped: they share the sources and the target folder.
@@ -95,12 +115,17 @@ impl Package {
 
     /// Has the next build compile a program from the start, so that warnings are given again.
     pub(crate) fn touch(&self, program: &str) {
-        let source = self.root.join(format!("src/bin/{program}.rs"));
+        let source = self.root.join(place(program));
         fs::write(&source, fs::read_to_string(&source).unwrap()).unwrap();
     }
 
     /// Runs `cargo sycl`, which has to succeed; gives standard output and standard error.
     pub(crate) fn sycl(&self, arguments: &[&str]) -> (String, String) {
+        succeed(&mut self.command(arguments))
+    }
+
+    /// `cargo sycl` with these arguments.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-sycl"));
         command.arg("sycl").args(arguments).current_dir(&self.root);
         // What the tests run under must not decide what they see. The cache is the test's own.
@@ -110,7 +135,8 @@ impl Package {
             command.env_remove(name);
         }
         command.env("XDG_CACHE_HOME", self.root.join("cache"));
-        succeed(command.env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never"))
+        command.env("CARGO_NET_OFFLINE", "true").env("CARGO_TERM_COLOR", "never");
+        command
     }
 
     fn write(&self) {
@@ -126,14 +152,17 @@ impl Package {
         let in_repository = |text: &str| text.replace("OXISYCL", repository.to_str().unwrap());
         write("Cargo.toml", &in_repository(MANIFEST));
         write("generic/Cargo.toml", &in_repository(LIBRARY));
+        write("borrower/Cargo.toml", &in_repository(BORROWER));
+        for name in ["libm", "tables"] {
+            write(&format!("{name}/Cargo.toml"), &format!("{OUTSIDE}name = \"{name}\"\n"));
+        }
         for entry in fs::read_dir(sources()).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|extension| extension != "rs") {
                 continue;
             }
             let name = path.file_stem().unwrap().to_str().unwrap();
-            let target = if name == "generic" { "generic/src/lib.rs".to_owned() } else { format!("src/bin/{name}.rs") };
-            write(&target, &fs::read_to_string(&path).unwrap());
+            write(&place(name), &fs::read_to_string(&path).unwrap());
         }
         // The same versions as the repository, which are there without a network.
         if !self.root.join("Cargo.lock").exists() {
@@ -142,7 +171,17 @@ impl Package {
     }
 }
 
-fn succeed(command: &mut Command) -> (String, String) {
+/// Where the package has a file of `kernels`.
+fn place(name: &str) -> String {
+    match name {
+        "generic" | "libm" | "tables" => format!("{name}/src/lib.rs"),
+        "borrowed" => "borrower/src/main.rs".to_owned(),
+        _ => format!("src/bin/{name}.rs"),
+    }
+}
+
+/// Runs a command, which has to succeed; gives standard output and standard error.
+pub(crate) fn succeed(command: &mut Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert!(status.success(), "{command:?} failed\n{stdout}\n{stderr}");

@@ -5,13 +5,14 @@ use oxisycl_image::{Form, ImageTarget, ParameterLayout};
 
 use super::disassembly::disassemble;
 use super::*;
+use crate::analyses::early_refusal;
 use crate::compile::generate;
 use crate::instruments::Instruments;
 use crate::link::library::Library;
 use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
 use crate::options::Options;
-use crate::program::Program;
+use crate::program::{Decision, Program};
 use crate::toolchain::Toolchain;
 
 const ARGUMENTS: ParameterLayout = ParameterLayout { size: 16, align: 8 };
@@ -195,4 +196,41 @@ fn features_of_a_processor_are_checked() {
         let error = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).err().expect("it is refused").to_string();
         assert!(error.contains("expected sramecc or xnack"), "{error}");
     }
+}
+
+#[test]
+fn a_kernel_that_reaches_too_much_is_refused_before_it_is_optimised() {
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    let image_target = ImageTarget::Ptx { sm: 70 };
+    let (target, options, instruments) =
+        (of(&image_target).expect("a target"), Options::default(), Instruments::default());
+    let refusal = |n_stores: usize| {
+        let stores = "store volatile i32 1, ptr %place\n".repeat(n_stores);
+        let text = format!(
+            "define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {{
+                %place = load ptr, ptr %captures
+                {stores} ret void
+            }}"
+        );
+        let context = Context::new();
+        let module = Module::from_text(&context, &text, "test").expect("a test is well-formed");
+        module.set_target(target.machine().triple(), &target.machine().data_layout());
+        let kernel = Kernel::of_test(Form::Range(1), 72);
+        let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
+        program.link(&mut Library::default(), Scope::WithoutFormatting).expect("it links");
+        program.early_refusal().map(|decision| match decision {
+            Decision::IsRefused(refused) => refused.reason,
+            Decision::Runs(_) => panic!("a refusal has no code"),
+        })
+    };
+    // The load and the end count, too.
+    let limit = early_refusal::MAX_INSTRUCTIONS;
+    assert_eq!(refusal(limit - 2), None);
+    let reason = refusal(limit - 1).expect("a reason");
+    let expected = format!(
+        "it is too large to be compiled for a device: it reaches {} instructions in 1 functions, the limit is {limit} instructions",
+        limit + 1
+    );
+    assert!(reason.starts_with(&expected), "{reason}");
 }

@@ -235,6 +235,8 @@ functions! {
     LLVMGetPointerAddressSpace(*mut Type) -> c_uint;
     LLVMVoidTypeInContext(*mut Context) -> *mut Type;
     LLVMIntTypeInContext(*mut Context, c_uint) -> *mut Type;
+    LLVMFloatTypeInContext(*mut Context) -> *mut Type;
+    LLVMDoubleTypeInContext(*mut Context) -> *mut Type;
     LLVMPointerTypeInContext(*mut Context, c_uint) -> *mut Type;
     LLVMArrayType2(*mut Type, u64) -> *mut Type;
     LLVMFunctionType(*mut Type, *mut *mut Type, c_uint, Bool) -> *mut Type;

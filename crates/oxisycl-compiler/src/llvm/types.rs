@@ -69,6 +69,17 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMIntTypeInContext)(context.raw(), bits) })
     }
 
+    /// `float`.
+    pub(crate) fn single(context: &'c Context) -> Self {
+        // SAFETY: a live context.
+        Self::new(unsafe { (ll().LLVMFloatTypeInContext)(context.raw()) })
+    }
+
+    pub(crate) fn double(context: &'c Context) -> Self {
+        // SAFETY: a live context.
+        Self::new(unsafe { (ll().LLVMDoubleTypeInContext)(context.raw()) })
+    }
+
     pub(crate) fn pointer(context: &'c Context, address_space: u32) -> Self {
         // SAFETY: a live context.
         Self::new(unsafe { (ll().LLVMPointerTypeInContext)(context.raw(), address_space) })

@@ -2,7 +2,7 @@
 //!
 //! Most symbols are of other items: they are told by a part of their names, and not demangled.
 
-use super::{Origin, of, of_path, path_in};
+use super::{Origin, of, of_path, path_in, path_unless_borrowed};
 use crate::symbols::{path, plain_path};
 
 /// The name of a function of `oxisycl_device::builtin`.
@@ -100,9 +100,11 @@ pub(crate) struct Libm {
     pub(crate) is_native: bool,
 }
 
-/// The function of `libm`, or of the copy of it in Rust's runtime library, less what it consists of.
-pub(crate) fn of_libm(symbol: &str) -> Option<Libm> {
-    libm(&symbol.contains("libm").then(|| path_in(symbol, &[Origin::Standard, Origin::Libm]))??)
+/// The function of `libm`, or of the copy of it in Rust's runtime library, less what it consists of. `borrowed` has the
+/// [`REPLACED`](super::REPLACED) names that others bear.
+pub(crate) fn of_libm(symbol: &str, borrowed: &[String]) -> Option<Libm> {
+    let origins = [Origin::Standard, Origin::Libm];
+    libm(&symbol.contains("libm").then(|| path_unless_borrowed(symbol, &origins, borrowed))??)
 }
 
 fn libm(path: &str) -> Option<Libm> {
@@ -131,10 +133,11 @@ const BY_INTEGERS: [(&str, &str); 14] = [
     ("::math::frexpf::frexpf", "oxisycl.libm.frexpf"),
 ];
 
-/// What `native.ll` has in the place of a function of `half` or `libm`.
-pub(crate) fn by_integers(symbol: &str) -> Option<&'static str> {
+/// What `native.ll` has in the place of a function of `half` or `libm`. `borrowed` is that of [`of_libm`].
+pub(crate) fn by_integers(symbol: &str, borrowed: &[String]) -> Option<&'static str> {
     let is_candidate = ["4half", "4arch3x86", "frexp"].iter().any(|part| symbol.contains(part));
-    let path = is_candidate.then(|| path_in(symbol, &[Origin::Half, Origin::Libm, Origin::Standard]))??;
+    let origins = [Origin::Half, Origin::Libm, Origin::Standard];
+    let path = is_candidate.then(|| path_unless_borrowed(symbol, &origins, borrowed))??;
     BY_INTEGERS.iter().find(|(function, _)| path.ends_with(function)).map(|(_, body)| *body)
 }
 
@@ -166,13 +169,32 @@ mod tests {
         assert!(!is_midpoint_of_singles("_ZN3app4core3f328midpoint17h8e08b63f9508d121E"));
         assert!(checks_a_precondition("_ZN4core3ptr5write18precondition_check17h0123456789abcdefE"));
         assert!(!checks_a_precondition("_ZN3app4core18precondition_check17h0123456789abcdefE"));
-        assert_eq!(by_integers("_ZN4libm4math5frexp5frexp17h0123456789abcdefE"), Some("oxisycl.libm.frexp"));
-        assert_eq!(by_integers("_ZN3app4math5frexp5frexp17h0123456789abcdefE"), None);
+        assert_eq!(by_integers("_ZN4libm4math5frexp5frexp17h0123456789abcdefE", &[]), Some("oxisycl.libm.frexp"));
+        assert_eq!(by_integers("_ZN3app4math5frexp5frexp17h0123456789abcdefE", &[]), None);
         let is_device_code = "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E";
         assert_eq!(builtin(is_device_code).as_deref(), Some("is_device_code"));
         assert_eq!(builtin("_ZN3app14oxisycl_device7builtin14is_device_code17hd37baa6394757393E"), None);
         assert!(asks_for_feature("_ZN10std_detect6detect9check_for17h0123456789abcdefE"));
         assert!(!asks_for_feature("_ZN3app10std_detect6detect9check_for17h0123456789abcdefE"));
+    }
+
+    #[test]
+    fn a_crate_that_only_bears_the_name_has_none_of_the_functions_of_a_published_one() {
+        let (libm, half) = (["libm".to_owned()], ["half".to_owned()]);
+        let (sine, frexp) =
+            ("_ZN4libm4math3sin4sinf17h0123456789abcdefE", "_ZN4libm4math5frexp5frexp17h0123456789abcdefE");
+        let narrow = "_ZN4half8binary164arch19f32_to_f16_fallback17h0123456789abcdefE";
+        let known = |borrowed: &[String]| {
+            let found = [by_integers(frexp, borrowed), by_integers(narrow, borrowed)];
+            (of_libm(sine, borrowed).is_some(), found.map(|found| found.is_some()))
+        };
+        assert_eq!(known(&[]), (true, [true, true]));
+        assert_eq!(known(&libm), (false, [false, true]));
+        assert_eq!(known(&half), (true, [true, false]));
+        // The standard library is not a user's by that.
+        let own = "_ZN17compiler_builtins4math4arch3x864sqrt17h0123456789abcdefE";
+        assert_eq!(by_integers(own, &libm), Some("oxisycl.libm.sqrt"));
+        assert_eq!(by_integers(own, &["compiler_builtins".to_owned()]), Some("oxisycl.libm.sqrt"));
     }
 
     #[test]

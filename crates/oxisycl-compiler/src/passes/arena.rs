@@ -6,7 +6,7 @@
 //! keeps its calls, and makes the kernel unsupported (`analyses::legality`). One that only frees keeps the memory.
 
 use crate::error::CompileError;
-use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
+use crate::llvm::{Attribute, Builder, Context, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::origin;
 use crate::symbols::plain_path;
 use rustc_hash::FxHashSet;
@@ -39,18 +39,30 @@ enum Request {
 }
 
 impl Request {
-    fn of(function: Value<'_>) -> Option<Self> {
+    fn of<'c>(context: &'c Context, function: Value<'c>) -> Option<Self> {
         if !function.is_declaration() || !origin::is_allocation(function.name()) {
             return None;
         }
         let path = plain_path(function.name());
-        match origin::last_name(&path) {
-            "__rust_alloc" => Some(Self::Allocate),
-            "__rust_alloc_zeroed" => Some(Self::AllocateZeroed),
-            "__rust_realloc" => Some(Self::Grow),
-            "__rust_dealloc" => Some(Self::Free),
-            name if name.starts_with("__rust_no_alloc_shim_is_unstable") => Some(Self::Mark),
-            _ => None,
+        let request = match origin::last_name(&path) {
+            "__rust_alloc" => Self::Allocate,
+            "__rust_alloc_zeroed" => Self::AllocateZeroed,
+            "__rust_realloc" => Self::Grow,
+            "__rust_dealloc" => Self::Free,
+            name if name.starts_with("__rust_no_alloc_shim_is_unstable") => Self::Mark,
+            _ => return None,
+        };
+        (function.held_type() == request.held_type(context)).then_some(request)
+    }
+
+    /// The type of the allocator's function. One of another type is somebody else's.
+    fn held_type(self, context: &Context) -> Type<'_> {
+        let (pointer, size, nothing) = (Type::pointer(context, 0), Type::int(context, 64), Type::void(context));
+        match self {
+            Self::Allocate | Self::AllocateZeroed => Type::function(pointer, &[size; 2]),
+            Self::Grow => Type::function(pointer, &[pointer, size, size, size]),
+            Self::Free => Type::function(nothing, &[pointer, size, size]),
+            Self::Mark => Type::function(nothing, &[]),
         }
     }
 
@@ -72,7 +84,8 @@ pub(crate) fn is_wanted(module: &Module<'_>) -> bool {
 }
 
 fn requests<'c>(module: &Module<'c>) -> Vec<(Request, Value<'c>)> {
-    module.functions().into_iter().filter_map(|function| Some((Request::of(function)?, function))).collect()
+    let known = |function| Some((Request::of(module.context(), function)?, function));
+    module.functions().into_iter().filter_map(known).collect()
 }
 
 /// Gives the kernel an arena if it allocates.
@@ -270,6 +283,18 @@ mod tests {
     fn a_kernel_that_frees_and_never_allocates_has_no_arena() {
         let code = provided("define void @kernel(ptr %p) { call void @__rust_dealloc(ptr %p, i64 8, i64 8) ret void }");
         assert!(!code.contains("alloca") && !code.contains("call void @__rust"), "{code}");
+    }
+
+    #[test]
+    fn what_only_has_the_name_of_an_allocating_function_is_none() {
+        let context = context();
+        let text = "declare ptr @__rust_alloc(ptr)
+            define void @kernel(ptr %p) { %q = call ptr @__rust_alloc(ptr %p) store i8 1, ptr %q ret void }";
+        let module = module(&context, text);
+        let before = module.to_string();
+        assert!(!is_wanted(&module));
+        provide(&module, module.function("kernel")).expect("nothing to provide");
+        assert_eq!(module.to_string(), before);
     }
 
     #[test]

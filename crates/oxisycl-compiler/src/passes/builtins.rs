@@ -19,7 +19,13 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
         let Some(builtin) = builtin_table::find(&name) else {
             return Err(CompileError::Target(format!("the target has no builtin {}{name}", builtin_table::PREFIX)));
         };
-        match builtin.lowering(bodies.family) {
+        let lowering = builtin.lowering(bodies.family);
+        if let Lowering::Number(value) | Lowering::Answer(value) = lowering
+            && number(context, builtin, value).value_type() != function.held_type().result()
+        {
+            return Err(of_another_type(&name));
+        }
+        match lowering {
             Lowering::OwnBody => {}
             Lowering::ConstantLoads => {
                 let loads = function.instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD));
@@ -52,7 +58,7 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
                 let body = module.declare(&builtin.symbol(), function.held_type());
                 function.replace_all_uses_with(body);
                 function.delete_function();
-                used.push(builtin.symbol());
+                used.push((builtin.symbol(), body.held_type()));
             }
         }
     }
@@ -66,13 +72,23 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
             function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
         }
     }
+    if let Some((name, _)) =
+        used.iter().find(|(name, held)| bodies.function(name).is_some_and(|body| body.held_type() != *held))
+    {
+        return Err(of_another_type(name));
+    }
     module.link(bodies)?;
-    for name in used {
+    for (name, _) in used {
         let function = module.function(&name).filter(|function| !function.is_declaration());
         let function = function.ok_or_else(|| CompileError::Target(format!("the target has no builtin {name}")))?;
         function.set_linkage(Linkage::INTERNAL);
     }
     Ok(())
+}
+
+/// The device library is of another version of OxiSYCL.
+fn of_another_type(name: &str) -> CompileError {
+    CompileError::Target(format!("the target's builtin {name} has another type than the program's"))
 }
 
 /// A result of a builtin.

@@ -119,9 +119,10 @@ fn is_constant(value: Value<'_>) -> bool {
 
 /// Answers all questions with no.
 pub(crate) fn deny(module: &Module<'_>) {
-    let no = Type::int(module.context(), 1).constant(0);
+    let truth = Type::int(module.context(), 1);
+    let no = truth.constant(0);
     for function in module.functions() {
-        if origin::asks_for_feature(function.name()) {
+        if origin::asks_for_feature(function.name()) && function.held_type().result() == truth {
             if !function.is_declaration() || function.is_used() {
                 replace_body(module, function, |builder| builder.ret(no));
             }

@@ -87,7 +87,7 @@ fn halves_are_converted_by_instructions() {
         }";
     let compile = |sm| {
         let module = module(&context, text);
-        native::replace(&module).expect("the table is well-formed");
+        native::replace(&module, &[]).expect("the table is well-formed");
         let is_entry = |name: &str| ["narrow", "widen", "brain"].contains(&name);
         strip_host_abi::strip(&module, &is_entry, &|_| false);
         module.run("default<O2>,globaldce", None, &PassTuning::DEVICE).expect("passes");

@@ -3,8 +3,10 @@
 //! Three kinds of names become one: intrinsics of LLVM, C's functions, which the standard library and `oxisycl-device` call, and functions
 //! of the crate `libm`, which other crates call. What a processor has an instruction for becomes an intrinsic that code generators know, all
 //! else a function of `oxisycl-builtins`.
+//!
+//! Invariant: a function is replaced only by one of its type. One that has the name and another type is somebody else's, and stays.
 
-use crate::llvm::{Builder, Linkage, Module, Opcode, TypeKind, Value};
+use crate::llvm::{Builder, Context, Linkage, Module, Opcode, Type, TypeKind, Value};
 use crate::origin::{self, Libm, Origin};
 
 /// The prefix of the functions of `oxisycl-builtins` that stand for others.
@@ -81,8 +83,8 @@ const FUNCTIONS: [&str; 33] = [
 const MEMORY: [&str; 3] = ["memcmp", "bcmp", "strlen"];
 
 /// Replaces intrinsics and functions by what computes them on a device, and remainders by calls, since GPUs have no instruction that is
-/// exact.
-pub(crate) fn replace_all(module: &Module<'_>) {
+/// exact. Crates that have `borrowed` their names keep their functions.
+pub(crate) fn replace_all(module: &Module<'_>, borrowed: &[String]) {
     for (name, intrinsic) in OPERATIONS {
         for (c_name, float) in [(name.to_owned(), "f64"), (format!("{name}f"), "f32")] {
             let suffix = if intrinsic == "ldexp" { ".i32" } else { "" };
@@ -103,7 +105,9 @@ pub(crate) fn replace_all(module: &Module<'_>) {
     for function in module.functions() {
         if origin::is_midpoint_of_singles(function.name()) {
             replace(module, function, "__oxisycl_midpointf");
-        } else if let Some(replacement) = origin::of_libm(function.name()).and_then(|function| in_place_of(&function)) {
+        } else if let Some(replacement) =
+            origin::of_libm(function.name(), borrowed).and_then(|function| in_place_of(&function))
+        {
             replace(module, function, &replacement);
         }
     }
@@ -135,13 +139,54 @@ fn replace_declaration(module: &Module<'_>, name: &str, replacement: &str) {
     }
 }
 
-fn replace(module: &Module<'_>, function: Value<'_>, replacement: &str) {
-    let other = module.declare(replacement, function.held_type());
+/// Replaces a function, if it has the type of its replacement.
+fn replace<'c>(module: &Module<'c>, function: Value<'c>, replacement: &str) {
+    let held = type_of(module.context(), replacement);
+    if function.held_type() != held {
+        return;
+    }
+    let other = module.declare(replacement, held);
+    // Somebody defines a function with our name.
+    if other.held_type() != held {
+        return;
+    }
     if other.is_declaration() {
         other.set_linkage(Linkage::EXTERNAL);
     }
     function.replace_all_uses_with(other);
     function.delete_function();
+}
+
+/// The type of an intrinsic of [`OPERATIONS`] or of a function of `oxisycl-builtins`.
+fn type_of<'c>(context: &'c Context, replacement: &str) -> Type<'c> {
+    let number = |bits| Type::int(context, bits);
+    let pointer = Type::pointer(context, 0);
+    let name = replacement.strip_prefix(PREFIX).unwrap_or(replacement);
+    let float = |is_single| if is_single { Type::single(context) } else { Type::double(context) };
+    let (name, float) = match name.strip_prefix("llvm.") {
+        Some(intrinsic) => {
+            let mut parts = intrinsic.split('.');
+            (parts.next().unwrap_or_default(), float(parts.next() == Some("f32")))
+        }
+        None => match name {
+            "memcmp" | "bcmp" => return Type::function(number(32), &[pointer, pointer, number(64)]),
+            "strlen" => return Type::function(number(64), &[pointer]),
+            "lgamma_r" => ("lgamma_r", float(false)),
+            "lgammaf_r" => ("lgamma_r", float(true)),
+            _ if FUNCTIONS.contains(&name) => (name, float(false)),
+            _ => (name.strip_suffix('f').unwrap_or(name), float(true)),
+        },
+    };
+    let parameters = match name {
+        "fma" => vec![float; 3],
+        "atan2" | "pow" | "hypot" | "fmod" | "remainder" | "fdim" | "midpoint" | "copysign" | "minnum" | "maxnum" => {
+            vec![float; 2]
+        }
+        "powi" | "ldexp" => vec![float, number(32)],
+        "lgamma_r" => vec![float, pointer],
+        _ => vec![float],
+    };
+    Type::function(float, &parameters)
 }
 
 /// The remainder of code generators is `x - y * trunc(x / y)`, which is wrong for large quotients.

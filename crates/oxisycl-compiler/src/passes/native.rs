@@ -12,7 +12,7 @@ use crate::origin;
 
 const TABLE: &str = include_str!("native.ll");
 
-/// Replaces the functions that the module uses.
-pub(crate) fn replace(module: &Module<'_>) -> Result<(), CompileError> {
-    definitions::replace(module, TABLE, |symbol| origin::by_integers(symbol).map(str::to_owned))
+/// Replaces the functions that the module uses, less those of crates that have `borrowed` their names.
+pub(crate) fn replace(module: &Module<'_>, borrowed: &[String]) -> Result<(), CompileError> {
+    definitions::replace(module, TABLE, |symbol| origin::by_integers(symbol, borrowed).map(str::to_owned))
 }

@@ -2,6 +2,7 @@
 
 use super::tests::{context, module};
 use crate::FloatPolicy;
+use crate::REPLACED;
 use crate::builtin_table::{Bodies, Family};
 use crate::llvm::{Module, Opcode};
 use crate::passes::{builtins, cpu_features, float_policy, libcalls, native, panics, strip_host_abi};
@@ -45,8 +46,76 @@ fn functions_of_a_user_are_not_taken_for_those_of_published_crates() {
     let before = module.to_string();
     builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "" }).expect("there are no builtins");
     cpu_features::deny(&module);
-    native::replace(&module).expect("nothing to replace");
-    libcalls::replace_all(&module);
+    native::replace(&module, &[]).expect("nothing to replace");
+    libcalls::replace_all(&module, &[]);
+    assert_eq!(module.to_string(), before);
+}
+
+/// A crate named `libm` or `half` may have functions of all types at the paths of the published ones. Replaced by what takes a number,
+/// this one would give a reference to anywhere.
+#[test]
+fn functions_with_the_path_of_a_published_one_and_another_type_stay() {
+    let context = context();
+    let text = "
+        define ptr @_ZN4libm4math3sin4sinf17h0123456789abcdefE(ptr %x) { ret ptr %x }
+        define ptr @_ZN4libm4math4sqrt4sqrt17h0123456789abcdefE(ptr %x) { ret ptr %x }
+        define float @_ZN4libm4math3pow4powf17h0123456789abcdefE(float %x) { ret float %x }
+        define double @_ZN4libm4math4expf4expf17h0123456789abcdefE(double %x) { ret double %x }
+        define float @_ZN4libm4math6ldexpf6ldexpf17h0123456789abcdefE(float %x, i64 %n) { ret float %x }
+        define { float, i32 } @_ZN4libm4math3fma3fma17h0123456789abcdefE(double %x, double %y, double %z) {
+            ret { float, i32 } zeroinitializer
+        }
+        define ptr @_RNvNtNtCs1234_4libm4math3cos4cosf(ptr %x) { ret ptr %x }
+        define ptr @_ZN4libm4math5frexp5frexp17h0123456789abcdefE(ptr %x) { ret ptr %x }
+        define ptr @_ZN4half8binary164arch19f32_to_f16_fallback17h0123456789abcdefE(ptr %x) { ret ptr %x }
+        define ptr @\"_ZN4core3f3221_$LT$impl$u20$f32$GT$8midpoint17h0123456789abcdefE\"(ptr %x) { ret ptr %x }
+        declare ptr @sinf(ptr)
+        declare ptr @fma(ptr)
+        declare ptr @memcmp(ptr)
+        declare float @lgammaf_r(float, i64)
+        define i64 @_ZN10std_detect6detect5cache4test17h0123456789abcdefE(i32 %x) { ret i64 3 }";
+    let module = module(&context, text);
+    let before = module.to_string();
+    native::replace(&module, &[]).expect("nothing to replace");
+    libcalls::replace_all(&module, &[]);
+    cpu_features::deny(&module);
+    assert_eq!(module.to_string(), before);
+}
+
+/// With the type of the published function, what it gives may still be no number: an enumeration, of which only some values exist.
+#[test]
+fn crates_that_have_borrowed_a_name_keep_their_functions() {
+    let context = context();
+    let text = "
+        define float @_ZN4libm4math3sin4sinf17h0123456789abcdefE(float %x) { ret float %x }
+        define { double, i32 } @_ZN4libm4math5frexp5frexp17h0123456789abcdefE(double %x) { ret { double, i32 } zeroinitializer }
+        define i16 @_ZN4half8binary164arch19f32_to_f16_fallback17h0123456789abcdefE(float %x) { ret i16 1 }";
+    let replaced = |borrowed: &[&str]| {
+        let borrowed: Vec<String> = borrowed.iter().copied().map(str::to_owned).collect();
+        let module = module(&context, text);
+        native::replace(&module, &borrowed).expect("the table is well-formed");
+        libcalls::replace_all(&module, &borrowed);
+        let is_gone = |part| !module.functions().iter().any(|function| function.name().contains(part));
+        ["4sinf", "5frexp17", "4half"].map(is_gone)
+    };
+    let [libm, half] = REPLACED;
+    assert_eq!(replaced(&[libm, half]), [false, false, false]);
+    assert_eq!(replaced(&[half]), [true, true, false]);
+    assert_eq!(replaced(&[libm]), [false, false, true]);
+    assert_eq!(replaced(&[]), [true, true, true]);
+}
+
+/// A program may say by unsafe code that it defines a function of the device library.
+#[test]
+fn a_function_of_the_device_library_with_another_type_replaces_nothing() {
+    let context = context();
+    let text = "
+        define ptr @__oxisycl_sinf(ptr %x) { ret ptr %x }
+        declare float @sinf(float)
+        define float @f(float %x) { %r = call float @sinf(float %x) ret float %r }";
+    let module = module(&context, text);
+    let before = module.to_string();
+    libcalls::replace_all(&module, &[]);
     assert_eq!(module.to_string(), before);
 }
 

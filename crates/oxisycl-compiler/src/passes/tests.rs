@@ -170,7 +170,7 @@ fn remainders_become_calls_of_a_function_that_is_exact() {
     let context = context();
     let text = "define float @f(float %a, float %b) {\n %r = frem float %a, %b\n ret float %r\n}";
     let module = module(&context, text);
-    libcalls::replace_all(&module);
+    libcalls::replace_all(&module, &[]);
     assert!(module.function("__oxisycl_fmodf").is_some() && !module.to_string().contains("frem"), "{module}");
 }
 
@@ -181,7 +181,7 @@ fn intrinsics_without_an_instruction_become_calls() {
         define float @f(float %x, double %y) {\n %a = call float @llvm.sin.f32(float %x)\n %b = call double @llvm.powi.f64.i32(double %y, i32 3)\n\
         %c = fptrunc double %b to float\n %d = call float @llvm.sqrt.f32(float %c)\n %e = fadd float %a, %d\n ret float %e\n}";
     let module = module(&context, text);
-    libcalls::replace_all(&module);
+    libcalls::replace_all(&module, &[]);
     assert!(module.function("__oxisycl_sinf").is_some() && module.function("__oxisycl_powi").is_some());
     assert!(module.function("llvm.sin.f32").is_none() && module.function("llvm.sqrt.f32").is_some());
     assert!(ptx(&module).contains("sqrt.rn.f32"), "the square root is correctly rounded");

@@ -238,8 +238,19 @@ fn heapless_maps_and_queues(env: &Env) {
                 None => refused += u32::from(map.insert(key, 1).is_err()),
             }
         }
+        let mut index = heapless::index_map::FnvIndexMap::<u16, u32, 8>::new();
+        for k in 0..12 {
+            let key = scramble(i * 12 + k) as u16 % 10;
+            refused += u32::from(index.insert(key, k as u32).is_err());
+            if k % 4 == 3 {
+                index.remove(&(key / 2));
+            }
+        }
+        let indexed = index
+            .iter()
+            .fold(index.len() as u32, |sum, (key, value)| sum.wrapping_mul(7) + u32::from(*key) * 12 + value);
         let mut heap = heapless::BinaryHeap::<u16, heapless::binary_heap::Min, 8>::new();
         queue.iter().for_each(|value| _ = heap.push(*value));
-        (queue.len() as u32, refused, heap.pop(), map.values().sum::<u32>(), map.get(&3).copied())
+        (queue.len() as u32, refused, heap.pop(), map.values().sum::<u32>(), (map.get(&3).copied(), indexed))
     });
 }

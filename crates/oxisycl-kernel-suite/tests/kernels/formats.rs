@@ -59,14 +59,26 @@ fn texts_are_padded(env: &Env) {
 enum Event {
     Start { at: u32, name: &'static str },
     Stop(Option<i16>),
+    Several { at: [u16; 3], of: Kind },
+}
+
+#[derive(Clone, Copy, Debug)]
+#[expect(dead_code, reason = "the field is read by the derived formatting")]
+enum Kind {
+    Compute,
+    Copy(u8),
 }
 
 fn structs_are_formatted(env: &Env) {
     env.compare(|i| {
-        let event = match scramble(i) % 3 {
+        let event = match scramble(i) % 5 {
             0 => Event::Start { at: i as u32, name: "kernel" },
             1 => Event::Stop(Some(-(i as i16))),
-            _ => Event::Stop(None),
+            2 => Event::Stop(None),
+            kind => Event::Several {
+                at: [i as u16, 7, scramble(i) as u16],
+                of: if kind == 3 { Kind::Compute } else { Kind::Copy(i as u8) },
+            },
         };
         Text::<96>::of(format_args!("{event:?} {:?} {:?}", [i as u8, 7], (event_size(&event), "a\"b")))
     });
@@ -76,5 +88,6 @@ fn event_size(event: &Event) -> usize {
     match event {
         Event::Start { name, .. } => name.len(),
         Event::Stop(_) => 0,
+        Event::Several { at, .. } => at.len(),
     }
 }

@@ -15,6 +15,7 @@ kernels![
     an_insertion_sort_counts_its_moves,
     a_heap_keeps_the_smallest,
     longer_arrays_are_sorted_stably,
+    two_hundred_numbers_are_sorted,
 ];
 
 fn small_arrays_are_sorted(env: &Env) {
@@ -31,6 +32,16 @@ fn larger_arrays_are_sorted(env: &Env) {
         data.sort_unstable_by(|a, b| b.cmp(a));
         let weighted = data.iter().enumerate().map(|(k, value)| k as i64 * i64::from(*value)).sum::<i64>();
         (data[0], data[40], data[79], weighted, data.is_sorted_by(|a, b| a >= b))
+    });
+}
+
+/// The sort calls itself for arrays of this length.
+fn two_hundred_numbers_are_sorted(env: &Env) {
+    env.compare(|i| {
+        let mut data: [u32; 200] = std::array::from_fn(|k| scramble(i * 200 + k));
+        data.sort_unstable();
+        let weighted = data.iter().enumerate().map(|(k, value)| k as u64 * u64::from(*value)).sum::<u64>();
+        (data[0], data[100], data[199], weighted, data.is_sorted())
     });
 }
 

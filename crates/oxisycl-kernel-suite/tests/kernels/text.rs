@@ -13,6 +13,7 @@ kernels![
     texts_are_searched_and_compared,
     fields_of_a_line_become_a_struct,
     characters_are_encoded,
+    words_are_split_from_the_end,
 ];
 
 /// Writes decimal digits, and gives the part that holds them.
@@ -70,6 +71,19 @@ fn floats_are_parsed(env: &Env) {
         let mut buffer = [0; 24];
         let digits = write_decimal(&mut buffer, i64::from(scramble(i)) * 1_000_003);
         (double, single, digits.parse::<f64>().ok(), digits.parse::<f32>().ok())
+    });
+}
+
+fn words_are_split_from_the_end(env: &Env) {
+    const TEXT: &str = "alpha,beta;gamma,,größer;epsilon, zeta,eta";
+    env.compare(|i| {
+        let text = TEXT.get(i % 21..TEXT.len() - i % 7).unwrap_or(TEXT);
+        let mut words = text.rsplit(',');
+        let last = [words.next(), words.next()].map(|word| word.map_or(99, |word| word.len() as u8));
+        let hash =
+            text.rsplit([';', ',']).fold(7_u32, |hash, word| hash.wrapping_mul(31) + word.chars().count() as u32);
+        let cut = text.rsplit_once("ma").map(|(before, after)| (before.len() as u8, after.len() as u8));
+        (last, hash, cut, text.rsplitn(3, ',').last().map(|rest| rest.len() as u8))
     });
 }
 

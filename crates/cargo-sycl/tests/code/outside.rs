@@ -1,0 +1,37 @@
+//! Kernels that call other crates: one that has borrowed the name of a published crate, and one that was compiled without OxiSYCL.
+
+use crate::program::{Built, build, functions, kernel};
+
+/// The code of the kernel that runs a function of the program.
+fn code_of(built: &Built, function: &str) -> String {
+    kernel(&functions(&built.code), function)
+}
+
+#[test]
+fn a_users_crate_with_the_name_of_a_published_one_keeps_its_functions() {
+    let built = build("borrowed", &["--package", "borrower"]);
+    assert!(!built.messages.contains("warning"), "{}", built.messages);
+    assert!(built.kernels.starts_with("sm_70: 3 kernels"), "{}", built.kernels);
+    let has_constants = |function: &str, constants: &[&str]| {
+        let code = code_of(&built, function);
+        assert!(constants.iter().all(|constant| code.contains(constant)), "{function}: {code}");
+        assert!(!code.contains("sqrt"), "{function}: {code}");
+    };
+    has_constants("reference", &["4000"]);
+    has_constants("number", &["0f42220000"]);
+    has_constants("enumeration", &["0d4044400000000000"]);
+}
+
+#[test]
+fn kernels_use_private_tables_of_other_crates_and_what_these_remember_of_the_processor() {
+    let built = build("outside", &["--release"]);
+    assert!(!built.messages.contains("warning"), "{}", built.messages);
+    assert!(built.kernels.starts_with("sm_70: 3 kernels"), "{}", built.kernels);
+    // The letters themselves.
+    assert!(built.code.contains("122, 121, 120, 119, 118"), "{}", built.code);
+    // A device has none of the optional instructions.
+    let (hash, mixed) = (code_of(&built, "hash"), code_of(&built, "mixed"));
+    let has = |code: &str, constant: u32| code.contains(&constant.to_string());
+    assert!(has(&hash, 0x4545_6767) && !has(&hash, 0x0101_2323), "{hash}");
+    assert!(has(&mixed, 0x3333_4444) && !has(&mixed, 0x1111_2222), "{mixed}");
+}
