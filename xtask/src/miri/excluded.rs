@@ -85,8 +85,8 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
     ),
     (
         "oxisycl-runtime",
-        &["schedule::pace::tests::a_pause_ends_as_soon_as_few_enough_are_unfinished"],
-        "it measures pauses of 0.1 ms",
+        &["schedule::pace::tests::a_pause_keeps_the_processor_while_others_want_it"],
+        "it measures pauses of 0.1 ms beside threads that keep the processors busy",
     ),
     (
         "oxisycl-runtime",
