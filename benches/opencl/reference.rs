@@ -141,6 +141,7 @@ impl Reference {
     }
 }
 
+/// The device that OxiSYCL calls `name`: the driver's name and what tells it from others of the same processor.
 fn find(functions: &Functions, name: &str) -> Result<Handle> {
     let (mut platforms, mut devices) = ([null_mut(); 16], [null_mut(); 64]);
     let mut count = 0;
@@ -155,7 +156,9 @@ fn find(functions: &Functions, name: &str) -> Result<Handle> {
             continue;
         }
         let mut devices = devices[..count.min(64) as usize].iter().copied();
-        if let Some(device) = devices.find(|device| text(functions, *device, code::DEVICE_NAME) == name) {
+        if let Some(device) =
+            devices.find(|device| format!("{} (OpenCL)", text(functions, *device, code::DEVICE_NAME)) == name)
+        {
             return Ok(device);
         }
     }
