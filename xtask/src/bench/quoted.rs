@@ -31,9 +31,8 @@ fn sentences(results: &[Json]) -> String {
         }
     }
     let streams = ratios("gpu.stream.");
-    let (least, greatest) = streams.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &ratio| {
-        (least.min(ratio), greatest.max(ratio))
-    });
+    let (least, greatest) =
+        streams.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &ratio| (least.min(ratio), greatest.max(ratio)));
     format!(
         "In the last one of the GPU {bars}. Memory streams reach {least:.3} to {greatest:.3} of CUDA C++, n-body {:.3}, and a launch takes \
          {:.2} times as long as a bare one.",
@@ -53,7 +52,8 @@ fn the_readme_quotes_the_newest_results_of_the_gpu_benchmark() {
 
 #[test]
 fn bars_that_do_not_hold_are_told() {
-    let result = |name: &str, ratio: f64, verdict: &str| serde_json::json!({"name": name, "ratio": ratio, "verdict": verdict});
+    let result =
+        |name: &str, ratio: f64, verdict: &str| serde_json::json!({"name": name, "ratio": ratio, "verdict": verdict});
     let results = [
         result("gpu.stream.copy", 1.0904, "holds"),
         result("gpu.stream.triad", 0.9891, "within noise"),

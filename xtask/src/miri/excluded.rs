@@ -105,6 +105,15 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         ],
         SLOW,
     ),
+    (
+        "oxisycl::messages",
+        &[
+            "a_panic_that_nothing_has_asked_for_when_the_program_ends",
+            "a_selector_that_hides_all_devices",
+            "an_unknown_variable",
+        ],
+        PROCESSES,
+    ),
     ("oxisycl::errors", &["many_dependents_of_one_failure_are_summed_up"], SLOW),
     (
         "oxisycl::images",

@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// At most this many memories can hold one buffer, since page states keep a bit for each.
 const MAX_ALLOCATIONS: usize = 32;
 
-/// Storage of a fixed size that is accessible on any number of devices (S-R2, S-R3).
+/// Storage of a fixed size that is accessible on any number of devices.
 pub struct BufferCore {
     /// Identity, for messages.
     pub id: u64,
@@ -30,7 +30,7 @@ pub struct BufferCore {
     pub created: &'static Location<'static>,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
     pub extent: [usize; 3],
-    /// Page size, in the same units (S-R20, S-R21).
+    /// Page size, in the same units.
     pub page: [usize; 3],
     /// Whether the user chose the page size; else one page is the whole buffer.
     pub has_pages: bool,
@@ -215,7 +215,7 @@ impl BufferCore {
         self.n_open.load(Ordering::Acquire)
     }
 
-    /// The pages that a region touches (S-R23).
+    /// The pages that a region touches.
     pub fn page_range(&self, region: &Region) -> Region {
         region.round_out(self.page, self.extent)
     }
@@ -253,7 +253,7 @@ impl BufferState {
         self.allocations.iter().enumerate().filter_map(|(position, a)| a.as_ref().map(|a| (position, a)))
     }
 
-    /// The position of the allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
+    /// The position of the allocation in the device's memory, made now if it is the buffer's first use there.
     pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<usize> {
         let memory = device.memory();
         if let Some(position) = self.find(memory.id()) {
