@@ -6,8 +6,8 @@
 //! A bar is held against medians, and so is the noise that may excuse a miss: the factor by which the median of A/A is off 1. Its extremes
 //! are single rounds, which on a busy machine would excuse anything.
 //! Bars in microseconds scale with a yardstick that is measured in every round, too. Its best value tells how fast the machine
-//! is, whatever else it does; a machine that is slower than the one on which the bar was set gets the bar scaled. A bar is never
-//! tightened.
+//! is, whatever else it does. A bar is scaled by it in both directions: a machine that is slower than the one on which the bar was set gets
+//! a wider one, and a faster machine a tighter one.
 
 use std::fmt;
 use std::time::Instant;
@@ -255,7 +255,7 @@ impl Measured {
     fn row(&self) -> [String; 8] {
         let range = Summary::to_string;
         let bar = match (self.bar, self.limit()) {
-            (Bar::ScaledAtMost(bar), Some(limit)) if limit > bar => format!("<= {} (x{:.2})", short(bar), limit / bar),
+            (Bar::ScaledAtMost(bar), Some(limit)) if limit != bar => format!("<= {} (x{:.2})", short(bar), limit / bar),
             (Bar::ScaledAtMost(bar) | Bar::AtMost(bar), _) => format!("<= {} {}", short(bar), self.unit),
             (Bar::RatioAtLeast(bar), _) => format!("ratio >= {}", short(bar)),
             (Bar::RatioAtMost(bar), _) => format!("ratio <= {}", short(bar)),
@@ -319,8 +319,13 @@ pub(crate) fn print_table(results: &[Measured], beside: &str) -> bool {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         println!("{}", cells.join(" | ").trim_end());
     }
-    let missed = results.iter().filter(|result| result.verdict() == Verdict::Missed).count();
-    let barred = results.iter().filter(|result| result.verdict() != Verdict::Information).count();
-    println!("\n{} of {barred} bars hold", barred - missed);
+    let count = |verdict: Verdict| results.iter().filter(|result| result.verdict() == verdict).count();
+    let [holding, within_noise, missed] = [Verdict::Holds, Verdict::WithinNoise, Verdict::Missed].map(count);
+    println!("\n{}", closing(holding, within_noise, missed));
     missed == 0
+}
+
+/// How many bars hold. One that is missed by less than the noise does not.
+fn closing(holding: usize, within_noise: usize, missed: usize) -> String {
+    format!("{holding} of {} bars hold, {within_noise} within noise, {missed} MISSED", holding + within_noise + missed)
 }

@@ -1,11 +1,15 @@
 //! What a launch costs: a kernel that does nothing, on queues with and without order.
 
 use std::error::Error;
+use std::process::{Command, Stdio};
 
 use oxisycl::prelude::*;
 
 use crate::Setting;
 use crate::protocol::{Bar, Measured, Rounds, Summary, least, resident, seconds};
+
+/// Says that this process measures memory, prints the value and ends.
+pub(crate) const CHILD: &str = "--unfinished";
 
 /// Launches per measurement.
 const LAUNCHES: usize = 5000;
@@ -55,29 +59,61 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
     unfinished(setting, results)
 }
 
-/// What the process grows by for each command that has not ended, when a thread submits without waiting.
+/// What the process grows by for each command that has not ended. Each value is of a process of its own, whose allocator has no free
+/// memory of earlier commands.
 fn unfinished(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Error>> {
-    const NAME: &str = "opencl.unfinished";
-    const COMMANDS: usize = 100_000;
+    const NAME: &str = "memory.unfinished";
+    /// Bytes.
+    const MOST: f64 = 1536.0;
     if !setting.options.wants(NAME) {
         return Ok(());
     }
-    let queue = Queue::builder().device(&setting.opencl).in_order().build()?;
     let mut values = Vec::new();
     for _ in 0..setting.options.rounds.min(5) {
-        let before = resident();
-        for _ in 0..COMMANDS {
-            queue.single_task(|_| {})?;
-        }
-        let unfinished = oxisycl::observe::counters().live_nodes().max(1);
-        values.push((resident() - before) / unfinished as f64);
-        queue.wait()?;
-        eprintln!("      {unfinished} of {COMMANDS} commands were unfinished");
+        let any = if setting.opencl.is_cpu() { &[][..] } else { &["--any"] };
+        let child = Command::new(std::env::current_exe()?).arg(CHILD).args(any).stderr(Stdio::inherit()).output()?;
+        let value = String::from_utf8(child.stdout)?;
+        values.push(value.trim().parse().map_err(|_| format!("the process that measures {NAME} failed"))?);
     }
-    let measured = Measured::alone(NAME, "B", &values, Bar::Information);
+    let measured = Measured::alone(NAME, "B", &values, Bar::AtMost(MOST));
     measured.print();
     results.push(measured);
     Ok(())
+}
+
+/// Bytes for each of many commands behind a kernel that takes some seconds.
+pub(crate) fn bytes_per_unfinished(device: &Device) -> oxisycl::Result<f64> {
+    const COMMANDS: usize = 100_000;
+    const STEPS: u32 = 1 << 30;
+    let queue = Queue::builder().device(device).in_order().build()?;
+    let state = Buffer::from_vec(vec![1u32])?;
+    let long = |steps: u32| {
+        queue.submit(|cg| {
+            let state = cg.access(&state, ReadWrite);
+            cg.parallel_for(1, move |item| {
+                state.update(item, |mut x| {
+                    for _ in 0..steps {
+                        x ^= x << 13;
+                        x ^= x >> 17;
+                        x ^= x << 5;
+                    }
+                    x
+                })
+            })
+        })
+    };
+    // Has both kernels loaded, and the threads started.
+    long(1)?.wait()?;
+    queue.single_task(|_| {})?.wait()?;
+    let gate = long(STEPS)?;
+    let before = resident();
+    for _ in 0..COMMANDS {
+        queue.single_task(|_| {})?;
+    }
+    let bytes = resident() - before;
+    assert!(!gate.is_complete(), "commands ended while others were submitted");
+    queue.wait()?;
+    Ok(bytes / COMMANDS as f64)
 }
 
 /// Microseconds of a launch.

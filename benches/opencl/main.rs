@@ -19,9 +19,11 @@ mod stream;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc;
 
 use oxisycl::BackendKind;
 use oxisycl::prelude::*;
+use oxisycl_backend_opencl::sys::Handle;
 
 use arguments::{Arguments, Options};
 use reference::Reference;
@@ -35,10 +37,11 @@ struct Setting {
 }
 
 fn main() -> ExitCode {
-    let mut takes_any = false;
+    let (mut takes_any, mut is_child) = (false, false);
     let arguments = Arguments::parse(std::env::args().skip(1), " [--any]", |name, _| {
         takes_any |= name == "--any";
-        Ok(name == "--any")
+        is_child |= name == launches::CHILD;
+        Ok(name == "--any" || name == launches::CHILD)
     });
     let Arguments { options, json } = match arguments {
         Ok(arguments) => arguments,
@@ -47,7 +50,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(options, json, takes_any) {
+    let result = if is_child { run_child(takes_any) } else { run(options, json, takes_any) };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -57,19 +61,43 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every bar holds.
-fn run(options: Options, json: Option<PathBuf>, takes_any: bool) -> Result<bool, Box<dyn Error>> {
-    let devices = Device::all()?;
-    let is_wanted = |device: &&Device| {
+/// The device that is measured.
+fn opencl_device(takes_any: bool) -> Result<Device, Box<dyn Error>> {
+    let is_wanted = |device: &Device| {
         device.backend() == BackendKind::OpenCl && (takes_any || device.is_cpu()) && device.unusable().is_none()
     };
-    let opencl = devices.iter().find(is_wanted).ok_or(
+    Ok(Device::all()?.into_iter().find(is_wanted).ok_or(
         "no OpenCL device that is a CPU; `cargo xtask test` installs one, and `cargo xtask bench opencl` uses it",
-    )?;
+    )?)
+}
+
+/// Prints what a process of its own measures.
+fn run_child(takes_any: bool) -> Result<bool, Box<dyn Error>> {
+    println!("{}", launches::bytes_per_unfinished(&opencl_device(takes_any)?)?);
+    Ok(true)
+}
+
+/// The driver's handle of the device. Names may be those of several, and are not the driver's own then.
+fn handle_of(device: &Device) -> Result<Handle, Box<dyn Error>> {
+    let (sender, receiver) = mpsc::channel();
+    Queue::new(device)?.submit(|cg| {
+        cg.host_task(move |scope| {
+            let handle = scope.interop().native_device().map(|handle| handle.expose_provenance());
+            // The other end waits for it.
+            let _ = sender.send(handle);
+        })
+    })?;
+    Ok(std::ptr::with_exposed_provenance_mut(receiver.recv()??))
+}
+
+/// Whether every bar holds.
+fn run(options: Options, json: Option<PathBuf>, takes_any: bool) -> Result<bool, Box<dyn Error>> {
+    let opencl = opencl_device(takes_any)?;
+    let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
-    let reference = Reference::open(opencl.name())?;
+    let reference = Reference::open(handle_of(&opencl)?)?;
     println!("{}, driver {}", opencl.name(), reference.driver);
-    let setting = Setting { options, opencl: opencl.clone(), host: host.clone(), reference };
+    let setting = Setting { options, opencl, host: host.clone(), reference };
     let mut results = Vec::new();
     for run in [stream::run, compute::run, launches::run] {
         run(&setting, &mut results)?;

@@ -46,11 +46,10 @@ fn check(call: &str, result: Code) -> Result<()> {
 }
 
 impl Reference {
-    /// On the device of that name.
-    pub(crate) fn open(name: &str) -> Result<Self> {
+    /// On a device, by the driver's handle.
+    pub(crate) fn open(device: Handle) -> Result<Self> {
         // SAFETY: the loader that ours has loaded as well.
         let functions = unsafe { Functions::load(None) }?;
-        let device = find(&functions, name)?;
         let driver = text(&functions, device, code::DRIVER_VERSION);
         let source = CString::new(include_str!("reference.cl")).expect("no zero byte in the source");
         let options = CString::new(OPTIONS).expect("no zero byte in the options");
@@ -141,27 +140,7 @@ impl Reference {
     }
 }
 
-fn find(functions: &Functions, name: &str) -> Result<Handle> {
-    let (mut platforms, mut devices) = ([null_mut(); 16], [null_mut(); 64]);
-    let mut count = 0;
-    // SAFETY: room for as many handles as are asked for.
-    check("clGetPlatformIDs", unsafe { (functions.clGetPlatformIDs)(16, platforms.as_mut_ptr(), &raw mut count) })?;
-    for &platform in &platforms[..count.min(16) as usize] {
-        // SAFETY: as above, of a live platform.
-        let result = unsafe {
-            (functions.clGetDeviceIDs)(platform, code::ALL_DEVICES, 64, devices.as_mut_ptr(), &raw mut count)
-        };
-        if result != code::SUCCESS {
-            continue;
-        }
-        let mut devices = devices[..count.min(64) as usize].iter().copied();
-        if let Some(device) = devices.find(|device| text(functions, *device, code::DEVICE_NAME) == name) {
-            return Ok(device);
-        }
-    }
-    Err(format!("no device of OpenCL is called \"{name}\""))
-}
-
+/// The device that OxiSYCL calls `name`: the driver's name and what tells it from others of the same processor.
 fn text(functions: &Functions, device: Handle, what: u32) -> String {
     let mut bytes = [0u8; 256];
     // SAFETY: a live device, and room for as many bytes as are said.

@@ -8,6 +8,7 @@
 mod arguments;
 mod gemm;
 mod memory;
+mod pause;
 mod peers;
 #[path = "../protocol.rs"]
 mod protocol;
@@ -52,7 +53,7 @@ fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
         peers::ping_pong()
     );
     let mut results = Vec::new();
-    for run in [submit::run, state::run, memory::run, stream::run, gemm::run] {
+    for run in [submit::run, pause::run, state::run, memory::run, stream::run, gemm::run] {
         run(options, &mut results).map_err(|error| error.to_string())?;
     }
     if results.is_empty() {

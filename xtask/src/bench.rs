@@ -3,6 +3,8 @@
 
 mod build;
 #[cfg(test)]
+mod quoted;
+#[cfg(test)]
 mod shared;
 
 use std::env;

@@ -45,6 +45,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         findings.extend(sources::check_tabs(file));
         if file.path.ends_with(".rs") {
             findings.extend(sources::check(file, &paths));
+            findings.extend(sources::check_numbers(file));
             findings.extend(paths::check(file));
             findings.extend(beginners::check_sentences(file));
         }

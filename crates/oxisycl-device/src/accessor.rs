@@ -127,7 +127,7 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     /// The address of the *buffer's* first element on the device (SYCL 2020: `get_pointer` ignores the accessor's offset).
     ///
     /// Elements outside the accessor's range are allocated, too; reading them through this pointer does not fault, but their
-    /// values may be stale (S-R18).
+    /// values may be stale.
     #[inline(always)]
     pub fn as_ptr(self) -> *mut T {
         let skipped = if self.range.contains(&0) { 0 } else { Range(self.pitch).linear(&Id(self.offset)) };

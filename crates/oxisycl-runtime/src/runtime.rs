@@ -29,7 +29,7 @@ pub struct Runtime {
 
 static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 
-/// The runtime, made from `wiring` at the first call (S-F5). A wrong environment variable is an error at every call.
+/// The runtime, made from `wiring` at the first call. A wrong environment variable is an error at every call.
 ///
 /// # Safety
 /// The first device of the host's backend works on the host's own memory, and `in_kernel` tells the truth on every thread: what a kernel

@@ -10,7 +10,7 @@ pub enum AccessMode {
 }
 
 impl AccessMode {
-    /// Whether the command may modify data. Two accesses conflict only if one of them writes (S-R32).
+    /// Whether the command may modify data. Two accesses conflict only if one of them writes.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Read)
     }

@@ -37,7 +37,7 @@ impl<const D: usize> Id<D> {
         self.0[d]
     }
 
-    /// The coordinates embedded in three dimensions, right-aligned: `[i]` becomes `[0, 0, i]` (S-R20).
+    /// The coordinates embedded in three dimensions, right-aligned: `[i]` becomes `[0, 0, i]`.
     #[inline(always)]
     pub const fn embed(&self) -> [usize; 3] {
         const { assert!(D >= 1 && D <= 3, "an id has 1, 2 or 3 dimensions") };

@@ -119,7 +119,7 @@ impl<const D: usize> Range<D> {
         position
     }
 
-    /// The extents embedded in three dimensions, right-aligned: `[n]` becomes `[1, 1, n]` (S-R20).
+    /// The extents embedded in three dimensions, right-aligned: `[n]` becomes `[1, 1, n]`.
     #[inline(always)]
     pub const fn embed(&self) -> [usize; 3] {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };

@@ -70,7 +70,7 @@ impl Device {
         Ok(Self::all()?.into_iter().filter(|device| device.info().device_type == device_type).collect())
     }
 
-    /// The device that the default selector prefers (S-F6).
+    /// The device that the default selector prefers.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -238,7 +238,7 @@ impl Device {
         self.info().device_type == DeviceType::Accelerator
     }
 
-    /// Whether both are the same hardware, so that they share allocations (S-R14).
+    /// Whether both are the same hardware, so that they share allocations.
     pub fn shares_memory_with(&self, other: &Device) -> bool {
         self.memory_id() == other.memory_id()
     }

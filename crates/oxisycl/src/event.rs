@@ -17,11 +17,11 @@ use crate::{Error, Result};
 /// Also a future: `.await` gives what [`wait`](Event::wait) gives, without blocking the thread.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    /// `None`: an event without a command, which is complete (D1).
+    /// `None`: an event without a command, which is complete.
     node: Option<Arc<Node>>,
 }
 
-/// When a command was submitted and executed, in nanoseconds of the device's clock (D5).
+/// When a command was submitted and executed, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
     /// The command group was submitted.

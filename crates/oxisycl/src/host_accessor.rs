@@ -76,7 +76,7 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
         self.buffer
     }
 
-    /// The address of the *buffer's* first element on the host (I5).
+    /// The address of the *buffer's* first element on the host.
     pub fn as_ptr(&self) -> *const T {
         self.access.pointer().cast()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Inner {
 }
 
 impl Platform {
-    /// All platforms of the process, the same ones in the same order at every call (S-F5). Those whose devices the environment
+    /// All platforms of the process, the same ones in the same order at every call. Those whose devices the environment
     /// hides are still there, without devices.
     ///
     /// Errors: `Platform` if an environment variable of OxiSYCL is wrong.

@@ -133,7 +133,7 @@ impl Queue {
 
     /// Submits a command group: calls `f` on this thread, once, with a handler that records what the group does; then schedules
     /// it. The command starts as soon as its dependencies allow; this call does not wait for any device (SYCL 2020 section
-    /// 3.7.1.2, S-F20).
+    /// 3.7.1.2).
     ///
     /// Errors, and then nothing is enqueued: the error that `f` returned, or the first error that an `access` recorded. `Invalid` if
     /// the group has more than one command, or inside a kernel. The error of a dependency that is already known to have failed.

@@ -1,14 +1,14 @@
 //! Device selectors: functions that score devices (SYCL 2020 section 4.6.1.1).
 //!
 //! A selector is called for every visible root device; the highest number wins, and negative numbers exclude. Of devices with the same
-//! number the first one wins in the order of [`Device::all`]. Which devices are visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector (S-F7).
+//! number the first one wins in the order of [`Device::all`]. Which devices are visible is decided by `OXISYCL_DEVICE_SELECTOR`, which thereby overrides every selector.
 
 use oxisycl_runtime::program::programs;
 use oxisycl_types::{Aspect, BackendKind, DeviceType, ErrorCode};
 
 use crate::{Device, Error, Platform, Result};
 
-/// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else (S-F6). A device that the program
+/// Prefers GPUs, then accelerators, then CPUs; a simulated device only if there is nothing else. A device that the program
 /// has no code for comes last of all, and one that [cannot be used](Device::unusable) is excluded. Of several CPUs the host device wins,
 /// because it is listed before those of OpenCL's drivers.
 ///

@@ -5,7 +5,7 @@ use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
 
 use crate::{Result, environment};
 
-/// The process's runtime, made at the first call (S-F5).
+/// The process's runtime, made at the first call.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     let wiring = || {
         environment::report_unknown();

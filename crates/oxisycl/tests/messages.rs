@@ -2,18 +2,27 @@
 //!
 //! `BLESS=1` writes the files anew. Places of this file are `main.rs:12:34` in them, and what differs between machines is left out.
 
+#[path = "support/child.rs"]
+mod child_process;
 mod support;
 
 use std::path::Path;
 
 use oxisycl::prelude::*;
 
-use support::{simulated, watchdog};
+use child_process::{role, run};
+use support::{eventually, simulated, watchdog};
+
+/// Compares an error with its file.
+#[track_caller]
+fn says(name: &str, error: &Error) {
+    is_kept(name, &format!("{error:?}"));
+}
 
 /// Compares a text with its file.
 #[track_caller]
-fn says(name: &str, error: &Error) {
-    let text = normalised(&format!("{error:?}"));
+fn is_kept(name: &str, text: &str) {
+    let text = normalised(text);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages").join(format!("{name}.txt"));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, format!("{text}\n")).unwrap();
@@ -111,4 +120,48 @@ fn a_wait_that_could_never_end() {
 #[test]
 fn a_length_that_is_not_the_range() {
     says("length", &Buffer::from_vec_nd(vec![0u32; 8], [3, 3]).unwrap_err());
+}
+
+/// What this program does when one of its tests starts it again.
+#[test]
+fn child() {
+    match role().as_deref() {
+        None => {}
+        Some("asks_for_a_device") => println!("error={:?}", Device::default().unwrap_err()),
+        Some("panics_unseen") => {
+            let data = Buffer::from_vec(vec![0u32; 8]).unwrap();
+            let event = queue().submit(|cg| {
+                let data = cg.access(&data, ReadWrite);
+                cg.parallel_for(8, move |item| data.update(item, |x| 100 / x))
+            });
+            let event = event.unwrap();
+            eventually("it ends", || event.is_complete());
+        }
+        Some(other) => panic!("no role {other}"),
+    }
+}
+
+#[test]
+fn a_selector_that_hides_all_devices() {
+    let ended = run("asks_for_a_device", &[("OXISYCL_DEVICE_SELECTOR", "cuda:99")]).succeeded();
+    let error = ended.value("error");
+    // Machines have different devices, and those are told.
+    let (before, list) = error.split_once("which are ").unwrap_or_else(|| panic!("{error}"));
+    let (list, after) = list.split_once("; ").unwrap_or_else(|| panic!("{error}"));
+    assert!(list.contains("host:0 \""), "{error}");
+    is_kept("hidden", &format!("{before}which are host:0 \"the processor\"; {after}"));
+}
+
+#[test]
+fn an_unknown_variable() {
+    let ended = run("asks_for_a_device", &[("OXISYCL_DEVICE_SELECTR", "cuda:99"), ("OXISYCL_DEVICE_SELECTOR", "!*")]);
+    is_kept("unknown", ended.reports()[0]);
+}
+
+#[test]
+fn a_panic_that_nothing_has_asked_for_when_the_program_ends() {
+    let ended = run("panics_unseen", &[]).panicked();
+    let reports = ended.reports();
+    assert_eq!(reports.len(), 1, "{ended:#?}");
+    is_kept("unseen", reports[0]);
 }

@@ -115,6 +115,32 @@ fn a_picture_is_made_up_without_a_path() {
     assert_eq!(first, fs::read(folder.path("out/result.png")).unwrap(), "the same on any number of devices");
 }
 
+/// A time as the tour prints it, in seconds.
+fn seconds(time: &str) -> f64 {
+    let (number, unit) = time.trim().split_once(' ').unwrap_or_else(|| panic!("no time: {time}"));
+    let factor = match unit {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        _ => panic!("no unit: {time}"),
+    };
+    number.parse::<f64>().unwrap_or_else(|_| panic!("no number: {time}")) * factor
+}
+
+#[test]
+fn the_time_of_plain_rust_stands_beside_the_devices_own() {
+    let folder = Folder::new("times");
+    let stdout = folder.works(None, &[("OXISYCL_SIMULATED", "2")], &["--size", "120x80"]);
+    let line = stdout.lines().find_map(|line| line.trim().strip_prefix("plain Rust took "));
+    let times = line.and_then(|line| line.split_once(" on one thread, the devices "));
+    let (plain, devices) = times.unwrap_or_else(|| panic!("no times: {stdout}"));
+    for time in [plain, devices] {
+        assert!((1e-7..60.0).contains(&seconds(time)), "{time}");
+    }
+    let own = stdout.lines().find_map(|line| line.split_once(" of device time, ")).map(|(time, _)| time.trim());
+    assert_eq!(own, Some(devices), "the devices' time is the same in both places: {stdout}");
+}
+
 #[test]
 fn every_colour_type_works_and_keeps_its_size_and_opacity() {
     let folder = Folder::new("colours");

@@ -13,6 +13,10 @@ const MACHINE_LACKS: &str = concat!("#[", "ignore = \"needs ");
 /// The most lines of a Rust file.
 const MOST_LINES: usize = 500;
 
+/// Crates whose documentation users read. What they promise stands there in words; the numbers of `requirements.toml` are ours.
+const READ_BY_USERS: &[&str] =
+    &["crates/oxisycl/src/", "crates/oxisycl-device/src/", "crates/oxisycl-runtime/src/", "crates/oxisycl-types/src/"];
+
 /// Files that may be longer, and why.
 const LONG: &[(&str, &str)] = &[
     ("crates/cargo-sycl/tests/workspace/main.rs", "the steps of each test follow each other on one package"),
@@ -49,6 +53,30 @@ pub(super) fn check(file: &File, paths: &[&str]) -> Vec<String> {
     findings
 }
 
+/// Findings for numbers of requirements in documentation that users read.
+pub(super) fn check_numbers(file: &File) -> Vec<String> {
+    let is_read = READ_BY_USERS.iter().any(|folder| file.path.starts_with(folder));
+    if !is_read || file.path.contains("/tests/") || file.path.ends_with("tests.rs") {
+        return Vec::new();
+    }
+    let is_documentation = |line: &str| ["///", "//!"].iter().any(|mark| line.trim_start().starts_with(mark));
+    let lines = file.text.lines().enumerate().filter(|(_, line)| is_documentation(line));
+    let found = lines.filter_map(|(number, line)| {
+        let found = line.split(|c: char| !c.is_alphanumeric() && c != '-').find(|word| is_number(word))?;
+        Some(format!("{}:{}: {found} tells users nothing: say it in words", file.path, number + 1))
+    });
+    found.collect()
+}
+
+/// Whether a word is the number of a requirement, as `S-R5`.
+fn is_number(word: &str) -> bool {
+    let Some(rest) = word.strip_prefix("S-") else { return false };
+    let mut letters = rest.chars();
+    letters.next().is_some_and(|c| c.is_ascii_uppercase())
+        && letters.clone().next().is_some()
+        && letters.all(|c| c.is_ascii_digit())
+}
+
 /// Findings for exceptions of files that do not exist.
 pub(super) fn check_exceptions(paths: &[&str]) -> Vec<String> {
     let gone = LONG.iter().filter(|(long, _)| !paths.contains(long));
@@ -78,6 +106,16 @@ fn has_modules(path: &str, paths: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_requirements_stay_out_of_documentation_that_users_read() {
+        let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
+        let text = "/// Stays there (S-R5, S-R6).\n// S-R5\n/// S-expressions, S-R, S-300\n";
+        let found = check_numbers(&file("crates/oxisycl/src/a.rs", text));
+        assert_eq!(found, ["crates/oxisycl/src/a.rs:1: S-R5 tells users nothing: say it in words"]);
+        assert!(check_numbers(&file("crates/oxisycl/tests/a.rs", text)).is_empty());
+        assert!(check_numbers(&file("crates/oxisycl-runtime/src/graph/tests/a.rs", text)).is_empty());
+    }
 
     fn file(path: &str, text: &str) -> File {
         File { path: path.to_owned(), text: text.to_owned() }

@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     if rows.is_empty() {
         println!("no visible device");
     } else {
-        for (row, detail) in table(&rows).lines().zip(&details) {
-            print!("{row}\n{detail}");
+        for (row, detail) in table(&rows).iter().zip(&details) {
+            print!("{row}{detail}");
         }
         println!("* the default device");
     }
@@ -53,8 +53,8 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
 
 /// Columns in front of what belongs to a device.
 const INDENT: &str = "    ";
-/// Columns that lists of words are wrapped to.
-const WIDTH: usize = 100;
+/// Columns of a terminal, to which lines are wrapped.
+const WIDTH: usize = 80;
 
 /// A device's memory, compute units and aspects, in lines of their own.
 fn described(info: &DeviceInfo) -> String {
@@ -98,12 +98,18 @@ fn runs(targets: &[ImageTarget]) -> String {
     }
 }
 
-/// Rows in columns; the last is as long as it is.
-fn table(rows: &[[String; 4]]) -> String {
+/// Rows in columns; the last is as long as it is, in a line of its own where it would not fit.
+fn table(rows: &[[String; 4]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (selectors, names) = (width(1), width(2));
     let line = |[mark, selector, name, runs]: &[String; 4]| {
-        format!("{mark} {selector:selectors$}  {name:names$}  runs {runs}\n")
+        let device = format!("{mark} {selector:selectors$}  {name:names$}");
+        let line = format!("{device}  runs {runs}\n");
+        if line.trim_end().chars().count() <= WIDTH {
+            line
+        } else {
+            format!("{}\n{INDENT}runs {runs}\n", device.trim_end())
+        }
     };
     rows.iter().map(line).collect()
 }
@@ -116,7 +122,10 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_text() {
         let row = |texts: [&str; 4]| texts.map(str::to_owned);
         let rows = [row(["*", "host:0", "CPU", "native"]), row([" ", "simulated:1", "Device", "all"])];
-        assert_eq!(table(&rows), "* host:0       CPU     runs native\n  simulated:1  Device  runs all\n");
+        assert_eq!(table(&rows), ["* host:0       CPU     runs native\n", "  simulated:1  Device  runs all\n"]);
+        let rows = [row(["*", "cuda:0", "GPU", &"x".repeat(61)]), row([" ", "cuda:1", "GPU", &"x".repeat(62)])];
+        let beyond = format!("  cuda:1  GPU\n    runs {}\n", "x".repeat(62));
+        assert_eq!(table(&rows), [format!("* cuda:0  GPU  runs {}\n", "x".repeat(60) + "x"), beyond]);
     }
 
     #[test]

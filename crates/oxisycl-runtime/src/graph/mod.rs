@@ -1,8 +1,8 @@
 //! The dependency graph: nodes for commands, how they wait for each other, and how threads wait for them.
 //!
 //! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose dependencies
-//! are all known to its backend is handed over at once, with a list of backend events (S-F20). One that depends on a host task,
-//! a host accessor, or a command of another context is delayed until those are resolved (S-F21, S-F22), as is one that its device cannot
+//! are all known to its backend is handed over at once, with a list of backend events. One that depends on a host task,
+//! a host accessor, or a command of another context is delayed until those are resolved, as is one that its device cannot
 //! do behind others (`way`).
 //!
 //! The node is the only state machine of a command: backends report commands one by one, and `complete` decides in which order nodes end and

@@ -20,7 +20,7 @@ use crate::observe::counters;
 use crate::state::{AllocationIdx, AllocationSet, Region, RegionMap};
 use crate::{Error, Result};
 
-/// Storage of a fixed size that is accessible on any number of devices (S-R2, S-R3).
+/// Storage of a fixed size that is accessible on any number of devices.
 pub struct BufferCore {
     /// Identity, for messages.
     pub id: BufferId,
@@ -28,7 +28,7 @@ pub struct BufferCore {
     pub created: &'static Location<'static>,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
     pub extent: [usize; 3],
-    /// Page size, in the same units (S-R20, S-R21).
+    /// Page size, in the same units.
     pub page: [usize; 3],
     /// Whether the user chose the page size; else one page is the whole buffer.
     pub has_pages: bool,
@@ -212,7 +212,7 @@ impl BufferCore {
         self.n_open.load(Ordering::Acquire)
     }
 
-    /// The pages that a region touches (S-R23).
+    /// The pages that a region touches.
     pub fn page_range(&self, region: &Region) -> Region {
         region.round_out(self.page, self.extent)
     }
@@ -251,7 +251,7 @@ impl BufferState {
         indices.zip(&self.allocations).filter_map(|(index, allocation)| Some((index, allocation.as_ref()?)))
     }
 
-    /// The allocation in the device's memory, made now if it is the buffer's first use there (S-R15).
+    /// The allocation in the device's memory, made now if it is the buffer's first use there.
     pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<AllocationIdx> {
         let memory = device.memory();
         if let Some(index) = self.find(memory.id()) {

@@ -19,7 +19,7 @@ pub struct PageState {
     pub neighbour: Option<Arc<Node>>,
     /// Commands that read since both of them, copies included.
     pub readers: SmallVec<[Arc<Node>; 1]>,
-    /// Allocations with the newest bytes. None: nothing was ever written (S-R28).
+    /// Allocations with the newest bytes. None: nothing was ever written.
     pub current: AllocationSet,
     /// Copies under way that make an allocation current.
     pub arrivals: SmallVec<[(AllocationIdx, Arc<Node>); 1]>,

@@ -90,7 +90,7 @@ counters! {
     host_accessors,
     /// Commands that had to wait for the scheduler because of a host task, a host accessor or another context.
     delayed_commands,
-    /// Dependencies on a command of another context, which the scheduler waits for itself (S-F22).
+    /// Dependencies on a command of another context, which the scheduler waits for itself.
     cross_context_dependencies,
     /// Graph nodes made.
     nodes,

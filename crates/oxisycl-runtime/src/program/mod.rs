@@ -1,4 +1,4 @@
-//! The program manager: device images of the process, and the kernels that devices make of them (S-F14 to S-F18).
+//! The program manager: device images of the process, and the kernels that devices make of them.
 //!
 //! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The first
 //! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), and has

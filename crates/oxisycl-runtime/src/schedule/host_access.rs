@@ -19,7 +19,7 @@ use crate::state::Region;
 use crate::{Error, Result};
 
 /// The right of one thread to use a range of a buffer on the host, until it is dropped. Commands that conflict with it and are
-/// submitted meanwhile are delayed (S-F21).
+/// submitted meanwhile are delayed.
 pub struct HostAccess {
     node: Arc<Node>,
     requirement: Requirement,
@@ -27,7 +27,7 @@ pub struct HostAccess {
 }
 
 impl HostAccess {
-    /// Blocks until all conflicting commands submitted before have ended and the data is on the host (S-F12).
+    /// Blocks until all conflicting commands submitted before have ended and the data is on the host.
     ///
     /// Errors: `Invalid` if the range is outside the buffer, if called inside a kernel, or if this thread itself holds a host
     /// accessor that it would wait for; what the command that wrote the data failed with.

@@ -17,8 +17,9 @@ use crate::observe::counters;
 const PLENTY: u64 = 8192;
 /// A thread looks once in so many submissions, and pauses at most once.
 const EVERY: u32 = 64;
-/// A device that runs more than 0.6 commands a microsecond keeps up with a thread that pauses.
-const LONGEST: Duration = Duration::from_micros(100);
+/// A device that runs more than 0.6 commands a microsecond keeps up with a thread that pauses. With a look at the clock it stays below
+/// the 0.1 ms that the semantics promises (8.1).
+const LONGEST: Duration = Duration::from_micros(95);
 
 /// How many commands had ended when a pause passed in which none did.
 static FRUITLESS: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -32,20 +33,21 @@ pub(super) fn pace() {
     let count = SUBMISSIONS.get().wrapping_add(1);
     SUBMISSIONS.set(count);
     if count.is_multiple_of(EVERY) && counters().unfinished_nodes() > PLENTY {
-        pause(&|| counters().unfinished_nodes(), &|| counters().ended_nodes(), &FRUITLESS);
+        let began = Instant::now();
+        pause(&|| counters().unfinished_nodes(), &|| counters().ended_nodes(), &FRUITLESS, &|| began.elapsed());
     }
 }
 
+/// `elapsed` tells how long the pause has lasted.
 #[cold]
-fn pause(unfinished: &dyn Fn() -> u64, ended: &dyn Fn() -> u64, fruitless: &AtomicU64) {
+fn pause(unfinished: &dyn Fn() -> u64, ended: &dyn Fn() -> u64, fruitless: &AtomicU64, elapsed: &dyn Fn() -> Duration) {
     let before = ended();
     // Only a hint: a pause too many or too few does no harm.
     if fruitless.load(Ordering::Relaxed) == before {
         return;
     }
-    let began = Instant::now();
     while unfinished() > PLENTY {
-        if began.elapsed() >= LONGEST {
+        if elapsed() >= LONGEST {
             if ended() == before {
                 fruitless.store(before, Ordering::Relaxed);
             }
@@ -57,12 +59,22 @@ fn pause(unfinished: &dyn Fn() -> u64, ended: &dyn Fn() -> u64, fruitless: &Atom
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
     use super::*;
+
+    /// A clock that goes on by a microsecond with each look.
+    fn clock() -> impl Fn() -> Duration {
+        let microseconds = Cell::new(0);
+        move || Duration::from_micros(microseconds.replace(microseconds.get() + 1))
+    }
 
     #[test]
     fn a_pause_ends_as_soon_as_few_enough_are_unfinished() {
         let (left, fruitless) = (Cell::new(PLENTY + 3), AtomicU64::new(u64::MAX));
-        pause(&|| left.replace(left.get() - 1), &|| 0, &fruitless);
+        pause(&|| left.replace(left.get() - 1), &|| 0, &fruitless, &clock());
         assert_eq!((left.get(), fruitless.into_inner()), (PLENTY - 1, u64::MAX));
     }
 
@@ -73,16 +85,60 @@ mod tests {
             n_looks.set(n_looks.get() + 1);
             PLENTY + 1
         };
-        let began = Instant::now();
-        pause(&unfinished, &|| ended.get(), &fruitless);
-        assert!(n_looks.get() > 0 && began.elapsed() >= LONGEST);
+        let pause = || pause(&unfinished, &|| ended.get(), &fruitless, &clock());
+        pause();
         let looks = n_looks.get();
+        assert!(looks > 0);
         for _ in 0..1000 {
-            pause(&unfinished, &|| ended.get(), &fruitless);
+            pause();
         }
         assert_eq!(n_looks.get(), looks, "nothing has ended since");
         ended.set(6);
-        pause(&unfinished, &|| ended.get(), &fruitless);
+        pause();
         assert!(n_looks.get() > looks);
+    }
+
+    #[test]
+    fn a_pause_ends_with_the_first_look_at_the_clock_after_its_time() {
+        assert!(LONGEST < Duration::from_micros(100) && EVERY >= 64, "the semantics promises 0.1 ms in 64 submissions");
+        for step in [1, 7, 30, 95] {
+            let (n_ended, microseconds) = (Cell::new(0), Cell::new(0));
+            let elapsed = || Duration::from_micros(microseconds.replace(microseconds.get() + step));
+            // Commands end all the time, but never enough of them.
+            let ended = || n_ended.replace(n_ended.get() + 1);
+            pause(&|| PLENTY + 1, &ended, &AtomicU64::new(u64::MAX), &elapsed);
+            let last_look = microseconds.get() - step;
+            assert_eq!(last_look, (LONGEST.as_micros() as u64).next_multiple_of(step), "looks every {step} us");
+        }
+    }
+
+    /// A thread that gives its processor away gets it back when others have used up their time, milliseconds later.
+    #[test]
+    fn a_pause_keeps_the_processor_while_others_want_it() {
+        let n_busy = 2 * thread::available_parallelism().map_or(1, |n| n.get());
+        let (are_there, is_over) = (Barrier::new(n_busy + 1), AtomicBool::new(false));
+        let middle = thread::scope(|scope| {
+            for _ in 0..n_busy {
+                scope.spawn(|| {
+                    are_there.wait();
+                    while !is_over.load(Ordering::Relaxed) {
+                        hint::spin_loop();
+                    }
+                });
+            }
+            are_there.wait();
+            let mut pauses: Vec<Duration> = (0..41)
+                .map(|number| {
+                    let began = Instant::now();
+                    pause(&|| PLENTY + 1, &|| number, &AtomicU64::new(u64::MAX), &|| began.elapsed());
+                    began.elapsed()
+                })
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            pauses.sort();
+            pauses[pauses.len() / 2]
+        });
+        // The system itself may take the processor away, but not in every second tenth of a millisecond.
+        assert!((LONGEST..Duration::from_millis(1)).contains(&middle), "half of the pauses take {middle:?} or more");
     }
 }

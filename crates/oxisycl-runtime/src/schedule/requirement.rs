@@ -11,7 +11,7 @@ use crate::state::{AllocationIdx, Region, RegionMap, coalesce_slice, decompose_i
 use crate::{Error, Result};
 
 /// Up to this many rows of a strided access to a reshaped buffer are tracked one by one; of more, everything from the first to the
-/// last byte counts as accessed (S-R26).
+/// last byte counts as accessed.
 const MAX_ROWS: usize = 1024;
 
 /// Disjoint boxes of a buffer in its base coordinates, the innermost in bytes.
@@ -38,7 +38,7 @@ pub struct Requirement {
     pub hold: OpenHold,
     /// The bytes that may be accessed.
     pub bytes: Regions,
-    /// Whether `bytes` is exact; else it is a superset (S-R26).
+    /// Whether `bytes` is exact; else it is a superset.
     pub is_exact: bool,
     /// The pages that the accessor requires.
     pub pages: Regions,
@@ -134,7 +134,7 @@ impl BufferView {
         })
     }
 
-    /// The pages that an access to `bytes` requires (S-R23; a sub-buffer's accessor requires the sub-buffer).
+    /// The pages that an access to `bytes` requires (a sub-buffer's accessor requires the sub-buffer).
     fn pages_of(&self, bytes: &Regions) -> Regions {
         if bytes.is_empty() {
             return Regions::new();

@@ -1,4 +1,4 @@
-//! Moving bytes between the allocations of a buffer: from which source, over which queue, in as few copies as possible (S-R30).
+//! Moving bytes between the allocations of a buffer: from which source, over which queue, in as few copies as possible.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};

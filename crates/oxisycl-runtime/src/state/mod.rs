@@ -2,11 +2,11 @@
 //!
 //! Owns the box algebra of a buffer's index space ([`Region`], [`coalesce`], [`decompose_interval`])
 //! and the map from elements to values on which the tracking of that state is built ([`RegionMap`]).
-//! One- and two-dimensional buffers are embedded in three dimensions with leading extents of 1
-//! (S-R20); the last dimension is contiguous in memory.
+//! One- and two-dimensional buffers are embedded in three dimensions with leading extents of 1;
+//! the last dimension is contiguous in memory.
 //!
 //! Invariant: nothing here grows with the number of pages or elements of a buffer, only with the
-//! number of regions whose values differ (S-R36).
+//! number of regions whose values differ.
 //!
 //! Deliberately does not know what the values mean, does not lock, does not allocate device memory,
 //! copy data or call a backend. Pages exist only in [`Region::round_out`]: callers round an access

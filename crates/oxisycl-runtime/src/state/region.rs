@@ -101,12 +101,12 @@ impl Region {
         }
     }
 
-    /// The page range of an access to this region (S-R23): every page of which it touches an
+    /// The page range of an access to this region: every page of which it touches an
     /// element, in a buffer of extent `bounds` cut into pages of `page` elements per dimension.
     ///
     /// Pages start at index 0; the last one of a dimension ends at the bound. What lies outside the
     /// bounds is dropped, and a region without elements has no pages. A page size of zero counts as
-    /// one: buffers refuse it before any region exists (S-R21).
+    /// one: buffers refuse it before any region exists.
     #[inline]
     pub const fn round_out(&self, page: [usize; 3], bounds: [usize; 3]) -> Self {
         let mut pages = self.intersection(&Self::whole(bounds));
@@ -180,7 +180,7 @@ pub fn decompose_interval(begin: usize, end: usize, extent: [usize; 3]) -> Small
     boxes
 }
 
-/// Replaces disjoint boxes by fewer disjoint boxes with the same elements (S-R30), by joining boxes
+/// Replaces disjoint boxes by fewer disjoint boxes with the same elements, by joining boxes
 /// that touch in one dimension and agree in the other two. Empty boxes are dropped.
 ///
 /// Runs along memory (dimension 2) are joined first, because they make the cheapest copies. The

@@ -1,4 +1,4 @@
-//! Making buffers (H1): owned, copied-in, uninitialised, over foreign memory.
+//! Making buffers: owned, copied-in, uninitialised, over foreign memory.
 
 use std::any::type_name;
 use std::marker::PhantomData;
@@ -52,7 +52,7 @@ impl<const D: usize> BufferOptions<D> {
         Self { page: None, name: None }
     }
 
-    /// The page size in elements per dimension: the granularity of data state and dependencies (S-R21). The last page of a
+    /// The page size in elements per dimension: the granularity of data state and dependencies. The last page of a
     /// dimension may be partial. Smaller pages let more commands run at once and move less data, for more bookkeeping.
     ///
     /// ```
@@ -197,7 +197,7 @@ impl<const D: usize> BufferOptions<D> {
         Ok(BorrowedBuffer::new(buffer, data))
     }
 
-    /// A buffer that takes over a USM allocation as its allocation in that memory (S-R11). The allocation holds the data.
+    /// A buffer that takes over a USM allocation as its allocation in that memory. The allocation holds the data.
     ///
     /// Errors: `Invalid` if the number of elements is not that of the range, or if a copy to or from the allocation waits for a
     /// host accessor of this thread.

@@ -1,4 +1,4 @@
-//! Where a buffer's data goes when its last handle is dropped (H5 to H7).
+//! Where a buffer's data goes when its last handle is dropped.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

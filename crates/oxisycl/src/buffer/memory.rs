@@ -175,7 +175,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         core.lock().ensure(core, device.backend_device()).map(|_| ())
     }
 
-    /// Frees the buffer's allocation on `device`: the "explicit user request" of S-R5 and S-R6. Blocks until no command uses the
+    /// Frees the buffer's allocation on `device`, which nothing else does before the buffer ends. Blocks until no command uses the
     /// buffer. Pointers into the allocation become invalid. Does nothing if there is no allocation.
     ///
     /// Memory that the buffer was made from is dropped with its owner (a vector or a USM slice).
@@ -224,7 +224,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         current
     }
 
-    /// The address of the first element on `device`, if the buffer has an allocation there. It is a USM pointer (S-R9), valid
+    /// The address of the first element on `device`, if the buffer has an allocation there. It is a USM pointer, valid
     /// until the buffer ends or [`release`](Self::release); using it must be ordered with the buffer's commands by the user.
     pub fn usm_pointer(&self, device: &Device) -> Option<*mut T> {
         let state = self.view.core.lock();

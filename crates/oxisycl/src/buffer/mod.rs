@@ -34,10 +34,10 @@ pub use placeholder::Placeholder;
 
 use destination::Handle;
 
-/// Storage of a fixed size, accessible on any number of devices and on the host (S-R2, S-R3).
+/// Storage of a fixed size, accessible on any number of devices and on the host.
 ///
-/// - Each memory gets at most one allocation, of the full size, at the buffer's first use there (S-R4, S-R13, S-R15). It stays
-///   where it is until the buffer ends, unless [`release`](Buffer::release) is called (S-R5, S-R6).
+/// - Each memory gets at most one allocation, of the full size, at the buffer's first use there. It stays
+///   where it is until the buffer ends, unless [`release`](Buffer::release) is called.
 /// - Copies of the handle are the same buffer. Commands keep the memory alive, so that a buffer can be dropped while they run.
 /// - Dropping the last handle blocks only if the buffer has a destination for its data; see [`FinalData`].
 pub struct Buffer<T, const D: usize> {
@@ -154,7 +154,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         self.size() == 0
     }
 
-    /// The data on the host. Blocks until the commands submitted before that conflict with the access have ended (S-F12).
+    /// The data on the host. Blocks until the commands submitted before that conflict with the access have ended.
     ///
     /// Errors: what the command that wrote the data failed with; `Invalid` if this thread holds a host accessor that the new
     /// one would wait for, or inside a kernel.
@@ -178,7 +178,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// A part of the data on the host; indices are relative to `offset`. Blocks until the commands submitted before that conflict with the
-    /// access have ended (S-F12).
+    /// access have ended.
     ///
     /// Errors: as those of [`host_access`](Self::host_access), and `Invalid` if the part is not inside the buffer.
     ///

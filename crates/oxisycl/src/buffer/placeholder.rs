@@ -1,4 +1,4 @@
-//! Placeholders: accessors that are made once and required by many command groups (I4).
+//! Placeholders: accessors that are made once and required by many command groups.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! Other views of a buffer: sub-buffers and reinterpretations (H9, H10).
+//! Other views of a buffer: sub-buffers and reinterpretations.
 
 use std::marker::PhantomData;
 

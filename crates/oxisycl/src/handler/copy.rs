@@ -1,4 +1,4 @@
-//! Copies and fills as commands (E6, E7).
+//! Copies and fills as commands.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Commands on USM pointers (E8). All are `unsafe`: nothing but events and in-order queues orders them (S-F9).
+//! Commands on USM pointers. All are `unsafe`: nothing but events and in-order queues orders them.
 
 use std::any::Any;
 

@@ -76,7 +76,8 @@ fn two_kernels_of_one_device_meet(env: &Env) {
     // SAFETY: the kernels only look at the element.
     unsafe { flags.as_ptr().wrapping_add(2).write_volatile(1) };
     let met = met.map(|met| met.to_vec().unwrap()[0]);
-    // OpenCL leaves it to the driver, and so to how many threads it has to spare.
+    // No query of OpenCL tells whether a device runs kernels of two queues at once: `CL_DEVICE_QUEUE_ON_HOST_PROPERTIES` says that a
+    // queue may reorder, which a driver need not use, and Intel's does as long as it has threads to spare. So only the run tells.
     if met != [1, 1] && device.backend() == BackendKind::OpenCl {
         env.skip("the driver runs one kernel after the other");
     }

@@ -103,11 +103,12 @@ done:
 }\n";
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_loop_whose_end_is_an_integer_ends_there_in_each_work_item() {
     const N: u32 = 256;
     let context = context();
     let bytes = validated(&translated(&context, &format!("define void @k{BEGIN}{ROWS}")).module);
-    let Some(found) = run_in_groups(&bytes, &[("k", &[0; 8], 4 * N as usize)], N as usize, 64) else { return };
+    let found = run_in_groups(&bytes, &[("k", &[0; 8], 4 * N as usize)], N as usize, 64);
     let found: Vec<_> = found[0].chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four"))).collect();
     assert_eq!(found, (0..N).map(|i| 2 * i + 3).collect::<Vec<_>>());
 }

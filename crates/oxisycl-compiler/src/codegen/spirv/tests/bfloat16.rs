@@ -32,6 +32,7 @@ fn neighbours_of_bf16_are_found() {
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn arithmetic_of_bf16_is_rounded_once() {
     let two = ("bfloat", "bfloat");
     let cases = [
@@ -58,6 +59,7 @@ fn arithmetic_of_bf16_is_rounded_once() {
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn conversions_to_bf16_round_once() {
     let cases = [
         case("of_single", ("float", "bfloat"), "%r = fptrunc float %a to bfloat", |a, _| {

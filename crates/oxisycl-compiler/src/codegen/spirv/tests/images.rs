@@ -46,19 +46,20 @@ define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {{
 }
 
 /// What the image's kernel leaves in eight bytes of zeros.
-fn sum_of(image: &DeviceImage) -> Option<u64> {
+fn sum_of(image: &DeviceImage) -> u64 {
     validate(&image.code);
-    let device = device()?;
+    let device = device();
     // SAFETY: validated above.
     let program = unsafe { device.build(&image.code) }.unwrap_or_else(|error| panic!("{error}"));
     let mut memory = device.allocate(8).expect("memory");
     let captures = memory.address().to_le_bytes();
     // SAFETY: the kernel adds to the first bytes of the memory, and reads nothing of its launch.
     unsafe { program.run("k", &[&[0; LAUNCH_SIZE], &captures], 0, ([ITEMS, 1, 1], [10, 1, 1])) }.expect("it runs");
-    memory.bytes().try_into().map(u64::from_le_bytes).ok()
+    memory.bytes().try_into().map(u64::from_le_bytes).expect("8 bytes")
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn a_sum_of_floats_has_an_image_with_the_instruction_and_one_without_and_both_are_right() {
     let sum = (ITEMS * (ITEMS - 1) / 2) as f64;
     for (kind, needed) in [("float", &[][..]), ("double", &["atomic64", "fp64"])] {
@@ -74,7 +75,7 @@ fn a_sum_of_floats_has_an_image_with_the_instruction_and_one_without_and_both_ar
             .collect();
         assert_eq!(counts, [[1, 0], [0, 1]], "{kind}");
         for (position, image) in images.iter().enumerate() {
-            let Some(bits) = sum_of(image) else { return };
+            let bits = sum_of(image);
             let found = if kind == "float" { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
             assert_eq!(found, sum, "{kind}, image {position}");
         }
@@ -82,12 +83,13 @@ fn a_sum_of_floats_has_an_image_with_the_instruction_and_one_without_and_both_ar
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn what_every_device_has_needs_one_image() {
     for (operation, kind) in [("add", "i32"), ("fmax", "float")] {
         let images = images(operation, kind);
         assert_eq!(images.len(), 1, "{operation}");
         assert_eq!(images[0].kernels[0].requirements, Vec::<String>::new(), "{operation}");
     }
-    let Some(sum) = sum_of(&images("add", "i32")[0]) else { return };
+    let sum = sum_of(&images("add", "i32")[0]);
     assert_eq!(sum, (ITEMS * (ITEMS - 1) / 2) as u64);
 }

@@ -53,7 +53,7 @@ fn agree<T: Copy + Debug>(
     let input: Vec<u8> = vectors.iter().flat_map(padded).collect();
     let symbols: Vec<String> = names.iter().map(|name| format!("k_{name}")).collect();
     let kernels: Vec<_> = symbols.iter().map(|symbol| (symbol.as_str(), input.as_slice(), 8 * VECTORS)).collect();
-    let Some(outputs) = run(&bytes, &kernels, VECTORS) else { return };
+    let outputs = run(&bytes, &kernels, VECTORS);
     for (name, output) in names.iter().zip(outputs) {
         for (&vector, slot) in vectors.iter().zip(output.chunks(8)) {
             let found = u64::from_le_bytes(slot.try_into().expect("eight bytes"));
@@ -63,6 +63,7 @@ fn agree<T: Copy + Debug>(
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn integers_of_a_vector_are_joined() {
     let names = ["add", "mul", "and", "or", "xor", "umin", "umax", "smin", "smax"];
     for width in [8u32, 32, 64] {
@@ -95,6 +96,7 @@ fn integers_of_a_vector_are_joined() {
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn truths_of_a_vector_are_joined() {
     let mut code = String::new();
     for name in ["and", "or", "xor"] {
@@ -120,6 +122,7 @@ fn truths_of_a_vector_are_joined() {
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn floats_of_a_vector_are_joined_in_their_order() {
     let mut code = String::new();
     let names = ["fadd", "fmul", "fmin", "fmax", "fminimum", "fmaximum"];

@@ -1,7 +1,7 @@
 //! What work-items of a sub-group tell each other, which needs SPIR-V 1.3.
 
 use super::golden::text;
-use super::support::{BEGIN, context, left_out, run_in_groups, translated, validated};
+use super::support::{BEGIN, context, run_in_groups, translated, validated};
 
 /// Work-items of a group.
 const GROUP: usize = 64;
@@ -27,6 +27,7 @@ fn kernel(name: &str, lane: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn each_work_item_gets_the_value_of_the_lane_that_it_names() {
     let context = context();
     let declarations =
@@ -40,23 +41,20 @@ fn each_work_item_gets_the_value_of_the_lane_that_it_names() {
         assert!(found.contains(expected), "{expected}: {found}");
     }
     let bytes = validated(&translation.module);
-    let values = |kernel: &str, given: usize| -> Option<Vec<usize>> {
+    let values = |kernel: &str, given: usize| -> Vec<usize> {
         let input = u32::try_from(given).expect("a lane").to_le_bytes();
-        let output = run_in_groups(&bytes, &[(kernel, &input, 4 * ITEMS)], ITEMS, GROUP)?.remove(0);
+        let output = run_in_groups(&bytes, &[(kernel, &input, 4 * ITEMS)], ITEMS, GROUP).remove(0);
         let numbers = output.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")));
-        Some(numbers.map(|number| (number - FIRST) as usize).collect())
+        numbers.map(|number| (number - FIRST) as usize).collect()
     };
-    let Some(of_first) = values("k_named", 0) else { return };
+    let of_first = values("k_named", 0);
     // The driver says how many make a sub-group: those that see the very first work-item.
     let size = of_first.iter().take_while(|&&number| number == 0).count();
-    if size < 2 {
-        return left_out("the driver's sub-groups have one work-item");
-    }
     let of_lane = |lane: usize| (0..ITEMS).map(move |item| item / size * size + lane).collect::<Vec<_>>();
     assert_eq!(of_first, of_lane(0), "sub-groups of {size}");
     for lane in 1..size {
-        assert_eq!(values("k_named", lane), Some(of_lane(lane)), "lane {lane} of {size}");
+        assert_eq!(values("k_named", lane), of_lane(lane), "lane {lane} of {size}");
     }
-    let next = (0..ITEMS).map(|item| item / size * size + (item + 1) % size).collect();
-    assert_eq!(values("k_next", size), Some(next), "sub-groups of {size}");
+    let next: Vec<_> = (0..ITEMS).map(|item| item / size * size + (item + 1) % size).collect();
+    assert_eq!(values("k_next", size), next, "sub-groups of {size}");
 }

@@ -1,7 +1,8 @@
 //! Translates, validates and runs small kernels.
 //!
-//! Kernels get two addresses as their only argument, of an array of inputs and one of outputs. `spirv-val` and a driver are used where
-//! they are; otherwise the test says what it leaves out. Where they were installed for the tests, that is a failure.
+//! Kernels get two addresses as their only argument, of an array of inputs and one of outputs. A test that runs kernels is ignored by
+//! default, because it needs a driver. `spirv-val` is used where it is; otherwise the test says that it leaves it out, and looks at the text
+//! alone. Where it was installed for the tests, that is a failure.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -90,26 +91,20 @@ pub(crate) fn validate(bytes: &[u8]) {
     }
 }
 
-/// A device, if there is one.
-pub(super) fn device() -> Option<Device> {
+/// A device. Tests that ask for one are ignored where nothing says that there is a driver.
+pub(super) fn device() -> Device {
     // SAFETY: tests run with the system's loader, or with the one that the project's commands installed.
-    match unsafe { Device::find() } {
-        Ok(device) => Some(device),
-        Err(reason) => {
-            left_out(&reason);
-            None
-        }
-    }
+    unsafe { Device::find() }.unwrap_or_else(|reason| panic!("the test needs an OpenCL device: {reason}"))
 }
 
 /// Says why a test leaves something out. Where a driver and `spirv-val` were installed for the tests, that is a failure.
-pub(super) fn left_out(reason: &str) {
+fn left_out(reason: &str) {
     assert!(std::env::var_os("OPENCL_TESTS_MUST_RUN").is_none(), "the tests must run here whole, but {reason}");
     println!("left out: {reason}");
 }
 
 /// Runs each kernel for as many work-items as are said, on a copy of `input`, and gives what it left in the output.
-pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) -> Option<Vec<Vec<u8>>> {
+pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) -> Vec<Vec<u8>> {
     run_in_groups(bytes, kernels, items, 1)
 }
 
@@ -119,8 +114,8 @@ pub(super) fn run_in_groups(
     kernels: &[(&str, &[u8], usize)],
     items: usize,
     group: usize,
-) -> Option<Vec<Vec<u8>>> {
-    let device = device()?;
+) -> Vec<Vec<u8>> {
+    let device = device();
     // SAFETY: validated above.
     let program = unsafe { device.build(bytes) }.unwrap_or_else(|error| panic!("{error}"));
     let run_one = |&(kernel, input, output): &(&str, &[u8], usize)| {
@@ -133,7 +128,7 @@ pub(super) fn run_in_groups(
         unsafe { program.run(kernel, &[&arguments], 0, ([items, 1, 1], [group, 1, 1])) }.expect("the kernel runs");
         to.bytes().to_vec()
     };
-    Some(kernels.iter().map(run_one).collect())
+    kernels.iter().map(run_one).collect()
 }
 
 /// What outputs are filled with before.
