@@ -40,12 +40,7 @@ pub(super) fn pace() {
 
 /// `elapsed` tells how long the pause has lasted.
 #[cold]
-fn pause(
-    unfinished: &dyn Fn() -> u64,
-    ended: &dyn Fn() -> u64,
-    fruitless: &AtomicU64,
-    elapsed: &dyn Fn() -> Duration,
-) {
+fn pause(unfinished: &dyn Fn() -> u64, ended: &dyn Fn() -> u64, fruitless: &AtomicU64, elapsed: &dyn Fn() -> Duration) {
     let before = ended();
     // Only a hint: a pause too many or too few does no harm.
     if fruitless.load(Ordering::Relaxed) == before {
