@@ -53,7 +53,9 @@ pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {
         return Ok(());
     }
     let queue = Queue::default()?;
-    let cases: [(&str, Bar, fn(&Longest) -> f64, fn(&Queue) -> Longest); 3] = [
+    type Value = fn(&Longest) -> f64;
+    type Measure = fn(&Queue) -> Longest;
+    let cases: [(&str, Bar, Value, Measure); 3] = [
         (NAMES[0], Bar::AtMost(PROMISED), |longest| longest.usual, executed),
         // The longest of 12 800 has met the system's own pauses, as the peer's has.
         (NAMES[1], Bar::RatioAtMost(2.0), |longest| longest.largest, executed),

@@ -123,9 +123,9 @@ mod tests {
         let row = |texts: [&str; 4]| texts.map(str::to_owned);
         let rows = [row(["*", "host:0", "CPU", "native"]), row([" ", "simulated:1", "Device", "all"])];
         assert_eq!(table(&rows), ["* host:0       CPU     runs native\n", "  simulated:1  Device  runs all\n"]);
-        let rows = [row(["*", "cuda:0", "GPU", &"x".repeat(61)]), row([" ", "cuda:1", "GPU", &"x".repeat(62)])];
-        let beyond = format!("  cuda:1  GPU\n    runs {}\n", "x".repeat(62));
-        assert_eq!(table(&rows), [format!("* cuda:0  GPU  runs {}\n", "x".repeat(60) + "x"), beyond]);
+        let rows = [row(["*", "cuda:0", "GPU", &"x".repeat(60)]), row([" ", "cuda:1", "GPU", &"x".repeat(61)])];
+        let beyond = format!("  cuda:1  GPU\n    runs {}\n", "x".repeat(61));
+        assert_eq!(table(&rows), [format!("* cuda:0  GPU  runs {}\n", "x".repeat(60)), beyond]);
     }
 
     #[test]
