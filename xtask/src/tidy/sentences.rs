@@ -12,12 +12,10 @@ const MOST_WORDS: usize = 35;
 
 /// Folders and documents with longer sentences, and how many. The number has to be the measured one, so it can only fall.
 const CEILINGS: &[(&str, usize)] = &[
-    ("ARCHITECTURE.md", 12),
-    ("crates/oxisycl-backend", 5),
-    ("crates/oxisycl-backend-cuda", 7),
+    ("crates/oxisycl-backend-cuda", 4),
     ("crates/oxisycl-backend-host", 3),
-    ("crates/oxisycl-backend-opencl", 8),
-    ("crates/oxisycl-compiler", 21),
+    ("crates/oxisycl-backend-opencl", 6),
+    ("crates/oxisycl-compiler", 19),
     ("crates/oxisycl-runtime", 8),
 ];
 

@@ -39,8 +39,8 @@ pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 /// [entered](Self::enter).
 ///
 /// # Safety
-/// A task that [`issue`](Self::issue) has accepted is set apart by [`poll`](Self::poll) as finished only when the device has carried it out and
-/// uses none of its memory any more; one that is set apart as lost may run still, and nothing that it may use is given out again.
+/// [`poll`](Self::poll) sets a task that [`issue`](Self::issue) has accepted apart as finished only when the device has carried it out and
+/// uses none of its memory any more. A task that is set apart as lost may still run, and nothing that it may use is given out again.
 pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// One device: its context and what its queues share.
     type Device: Progress + 'static;
