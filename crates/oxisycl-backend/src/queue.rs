@@ -197,7 +197,7 @@ pub unsafe trait Queue: Send + Sync {
     /// Whether a thread of the host has to [execute](Self::execute) the command, since the device cannot do it behind others.
     ///
     /// # Errors
-    /// Those of a device that is lost.
+    /// The error of a lost device.
     fn is_executed(&self, _command: &Command) -> Result<bool, BackendError> {
         Ok(false)
     }
