@@ -40,9 +40,9 @@ struct Suite {
 /// How tests are read from what a program prints.
 #[derive(Clone, Copy)]
 enum Counting {
-    /// Those whose lines name the device.
+    /// Tests whose lines name the device.
     Lines,
-    /// All. The program sees one device, and fails where it cannot use it.
+    /// All tests. The program sees one device, and fails where it cannot use it.
     Harness,
 }
 
@@ -53,7 +53,7 @@ const ALONE: &str = "opencl:0";
 /// The longest that a suite may run; the longest takes a few minutes. A driver that hangs must not hang the run.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// Those that take longest stand first.
+/// The suites. The slowest come first.
 const SUITES: &[Suite] = &[
     Suite {
         package: conformance::PACKAGE,
@@ -95,7 +95,7 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// Those of its programs with kernels, by kind and name, and the fewest kernels with code. Another one is a failure, so that none is forgotten.
+/// The package's programs with kernels, by kind and name, and the fewest kernels with code. A program that is not listed is a failure.
 const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "gpu", 8),
     ("bench", "opencl", 9),

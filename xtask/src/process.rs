@@ -198,7 +198,8 @@ pub(crate) fn run_for_output(command: &mut Command) -> Result<Captured> {
     capture(command, line, Echo::Messages)
 }
 
-/// The same for a program that may hang: it is ended after `limit` with all that it has started, which is a failure.
+/// Runs a child that may hang, shows its standard error, and keeps what it writes. After `limit` it is ended with all that it has started,
+/// which is a failure.
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<Captured> {
     let line = announce(command);
     // A group of its own: what it has started ends with it.

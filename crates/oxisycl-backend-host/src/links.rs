@@ -21,7 +21,7 @@ const RUNNING: u8 = 1;
 const SUCCEEDED: u8 = 2;
 const FAILED: u8 = 3;
 
-/// Those who wait for a task.
+/// The tasks that wait for a task.
 pub(crate) type Followers<T> = SmallVec<[T; 1]>;
 
 pub(crate) struct Links<T> {

@@ -14,7 +14,7 @@ pub fn debug_events<T>(what: impl FnOnce() -> T) -> (T, Vec<String>) {
     events(Level::DEBUG, what)
 }
 
-/// The same of the events of another level.
+/// Runs `what`, and returns its result with the messages of the events of a level.
 pub fn events<T>(level: Level, what: impl FnOnce() -> T) -> (T, Vec<String>) {
     let messages = Arc::new(Mutex::new(Vec::new()));
     let returned = tracing::subscriber::with_default(Catcher { level, messages: messages.clone() }, what);

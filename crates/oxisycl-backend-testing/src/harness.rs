@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// A queue of the device, with a poller where the device does not report by itself.
 ///
 /// # Errors
-/// Those of [`Device::create_queue`].
+/// The errors of [`Device::create_queue`].
 ///
 /// # Panics
 /// If no thread can be started.
@@ -32,7 +32,7 @@ pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<
 /// Enqueues a command, or executes it, behind `dependencies`.
 ///
 /// # Errors
-/// Those of [`Queue::is_executed`] and [`Queue::enqueue`].
+/// The errors of [`Queue::is_executed`] and [`Queue::enqueue`].
 ///
 /// # Panics
 /// If a command that has to end before does not end within [`PATIENCE`].

@@ -23,7 +23,7 @@ pub struct Captures<'k> {
 }
 
 impl<'k> Captures<'k> {
-    /// Those of `kernel`.
+    /// The captures of `kernel`.
     #[inline]
     pub fn of<K: Copy + Send + Sync>(kernel: &'k K) -> Self {
         Self { source: (&raw const *kernel).cast(), layout: Layout::new::<K>(), kernel: PhantomData }

@@ -88,9 +88,11 @@ pub enum Partition {
 /// One device or sub-device.
 ///
 /// # Safety
-/// What a device gives and says of itself is true: commands are enqueued, and memory is read, because of it. The memory is always the same,
-/// and is the one that commands of its queues use; boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says
-/// so; a module has the kernels of the image that it was loaded from, by their symbols; it runs native code only if it takes no images.
+/// What a device gives and says of itself is true. Commands are enqueued, and memory is read, because of it:
+/// - The memory is always the same, and is the one that commands of its queues use.
+/// - Boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says so.
+/// - A module has the kernels of the image that it was loaded from, by their symbols.
+/// - The device runs native code only if it takes no images.
 pub unsafe trait Device: Send + Sync {
     /// Which backend it belongs to.
     fn backend(&self) -> BackendKind;

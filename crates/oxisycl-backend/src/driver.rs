@@ -1,7 +1,13 @@
 //! What backends share whose devices are reached through a driver of their own.
 //!
-//! Pitched boxes in the form that needs the fewest calls, launches cut into grids, panic records as text, print buffers, threads that sleep
-//! while there is nothing to do, and how a forked process is told from its parent. None of it calls a driver.
+//! - `box_shape`: pitched boxes in the form that needs the fewest calls;
+//! - `grids`: launches cut into grids;
+//! - `host_transfer`: copies and fills by a thread of the host;
+//! - `panic_report` and `print_pool`: panic records as text, and print buffers;
+//! - `worker`: threads that sleep while they have no work;
+//! - `fork`: how a forked process is told from its parent.
+//!
+//! None of it calls a driver.
 
 mod box_shape;
 mod fork;

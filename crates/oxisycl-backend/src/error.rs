@@ -183,8 +183,8 @@ impl CommandFailure {
         Self::new(command, device, FailureKind::Dependency(cause.root().clone()))
     }
 
-    /// `cause` happened, and became known only after `command` had been given to the device: it ran on what the failed command had
-    /// left behind, and what it wrote is worth nothing.
+    /// `cause` happened, and became known only after `command` had been given to the device. `command` ran on what the failed command
+    /// had left behind, so what it wrote is lost.
     pub fn spoiled(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
         let kind = FailureKind::Dependency(cause.root().clone());
         Self(Arc::new(Failure {

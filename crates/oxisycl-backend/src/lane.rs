@@ -1,12 +1,15 @@
 //! The life of a command that a driver has, for all backends with drivers.
 //!
-//! A [`Lane`] is one stream or queue of a driver: the commands that it was given, in the driver's order, until they are reported. A
-//! [`DriverQueue`] puts each command on one of its lanes and is the contract's [`Queue`](crate::Queue). [`Lanes`] are all lanes of one device:
-//! they count its commands, and have the panic records of its launches. What differs from driver to driver is a [`Driver`]: types, and
+//! A [`Lane`] is one stream or queue of a driver. It holds the issued commands, in the driver's order, until they are reported. A
+//! [`DriverQueue`] issues each command on one of its lanes and is the contract's [`Queue`](crate::Queue). [`Lanes`] are all lanes of one
+//! device. They count its commands, and own the panic records of its launches. What differs between drivers is a [`Driver`]: types, and
 //! functions that are resolved when the backend is compiled.
 //!
-//! A command goes through these parts: [`DriverQueue`] checks it, makes a [`Task`] and has a lane issue it (`queue`, `lane`); the poller, or a
-//! thread that waits, has the driver move the tasks that are over (`drain`), and reports each of them (`end`).
+//! The life of a command:
+//! 1. [`DriverQueue`] checks the command, makes a [`Task`] and chooses a lane (`queue`).
+//! 2. The lane issues the task to the driver (`ring`).
+//! 3. The poller or a waiting thread has the driver set finished tasks apart (`drain`).
+//! 4. The same thread reports each of them (`end`).
 //!
 //! Invariants:
 //! - A task is on one lane, at one position, and is reported once. Its event says `Complete` from just before the completion is called, so that a

@@ -1,23 +1,22 @@
 //! The contract between the runtime and its backends (the RFC's "interface layer", S-F2).
 //!
-//! A backend exposes platforms with devices ([`Backend`], [`Platform`], [`Device`]), memory ([`Memory`]) and queues
-//! ([`Queue`]) that execute [`Command`]s asynchronously, in an order given by [`Event`]s, and report the end of each one to its
-//! [`Completion`].
+//! A backend exposes platforms with devices ([`Backend`], [`Platform`], [`Device`]), memory ([`Memory`]) and queues ([`Queue`]). A queue
+//! executes [`Command`]s asynchronously, in an order given by [`Event`]s. It reports the end of each one to its [`Completion`].
 //!
 //! Invariants that every backend keeps:
 //! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
 //! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
-//! - A command reports its own failure only. A backend that starts commands after their dependencies have ended does not run one with
-//!   a failed dependency of kind `Data`, and reports that; one that issues commands ahead runs it. What the failure means is decided
-//!   by the runtime.
+//! - A command reports its own failure only. If a backend starts commands after their dependencies have ended, it does not run one
+//!   with a failed dependency of kind `Data`, and reports that. A backend that issues commands ahead runs it. The runtime decides what
+//!   the failure means.
 //! - No lock of the backend is held while `complete` runs.
 //!
 //! All checks of arguments that a user could get wrong live above this layer, in the runtime. This crate knows no buffers, no
 //! accessors and no graph.
 //!
-//! Backends whose devices have drivers share [`lane`], the life of a command that a driver has, and [`driver`]. What has to be asked how far
-//! it is has a [`poller`], a thread of whoever makes the queue. The tests that every backend passes, and a backend that records its commands, are
-//! the crate `oxisycl-backend-testing`.
+//! Backends with drivers share [`lane`], the life of a command below the contract, and [`driver`]. A device that must be polled has a [`poller`],
+//! a thread that the runtime starts. The crate `oxisycl-backend-testing` has the tests that every backend passes, and a backend that records its
+//! commands.
 
 mod arguments;
 mod command;

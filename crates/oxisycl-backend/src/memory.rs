@@ -57,9 +57,9 @@ impl std::fmt::Display for UsmKind {
 /// A source of allocations.
 ///
 /// # Safety
-/// An allocation has the size and alignment of its layout, overlaps no other, and stays valid until it is freed: for commands of the
-/// devices of this memory, and for the host where the kind or [`is_host_accessible`](Self::is_host_accessible) says so. Every byte
-/// handed out has a defined value: it was zeroed, poisoned, or comes from a driver. The id is that of the memory, and never changes.
+/// An allocation has the size and alignment of its layout, overlaps no other, and stays valid until it is freed. It is valid for commands of
+/// the devices of this memory. It is valid for the host where the kind or [`is_host_accessible`](Self::is_host_accessible) says so. Every
+/// byte handed out has a defined value: it was zeroed, poisoned, or comes from a driver. The id is that of the memory, and never changes.
 pub unsafe trait Memory: Send + Sync {
     /// Which physical memory device allocations live in.
     fn id(&self) -> MemoryId;

@@ -1,13 +1,15 @@
-//! The thread that asks devices how far their commands are, where no device says so by itself.
+//! The thread that polls devices which do not report the end of commands themselves.
 //!
-//! A backend issues commands and answers when it is asked: no thread belongs to it. Whoever makes queues starts one poller for each
-//! [`Progress`]. It polls, and naps between two polls for a time that grows with how long nothing has happened: a command is reported at most a
-//! sixty-fourth of its own duration late, or half a millisecond. While work is being submitted it polls less often, since that slows down the
-//! threads that submit; a waiting thread that is about to sleep ends such a nap.
+//! A backend issues commands, and reports them when it is polled. No thread belongs to it. The runtime, which makes the queues, starts one
+//! poller for each [`Progress`].
+//!
+//! Between two polls the poller naps. A nap is a sixty-fourth of the time since the last end of a command, between 40 and 500 us, so the
+//! end of a long command is reported about that much late. Polling slows down threads that submit, so the poller naps for 300 us while
+//! work is being submitted. A waiting thread that is about to sleep ends such a nap.
 //!
 //! Invariants:
-//! - A command that was counted is polled for: a submission counts its command and then rings the [bell](Counts::bell); the poller says
-//!   that it sleeps and then looks for commands. One of them sees the other.
+//! - A command that was counted is polled for. A submission counts its command and then rings the [bell](Counts::bell). The poller announces that
+//!   it will sleep and then looks for commands. One of them sees the other.
 //! - The poller keeps its device alive only while it polls.
 
 use std::io;
@@ -17,9 +19,9 @@ use std::time::{Duration, Instant};
 use crate::driver::{Worker, spawn};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Shortest and longest time between two polls while nothing happens.
+/// The shortest time between two polls while no command ends.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
-/// As above.
+/// The longest time between two polls while no command ends.
 const LONGEST_NAP: Duration = Duration::from_micros(500);
 /// Time between two polls while work is being submitted.
 const BUSY_NAP: Duration = Duration::from_micros(300);

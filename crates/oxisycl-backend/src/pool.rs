@@ -1,9 +1,9 @@
 //! Memory for values that one thread makes and another one ends, used again and again.
 //!
-//! Each command is a few such values, which the submitting thread makes and the thread that tells completions drops. An allocator serves
+//! Each command is a few such values. The submitting thread makes them, and the thread that reports the command drops them. An allocator serves
 //! that badly: both threads want the same lock, once for each value. Here each thread keeps some memory for itself, and what it has too
-//! much or too little of travels in batches. Invariants: memory in a pool holds no value; no thread waits for another one, so that a
-//! forked child, in which a lock may be held for ever, only allocates more.
+//! much or too little of travels in batches. Invariants: memory in a pool holds no value. No thread waits for another one. So a forked child, in
+//! which a lock may be held for ever, only allocates more.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;

@@ -1,10 +1,10 @@
 //! The end of the process: who does what, in which order, and with which status it ends.
 //!
-//! Handlers run in the reverse order of their registration. Drivers register theirs when they are loaded or first used, and are not to be called
-//! once those have run; a backend registers its own after that ([`at_exit`]), so that it runs before. What the runtime does ([`run_first`]) needs
-//! the backends, so it runs before the first of all, and what [decides the status](fail) runs last, after the drivers' handlers.
+//! Handlers run in the reverse order of their registration. Drivers register theirs when they are loaded or first used, and must not be called
+//! once those have run. A backend registers its own handler after that ([`at_exit`]), so that it runs before. The runtime's handler
+//! ([`run_first`]) needs the backends, so it runs before all others. The handler that [decides the status](fail) runs last, after the drivers'.
 //!
-//! Nothing here calls `exit`, which a handler must not: a status is replaced by ending the process there and then, after C's streams are written out.
+//! A handler must not call `exit`. To replace a status, the process is ended there and then, after C's streams are written out.
 //! Handlers that were registered before [`begin`] do not run then.
 
 use std::ffi::c_int;

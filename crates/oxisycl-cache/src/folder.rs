@@ -51,7 +51,7 @@ impl CacheFolder {
     /// Makes the folder if it does not exist.
     ///
     /// # Errors
-    /// As [`make_private`].
+    /// The errors of [`make_private`].
     pub fn prepare(&self) -> io::Result<()> {
         make_private(&self.path)
     }

@@ -17,7 +17,7 @@ pub(crate) enum Scalar {
 /// Parameters, and the result if there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Signature {
-    /// The same types in every instance.
+    /// A function that is not generic: its parameters and its result.
     Plain(&'static [Scalar], Option<Scalar>),
     /// `unsafe fn(*const T) -> T`.
     LoadOfAny,

@@ -47,7 +47,7 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<ForTargets, C
 /// What was `kept` is not compiled again. A kernel whose code `inspect` refuses is one that the target cannot run.
 ///
 /// # Errors
-/// As [`compile`], and what `provider` fails with.
+/// The errors of [`compile`], and what `provider` fails with.
 pub fn compile_with<'p>(
     toolchain: &Toolchain,
     request: &Request,

@@ -52,7 +52,7 @@ pub(crate) struct KernelCode<'c> {
 
 /// What was decided about a kernel.
 pub(crate) enum Decision {
-    /// It has code.
+    /// The kernel has code.
     Runs(KernelEntry),
     /// The target cannot run it.
     IsRefused(UnsupportedKernel),

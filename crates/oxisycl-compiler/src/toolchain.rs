@@ -35,7 +35,7 @@ impl Toolchain {
     /// Asks a compiler.
     ///
     /// # Safety
-    /// It is the Rust compiler of a toolchain: the LLVM in its folder is loaded into this process, and reads, without checks of its own, the
+    /// The path is that of a toolchain's Rust compiler. The LLVM in its folder is loaded into this process, and reads, without checks of its own, the
     /// modules that are compiled and shown with the toolchain. These were written by that compiler, or by this crate.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ fn from_query(text: &str) -> Option<(String, String)> {
     Some((names.join(", "), lines.first()?.1.trim().to_owned()))
 }
 
-/// The same from the files of the kernel's driver.
+/// GPU names and driver version, from the files of the kernel's driver.
 fn from_files(folder: &Path) -> Option<(String, String)> {
     let mut gpus: Vec<_> = fs::read_dir(folder.join("gpus")).ok()?.flatten().map(|entry| entry.path()).collect();
     gpus.sort();

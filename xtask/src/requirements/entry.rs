@@ -16,7 +16,7 @@ pub(super) struct Entry {
 pub(super) enum State {
     /// Tests show it.
     Tested,
-    /// It has no counterpart, cannot be tested or is left out on purpose.
+    /// The requirement has no counterpart, cannot be tested or is left out on purpose.
     Reason,
     /// All or some of it is missing until a part of the project is built.
     Planned,

@@ -12,7 +12,7 @@ pub(super) const FILE: &str = "requirements-table.toml";
 /// The numbers of the specifications.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NumberTable {
-    /// Those of the documents that the project implements.
+    /// The numbers of the documents that the project implements.
     pub(super) seed: BTreeSet<String>,
     /// The rows of SYCL 2020 and of extensions.
     pub(super) rows: BTreeSet<String>,

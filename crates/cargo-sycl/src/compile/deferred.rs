@@ -26,7 +26,7 @@ pub(crate) struct DeferredCrates<'a> {
     /// The position of the crate that defines a symbol. Made when first asked for.
     defining: Option<HashMap<Vec<u8>, usize>>,
     used: Vec<usize>,
-    /// Those that copies of this process were given. Later copies know nothing of their bitcode, and have to be given it as well.
+    /// The crates that copies of this process were given. Later copies know nothing of their bitcode, and have to be given it as well.
     used_by_copies: Vec<usize>,
     failed: Vec<usize>,
     /// Why crates could not be compiled for the device.

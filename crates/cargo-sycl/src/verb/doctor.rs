@@ -29,11 +29,11 @@ Usage: cargo sycl doctor [OPTIONS]
 /// What was found of one thing.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Finding {
-    /// It is there; the text says which and where.
+    /// The thing is there; the text says which and where.
     Found(String),
-    /// It is not there, and something cannot be done without it.
+    /// The thing is not there, and something cannot be done without it.
     Absent(String),
-    /// It is needed for building, and is not there or does not work.
+    /// The thing is needed for building, and is not there or does not work.
     Broken(String),
 }
 

@@ -145,7 +145,7 @@ impl SimulatedConfig {
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// As [`from_env`](Self::from_env), with the variables from elsewhere.
+    /// Reads the variables that `get` returns, as [`from_env`](Self::from_env) reads the environment's.
     pub(crate) fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
         let Some(text) = get(COUNT_VARIABLE) else { return Ok(None) };
         let count = text.trim().parse().ok().filter(|count| (1..=MAX_DEVICES).contains(count)).ok_or_else(|| {

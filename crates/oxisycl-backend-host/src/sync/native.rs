@@ -34,7 +34,7 @@ impl Parker {
         thread::park();
     }
 
-    /// As `park`, with a limit.
+    /// Sleeps until `unpark`, or until the time is over.
     pub(crate) fn park_timeout(&self, time: Duration) {
         thread::park_timeout(time);
     }

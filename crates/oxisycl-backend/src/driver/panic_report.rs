@@ -1,6 +1,6 @@
 //! What a panic record says, as text.
 //!
-//! A record comes from a device and may hold anything: it is copied out as plain numbers, and every number in it is checked before it is used.
+//! A record comes from a device and may hold anything. It is copied out as plain numbers, and each number is checked before it is used.
 
 use std::ptr::NonNull;
 

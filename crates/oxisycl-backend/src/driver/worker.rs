@@ -1,8 +1,8 @@
 //! A thread that starts when it is first needed and sleeps while there is nothing to do.
 //!
-//! Waking costs a load while the thread is awake, which it stays for a while after it was of use: so a loop of submissions pays for
-//! no system call. Invariant: the thread sleeps only after it has announced that and has looked for work once more, so a waker either
-//! is seen by it or sees it sleep.
+//! To wake a thread that is awake costs one load. The thread stays awake for a while after its last work, so a loop of submissions makes no
+//! system call. Invariant: the thread announces that it will sleep, looks for work once more, and then sleeps. So it sees a waker's
+//! work, or the waker sees it sleep.
 
 use std::io;
 use std::time::Duration;

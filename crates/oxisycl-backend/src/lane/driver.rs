@@ -39,8 +39,8 @@ pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 /// [entered](Self::enter).
 ///
 /// # Safety
-/// A task that [`issue`](Self::issue) has accepted is set apart by [`poll`](Self::poll) as finished only when the device has carried it out and
-/// uses none of its memory any more; one that is set apart as lost may run still, and nothing that it may use is given out again.
+/// [`poll`](Self::poll) sets a task that [`issue`](Self::issue) has accepted apart as finished only when the device has carried it out and
+/// uses none of its memory any more. A task that is set apart as lost may still run, and nothing that it may use is given out again.
 pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// One device: its context and what its queues share.
     type Device: Progress + 'static;
@@ -116,7 +116,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Makes ready what a command needs that may take long or fail. Called before anything is issued.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// The errors of the driver.
     fn prepare(_device: &Self::Device, _command: &Command) -> Result<(), BackendError> {
         Ok(())
     }
@@ -127,7 +127,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// A print buffer for so many bytes of records.
     ///
     /// # Errors
-    /// Those of an allocation.
+    /// The errors of an allocation.
     fn print_buffer(device: &Arc<Self::Device>, _capacity: u32) -> Result<Self::Print, BackendError> {
         let what = "kernels that print".to_owned();
         Err(BackendError::Unsupported { device: Self::name(device).to_owned(), what })
@@ -136,21 +136,21 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// So many free panic records. Called without locks.
     ///
     /// # Errors
-    /// Those of an allocation.
+    /// The errors of an allocation.
     fn records(device: &Self::Device, n: usize) -> Result<(Vec<Self::Record>, Self::RecordMemory), BackendError>;
 
     /// The lane of a task among those of its queue, and what it waits for. `open` are its dependencies that have not ended. Called without
     /// locks.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// The errors of the driver.
     fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Self::Waits<'t>), BackendError>;
 
     /// Gives a task to the driver, behind all others of the lane if that keeps its order. The task's place is the one after
     /// [`Ring::n_issued`].
     ///
     /// # Errors
-    /// Those of the driver, if it has nothing of the task. If it has a part, that is the task's own failure ([`Task::set_error`]).
+    /// The errors of the driver, if it has nothing of the task. If it has a part, that is the task's own failure ([`Task::set_error`]).
     fn issue(
         lane: &Lane<Self>,
         ring: &mut Ring<Self>,
@@ -200,7 +200,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// See [`Queue::is_executed`](crate::Queue::is_executed).
     ///
     /// # Errors
-    /// Those of a lost device.
+    /// The error of a lost device.
     fn is_executed(_device: &Self::Device, _command: &Command) -> Result<bool, BackendError> {
         Ok(false)
     }
@@ -219,7 +219,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// See [`Queue::flush`](crate::Queue::flush).
     ///
     /// # Errors
-    /// Those of a lost device.
+    /// The error of a lost device.
     fn flush(_queue: &LaneQueue<Self>) -> Result<(), BackendError> {
         Ok(())
     }

@@ -186,7 +186,7 @@ fn open_dependencies<'d, D: Driver>(
     Ok(open)
 }
 
-/// How a kernel is launched, and whether it may panic or print, after a check of what the driver would not check, or not with names.
+/// How a kernel is launched, and whether it may panic or print. Checks what the driver does not check, or reports without names.
 #[inline]
 fn launch_of<D: Driver>(
     device: &D::Device,

@@ -30,7 +30,7 @@ impl<R: Copy, M> RecordPool<R, M> {
     /// Adds a few free records to `records`. If there are none, `make` makes `first`, and as many as there are already from then on.
     ///
     /// # Errors
-    /// Those of `make`, which is called without locks.
+    /// The errors of `make`, which is called without locks.
     pub fn take<E>(
         &self,
         records: &mut Vec<R>,

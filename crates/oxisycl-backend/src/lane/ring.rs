@@ -176,7 +176,7 @@ impl<D: Driver> Lane<D> {
         self.drained.over.lock().extend(tasks.map(|task| (task, is_finished)));
     }
 
-    /// As [`set_apart`](Self::set_apart), unless the thread that drains is just taking a task off. For threads that submit.
+    /// Sets finished tasks [apart](Self::set_apart), unless the draining thread is just taking a task off. For threads that submit.
     pub fn try_set_apart(&self, ring: &mut Ring<D>, n_tasks: usize) {
         if let Some(mut over) = self.drained.over.try_lock() {
             over.extend(ring.pending.drain(..n_tasks).map(|task| (task, true)));

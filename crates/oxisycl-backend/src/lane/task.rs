@@ -112,7 +112,7 @@ impl<D: Driver> Task<D> {
         let _ = self.error.set(error);
     }
 
-    /// As set by [`set_error`](Self::set_error).
+    /// The error that [`set_error`](Self::set_error) has set.
     pub fn error(&self) -> Option<D::Error> {
         self.error.get().copied()
     }

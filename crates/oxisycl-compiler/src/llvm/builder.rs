@@ -205,7 +205,7 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildPtrToInt)(self.0, pointer.raw(), integer.raw(), c"".as_ptr()) })
     }
 
-    /// The same address in another address space.
+    /// Casts an address to another address space.
     pub(crate) fn cast_address(&self, pointer: Value<'c>, target: Type<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildAddrSpaceCast)(self.0, pointer.raw(), target.raw(), c"".as_ptr()) })

@@ -8,7 +8,7 @@ use crate::symbols::plain_path;
 pub(crate) enum Says {
     /// What its format arguments say, and returns.
     Print,
-    /// The same and a newline.
+    /// What its format arguments say and a newline, and returns.
     PrintLine,
     /// What its format arguments say.
     Arguments,

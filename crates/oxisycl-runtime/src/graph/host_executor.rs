@@ -1,7 +1,7 @@
 //! Threads that run host tasks, and the runtime's own calls of user code that must not happen in a driver callback or `drop`.
 //!
-//! Grows whenever all threads are busy, since a host task may block for as long as it likes; idle threads end after a
-//! while. Invariant: a job never waits for another job to end before it starts.
+//! Grows whenever all threads are busy. A host task may block for as long as it likes, also for another host task, so a fixed pool could
+//! deadlock. Idle threads end after a while. Invariant: a job never waits for another job to end before it starts.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;

@@ -101,7 +101,7 @@ counters! {
 }
 
 impl Recorder {
-    /// As `live_nodes` of a snapshot, without the rest of it.
+    /// The number of unfinished nodes, which a snapshot has as `live_nodes`.
     pub(crate) fn unfinished_nodes(&self) -> u64 {
         self.nodes.get().saturating_sub(self.nodes_completed.get())
     }

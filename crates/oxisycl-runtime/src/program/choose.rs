@@ -6,6 +6,9 @@
 //! an aspect that the device lacks is passed over for the next. If images of several link units are equally good and differ, nobody
 //! can know which is meant, and that is an error.
 //!
+//! Two libraries that contain the same crate have kernels of equal identity, whose images may differ by build settings. That is why the
+//! kernel's own link unit comes first.
+//!
 //! Invariant: each error names the kernel, the device, what is wrong and what helps.
 
 use std::panic::Location;

@@ -26,7 +26,7 @@ pub(super) type Result = std::result::Result<Arc<dyn Module>, BackendError>;
 pub(super) enum Outcome {
     /// The driver has answered.
     Ended(Result),
-    /// It has not yet; when it has, its answer is here.
+    /// The driver has not answered yet; its answer will be here.
     Late { error: BackendError, answer: Receiver<Result> },
 }
 

@@ -58,8 +58,9 @@ pub(crate) fn lies_in_the_program(function: *const ()) -> bool {
     }
 }
 
-/// Keeps the library that holds the runtime loaded until the process ends: threads of the runtime and callbacks of drivers run its code from
-/// the first look for devices on. Does nothing for the program itself, which stays anyway.
+/// Keeps the library that holds the runtime loaded until the process ends. Threads of the runtime and callbacks of drivers run its code once
+/// devices have been listed. They cannot be ended in `dlclose`: destructors run under the dynamic linker's lock, and a kernel may run for ever.
+/// Does nothing for the program itself, which stays anyway.
 pub(super) fn keep_runtime_loaded() -> Result<(), String> {
     // Miri loads no libraries.
     #[cfg(all(target_os = "linux", not(miri)))]

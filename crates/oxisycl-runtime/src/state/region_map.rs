@@ -25,7 +25,7 @@ pub struct RegionMap<V> {
 }
 
 impl<V> RegionMap<V> {
-    /// The same value for all elements of the space; does not allocate.
+    /// A map with one value for all elements of the space. Does not allocate.
     pub const fn new(extent: [usize; 3], value: V) -> Self {
         let planes = IntervalMap::One(IntervalMap::One(IntervalMap::One(value)));
         Self { extent, planes }

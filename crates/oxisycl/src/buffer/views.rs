@@ -59,7 +59,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         Ok(Self { handle: self.handle.clone(), view, range, elements: PhantomData })
     }
 
-    /// The same bytes as elements of another type, in another shape. Both types must be valid for every bit pattern and have no
+    /// Views the same bytes as elements of another type, in another shape. Both types must be valid for every bit pattern and have no
     /// padding. It is the same buffer: accessors conflict by bytes.
     ///
     /// Errors: `Invalid` if the number of bytes differs, or if the buffer's allocations are not aligned for `U`.

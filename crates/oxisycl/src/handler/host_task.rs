@@ -18,7 +18,7 @@ type Brand<'a> = PhantomData<fn(&'a ()) -> &'a ()>;
 
 /// Proof of being inside the host task of the command group `'cg`, and its [`InteropHandle`].
 ///
-/// It belongs to one group, because a task may submit others: their accessors give nothing before their own task runs.
+/// A scope belongs to one group, because a task may submit others. Their accessors give nothing before their own task runs.
 pub struct HostScope<'t, 'cg> {
     interop: &'t InteropHandle,
     task: Brand<'t>,

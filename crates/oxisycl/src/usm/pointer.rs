@@ -38,7 +38,7 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     /// Loads the element `index` places behind the address.
     ///
     /// # Safety
-    /// It lies in an allocation that the executing device can use, holds a value of `T`, and nobody writes it at the same time.
+    /// The element lies in an allocation that the executing device can use, and holds a value of `T`. Nothing writes it at the same time.
     #[inline(always)]
     pub unsafe fn read(self, index: usize) -> T {
         // SAFETY: the caller's contract.
@@ -48,7 +48,7 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     /// Stores to the element `index` places behind the address.
     ///
     /// # Safety
-    /// It lies in an allocation that the executing device can use, and nobody else accesses it at the same time.
+    /// The element lies in an allocation that the executing device can use. Nothing else accesses it at the same time.
     #[inline(always)]
     pub unsafe fn write(self, index: usize, value: T) {
         // SAFETY: the caller's contract.
