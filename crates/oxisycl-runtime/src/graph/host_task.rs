@@ -1,8 +1,8 @@
 //! Host tasks: user code in the place of a command, on a thread of the executor.
 //!
-//! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the task is its
-//! node's failure; it never reaches the executor. A task that cannot run is dropped in the same place: neither the body of a host
-//! task nor its destructor ever runs on the thread that ends another command.
+//! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the
+//! task is its node's failure; it never reaches the executor. A task that cannot run is dropped in the same place.
+//! Neither the body of a host task nor its destructor ever runs on the thread that ends another command.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -55,8 +55,8 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
     }
 }
 
-/// Ends `node`, which cannot run, with `failure`. The destructor of `work` is code of the user as `work` itself is: it may wait for
-/// commands that the calling thread has yet to release, so it runs where the task would have.
+/// Ends `node`, which cannot run, with `failure`. The destructor of `work` is user code, as `work` itself is. It may
+/// wait for commands that the calling thread has yet to release, so it runs where the task would have.
 pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
     let (task, outcome) = (node.clone(), refused(failure.clone()));
     let job = Box::new(move || {
