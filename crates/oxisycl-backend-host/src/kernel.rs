@@ -1,7 +1,7 @@
 //! Runs kernel code, and turns a panic in it into a report.
 //!
-//! Owns the thread-local record of which kernel the thread is in. Invariant: the record points to a live frame on the thread's own
-//! stack while an entry function runs, and to the frame outside it (or to none) otherwise.
+//! Owns the thread-local record of which kernel the thread is in. Invariant: while an entry function runs, the record
+//! points to a live frame on the thread's own stack. Otherwise it points to the frame outside it, or to none.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -1,8 +1,10 @@
 //! The host CPU and simulated discrete devices as OxiSYCL backends.
 //!
-//! Owns everything that executes commands with the program's own threads: the task and its event (`task`), the thread pool
-//! of the process (`pool`), the host device with its sub-devices ([`HostBackend`]), and any number of simulated devices with
-//! separate, poisoned memory ([`SimulatedBackend`]).
+//! Owns everything that executes commands with the program's own threads:
+//! - `task`: the task and its event;
+//! - `pool`: the thread pool of the process;
+//! - [`HostBackend`]: the host device with its sub-devices;
+//! - [`SimulatedBackend`]: any number of simulated devices with separate, poisoned memory.
 //!
 //! Invariants:
 //! - A command is one allocation, which is both the task and its event; it completes exactly once.

@@ -1,9 +1,9 @@
 //! One enqueued command, from the call of `enqueue` to its completion.
 //!
-//! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is decided by
-//! [`Links`]: nobody until the last dependency has arrived, then one owner, which is the executor.
-//! Invariants: the owner calls [`complete`](HostTask::complete) exactly once; afterwards the task holds no command, no completion and
-//! no other task, so events may be kept for as long as anyone likes. Nothing here recurses along dependencies.
+//! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is
+//! decided by [`Links`]: nobody until the last dependency has arrived, then one owner, which is the executor.
+//! Invariants: the owner calls [`complete`](HostTask::complete) exactly once. Afterwards the task holds no command, no
+//! completion and no other task, so events may be kept for any time. Nothing here recurses along dependencies.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -52,8 +52,8 @@ impl Sink for HandOver {
     }
 }
 
-/// The executor of a task. A pool lives as long as the process and is not counted: a counter that every submitting and every
-/// executing thread changes would cost more than the rest of an empty command.
+/// The executor of a task. A pool lives as long as the process and is not counted. A counter that every submitting and
+/// every executing thread changes would cost more than the rest of an empty command.
 #[derive(Clone)]
 pub(crate) enum Home {
     Pool(&'static dyn Executor),
@@ -227,7 +227,7 @@ impl HostTask {
         })
     }
 
-    /// Ends the task: marks it, passes the tasks that are now ready to `sink`, tells the completion, and does the same for every
+    /// Ends the task: marks it, passes the tasks that are now ready to `sink`, and calls the completion. Ends every
     /// task that does not run because of it. Called once, by the owner.
     pub(crate) fn complete(self: Arc<Self>, outcome: Outcome, sink: &mut dyn Sink) {
         // Tasks that end without running wait here, in the order in which they became ready.

@@ -57,8 +57,8 @@ fn address(rectangle: &Rectangle, slice: usize, row: usize, byte: usize) -> *mut
 /// Copies the bytes `begin..end` of the box, counted in row-major order.
 ///
 /// # Safety
-/// Both boxes are valid for the command's extent and do not overlap; the target's range is used by nobody else; `end` is at most
-/// `units(extent)`, which is not `None`.
+/// Both boxes are valid for the command's extent and do not overlap. Nothing else uses the target's range. `end` is at
+/// most `units(extent)`, which is not `None`.
 pub(crate) unsafe fn copy_range(copy: &CopyCommand, begin: usize, end: usize) {
     let extent = merge_rows(copy.extent, 1, &[copy.source, copy.target]);
     for_each_piece(&extent, begin, end, |slice, row, first, count| {
@@ -72,8 +72,8 @@ pub(crate) unsafe fn copy_range(copy: &CopyCommand, begin: usize, end: usize) {
 /// Fills the elements `begin..end` of the box, counted in row-major order.
 ///
 /// # Safety
-/// The box is valid for the command's extent and its range is used by nobody else; `end` is at most `units(extent)`, which, times
-/// the length of the pattern, does not overflow.
+/// The box is valid for the command's extent, and nothing else uses its range. `end` is at most `units(extent)`, which,
+/// times the length of the pattern, does not overflow.
 pub(crate) unsafe fn fill_range(fill: &FillCommand, begin: usize, end: usize) {
     let pattern = &fill.pattern;
     let width = pattern.len();

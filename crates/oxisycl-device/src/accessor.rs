@@ -70,8 +70,8 @@ pub struct AccessorParts<T, const D: usize> {
 
 impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     /// # Safety
-    /// For every launch of the command group `'cg`: `parts` describes memory that is allocated, holds valid values of `T` in
-    /// the accessor's range, and is ordered with all other use of it according to `M`.
+    /// For every launch of the command group `'cg`, `parts` describes memory that is allocated and holds valid values
+    /// of `T` in the accessor's range. The launch is ordered with all other use of that memory according to `M`.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn from_parts(parts: AccessorParts<T, D>) -> Self {

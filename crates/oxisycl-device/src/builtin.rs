@@ -63,8 +63,8 @@ pub unsafe fn is_paired() -> bool {
 #[inline(always)]
 pub unsafe fn next_item() {}
 
-/// Stands behind a work-item that is alone at its position in a paired kernel, so that its code is not seen to be that of the second
-/// work-item of others and joined with it. Does nothing.
+/// Stands behind a work-item that is alone at its position in a paired kernel. It keeps LLVM from joining its code with
+/// that of the second work-item of others. Does nothing.
 ///
 /// # Safety
 /// The caller is the entry of a kernel, at its end.

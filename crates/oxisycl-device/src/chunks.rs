@@ -8,7 +8,7 @@ use oxisycl_types::{Id, Range};
 use crate::bounds::{checked_position, out_of_bounds, position};
 use crate::{Accessor, DeviceCopyable, Item, Loads, Stores};
 
-/// Access of one command group to a range of a buffer in blocks: the work-item with id `i` owns the elements from
+/// Access of one command group to a range of a buffer in blocks. The work-item with id `i` owns the elements from
 /// `i * block` to `(i + 1) * block` per dimension, cut at the end of the range.
 ///
 /// Blocks of different work-items never overlap, which is what makes writing to them safe.

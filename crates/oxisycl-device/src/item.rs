@@ -14,8 +14,9 @@ pub(crate) trait StaysInItsWorkItem {}
 
 /// One work-item of a `parallel_for` over a range (SYCL 2020 section 4.9.1.4).
 ///
-/// Only the runtime makes items, one per id and launch, and hands each to exactly one call of the kernel. An item can be copied
-/// within that call, but not leave it: its lifetime is fresh for the call, and it is neither `Send` nor `Sync`.
+/// Only the runtime makes items, one per id and launch, and hands each to exactly one call of the kernel. An item can
+/// be copied within that call, but cannot leave it. Its lifetime is fresh for the call, and it is neither `Send` nor
+/// `Sync`.
 #[derive(Clone, Copy)]
 pub struct Item<'wi, const D: usize> {
     pub(crate) id: [usize; D],

@@ -1,8 +1,8 @@
 //! The part of OxiSYCL that kernels see, usable without `std` so that kernel libraries need only this crate.
 //!
-//! Owns element types ([`DeviceCopyable`]), the tokens that prove that code runs inside a kernel ([`Item`], [`Single`]). Also owns
-//! the accessors that turn a token into memory access ([`Accessor`], [`Chunked`]), and the entry functions that run a kernel over a piece
-//! of its index space.
+//! Owns element types ([`DeviceCopyable`]), and the tokens that prove that code runs inside a kernel ([`Item`],
+//! [`Single`]). Owns the accessors that turn a token into memory access ([`Accessor`], [`Chunked`]). Owns the entry
+//! functions that run a kernel over a piece of its index space.
 //!
 //! # Why safe kernels are safe
 //!
@@ -11,8 +11,8 @@
 //! - A writing accessor lets a work-item reach its own element (or its own block of elements) only. Two work-items of one
 //!   launch never have the same id. Other writes are atomic, or `unsafe`.
 //! - An accessor is branded by its command group, so it cannot be kept for another one, where nothing would order its use.
-//! - A token and the accessors of a group that has not started never meet: `submit` is refused inside a kernel, before it calls
-//!   the closure that makes accessors.
+//! - A token and the accessors of a group that has not started never meet. `submit` is refused inside a kernel, before
+//!   it calls the closure that makes accessors.
 //! - The runtime refuses overlapping accessors within one command group if one of them writes.
 //!
 //! Does not allocate, knows no queue and no device.

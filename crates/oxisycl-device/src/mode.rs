@@ -68,8 +68,8 @@ pub struct ReadWrite;
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic;
 
-/// `M` without the old contents: no data is moved to the device, and elements that the kernel does not write are
-/// indeterminate afterwards (SYCL 2020 `property::no_init`). Made by [`Write::no_init`] and [`ReadWrite::no_init`].
+/// `M` without the old contents (SYCL 2020 `property::no_init`). No data is moved to the device, and elements that the
+/// kernel does not write are indeterminate afterwards. Made by [`Write::no_init`] and [`ReadWrite::no_init`].
 #[derive(Clone, Copy, Debug)]
 pub struct NoInit<M>(M);
 

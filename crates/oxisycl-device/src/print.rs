@@ -3,9 +3,9 @@
 //! In native code the text goes where the runtime says. On a device the compiler puts calls of the two functions at the end in the place of
 //! [`print`] and [`print_line`]. They leave the values of the message in the launch's print buffer, and the host formats them.
 //!
-//! Invariants of the device's half: a record is written only within the room that was taken for it, room is never taken beyond the
-//! buffer, and what finds none is counted. Room that was taken begins with a head whatever happens, so that the records after it are
-//! found. Nothing waits for another work-item.
+//! Invariants of the device's half: a record is written only within the space that was taken for it. Space is never
+//! taken beyond the buffer, and calls that find none are counted. Space that was taken always begins with a head, so
+//! that the records after it are found. Nothing waits for another work-item.
 
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

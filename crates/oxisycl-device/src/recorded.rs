@@ -1,8 +1,8 @@
-//! Values of messages, on the way from a work-item to the host: numbers are copied as they are, strings into a text, and what the host
-//! could not format is formatted here.
+//! Values of messages, on the way from a work-item to the host. Numbers are copied as they are, and strings into a
+//! text. What the host cannot format is formatted here.
 //!
-//! Run by compiled kernels only. Nothing here allocates or panics, not even by the checks of a debug build: a panic would lead here again,
-//! and not all devices can do that. Nothing is written beyond the room that is given.
+//! Run by compiled kernels only. Nothing here allocates or panics, not even by the checks of a debug build. A panic
+//! would lead here again, and not all devices can do that. Nothing is written beyond the space that is given.
 //!
 //! Formatting is the user's code, and may go deep. A work-item has little stack, and one that takes more ends all work on its device. So a
 //! value within values within values is cut off, and says so.

@@ -32,8 +32,8 @@ static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 /// The runtime, made from `wiring` at the first call. A wrong environment variable is an error at every call.
 ///
 /// # Safety
-/// The first device of the host's backend works on the host's own memory, and `in_kernel` tells the truth on every thread: what a kernel
-/// must not do is refused by its word.
+/// The first device of the host's backend works on the host's own memory, and `in_kernel` tells the truth on every
+/// thread. The runtime refuses what a kernel must not do by that answer.
 pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
     let new = || {
         program::keep_runtime_loaded()?;

@@ -1,8 +1,9 @@
 //! What work-items of a kernel cost, as far as earlier launches showed.
 //!
-//! A launch that is done in a few microseconds is slower when it is shared. The number of work-items alone does not tell: a kernel
-//! with one heavy item per processor must be shared, one with a thousand light ones must not. So a small table remembers the time
-//! per item of each kernel that ran. It is a hint: entries may collide, and threads overwrite each other's.
+//! A launch that is done in a few microseconds is slower when it is shared. The number of work-items alone does not
+//! decide. A kernel with one heavy item per processor must be shared, and one with a thousand light ones must not. So a
+//! small table remembers the time per item of each kernel that ran. It is a hint: entries may collide, and threads
+//! overwrite each other's.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

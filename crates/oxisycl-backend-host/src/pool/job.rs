@@ -1,9 +1,9 @@
 //! One command that several threads execute together.
 //!
-//! A [`Job`] owns the position up to which the command's units (work-items, bytes, elements) were handed out, and the count of those
-//! that are done. Invariants: each unit belongs to exactly one chunk; the thread that finishes the last chunk completes the task, and
-//! nobody uses the command after that, since there is no chunk left to claim. After a panic the units not yet claimed are
-//! skipped.
+//! A [`Job`] owns the position up to which the command's units (work-items, bytes, elements) were handed out, and the
+//! count of those that are done. Invariants: each unit belongs to exactly one chunk. The thread that finishes the last
+//! chunk completes the task. No thread uses the command after that, since there is no chunk left to claim. After a
+//! panic the units not yet claimed are skipped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

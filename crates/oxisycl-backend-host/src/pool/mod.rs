@@ -4,8 +4,8 @@
 //! the host's platform is first asked for; its threads start with the first command. `README.md` beside this file describes the
 //! protocol.
 //!
-//! Invariants: a ready task is run by somebody without further calls from outside; no lock is held while a command runs or completes;
-//! a thread that finds nothing to do sleeps after less than 50 microseconds.
+//! Invariants: a ready task is run without further calls from outside. No lock is held while a command runs or
+//! completes. A thread that finds nothing to do sleeps after less than 50 microseconds.
 
 mod cost;
 mod job;
@@ -59,8 +59,8 @@ pub(crate) struct Pool {
     /// Whether the reserve looks every now and then if work is stuck because all other threads are busy or asleep.
     watching: AtomicBool,
     costs: CostTable,
-    /// Ended tasks whose memory a submitting thread should free: an allocator pays dearly for memory that travels from the thread that
-    /// allocates to one that frees.
+    /// Ended tasks whose memory a submitting thread should free. Memory that one thread allocates and another one frees
+    /// is expensive for an allocator.
     retired: ArrayQueue<Arc<HostTask>>,
     started: Threads,
     closing: AtomicBool,

@@ -55,8 +55,8 @@ impl Sleep {
         self.state.fetch_add(SEARCHING, Ordering::SeqCst);
     }
 
-    /// The calling thread has found work. Returns true if it was the last one searching: it then has to look whether there is more
-    /// work, and to `notify` if so, since those who published it may have relied on this thread.
+    /// The calling thread has found work. Returns true if it was the last one searching. It then has to look for more
+    /// work, and to `notify` if there is any. The threads that published the work may have relied on this one.
     #[inline]
     #[must_use]
     pub(crate) fn stop_searching(&self) -> bool {

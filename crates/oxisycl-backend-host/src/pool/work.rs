@@ -107,8 +107,8 @@ impl<'a> Work<'a> {
 }
 
 impl WorkShape {
-    /// Length of the chunk that begins at `begin < total`: a share of what is left, so that chunks are long at first and the threads
-    /// end together.
+    /// Length of the chunk that begins at `begin < total`. It is a share of what is left, so chunks are long at first
+    /// and the threads end together.
     pub(crate) fn chunk_length(&self, begin: usize, threads: usize) -> usize {
         let left = self.total - begin;
         let wished = (left / (2 * threads)).max(self.grain);

@@ -87,8 +87,8 @@ impl Pool {
         }
     }
 
-    /// Takes part in a job or runs a ready task, since there was something to do for a while and no thread to do it; and more of it as
-    /// long as it is long. Ends the watch if there is nothing.
+    /// Takes part in a job or runs a ready task, since there was work for a while and no thread to do it. Goes on as
+    /// long as that is so. Ends the watch if there is nothing.
     fn relieve(&'static self) {
         while let Some(found) = self.find() {
             let began = Instant::now();

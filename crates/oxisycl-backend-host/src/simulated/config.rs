@@ -33,8 +33,8 @@ pub struct SimulatedConfig {
 }
 
 impl SimulatedConfig {
-    /// That many devices (at least 1, at most 64) of type accelerator with 1 GiB of memory each, all kinds of USM, copies between them,
-    /// no latency and no faults, which run ready commands in the order of submission.
+    /// A configuration of so many devices, 1 to 64. They are accelerators with 1 GiB of memory each, all kinds of USM,
+    /// copies between them, no latency and no faults. They run ready commands in the order of submission.
     pub fn new(count: usize) -> Self {
         Self {
             count: count.clamp(1, MAX_DEVICES),

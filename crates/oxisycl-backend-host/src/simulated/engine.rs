@@ -1,8 +1,8 @@
 //! The thread of a simulated device, and the order in which it runs what is ready.
 //!
-//! An [`Engine`] owns the device's ready tasks and its thread, which starts with the first command and ends when nobody can enqueue
-//! any more and every accepted command has ended. Invariant: one command at a time; without a seed the oldest ready one, with a seed the
-//! one that the seed and its number put first.
+//! An [`Engine`] owns the device's ready tasks and its thread, which starts with the first command. The thread ends
+//! when nothing can enqueue any more and every accepted command has ended. Invariant: one command runs at a time.
+//! Without a seed it is the oldest ready one. With a seed it is the one that the seed and its number put first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

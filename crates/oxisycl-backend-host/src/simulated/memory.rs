@@ -1,8 +1,9 @@
 //! The separate memories of simulated devices.
 //!
-//! [`Registry`] owns the list of all live allocations of one backend's devices, so that each address has at most one owner and a
-//! command that uses a wrong one is found out. Fresh memory holds the byte `0xA5` unless zeroes were asked for, freed memory `0xDD`.
-//! Invariant: an allocation is on the list from before its address is returned until it is overwritten and released.
+//! [`Registry`] owns the list of all live allocations of one backend's devices, so that each address has at most one
+//! owner. A command that uses a wrong address is found out. Fresh memory holds the byte `0xA5` unless zeroes were asked
+//! for, freed memory `0xDD`. Invariant: an allocation is on the list from before its address is returned until it is
+//! overwritten and released.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;

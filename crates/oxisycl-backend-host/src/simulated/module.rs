@@ -1,7 +1,7 @@
 //! Images on simulated devices that ask for them.
 //!
-//! Nobody compiles for such a device, so the code of an image is not looked at: a kernel that an image has runs as the program's own.
-//! That is enough to test what finds and chooses images.
+//! No compiler makes code for such a device, so the code of an image is ignored. A kernel that an image has runs as the
+//! program's own. That is enough to test what finds and chooses images.
 
 use std::sync::Arc;
 

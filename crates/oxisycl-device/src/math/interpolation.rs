@@ -3,8 +3,8 @@
 use super::Float;
 use crate::DeviceCopyable;
 
-/// `x`, or the nearest of the limits if it is not between them; Rust's `clamp`, without its panic: of limits in the wrong order the upper
-/// one is taken.
+/// `x`, or the nearest of the limits if it is not between them. Unlike Rust's `clamp` it does not panic: of limits in
+/// the wrong order it takes the upper one.
 #[inline]
 pub fn clamp<T: DeviceCopyable + PartialOrd>(x: T, least: T, largest: T) -> T {
     let x = if x < least { least } else { x };

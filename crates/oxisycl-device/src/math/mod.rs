@@ -1,17 +1,19 @@
 //! SYCL's mathematical functions (SYCL 2020 section 4.17), in kernels and on the host.
 //!
-//! Their names are SYCL's. Where Rust has a method that does the same, such as `f32::floor`, the documentation of the function names it;
-//! both work in kernels, and are the same there. Functions with several results give tuples. Geometric functions take arrays.
+//! Their names are SYCL's. If Rust has a method that does the same, such as `f32::floor`, the documentation of the
+//! function names it. Both work in kernels, and are the same there. Functions with several results give tuples.
+//! Geometric functions take arrays.
 //!
 //! # Precision
 //!
-//! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers. Each one's documentation says the
-//! limit, in units in the last place (ULP) of the result, and `crates/oxisycl/tests/math` holds the functions against it on each device.
-//! Results for zeros, infinities and NaN are those of C99. On devices functions of `f32` compute in `f32` only.
+//! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers. The
+//! documentation of each function has the limit, in units in the last place (ULP) of the result.
+//! `crates/oxisycl/tests/math` checks the functions on each device. Results for zeros, infinities and NaN are those of
+//! C99. On devices functions of `f32` compute in `f32` only.
 //!
-//! The floating-point policy of a build does not reach into the functions. Under `fast` results for NaN and infinities are not defined, and
-//! some functions of `f32` are the device's imprecise instructions where it has them; [`float`](crate::float) says which, and how
-//! imprecise. [`native`] has the same under every policy.
+//! The floating-point policy of a build does not reach into the functions. Under `fast` results for NaN and infinities
+//! are unspecified. Some functions of `f32` are then the device's imprecise instructions where it has them.
+//! [`float`](crate::float) says which, and how imprecise. [`native`] has the same under every policy.
 //!
 //! ```
 //! use oxisycl_device::math;

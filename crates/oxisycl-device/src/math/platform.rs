@@ -1,5 +1,6 @@
-//! Functions of C's mathematical library. Native code gets them of the platform, as Rust's own methods do; for a device the compiler puts
-//! its own in their place, or the processor's instructions (`oxisycl-compiler`, `passes/libcalls.rs`).
+//! Functions of C's mathematical library. Native code gets them from the platform, as Rust's own methods do. For a
+//! device the compiler replaces them by its own, or by the processor's instructions (`oxisycl-compiler`,
+//! `passes/libcalls.rs`). So one body serves both.
 
 macro_rules! declared {
     ($($double:ident $single:ident ($($argument:ident),+);)*) => {

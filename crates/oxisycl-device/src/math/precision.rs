@@ -12,9 +12,10 @@ macro_rules! unary {
 
 /// Functions whose precision is the target's affair.
 ///
-/// On NVIDIA GPUs `sin`, `cos`, `exp2`, `log2`, `rsqrt`, `sqrt` and `divide` are single instructions. They have an absolute error of about 2^-21
-/// for sine and cosine between -pi and pi, and a relative one of about 2^-22 for the others. The remaining functions are made of these.
-/// On other devices and on the host they are made of the functions of [`math`](super).
+/// On NVIDIA GPUs `sin`, `cos`, `exp2`, `log2`, `rsqrt`, `sqrt` and `divide` are single instructions. Sine and cosine
+/// have an absolute error of about 2^-21 between -pi and pi. The others have a relative error of about 2^-22. The
+/// remaining functions are made of these. On other devices and on the host they are made of the functions of
+/// [`math`](super).
 pub mod native {
     use core::f32::consts::{LN_2, LOG2_10, LOG2_E, LOG10_2};
 

@@ -1,13 +1,13 @@
 //! Ending a node: its result, and everything that waited for it.
 //!
-//! Runs on whatever thread the command ended on, maybe a driver's. The order is part of the protocol: what the command held is
-//! let go first, then its failure is listed, then the node counts as complete, then who waits is told, and its epoch loses it
-//! last. So whoever sees a command as complete sees its memory released and its error listed, and whoever waited for the epoch
-//! sees all of that.
+//! Runs on the thread that found the command ended: a poller, a waiting thread, or one of the host device. The order is
+//! part of the protocol. First what the command held is released, then its failure is listed, then the node counts as
+//! complete. Then waiters are notified, and last the node leaves its epoch. So whoever sees a command as complete sees
+//! its memory released and its error listed, and whoever waited for the epoch sees all of that.
 //!
-//! A node ends after all its dependencies, in whatever order the backends tell: a device may start a command, and say that it has
-//! ended, before another thread has said so of what the command came after. By then it is known which of them have failed: what that
-//! means for the node is decided here, since a backend reports of each command alone.
+//! A node ends after all its dependencies, in whatever order the backends report. A device may end a command before
+//! another thread has reported what the command came after. When the node ends, the failures of all its dependencies
+//! are known. What they mean for the node is decided here, since a backend reports each command alone.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

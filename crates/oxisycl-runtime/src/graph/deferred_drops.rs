@@ -13,8 +13,9 @@ thread_local! {
     static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While this exists, completing a node on this thread keeps user values for later: their `drop` is user code, which may call
-/// the runtime and must not find it locked. Made before locks are taken, so that it ends after they are released.
+/// While this exists, completing a node on this thread keeps user values for later. Their `drop` is user code, which
+/// may call the runtime and must not find it locked. Made before locks are taken, so that it ends after they are
+/// released.
 pub struct DeferredDrops {
     is_outermost: bool,
 }

@@ -1,8 +1,8 @@
 //! Epochs: groups of commands of one queue, so that "everything submitted so far" can be waited for without a list of it.
 //!
-//! Every unfinished command holds its queue's current epoch. Rotating starts a new epoch; the old one dies when its commands and
-//! all older epochs have ended, since each epoch keeps the next newer one alive. What is put into an epoch's garbage is dropped
-//! when it dies: that is how memory outlives all commands that were submitted before its owner was dropped.
+//! Every unfinished command holds its queue's current epoch. Rotating starts a new epoch. The old one dies when its
+//! commands and all older epochs have ended, since each epoch keeps the next newer one alive. An epoch's garbage is
+//! dropped when it dies. So memory outlives all commands that were submitted before its owner was dropped.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ pub struct EpochSignal {
 }
 
 impl Epoch {
-    /// Replaces `current` by a new epoch. Returns the signal of the old one, or `None` if it had no commands and no older epoch
-    /// is alive, so that there is nothing to wait for; `current` then stays.
+    /// Replaces `current` by a new epoch. Returns the signal of the old one, or `None` if there is nothing to wait for.
+    /// That is so if it had no commands, and no older epoch is alive. `current` then stays.
     pub fn rotate(current: &mut Arc<Self>) -> Option<Arc<EpochSignal>> {
         if Self::is_idle(current) {
             return None;

@@ -4,8 +4,8 @@
 //! error, unless the program already got it as the result of a wait. Nothing is lost: errors of a queue that is gone, and errors
 //! left at the end of the process, are delivered, too.
 //!
-//! Nothing is told twice either: without a handler, an error of a queue that is gone is *unclaimed* as long as something can still
-//! return it, which is as long as its node exists, and printed when the node goes unseen.
+//! Nothing is delivered twice either. Without a handler, an error of a queue that is gone is *unclaimed* while its node
+//! exists, since something can still return it. It is printed when the node is dropped and nothing has returned it.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,8 +1,9 @@
 //! Host tasks: user code in the place of a command, on a thread of the executor.
 //!
-//! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the task is its
-//! node's failure; it never reaches the executor. A task that cannot run is dropped in the same place, and so is what the user lent to a
-//! command: no destructor of the user's runs on a thread that ends other commands, such as the poller of a device.
+//! Knows which host task the calling thread runs, so that a wait of a host task for itself is found. A panic of the
+//! task is its node's failure; it never reaches the executor. A task that cannot run is dropped in the same place, and
+//! so is what the user lent to a command. No destructor of the user's runs on a thread that ends other commands, such
+//! as the poller of a device.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -56,8 +57,8 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
     }
 }
 
-/// Ends `node`, which cannot run, with `failure`. The destructor of `work` is code of the user as `work` itself is: it may wait for
-/// commands that the calling thread has yet to release, so it runs where the task would have.
+/// Ends `node`, which cannot run, with `failure`. The destructor of `work` is user code, as `work` itself is. It may
+/// wait for commands that the calling thread has yet to release, so it runs where the task would have.
 pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
     let (task, outcome) = (node.clone(), refused(failure.clone()));
     let job = Box::new(move || {

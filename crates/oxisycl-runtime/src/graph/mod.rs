@@ -1,12 +1,11 @@
 //! The dependency graph: nodes for commands, how they wait for each other, and how threads wait for them.
 //!
-//! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose dependencies
-//! are all known to its backend is handed over at once, with a list of backend events. One that depends on a host task,
-//! a host accessor, or a command of another context is delayed until those are resolved, as is one that its device cannot
-//! do behind others (`way`).
+//! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose
+//! dependencies are all known to its backend is handed over at once, with a list of backend events. One that
+//! depends on a host task, a host accessor, or a command of another context is delayed until those are resolved. So is one that its device cannot do behind others (`way`).
 //!
-//! The node is the only state machine of a command: backends report commands one by one, and `complete` decides in which order nodes end and
-//! what failures mean for others.
+//! The node is the only state machine of a command. Backends report commands one by one, and `complete` decides in
+//! which order nodes end and what failures mean for others.
 //!
 //! Invariants: a node completes exactly once; completing never recurses, however long the chain; no lock is held while user
 //! code runs. Does not know buffers, pages or transfers: `schedule` decides what depends on what.

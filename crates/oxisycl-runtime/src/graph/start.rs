@@ -1,9 +1,9 @@
 //! Starting a node: handing its command over to the backend, or delaying it until that is possible.
 //!
-//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. Whoever ends or hands over one of
-//! them calls [`resume`], and the last blocker's end releases the node. Invariants: a node is handed over once, and only with all
-//! of its dependencies ended or known to the backend; one that can never run ends all the same, after its dependencies. How a node
-//! ends is told in `complete`.
+//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. Whoever ends or hands over
+//! one of them calls [`resume`], and the last blocker's end releases the node. Invariants: a node is handed over once,
+//! and only with all of its dependencies ended or known to the backend. A node that can never run ends all the same,
+//! after its dependencies. `complete` has how a node ends.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -39,8 +39,8 @@ pub enum Work {
 /// Starts `node` after `dependencies`. On an error nothing was enqueued, and the node will never complete.
 ///
 /// # Safety
-/// By the dependencies, memory which a command refers to is free of conflicting use until the node completes, and by the node's holds it
-/// lives until then. Other work than commands needs no more than a node that was not started before.
+/// The dependencies keep memory which a command refers to free of conflicting use until the node completes. The node's
+/// holds keep it alive until then. Other work than commands needs no more than a node that was not started before.
 pub unsafe fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
     match work {
         // SAFETY: by the contract of this function.

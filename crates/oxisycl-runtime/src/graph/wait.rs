@@ -194,8 +194,8 @@ fn numbered(node: &Arc<Node>) -> String {
     format!("node {}, {}{of}", node.id, node.label())
 }
 
-/// Whether waiting for `nodes` on this thread can never end: they wait, directly or not, for a host accessor that this thread
-/// holds, or for the host task that it runs.
+/// Whether waiting for `nodes` on this thread can never end. That is so if they wait, directly or not, for a host
+/// accessor that this thread holds, or for the host task that it runs.
 fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
     let thread = std::thread::current().id();
     let task = current_host_task();

@@ -1,7 +1,7 @@
 //! Memory that the runtime manages: buffers with one persistent allocation per physical memory, and unified shared memory.
 //!
-//! Invariants: an allocation of a buffer always has the buffer's full size, and is neither moved nor freed before the buffer ends
-//! unless the user asks for it. Memory is freed after the last command that uses it.
+//! Invariants: an allocation of a buffer always has the buffer's full size. It is neither moved nor freed before the
+//! buffer ends, unless the user asks for that. Memory is freed after the last command that uses it.
 //! Decides neither when data moves nor what depends on what: that is `schedule`.
 
 mod buffer;

@@ -14,8 +14,8 @@ use crate::state::{AllocationIdx, AllocationSet};
 pub struct PageState {
     /// The last command that wrote.
     pub writer: Option<Arc<Node>>,
-    /// The last command since then that wrote to another part of this page with `no_init`: what comes later is ordered behind it, and
-    /// has nothing to do with its failure.
+    /// The last command since then that wrote to another part of this page with `no_init`. Later commands are ordered
+    /// behind it, and its failure does not concern them.
     pub neighbour: Option<Arc<Node>>,
     /// Commands that read since both of them, copies included.
     pub readers: SmallVec<[Arc<Node>; 1]>,

@@ -29,8 +29,8 @@ impl GraphDump {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Starts collecting. With a path, the dump is written there when the process ends; the file is created at once, so that a
-    /// path that cannot be written is an error now.
+    /// Starts collecting. With a path, the dump is written there when the process ends. The file is created at once, so
+    /// that a path that cannot be written is an error now.
     pub fn start(&self, path: Option<&Path>) -> std::io::Result<()> {
         if let Some(path) = path {
             std::fs::File::create(path)?;

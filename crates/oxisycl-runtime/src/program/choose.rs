@@ -1,10 +1,10 @@
 //! Which image of a kernel a device gets, or why none.
 //!
-//! The rules, in this order. If the link unit that holds the program's half of the kernel has images of it, only those count; else
-//! those of all link units do. An image counts if its target is one that the device takes; for PTX and SPIR-V also a lower version.
-//! The first target of the device's list wins, then the highest version, then the order in the bundle. An image whose kernel needs
-//! an aspect that the device lacks is passed over for the next. If images of several link units are equally good and differ, nobody
-//! can know which is meant, and that is an error.
+//! The rules, in this order. If the link unit that holds the program's half of the kernel has images of it, only those
+//! count. Otherwise those of all link units count. An image counts if its target is one that the device takes; for PTX
+//! and SPIR-V also a lower version. The first target of the device's list wins, then the highest version, then the
+//! order in the bundle. An image whose kernel needs an aspect that the device lacks is passed over for the next. If
+//! images of several link units are equally good and differ, that is an error, since no rule can tell which is meant.
 //!
 //! Two libraries that contain the same crate have kernels of equal identity, whose images may differ by build settings. That is why the
 //! kernel's own link unit comes first.

@@ -1,9 +1,9 @@
 //! Has drivers compile images: within a time, and not again after one of them ended the process.
 //!
-//! A driver's call cannot be cancelled. It runs on a thread of its own, which is left alone when the time is over: it keeps device and image
-//! alive, and what it makes is for later launches. While a driver compiles, a file beside the binaries says so; whoever finds one that no living
-//! process holds knows that its process ended there. Invariant: a file of a living process, or of one that ended in order, is never
-//! taken for that.
+//! A driver's call cannot be cancelled. It runs on a thread of its own, which is left alone when the time is over. The
+//! thread keeps device and image alive, and later launches use what the driver makes. While a driver compiles, a file
+//! beside the binaries says so; a file that no living process holds means that its process ended there. Invariant: a
+//! file of a living process, or of one that ended in order, is never taken for that.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

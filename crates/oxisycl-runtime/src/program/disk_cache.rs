@@ -1,8 +1,9 @@
 //! Binaries that drivers made of device images, kept on disk for later processes.
 //!
-//! One file for each entry, named after a hash of its key, with the whole key, the binary and a checksum in it. Invariant: whatever is not
-//! exactly the entry that is looked for (an older version, another key with the same hash, damage) counts as absent, and is replaced by the
-//! next write. Nothing here fails a program: a cache that cannot be read or written is an empty one.
+//! One file for each entry, named after a hash of its key, with the whole key, the binary and a checksum in it.
+//! Invariant: a file that is not exactly the entry counts as absent, and is replaced by the next write. It may be of an
+//! older version, of another key with the same hash, or damaged. Nothing here fails a program: a cache that cannot be
+//! read or written is an empty one.
 //!
 //! [`CacheFolder`] has the folder, which is closed to other users, and removes old entries. Entries are trusted as far as the user's other files
 //! are. Does not protect against another program of the same user.

@@ -1,9 +1,9 @@
 //! The program manager: device images of the process, and the kernels that devices make of them.
 //!
-//! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The first
-//! launch of a kernel on a device looks its images up (`index`), chooses the one that suits the device (`choose`), and has
-//! the device load it once (`modules`). A binary of an earlier process is used where there is one (`disk_cache`). Later launches only
-//! look into one table (`launches`).
+//! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The
+//! first launch of a kernel on a device looks its images up (`index`) and chooses the one that suits the device
+//! (`choose`). The device loads it once (`modules`). A binary of an earlier process is used where there is one
+//! (`disk_cache`). Later launches only look into one table (`launches`).
 //!
 //! Invariants: a kernel that is found matches the host's in size, alignment and type name. A module stays loaded as long as a
 //! command holds one of its kernels. Code of a link unit that was unloaded is not found any more.
@@ -232,8 +232,8 @@ impl Programs {
     /// the program's own code.
     ///
     /// # Errors
-    /// The first of those that a launch would fail with because images cannot be read, the driver refuses one, or memory is exhausted;
-    /// all others are loaded then.
+    /// The first error that a launch would fail with: images cannot be read, the driver refuses one, or memory is
+    /// exhausted. All other kernels are loaded then.
     pub fn load_all(&self, device: &Arc<dyn Device>) -> Result<usize> {
         if device.image_targets().is_empty() {
             return Ok(0);

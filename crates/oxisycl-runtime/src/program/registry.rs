@@ -1,8 +1,9 @@
 //! Bundles of images that link units have registered, by address.
 //!
-//! Registering only notes the address, since it happens before `main` and while libraries are loaded; bundles are decoded at the
-//! first look-up after that. Invariants: bytes are read only while their bundle is registered, under the lock that taking it back
-//! takes as well; the dynamic linker is never called under that lock, because constructors hold the linker's own.
+//! Registering only notes the address, since it happens before `main` and while libraries are loaded; bundles are
+//! decoded at the first look-up after that. Invariants: bytes are read only while their bundle is registered, under the
+//! lock that taking it back also takes. The dynamic linker is never called under that lock, because constructors hold
+//! the linker's own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

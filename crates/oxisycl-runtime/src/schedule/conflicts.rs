@@ -1,8 +1,9 @@
 //! Which accessors of one command group cannot stand beside each other.
 //!
-//! Two accessors conflict if both name a byte and one of them writes, or if both write to one page in different memories, of which only one
-//! could hold the page afterwards. Groups of a few accessors are compared in pairs; in larger ones the uses of each buffer are kept by
-//! region, so that a group of `n` disjoint accessors costs `n log n`. Does not know whose requirements they are, and orders nothing.
+//! Two accessors conflict if both name a byte and one of them writes. They also conflict if both write to one page in
+//! different memories, of which only one could hold the page afterwards. Groups of a few accessors are compared in
+//! pairs. In larger groups the uses of each buffer are kept by region, so that `n` disjoint accessors cost `n log n`.
+//! Does not know whose requirements they are, and orders nothing.
 
 use std::collections::HashMap;
 

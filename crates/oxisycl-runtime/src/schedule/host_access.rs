@@ -29,8 +29,9 @@ pub struct HostAccess {
 impl HostAccess {
     /// Blocks until all conflicting commands submitted before have ended and the data is on the host.
     ///
-    /// Errors: `Invalid` if the range is outside the buffer, if called inside a kernel, or if this thread itself holds a host
-    /// accessor that it would wait for; what the command that wrote the data failed with.
+    /// Errors: `Invalid` if the range is outside the buffer, or if called inside a kernel. `Invalid`, too, if this
+    /// thread itself holds a host accessor that it would wait for. The error of the command that wrote the data, if it
+    /// failed.
     pub fn new(view: &BufferView, elements: &Region, mode: AccessMode, no_init: bool) -> Result<Self> {
         forbid_blocking("a host access")?;
         let _deferred = DeferredDrops::enter();

@@ -1,8 +1,9 @@
 //! From command groups to nodes: what a command must wait for, and which bytes must move before it can run.
 //!
-//! Invariants: command groups with conflicting requirements run in the order of their submission, also across queues and
-//! threads, because all buffers of a group are locked together while it is scheduled; nothing is enqueued if scheduling fails.
-//! Submitting never waits for a device. How data moves and who waits for whom is decided here and only here.
+//! Invariants: command groups with conflicting requirements run in the order of their submission, also across queues
+//! and threads. That holds because all buffers of a group are locked together while it is scheduled. Nothing is
+//! enqueued if scheduling fails. Submitting never waits for a device. How data moves and who waits for whom is decided
+//! here and only here.
 
 mod conflicts;
 mod context;

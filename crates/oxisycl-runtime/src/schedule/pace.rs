@@ -1,10 +1,10 @@
-//! Slows a thread down that submits faster than the devices work, so that a long loop of submissions does not fill the memory with
-//! commands that wait for their turn (about 800 bytes each).
+//! Slows a thread down that submits faster than the devices work. Without that, a long loop of submissions would fill
+//! the memory with waiting commands (about 800 bytes each).
 //!
-//! Invariants: a pause ends by itself after [`LONGEST`], whether or not any command ends meanwhile, so that submitting never waits for a
-//! device; the pausing thread keeps its processor, since one that gives it away under load gets it back tens of milliseconds later; and
-//! after a pause in which no command ended there is none until one has. Commands that a host task or a host accessor holds back wait for
-//! the host, and no pause helps them.
+//! Invariants: a pause ends by itself after [`LONGEST`], whether or not any command ends meanwhile. So submitting never
+//! waits for a device. The pausing thread keeps its processor: a thread that gives it away under load gets it back tens
+//! of milliseconds later. After a pause in which no command ended there is none until one has. Commands that a host
+//! task or a host accessor holds back wait for the host, and no pause helps them.
 
 use std::cell::Cell;
 use std::hint;

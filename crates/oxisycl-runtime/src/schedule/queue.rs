@@ -89,8 +89,9 @@ impl Queue {
     /// Errors: what a dependency failed with, if that is already known; the backend's error if it does not take a command.
     ///
     /// # Safety
-    /// The commands of the group use no memory but that of its requirements, in the way that these say, and memory that `holds` keeps alive
-    /// or that lives until the node completes, which no other command or thread uses meanwhile in a way that conflicts.
+    /// The commands of the group use the memory of its requirements, in the way that these say. All other memory that
+    /// they use is kept alive by `holds`, or lives until the node completes. No other command or thread uses it
+    /// meanwhile in a way that conflicts.
     pub unsafe fn submit(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
         // First in, last out: user values that end with the group are dropped after all locks are released.
         let _deferred = DeferredDrops::enter();

@@ -10,8 +10,8 @@ use crate::memory::{BufferCore, OpenHold};
 use crate::state::{AllocationIdx, Region, RegionMap, coalesce_slice, decompose_interval};
 use crate::{Error, Result};
 
-/// Up to this many rows of a strided access to a reshaped buffer are tracked one by one; of more, everything from the first to the
-/// last byte counts as accessed.
+/// Up to this many rows of a strided access to a reshaped buffer are tracked one by one. With more rows, everything
+/// from the first to the last byte counts as accessed.
 const MAX_ROWS: usize = 1024;
 
 /// Disjoint boxes of a buffer in its base coordinates, the innermost in bytes.
@@ -206,8 +206,8 @@ impl Requirement {
         self.hold.core()
     }
 
-    /// Says that the command stores to every byte from `first` to `last`, `n_bytes` in all: if that is what this accessor names,
-    /// the old contents are not needed.
+    /// Says that the command stores to every byte from `first` to `last`, `n_bytes` in all. If the accessor names
+    /// exactly these bytes, the old contents are not needed.
     pub fn discard_if_overwritten(&mut self, first: *const u8, last: *const u8, n_bytes: usize) {
         let (Some(begin), Some(end)) = (self.bytes.first(), self.bytes.last()) else { return };
         if !self.mode.writes() || !self.is_exact || self.bytes.iter().map(Region::size).sum::<usize>() != n_bytes {
@@ -222,8 +222,8 @@ impl Requirement {
         }
     }
 
-    /// Whether the two cannot stand in one command group: both name a byte and one of them writes, or both write to one page in
-    /// different memories, of which only one could hold the page afterwards.
+    /// Whether one command group cannot have both. That is so if both name a byte and one of them writes, or if both
+    /// write to one page in different memories. Only one memory could hold the page afterwards.
     pub fn conflicts_in_group(&self, other: &Self) -> bool {
         if !Arc::ptr_eq(self.core(), other.core()) {
             return false;

@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    /// Parses, and checks what holds for every string: an accepted value parses again from its print, an error points into
-    /// the value and can be printed.
+    /// Parses, and checks what holds for every string. An accepted value parses again from its print. An error points
+    /// into the value and can be printed.
     fn check(value: &str) -> bool {
         match DeviceFilter::parse(value) {
             Ok(filter) => {

@@ -139,8 +139,8 @@ fn split_one<T: Clone>(old: &T, n: usize, span: Span, changed: T) -> BTreeMap<us
     map
 }
 
-/// The update of a span that lies in one interval, with one search before the unavoidable changes of
-/// the tree; returns false, and has done nothing, if the span crosses intervals.
+/// The update of a span that lies in one interval, with one search before the unavoidable changes of the tree. If the
+/// span crosses intervals, it does nothing and returns false.
 fn update_inside_one<T: Clone>(
     map: &mut BTreeMap<usize, T>,
     n: usize,

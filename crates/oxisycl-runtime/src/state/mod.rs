@@ -1,9 +1,8 @@
 //! The state of buffer data: which part of a buffer is in which condition.
 //!
-//! Owns the box algebra of a buffer's index space ([`Region`], [`coalesce`], [`decompose_interval`])
-//! and the map from elements to values on which the tracking of that state is built ([`RegionMap`]).
-//! One- and two-dimensional buffers are embedded in three dimensions with leading extents of 1;
-//! the last dimension is contiguous in memory.
+//! Owns the box algebra of a buffer's index space ([`Region`], [`coalesce`], [`decompose_interval`]). Owns the map from
+//! elements to values on which the tracking of that state is built ([`RegionMap`]). One- and two-dimensional buffers
+//! are embedded in three dimensions with leading extents of 1; the last dimension is contiguous in memory.
 //!
 //! Invariant: nothing here grows with the number of pages or elements of a buffer, only with the
 //! number of regions whose values differ.

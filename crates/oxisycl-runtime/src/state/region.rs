@@ -101,8 +101,8 @@ impl Region {
         }
     }
 
-    /// The page range of an access to this region: every page of which it touches an
-    /// element, in a buffer of extent `bounds` cut into pages of `page` elements per dimension.
+    /// The page range of an access to this region: every page of which it touches an element. The buffer has
+    /// the extent `bounds`, and pages of `page` elements per dimension.
     ///
     /// Pages start at index 0; the last one of a dimension ends at the bound. What lies outside the
     /// bounds is dropped, and a region without elements has no pages. A page size of zero counts as
@@ -128,8 +128,8 @@ impl Region {
         self.contains(&self.round_out(page, bounds)) && Self::whole(bounds).contains(self)
     }
 
-    /// The row-major positions `[first, past_last)` of the region in a space of this extent, if
-    /// they are one run without gaps; an empty region is the run `(0, 0)`.
+    /// The row-major positions `[first, past_last)` of the region in a space of this extent, if they are one run
+    /// without gaps. An empty region is the run `(0, 0)`.
     ///
     /// `None` also for a region that is not inside the space. The space must have no more elements
     /// than a `usize` can count.
@@ -152,8 +152,8 @@ impl Region {
 }
 
 /// The boxes that together cover exactly the row-major positions `[begin, end)` of a space of this extent. They are
-/// disjoint, in ascending order, and at most five, namely the rest of a row, the rest of a
-/// plane, whole planes, whole rows, part of a row.
+/// disjoint and in ascending order. There are at most five: the rest of a row, the rest of a plane, whole planes, whole
+/// rows, part of a row.
 ///
 /// Positions past the end of the space are dropped. The space must have no more elements than a
 /// `usize` can count.
@@ -180,8 +180,8 @@ pub fn decompose_interval(begin: usize, end: usize, extent: [usize; 3]) -> Small
     boxes
 }
 
-/// Replaces disjoint boxes by fewer disjoint boxes with the same elements, by joining boxes
-/// that touch in one dimension and agree in the other two. Empty boxes are dropped.
+/// Replaces disjoint boxes by fewer disjoint boxes with the same elements. Joins boxes that touch in one
+/// dimension and agree in the other two. Empty boxes are dropped.
 ///
 /// Runs along memory (dimension 2) are joined first, because they make the cheapest copies. The
 /// result is not always the smallest possible; its order is unspecified.

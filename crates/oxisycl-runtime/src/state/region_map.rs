@@ -4,8 +4,8 @@
 //! map of their columns. A dimension with one interval costs one comparison, so a one-dimensional
 //! buffer pays for one ordered tree and a buffer with one value for none.
 //!
-//! Invariant: the form is canonical, see [`super::interval_map`], so the number of regions is a
-//! function of the values alone, not of the updates that led to them.
+//! Invariant: the form is canonical (see [`super::interval_map`]). So the number of regions depends on the values
+//! alone, not on the updates that led to them.
 //!
 //! Does not know pages: a million pages with two values are two or three regions.
 
@@ -89,9 +89,8 @@ impl<V> RegionMap<V> {
 }
 
 impl<V: Clone + PartialEq> RegionMap<V> {
-    /// Changes values in the part of `region` inside the space. Cuts the stored boxes at its
-    /// borders, calls `f` once for each resulting box inside it, and joins boxes of equal value
-    /// again, also with those just outside.
+    /// Changes values in the part of `region` inside the space. Cuts the stored boxes at its borders, and calls `f`
+    /// once for each resulting box inside it. Then joins boxes of equal value again, also with those just outside.
     ///
     /// Where the region covers stored boxes only in part, `f` gets a clone of the value, so values
     /// should be cheap to clone. For boxes that are not cut, `f` changes the value in place.
