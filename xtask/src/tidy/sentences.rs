@@ -17,7 +17,7 @@ const CEILINGS: &[(&str, usize)] = &[
     ("crates/oxisycl-backend-cuda", 7),
     ("crates/oxisycl-backend-host", 3),
     ("crates/oxisycl-backend-opencl", 8),
-    ("crates/oxisycl-compiler", 21),
+    ("crates/oxisycl-compiler", 20),
     ("crates/oxisycl-runtime", 8),
 ];
 
