@@ -12,7 +12,7 @@ const MOST_WORDS: usize = 35;
 
 /// Folders and documents with longer sentences, and how many. The number has to be the measured one, so it can only fall.
 const CEILINGS: &[(&str, usize)] = &[
-    ("ARCHITECTURE.md", 12),
+    ("ARCHITECTURE.md", 11),
     ("crates/oxisycl-backend", 5),
     ("crates/oxisycl-backend-cuda", 7),
     ("crates/oxisycl-backend-host", 3),
