@@ -30,6 +30,7 @@ mod process;
 mod processor_time;
 mod ptx;
 mod ptxas;
+mod quirks;
 mod requirements;
 mod sanitizers;
 mod suites;

@@ -23,7 +23,7 @@ pub(crate) const VENDORS: &str = "OCL_ICD_VENDORS";
 /// Its name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
-pub(crate) const STAGES: &[&str] = &["tests", "opencl", "crates"];
+pub(crate) const STAGES: &[&str] = &["tests", "quirks", "opencl", "crates"];
 
 /// Set where tests of OpenCL have no excuse: then those of the backend and of the translator to SPIR-V fail where they would leave something
 /// out.

@@ -15,7 +15,7 @@ use crate::process;
 use crate::processor_time::children_seconds;
 use crate::workspace::Workspace;
 use crate::{
-    book, conformance, crates, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
+    book, conformance, crates, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx, quirks,
     requirements, suites, tidy,
 };
 
@@ -34,6 +34,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "clippy", run: lints::clippy },
     Stage { name: "features", run: lints::features },
     Stage { name: "tests", run: suites::tests },
+    Stage { name: "quirks", run: quirks::run },
     Stage { name: "release", run: suites::release },
     Stage { name: "conformance-host", run: conformance::host },
     Stage { name: "conformance-simulated", run: conformance::simulated },

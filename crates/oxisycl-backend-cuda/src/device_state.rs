@@ -8,11 +8,12 @@ use oxisycl_backend::poller::{Counts, Progress};
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::error::DriverError;
+use crate::error::{DriverError, version_text};
 use crate::fill_kernels::FillKernels;
 use crate::fleet::Fleet;
 use crate::lane::Cuda;
 use crate::memory;
+use crate::quirks::Quirks;
 use crate::records::RecordMemory;
 use crate::retired::{Block, Retired};
 use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
@@ -24,6 +25,7 @@ pub(crate) struct DeviceState {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) fill_kernels: FillKernels,
     pub(crate) retired: Retired,
+    quirks: Quirks,
     /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
     pub(crate) utility: RawStream,
 }
@@ -42,6 +44,7 @@ impl DeviceState {
             fleet,
             fill_kernels: FillKernels::default(),
             retired: Retired::default(),
+            quirks: Quirks::of(&version_text(context.driver.version)),
             utility,
             context: context.clone(),
         });
@@ -56,6 +59,9 @@ impl DeviceState {
 
     /// Takes memory back that nobody uses any more. Does not wait for running kernels, unless much too much memory is waiting to be freed.
     pub(crate) fn retire(&self, block: Block) {
+        if !self.quirks.waiting_free {
+            return self.free(block);
+        }
         if let Err(block) = self.retired.put(block) {
             return self.free(block);
         }

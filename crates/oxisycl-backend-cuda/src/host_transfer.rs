@@ -1,6 +1,6 @@
 //! Transfers of memory that the driver does not know, which threads of the host execute once everything before them has ended.
 //!
-//! For such memory the driver's asynchronous copies wait for the device, or read the memory later than the call returns. Those that touch
+//! For such memory the driver's asynchronous copies wait for the device (the quirk `waiting-copies`), or read it later than the call returns. Those that touch
 //! no memory of a device are made here.
 
 use std::sync::Arc;

@@ -11,15 +11,14 @@
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, and no completion runs on a thread of the driver.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the kernel that was the first not known to have finished. Other devices go on as far as the
-//!   driver lets them: with some drivers (seen with 580) a kernel that touches an illegal address costs the process all its
-//!   contexts, and then they name that kernel, too.
+//!   driver lets them (the quirk `shared-loss`).
 //!
 //! Differences from the contract's letter, which follow from how the device works:
 //! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel
 //!   panicked), the command has run on what that left. It is memory-safe on any data.
 //! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the runtime once
-//!   their dependencies have ended (`host_transfer`), since the driver's own calls for such memory wait for the device.
-//! - Freed memory goes back to the driver once the device has nothing to do (`retired`), since the driver waits for running kernels.
+//!   their dependencies have ended (`host_transfer`, the quirk `waiting-copies`).
+//! - Freed memory goes back to the driver once the device has nothing to do (`retired`, the quirk `waiting-free`).
 //! - Loading a module waits for running kernels, by the driver: so does the first launch of a kernel of an image that is not loaded yet.
 //! - The driver keeps about a thousand launches per stream; beyond that, enqueuing waits until the device has begun the oldest.
 //!
@@ -44,6 +43,7 @@ mod memory;
 mod module;
 mod native;
 mod print_buffer;
+mod quirks;
 mod records;
 mod retired;
 mod stack;

@@ -1,7 +1,6 @@
 //! Memory that nobody uses any more, until it can be given back.
 //!
-//! The driver frees memory only once no kernel of the context runs, and nothing can be launched meanwhile (seen with driver 580: memory of
-//! all kinds). A kernel that waits for the host would never end. So memory is put aside here, used again for allocations of the same size, and
+//! A driver may free memory only once no kernel of the context runs, and launch nothing meanwhile (the quirk `waiting-free`). A kernel that waits for the host would never end. So memory is put aside here, used again for allocations of the same size, and
 //! freed by the poller when the device has had nothing to do for a while.
 //!
 //! Invariant: the poller frees only while no task is accepted. A submission counts its task first and then looks whether

@@ -14,7 +14,8 @@ use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
 
 use crate::ending;
 use crate::error::{ClError, Result, check};
-use crate::queue_pool::{self, QueuePool};
+use crate::queue_pool::{self, QueuePool, Remains};
+use crate::quirks::Quirks;
 use crate::sharing::Sharing;
 use crate::sys::{Functions, Object, code};
 
@@ -29,6 +30,7 @@ pub(crate) struct Context {
     pub(crate) memory: MemoryId,
     pub(crate) sharing: Sharing,
     pub(crate) queues: QueuePool,
+    pub(crate) quirks: Quirks,
     /// Done when it was told that the driver does not know the option for correct rounding.
     pub(crate) rounding_told: Once,
     /// A sub-device is released at the end.
@@ -47,6 +49,7 @@ pub(crate) struct Parts {
     pub(crate) name: String,
     pub(crate) memory: MemoryId,
     pub(crate) sharing: Sharing,
+    pub(crate) quirks: Quirks,
     pub(crate) is_sub_device: bool,
 }
 
@@ -55,7 +58,7 @@ impl Context {
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         driver::watch();
         queue_pool::release_rested(driver::generation());
-        let Parts { functions, platform, device, name, memory, sharing, is_sub_device } = parts;
+        let Parts { functions, platform, device, name, memory, sharing, quirks, is_sub_device } = parts;
         let mut result = 0;
         // SAFETY: one live device, no properties, and no callback.
         let raw = unsafe {
@@ -78,6 +81,7 @@ impl Context {
             memory,
             sharing,
             queues: QueuePool::default(),
+            quirks,
             rounding_told: Once::new(),
             is_sub_device,
             lost: OnceLock::new(),
@@ -195,6 +199,11 @@ impl Drop for Context {
         }
         let sub_device = self.is_sub_device.then_some(self.device);
         let queues = std::mem::take(&mut self.queues);
-        queue_pool::rest(&self.functions, queues, self.raw, sub_device, self.generation);
+        let remains = Remains::new(&self.functions, queues, self.raw, sub_device, self.generation);
+        if self.quirks.queue_release {
+            queue_pool::rest(remains);
+        } else {
+            remains.release();
+        }
     }
 }

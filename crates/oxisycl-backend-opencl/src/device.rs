@@ -21,6 +21,7 @@ use crate::memory::ClMemory;
 use crate::module::{ClModule, ModuleHandle};
 use crate::native;
 use crate::query::Asked;
+use crate::quirks::Quirks;
 use crate::sharing::{Sharing, SharingKind};
 use crate::sys::{Functions, Object, code};
 
@@ -75,6 +76,7 @@ impl ClDevice {
         };
         let info = info::device_info(asked, Some(&sharing), origin);
         let is_host_memory = info::is_host_memory(asked);
+        let quirks = Quirks::of(asked, found.platform);
         let limits = group_limits(&info);
         // Memory of the host is the same for all contexts.
         let shared = parent.filter(|parent| parent.is_host_memory && is_host_memory);
@@ -85,6 +87,7 @@ impl ClDevice {
             name: info.name.clone(),
             memory: shared.map_or_else(MemoryId::unique, |parent| parent.memory.id()),
             sharing,
+            quirks,
             is_sub_device: parent.is_some(),
         });
         let context = Arc::new(context.map_err(|error| error.to_backend().to_string())?);
@@ -94,7 +97,7 @@ impl ClDevice {
         };
         let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
         // A sub-device's drivers have threads that are bound to its processors; this program's are not.
-        let is_lent_to = info.device_type == DeviceType::Cpu && parent.is_none();
+        let is_lent_to = quirks.waiting_threads && parent.is_none();
         let core = DeviceState::new(context, limits, max_arguments, is_lent_to);
         Ok(Self { core, info, memory, targets, sharing: found.sharing, is_host_memory })
     }
@@ -120,7 +123,7 @@ impl ClDevice {
     }
 }
 
-/// Variables of the environment by which drivers may compile otherwise: Intel's and PoCL's.
+/// Variables of the environment by which drivers compile otherwise.
 fn driver_settings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
     let is_setting = |name: &OsString| {
         let name = name.to_string_lossy();
@@ -194,7 +197,7 @@ unsafe impl Device for ClDevice {
             if [code::DEVICE_PARTITION_FAILED, code::INVALID_DEVICE_PARTITION_COUNT, code::INVALID_VALUE]
                 .contains(&result)
             {
-                // Intel's driver splits no device into one part, for example.
+                // Some drivers split no device into one part, for example.
                 return Err(self.unsupported(format!(
                     "a partition of its {} compute units, {partition:?}",
                     self.info.max_compute_units
@@ -241,7 +244,7 @@ unsafe impl Device for ClDevice {
 
     unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
         self.check_target(image)?;
-        let _compiling = ending::Compiling::begin();
+        let _compiling = self.context().quirks.process_end.then(ending::Compiling::begin);
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load(self.context(), self.core.limits, image) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))

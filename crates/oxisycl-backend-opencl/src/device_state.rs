@@ -46,7 +46,9 @@ impl DeviceState {
             itself: itself.clone(),
         });
         let weak = Arc::downgrade(&state);
-        crate::ending::add(&state);
+        if context.quirks.process_end {
+            crate::ending::add(&state);
+        }
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
         state
     }

@@ -1,8 +1,8 @@
-//! The end of the process: drivers tear themselves down in handlers of their own, and some (Intel's, seen with 2026.22) abort the process if
-//! a kernel runs then, or if anybody asks about one.
+//! The end of the process: drivers tear themselves down in handlers of their own, and must not be called after that.
 //!
-//! A handler that runs before the driver's waits for a while until all commands have ended and nothing is compiled any more, and then keeps the threads of this crate
-//! away from the driver for good. Where commands still run after that while, the process ends there and then, with its own status.
+//! A handler that runs before the driver's keeps the threads of this crate away from the driver for good. A driver may also abort the process if
+//! a kernel runs then (the quirk `process-end`). For its sake the handler first waits for a while until all its commands have ended and nothing is
+//! compiled any more. Where commands still run after that while, the process ends there and then, with its own status.
 //! Handlers run in the reverse order of their registration; drivers register theirs when they are loaded or first used, so this one is
 //! registered again after each such moment, a few times.
 
@@ -38,7 +38,7 @@ pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
     (!is_ending()).then_some(guard)
 }
 
-/// Has the end of the process wait for the commands of a device.
+/// Has the end of the process wait for the commands of a device, whose driver needs it.
 pub(crate) fn add(device: &Arc<DeviceState>) {
     let mut devices = DEVICES.lock();
     devices.retain(|device| device.strong_count() > 0);
@@ -58,7 +58,7 @@ pub(crate) fn watch() {
 /// How many programs drivers are compiling.
 static N_COMPILING: AtomicUsize = AtomicUsize::new(0);
 
-/// Held while a driver compiles: the end of the process waits for that as it waits for commands.
+/// Held while a driver that needs it compiles: the end of the process waits for that as it waits for commands.
 pub(crate) struct Compiling(());
 
 impl Compiling {

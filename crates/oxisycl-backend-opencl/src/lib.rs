@@ -23,8 +23,8 @@
 //! - Events of other devices are waited for by the runtime. Each device has a context of its own, and copies between two go through the host.
 //! - Advice on memory does nothing, since OpenCL gives it no meaning. Boxes are copied and filled row by row.
 //! - Sub-devices have contexts of their own. They share the memory of their root device where that is the host's, as on CPUs.
-//! - The driver's queues are used again, and contexts are released some time after their end: see `queue_pool` for the driver that needs it.
-//! - At the end of the process commands are waited for, since a driver may abort the process if they run then (`ending`).
+//! - The driver's queues are used again (`queue_pool`).
+//! - What single drivers get wrong is in the table of `quirks`, whose flags each context has.
 //!
 //! [`sys`] is the API: types, numbers, and the table of functions of a loaded library. [`bare`] runs single kernels on one device and
 //! waits for each: that is how tests of the device compiler execute the SPIR-V that it makes.
@@ -52,6 +52,7 @@ mod native;
 mod print_buffer;
 mod query;
 mod queue_pool;
+mod quirks;
 mod recent;
 mod records;
 mod sharing;

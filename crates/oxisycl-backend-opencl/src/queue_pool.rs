@@ -1,12 +1,12 @@
-//! Queues of the driver: used again while their context lives, and released only long after their last command.
+//! Queues of the driver: used again while their context lives.
 //!
-//! A queue must not be released soon after its last command has ended. Intel's CPU driver (seen with 2026.22) tells the end of a kernel
-//! before the thread that ran it has let go of the queue. If that thread turns out to hold it last, it waits for ever for the very command
-//! that it is cleaning up; and on a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
+//! A driver may not bear that a queue is released soon after its last command has ended (the quirk `queue-release`): it tells the end of a
+//! kernel before the thread that ran it has let go of the queue. If that thread turns out to hold it last, it waits for ever for the very
+//! command that it is cleaning up; and on a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
 //!
 //! Invariants:
 //! - A queue that is idle here has no command that has not ended, and nobody else has its handle.
-//! - What remains of a context is released when another one is made, and not before [`REST`] has passed.
+//! - What remains of a context of such a driver is released when another one is made, and not before [`REST`] has passed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ impl QueuePool {
 }
 
 /// What remains of a context.
-struct Remains {
+pub(crate) struct Remains {
     functions: Arc<Functions>,
     queues: Vec<Object>,
     context: Object,
@@ -78,30 +78,23 @@ struct Remains {
     generation: u32,
 }
 
-/// Keeps a context that nobody uses until it can be released.
-pub(crate) fn rest(
-    functions: &Arc<Functions>,
-    pool: QueuePool,
-    context: Object,
-    sub_device: Option<Object>,
-    generation: u32,
-) {
-    let (functions, queues, since) = (functions.clone(), pool.into_queues(), Instant::now());
-    REMAINS.lock().push(Remains { functions, queues, context, sub_device, since, generation });
-}
+impl Remains {
+    /// What remains of a context that ends now.
+    pub(crate) fn new(
+        functions: &Arc<Functions>,
+        pool: QueuePool,
+        context: Object,
+        sub_device: Option<Object>,
+        generation: u32,
+    ) -> Self {
+        let (functions, queues, since) = (functions.clone(), pool.into_queues(), Instant::now());
+        Self { functions, queues, context, sub_device, since, generation }
+    }
 
-/// Releases the contexts that have rested long enough.
-pub(crate) fn release_rested(generation: u32) {
-    let mut remains = REMAINS.lock();
-    let (rested, others) =
-        std::mem::take(&mut *remains).into_iter().partition::<Vec<_>, _>(|remains| remains.since.elapsed() >= REST);
-    *remains = others;
-    drop(remains);
-    // Those of the process that this one was forked from are not this one's.
-    for Remains { functions, queues, context, sub_device, .. } in
-        rested.into_iter().filter(|remains| remains.generation == generation)
-    {
-        // SAFETY: owned by `remains`, each released once, and the context after what was made in it.
+    /// Gives it back to the driver.
+    pub(crate) fn release(self) {
+        let Self { functions, queues, context, sub_device, .. } = self;
+        // SAFETY: owned by `self`, each released once, and the context after what was made in it.
         unsafe {
             for queue in queues {
                 (functions.clReleaseCommandQueue)(queue.0);
@@ -112,4 +105,20 @@ pub(crate) fn release_rested(generation: u32) {
             }
         }
     }
+}
+
+/// Keeps a context that nobody uses until it can be released.
+pub(crate) fn rest(remains: Remains) {
+    REMAINS.lock().push(remains);
+}
+
+/// Releases the contexts that have rested long enough.
+pub(crate) fn release_rested(generation: u32) {
+    let mut remains = REMAINS.lock();
+    let (rested, others) =
+        std::mem::take(&mut *remains).into_iter().partition::<Vec<_>, _>(|remains| remains.since.elapsed() >= REST);
+    *remains = others;
+    drop(remains);
+    // Those of the process that this one was forked from are not this one's.
+    rested.into_iter().filter(|remains| remains.generation == generation).for_each(Remains::release);
 }

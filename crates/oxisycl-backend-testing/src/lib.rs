@@ -5,11 +5,13 @@
 //! - [`harness`]: what the runtime does around a queue, for tests that use one by itself.
 //! - [`suite`]: suites whose tests may be skipped with a reason.
 //! - [`debug_events`]: the `tracing` events that a backend sends.
+//! - [`quirks`]: the switch of the quirks of drivers, and the book's page of them.
 //!
 //! Published crates have this one as a development dependency only: no program links it.
 
 pub mod contract;
 pub mod debug_events;
 pub mod harness;
+pub mod quirks;
 pub mod recording;
 pub mod suite;

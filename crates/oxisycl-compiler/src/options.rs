@@ -33,8 +33,8 @@ pub struct Options {
     pub float: FloatPolicy,
     /// A folder for LLVM assembly after each pass that changes something, in `TARGET/SYMBOL` for each kernel, and for how long code generation took. Each module is verified then.
     pub dump: Option<PathBuf>,
-    /// Those of [`REPLACED`](crate::REPLACED) that a crate of the program bears which is not the published one: what seems to be of
-    /// such a crate is compiled as it is.
+    /// Names of [`REPLACED`](crate::REPLACED) that a crate of the program has which is not the published one. What seems to be of such a
+    /// crate is compiled as it is.
     pub borrowed: Vec<String>,
     /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
     pub fault: Option<String>,

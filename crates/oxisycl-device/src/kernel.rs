@@ -331,8 +331,8 @@ pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &imp
 /// Id, end and offset of the work-item at that position of the grid, which [is there](is_in_launch).
 ///
 /// The host has checked that all ids of a launch are numbers, so they are added without a check: in the development profile it would make
-/// every kernel one that can panic. It would also become a comparison, "position above not begin", which Intel's driver for CPUs (2026.2) takes
-/// for a signed one where nothing else happens in a kernel. Then it runs a work-item at position -1.
+/// every kernel one that can panic. It would also become a comparison of positions, which are compared with nothing but the launch's size
+/// ([`is_in_launch`]).
 #[inline(always)]
 pub(crate) fn place_in_launch<const D: usize>(
     launch: &DeviceLaunch,

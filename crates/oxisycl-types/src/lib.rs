@@ -2,7 +2,7 @@
 //!
 //! Owns the vocabulary of the SYCL 2020 specification: index-space types ([`Id`], [`Range`], [`NdRange`]), access modes,
 //! device types, aspects and error codes. Owns the description of one launch ([`LaunchRange`]), for kernels on a CPU
-//! ([`HostChunk`]) and in device images ([`DeviceLaunch`]).
+//! ([`HostChunk`]) and in device images ([`DeviceLaunch`]). Describes faults of drivers ([`Quirk`]), without knowing any.
 //! Invariant: every type here is plain data with the same layout in host and device code.
 //! Does not know buffers, devices or memory; depends on nothing.
 #![no_std]
@@ -19,6 +19,7 @@ mod id;
 mod launch;
 mod nd_range;
 mod operators;
+mod quirk;
 mod range;
 
 pub use access_mode::{AccessMode, Target};
@@ -30,4 +31,5 @@ pub use error_code::ErrorCode;
 pub use id::Id;
 pub use launch::{HostChunk, HostEntry, LaunchRange};
 pub use nd_range::NdRange;
+pub use quirk::{Quirk, Reproducer};
 pub use range::Range;

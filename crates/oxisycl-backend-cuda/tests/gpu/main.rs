@@ -233,7 +233,7 @@ fn lose_a_device() {
     assert!(matches!(device.memory().allocate(UsmKind::Device, layout, false), Err(BackendError::DeviceLost { .. })));
     // SAFETY: allocated above, and not used.
     unsafe { device.memory().free(memory, UsmKind::Device, layout) };
-    // A driver may give up all contexts of the process (seen with 580). Either another device works as before, or it is lost, too, and
+    // A driver may give up all contexts of the process (the quirk `shared-loss`). Either another device works as before, or it is lost, too, and
     // every call names the kernel of the first. In no case does a command hang, which `attempt` sees to.
     for ((queue, command), device) in others.into_iter().zip(&devices[1..]) {
         let name = &device.info().name;

@@ -16,7 +16,7 @@ use super::{real, usable_devices};
 use crate::sys::{Code, Handle, code};
 
 #[derive(Default)]
-struct Probe {
+pub(super) struct Probe {
     outcome: Mutex<Option<Outcome>>,
     changed: Condvar,
 }
@@ -29,7 +29,7 @@ impl Completion for Probe {
 }
 
 impl Probe {
-    fn wait(&self) -> Outcome {
+    pub(super) fn wait(&self) -> Outcome {
         let outcome = self.outcome.lock().unwrap();
         let limit = Duration::from_secs(30);
         let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();

@@ -8,10 +8,9 @@ use oxisycl_backend::lane::Driver;
 use oxisycl_backend::{BackendError, Platform, UsmKind};
 use oxisycl_types::DeviceType;
 
-use super::{loaded, real};
+use super::{loaded, real, state};
 use crate::SharingKind;
 use crate::backend::OpenClBackend;
-use crate::device::ClDevice;
 use crate::lane::OpenCl;
 use crate::sys::Handle;
 
@@ -85,7 +84,7 @@ fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     let BackendError::OutOfMemory { device: name, requested: 256, .. } = &error else { panic!("{error}") };
     assert_eq!(*name, device.info().name);
     // Records of panics, the same; the device is not lost by it.
-    let core = &device.native().and_then(|device| device.downcast_ref::<ClDevice>()).expect("of this backend").core;
+    let core = state(device);
     let error = OpenCl::records(core, 64).err().expect("there is no memory");
     assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
     assert!(core.context.check_alive().is_ok());

@@ -4,10 +4,12 @@
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
 mod devices;
+mod kernels;
 mod lender;
 mod losses;
 mod memory;
 mod queues;
+mod quirks;
 mod recent;
 mod rounding;
 
@@ -16,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 use oxisycl_backend::{Device, Platform};
 
 use crate::backend::OpenClBackend;
+use crate::device::ClDevice;
+use crate::device_state::DeviceState;
 use crate::sys::Functions;
 
 /// The functions of the system's loader.
@@ -50,4 +54,9 @@ fn usable_devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> 
     devices.retain(|device| device.unusable().is_none());
     assert!(!devices.is_empty(), "no OpenCL device can be used");
     devices
+}
+
+/// What the backend has of a device.
+fn state(device: &Arc<dyn Device>) -> &Arc<DeviceState> {
+    &device.native().and_then(|device| device.downcast_ref::<ClDevice>()).expect("of this backend").core
 }

@@ -7,7 +7,7 @@ use oxisycl_backend::QueueOptions;
 use oxisycl_backend_testing::harness::create_queue;
 
 use super::losses::fill;
-use super::{real, usable_devices};
+use super::{real, state, usable_devices};
 use crate::lane::ClQueue;
 use crate::native::native_queue;
 use crate::sys::{Code, Handle};
@@ -66,6 +66,9 @@ fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
         drop(create_queue(&device, &QueueOptions { profiling: true, ..in_order }).expect("a queue"));
         assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 4);
     }
+    let all_rest = replaced.iter().all(|device| state(device).context.quirks.queue_release);
     drop(replaced);
-    assert_eq!(N_RELEASED.load(Ordering::Relaxed), 0, "queues that have just worked are not released");
+    if all_rest {
+        assert_eq!(N_RELEASED.load(Ordering::Relaxed), 0, "queues that have just worked are not released");
+    }
 }

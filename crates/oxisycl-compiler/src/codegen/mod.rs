@@ -3,6 +3,7 @@
 mod amdgcn;
 mod entry;
 mod nvptx;
+pub(crate) mod quirks;
 mod spirv;
 
 use oxisycl_image::{ImageTarget, ParameterLayout};

@@ -20,8 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const DEPTH: u64 = 64;
 /// Bytes that the frames of a circle may have together.
 const LARGEST: u64 = 64 << 10;
-/// In how many places a circle may be entered: it is inlined into each. With six of the game of life Intel's compiler for CPUs (2026.2) crashed, not
-/// always.
+/// In how many places a circle may be entered: it is inlined into each. A driver may crash if it is in more (the quirk `many-entries`).
 const MOST_ENTRIES: usize = 4;
 /// What is called where calls are deeper, after the prefix of panics.
 pub(crate) const PATH: &str = "oxisycl.frames";

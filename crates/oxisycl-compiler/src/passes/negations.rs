@@ -2,8 +2,7 @@
 //!
 //! LLVM 22.1 takes `xor i1 %c, true` for the sum `%c + 1`, and `sext` of it for a sum of extensions. Its pass `slsr`, which code generation for
 //! GPUs runs, thus computes an address by `-(c)` from one by `-(!c)` with a constant distance, which the two have not. Merging of sorted runs is
-//! written in that form, and stable sorts gave wrong results on an H200. Remove this stage when
-//! `llc -mtriple=nvptx64 -O3` is right for the module of the test below, run as the test says.
+//! written in that form, and stable sorts gave wrong results on an H200. This is the quirk [`NEGATED_CONDITIONS`](crate::codegen::quirks).
 
 use crate::llvm::{Builder, Module, Opcode, TypeKind, Value};
 
@@ -35,7 +34,10 @@ pub(crate) fn select_by_the_condition(module: &Module<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use oxisycl_image::ImageTarget;
+
     use super::*;
+    use crate::llvm::PassTuning;
     use crate::passes::tests::{context, module};
 
     #[test]
@@ -62,5 +64,41 @@ mod tests {
         let code = module.to_string();
         assert!(code.contains("select i1 %c, i64 0, i64 -1") && code.contains("select i1 %c, i8 0, i8 1"), "{code}");
         assert!(code.contains("%b = sext i1 %c to i64") && !code.contains("sext i1 %not"), "{code}");
+    }
+
+    #[test]
+    fn addresses_by_a_condition_and_by_its_negation_are_right() {
+        let context = context();
+        let target = crate::codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("the target");
+        // What is stored where for both conditions.
+        let stores = |passes: &str| {
+            let module = module(
+                &context,
+                "define void @kernel(ptr %p, i1 %c) alwaysinline {
+                    %not = xor i1 %c, true
+                    %a = sext i1 %not to i64
+                    %first = getelementptr i16, ptr %p, i64 %a
+                    %b = sext i1 %c to i64
+                    %second = getelementptr i16, ptr %p, i64 %b
+                    store i16 1, ptr %first
+                    store i16 2, ptr %second
+                    ret void
+                }
+                define void @both(ptr %p, ptr %q) {
+                    call void @kernel(ptr %p, i1 false)
+                    call void @kernel(ptr %q, i1 true)
+                    ret void
+                }",
+            );
+            module.set_target(target.machine().triple(), &target.machine().data_layout());
+            target.legalize(&module);
+            module.run(passes, Some(target.machine()), &PassTuning::DEVICE).expect("it runs");
+            let code = module.to_string();
+            code[code.find("@both").expect("it is there")..].to_owned()
+        };
+        assert_eq!(
+            stores("function(slsr),always-inline,function(instcombine)"),
+            stores("always-inline,function(instcombine)")
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use oxisycl_runtime::graph::{Node, wait_for_node};
+use oxisycl_runtime::graph::{Hold, Loan, Node, wait_for_node};
 use oxisycl_runtime::schedule::{CommandGroup, Queue, quiesce};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
 use oxisycl_types::ErrorCode;
@@ -104,6 +104,17 @@ fn a_destructor_of_a_host_task_that_cannot_run_gets_an_error_if_it_waits_for_the
     eventually(|| task.has_failed());
 }
 
+/// A value of the user that is lent to a command.
+struct Lent<T>(#[expect(dead_code, reason = "its drop is what counts")] T);
+
+impl<T: Send> Loan for Lent<T> {
+    fn has_user_drop(&self) -> bool {
+        true
+    }
+
+    fn ended(&self, _succeeded: bool) {}
+}
+
 /// The thread that reports commands would wait for what only it reports.
 #[test]
 fn what_is_lent_to_a_command_is_dropped_where_it_may_wait_for_commands_that_the_same_thread_reports() {
@@ -116,7 +127,9 @@ fn what_is_lent_to_a_command_is_dropped_where_it_may_wait_for_commands_that_the_
         tell.send(wait_for_node(&own).unwrap_err().to_string()).unwrap();
         tell.send(wait_for_node(&behind).is_ok().to_string()).unwrap();
     }));
-    let own = queue.group().update(&buffer).lend(lent).kernel("own");
+    let mut group = queue.group().update(&buffer);
+    group.group.holds.push(Hold::Loan(Box::new(Lent(lent))));
+    let own = group.kernel("own");
     let behind = queue.update("behind", &other);
     give.send(own.clone()).unwrap();
     give.send(behind.clone()).unwrap();

@@ -366,20 +366,6 @@ impl Group<'_> {
         self
     }
 
-    /// Lends a value of the user to the command.
-    pub(crate) fn lend(mut self, value: impl Send + 'static) -> Self {
-        struct Lent<T>(T);
-        impl<T: Send> Loan for Lent<T> {
-            fn has_user_drop(&self) -> bool {
-                true
-            }
-
-            fn ended(&self, _succeeded: bool) {}
-        }
-        self.group.holds.push(Hold::Loan(Box::new(Lent(value))));
-        self
-    }
-
     pub(crate) fn command(mut self, command: Command) -> Self {
         self.group.commands.push(command);
         self

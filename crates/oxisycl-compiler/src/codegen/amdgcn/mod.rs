@@ -13,6 +13,7 @@ use oxisycl_image::ParameterLayout;
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Attribute, Builder, Codegen, Machine, Module, Value};
@@ -112,7 +113,9 @@ impl Target for Amdgcn {
     fn legalize(&self, module: &Module<'_>) {
         early_return::lower(module);
         atomics::narrow_to_device(module, "agent");
-        negations::select_by_the_condition(module);
+        if is_worked_around(&NEGATED_CONDITIONS) {
+            negations::select_by_the_condition(module);
+        }
     }
 
     fn names_lines(&self) -> bool {

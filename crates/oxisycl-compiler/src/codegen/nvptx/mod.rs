@@ -5,6 +5,7 @@ use oxisycl_image::ParameterLayout;
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
@@ -97,7 +98,9 @@ impl Target for Nvptx {
 
     fn legalize(&self, module: &Module<'_>) {
         legalize_for_nvptx(module);
-        select_by_the_condition(module);
+        if is_worked_around(&NEGATED_CONDITIONS) {
+            select_by_the_condition(module);
+        }
     }
 
     fn names_lines(&self) -> bool {

@@ -4,9 +4,8 @@
 //! chooses between two, and takes it around loops. Everything that is computed that way of an address alone is computed as an address here,
 //! and is an integer only where something else uses it.
 //!
-//! That is no optimisation. Intel's driver for CPUs (2026.2) vectorises such loops wrongly: an integer that was computed from the address of
-//! private memory, and is what a loop starts with, has the distance between the memories of two work-items in it twice. With addresses it
-//! gets them right.
+//! That is no optimisation, but for a driver that vectorises such loops wrongly (the quirk `private-integers`). With addresses it gets them
+//! right.
 //!
 //! Invariant: no number changes, since addresses are computed without a promise to stay within what they began in. Does not touch what is
 //! computed of two addresses or of none, nor numbers that become addresses: those are of memory that is not known.

@@ -1,4 +1,4 @@
-//! Loops that work-items leave at different times.
+//! Loops that work-items leave at different times, for the remedy of the quirk `masked-calls`.
 //!
 //! A driver for CPUs executes several work-items as one vector. In such a loop it hides the results of calls from the work-items that have
 //! left, with masks on the way from one pass to the next. `mad` is a call to it, a product and a sum are not, and results of these

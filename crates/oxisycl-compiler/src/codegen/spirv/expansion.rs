@@ -1,8 +1,10 @@
 //! Expresses by other instructions what SPIR-V has none for, before a module is translated.
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
+use super::quirks::PRIVATE_INTEGERS;
 use super::{addresses, function_pointers};
 use crate::builtin_table::LAUNCH;
+use crate::codegen::quirks::is_worked_around;
 use crate::error::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
 
@@ -17,7 +19,9 @@ pub(super) fn expand(module: &Module<'_>) -> Result<(), CompileError> {
     // What has to be expanded is the machine's to say. AMD's does so for all that is wanted here, NVIDIA's for divisions only.
     let machine = Machine::new("amdgcn-amd-amdhsa", "gfx90a", "")?;
     module.run(SCALARISE, Some(&machine), &PassTuning::DEVICE)?;
-    addresses::restore(module);
+    if is_worked_around(&PRIVATE_INTEGERS) {
+        addresses::restore(module);
+    }
     function_pointers::number_functions(module);
     hide_remainders(module);
     hide_launches(module);

@@ -11,8 +11,10 @@ use super::implicit_parameters::Given;
 use super::module::{Called, Globals};
 use super::module_builder::Scalar;
 use super::names::ends_work_item;
+use super::quirks::MASKED_CALLS;
 use super::storage_classes::{Classes, Known};
 use super::value::{Shape, Translated, container};
+use crate::codegen::quirks::is_worked_around;
 use crate::llvm::{Attribute, Block, Context, Layout, Opcode, Type, Value};
 use crate::refused::Refused;
 
@@ -80,7 +82,8 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             translator.code.finish();
             return Ok(());
         }
-        let uneven = if is_kernel { blocks_of_uneven_loops(&blocks) } else { FxHashSet::default() };
+        let keeps_sums = is_kernel && is_worked_around(&MASKED_CALLS);
+        let uneven = if keeps_sums { blocks_of_uneven_loops(&blocks) } else { FxHashSet::default() };
         translator.find_fused(&instructions, &uneven);
         for &block in &blocks {
             let label = translator.code.id();

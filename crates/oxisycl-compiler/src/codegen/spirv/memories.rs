@@ -4,11 +4,14 @@ use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::function::{FunctionTranslator, assemble, leaves};
 use super::memory::Place;
+use super::quirks::GENERIC_ATOMICS;
 use super::value::{Shape, Translated};
+use crate::codegen::quirks::is_worked_around;
 use crate::refused::Refused;
 
 /// What is asked of a generic address, in this order; what is neither is the work-item's own. A device whose memory is all one, such as a
-/// processor, may say yes to whatever it is asked first: global memory, where operations are atomic for all work-items.
+/// processor, may say yes to whatever it is asked first (the quirk `generic-atomics`): global memory, where operations are atomic for all
+/// work-items.
 const ASKED: [StorageClass; 2] = [StorageClass::CrossWorkgroup, StorageClass::Workgroup];
 
 impl FunctionTranslator<'_, '_, '_> {
@@ -21,7 +24,7 @@ impl FunctionTranslator<'_, '_, '_> {
         operation: impl Fn(&mut Self, Place) -> Result<Translated, Refused>,
     ) -> Result<Translated, Refused> {
         let (address, class) = place;
-        if class != StorageClass::Generic {
+        if class != StorageClass::Generic || !is_worked_around(&GENERIC_ATOMICS) {
             return operation(self, place);
         }
         let end = self.code.id();

@@ -11,12 +11,13 @@
 //! - `addresses` makes integers that are addresses into addresses again, and `function_pointers` replaces function pointers by numbers before that.
 //!   `implicit_parameters` and `call_graph` are about functions that were not inlined: what they need of the kernel, and which of them call each other in
 //!   cycles.
+//! - `quirks` is the table of what drivers get wrong, and of what is done about it.
 //! - `storage_classes` finds out which memory an address is of; where it cannot, the address is generic.
 //!
 //! Invariants: bits above an integer's width are zero. The bytes of the module depend on the code alone.
 //!
 //! What SPIR-V cannot express (recursion, arrays of unknown size) is refused with a reason, which makes the kernel unsupported. Does not
-//! optimise, and does not know which driver will take the module.
+//! optimise, and does not know which driver will take the module: remedies of `quirks` are in all of them.
 
 mod addresses;
 mod aggregate;
@@ -45,12 +46,15 @@ mod module_builder;
 mod names;
 mod overflow;
 mod panic_outlining;
+mod quirks;
 mod storage_classes;
 mod target;
 #[cfg(test)]
 mod tests;
 mod value;
 
+#[cfg(test)]
+pub(crate) use quirks::QUIRKS;
 pub(crate) use target::SpirV;
 #[cfg(test)]
 pub(crate) use tests::support::validate;

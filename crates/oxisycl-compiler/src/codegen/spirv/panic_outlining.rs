@@ -1,4 +1,4 @@
-//! Kernels call what records panics through a function that does nothing else.
+//! Kernels call what records panics through a function that does nothing else: the remedy of the quirk `panic-calls`.
 //!
 //! A driver for CPUs weighs a kernel's code before it executes several work-items as one vector. It cannot execute a recorder so (a loop, local
 //! arrays, atomics), and counts a call of one as if every work-item made it on its own: kernels that copy or add elements were executed one

@@ -10,10 +10,12 @@ use super::module_builder::Extensions;
 use super::names::END_WORK_ITEM;
 use super::names::KERNEL_CONVENTION;
 use super::names::LOCAL_MEMORY;
+use super::quirks::PANIC_CALLS;
 use super::{module_builder, panic_outlining};
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::codegen::quirks::is_worked_around;
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Attribute, Builder, Machine, Module, Opcode, Type, Value};
@@ -104,7 +106,9 @@ impl Target for SpirV {
     }
 
     fn legalize(&self, module: &Module<'_>) {
-        panic_outlining::call_through_others(module);
+        if is_worked_around(&PANIC_CALLS) {
+            panic_outlining::call_through_others(module);
+        }
     }
 
     fn names_lines(&self) -> bool {

@@ -148,7 +148,7 @@ fn over_aligned_captures_keep_their_alignment(env: &Env) {
     assert_eq!(seen.to_vec().unwrap(), [[0, 123]; 100]);
 }
 
-/// On Intel's OpenCL driver such kernels panicked in a work-item that there is not: see `place_in_launch` of the device library.
+/// Such kernels panicked in a work-item that there is not: the quirk `signed-bounds` of the book's table.
 fn a_kernel_may_capture_nothing(env: &Env) {
     let (since, ()) = counted(|| {
         env.queue().parallel_for(100, |_| {}).unwrap().wait().unwrap();

@@ -11,6 +11,7 @@ mod half;
 mod images;
 mod integers;
 mod memory;
+mod quirks;
 mod reductions;
 mod refused;
 mod sub_groups;

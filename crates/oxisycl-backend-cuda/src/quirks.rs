@@ -1,0 +1,75 @@
+//! Faults of the CUDA driver, and which of them the driver at hand has.
+//!
+//! Versions are those of the driver's API, such as 13.0: the driver tells no other.
+
+use oxisycl_types::{Quirk, Reproducer};
+
+/// All of them.
+#[cfg(test)]
+pub(crate) const QUIRKS: &[Quirk] = &[WAITING_FREE, WAITING_COPIES, SHARED_LOSS];
+
+const CUDA: &str = "NVIDIA CUDA";
+const SEEN: &str = "13.0 (driver 580)";
+const WITHOUT: Reproducer = Reproducer::Without("CI has no GPU");
+
+const WAITING_FREE: Quirk = Quirk {
+    name: "waiting-free",
+    driver: CUDA,
+    seen: SEEN,
+    fixed: None,
+    fault: "Memory of all kinds is freed only once no kernel of the context runs, and nothing can be launched meanwhile.",
+    switch: "memory is kept for allocations of its size, and freed when the device has nothing to do (`retired.rs`)",
+    reproducer: WITHOUT,
+};
+
+/// The host executes such copies for the sake of any driver: what it may do is in CUDA's documentation.
+#[cfg(test)]
+const WAITING_COPIES: Quirk = Quirk {
+    name: "waiting-copies",
+    driver: CUDA,
+    seen: SEEN,
+    fixed: None,
+    fault: "Asynchronous copies of memory that the driver does not know wait for the device.",
+    switch: "a thread of the runtime executes such copies when their dependencies have ended (`host_transfer.rs`)",
+    reproducer: WITHOUT,
+};
+
+/// Nothing can be done about it but to say what happened.
+#[cfg(test)]
+const SHARED_LOSS: Quirk = Quirk {
+    name: "shared-loss",
+    driver: CUDA,
+    seen: SEEN,
+    fixed: None,
+    fault: "A kernel that touches an illegal address costs the process the contexts of all its devices.",
+    switch: "errors of the other devices name that kernel, too (`context.rs`)",
+    reproducer: WITHOUT,
+};
+
+/// The faults that a driver has and that code asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quirks {
+    pub(crate) waiting_free: bool,
+}
+
+impl Quirks {
+    /// Those of a version of the driver.
+    pub(crate) fn of(version: &str) -> Self {
+        Self { waiting_free: WAITING_FREE.concerns(version) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_known_drivers_wait_when_they_free() {
+        assert!(Quirks::of("13.0").waiting_free && Quirks::of("11.0").waiting_free);
+    }
+
+    #[test]
+    fn the_book_has_the_quirks() {
+        oxisycl_backend_testing::quirks::check_page("oxisycl-backend-cuda", &[("CUDA", QUIRKS)]);
+    }
+}
