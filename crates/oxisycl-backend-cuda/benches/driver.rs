@@ -193,7 +193,7 @@ fn launches(device: &Arc<dyn Device>, bare: &Bare) {
         ("launch out of order", false, false),
     ] {
         let options = QueueOptions { in_order, ..QueueOptions::default() };
-        let queue = create_queue(&device, &options).expect("a queue");
+        let queue = create_queue(device, &options).expect("a queue");
         let ours = || {
             let counter = Arc::new(Counter::default());
             let mut last: Option<Dependency> = None;
@@ -218,7 +218,7 @@ fn launches(device: &Arc<dyn Device>, bare: &Bare) {
 fn latency(device: &Arc<dyn Device>, bare: &Bare) {
     const N: u64 = 2000;
     let code = kernel(device);
-    let queue = create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
+    let queue = create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
     let (launch, synchronize) = (bare.launcher(), bare.synchronizer());
     let ours = || {
         let counter = Arc::new(Counter::default());
@@ -248,7 +248,7 @@ fn copies(device: &Arc<dyn Device>, bare: &Bare) {
     let layout = Layout::from_size_align(COPY_SIZE, 256).expect("a layout");
     let near = memory.allocate(UsmKind::Device, layout, true).expect("there is memory");
     let host = memory.allocate(UsmKind::Host, layout, true).expect("there is memory");
-    let queue = create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
+    let queue = create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
     let (copy, synchronize) = (bare.copier(), bare.synchronizer());
     let row = |memory, pointer| Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 };
     let ends = [row(MemoryId::HOST, host.as_ptr()), row(memory.id(), near.as_ptr())];

@@ -178,7 +178,7 @@ unsafe impl Driver for Cuda {
     }
 
     #[inline]
-    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t CudaTask]) -> Result<(usize, Waits), BackendError> {
+    fn place(queue: &LaneQueue<Self>, open: &[&CudaTask]) -> Result<(usize, Waits), BackendError> {
         if open.is_empty() && queue.lanes.len() == 1 {
             return Ok((0, Waits::new()));
         }

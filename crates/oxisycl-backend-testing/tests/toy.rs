@@ -195,7 +195,7 @@ unsafe impl Driver for Toy {
         Ok(((0..n).map(record).collect(), ()))
     }
 
-    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Waits), BackendError> {
+    fn place(queue: &LaneQueue<Self>, open: &[&Task<Self>]) -> Result<(usize, Waits), BackendError> {
         let wait = |task: &&Task<Self>| task.place().map(|place| (place.lane.stream.n_done.clone(), place.position));
         let empty = queue.lanes.iter().position(|lane| lane.is_empty());
         Ok((empty.unwrap_or(0), open.iter().filter_map(wait).collect()))

@@ -17,7 +17,7 @@ fn printing(code: &Arc<dyn LoadedKernel>, n: usize, times: u64) -> Command {
 }
 
 fn with_buffer(device: &Arc<dyn Device>, print_buffer: u32) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions { print_buffer, ..QueueOptions::default() }).expect("a queue")
+    create_queue(device, &QueueOptions { print_buffer, ..QueueOptions::default() }).expect("a queue")
 }
 
 #[test]

@@ -105,11 +105,11 @@ pub(crate) fn line(n: usize) -> LaunchRange {
 }
 
 pub(crate) fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions::default()).expect("a queue")
+    create_queue(device, &QueueOptions::default()).expect("a queue")
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+    create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
 }
 
 /// Waits for the end of one command.

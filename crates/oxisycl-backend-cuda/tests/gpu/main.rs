@@ -126,7 +126,7 @@ fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
 }
 
 fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+    create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
 }
 
 fn every_device_keeps_the_contract() {

@@ -52,7 +52,7 @@ fn a_command_that_runs_on_is_waited_for_in_the_driver_if_that_lends_it_a_process
     assert!(!devices.is_empty(), "there is a processor among the OpenCL devices");
     for device in &devices {
         HAS_WAITED.store(false, Ordering::SeqCst);
-        let queue = create_queue(&device, &QueueOptions::default()).expect("a queue");
+        let queue = create_queue(device, &QueueOptions::default()).expect("a queue");
         fill(device, &queue).expect("the command is accepted").result.expect("the command succeeds");
         assert!(HAS_WAITED.load(Ordering::SeqCst));
     }

@@ -63,7 +63,7 @@ pub(super) fn fill_with(
 }
 
 fn queue(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions::default()).expect("a queue")
+    create_queue(device, &QueueOptions::default()).expect("a queue")
 }
 
 /// What a test says of the state of every command.

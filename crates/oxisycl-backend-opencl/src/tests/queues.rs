@@ -42,7 +42,7 @@ fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
         let in_order = QueueOptions { in_order: true, ..QueueOptions::default() };
         let before = N_MADE.load(Ordering::Relaxed);
         for _ in 0..20 {
-            let queue = create_queue(&device, &in_order).expect("a queue");
+            let queue = create_queue(device, &in_order).expect("a queue");
             let outcome = fill(device, &queue).expect("the command is accepted");
             outcome.result.expect("the command succeeds");
             let shared = Arc::downgrade(&ClQueue::of(&*queue).expect("a queue of OpenCL").shared);
@@ -53,17 +53,17 @@ fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
             }
         }
         assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 1, "one queue serves one after the other");
-        let queues = [0, 1].map(|_| create_queue(&device, &in_order).expect("a queue"));
+        let queues = [0, 1].map(|_| create_queue(device, &in_order).expect("a queue"));
         assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 2, "queues of the same time are two");
         let known = native_queue(&*queues[0]);
         drop(queues);
-        let others = [0, 1].map(|_| create_queue(&device, &in_order).expect("a queue"));
+        let others = [0, 1].map(|_| create_queue(device, &in_order).expect("a queue"));
         assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 3, "a queue that others know is not used again");
         for other in &others {
             assert_ne!(native_queue(&**other), known);
         }
         // Queues of other properties are others.
-        drop(create_queue(&device, &QueueOptions { profiling: true, ..in_order }).expect("a queue"));
+        drop(create_queue(device, &QueueOptions { profiling: true, ..in_order }).expect("a queue"));
         assert_eq!(N_MADE.load(Ordering::Relaxed) - before, 4);
     }
     let all_rest = replaced.iter().all(|device| state(device).context.quirks.queue_release);

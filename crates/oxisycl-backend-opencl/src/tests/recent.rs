@@ -93,7 +93,7 @@ fn a_thread_that_submits_lets_go_of_the_events_of_commands_that_are_over() {
 fn events_with_times_live_as_long_as_their_commands() {
     for device in &usable_devices(|_| {}) {
         let queue =
-            create_queue(&device, &QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
+            create_queue(device, &QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
         for _ in 0..4 * MOST {
             let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
             assert!(outcome.times.is_some_and(|times| times.start > 0 && times.start <= times.end));
@@ -106,7 +106,7 @@ fn events_with_times_live_as_long_as_their_commands() {
 #[ignore = "needs an OpenCL driver"]
 fn what_a_command_read_from_the_host_is_freed_at_its_end() {
     for device in &usable_devices(|_| {}) {
-        let queue = create_queue(&device, &QueueOptions::default()).expect("a queue");
+        let queue = create_queue(device, &QueueOptions::default()).expect("a queue");
         let (outcome, event) = fill_with(device, &queue, &[1, 2, 3]).expect("the command is accepted");
         outcome.result.expect("the command succeeds");
         let event: &dyn Any = &*event;
@@ -120,8 +120,8 @@ fn what_a_command_read_from_the_host_is_freed_at_its_end() {
 fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them() {
     for device in &usable_devices(|_| {}) {
         for in_order in [true, false] {
-            let queue = create_queue(&device, &QueueOptions { in_order, ..QueueOptions::default() }).expect("a queue");
-            let other = create_queue(&device, &QueueOptions::default()).expect("a queue");
+            let queue = create_queue(device, &QueueOptions { in_order, ..QueueOptions::default() }).expect("a queue");
+            let other = create_queue(device, &QueueOptions::default()).expect("a queue");
             let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
             let target =
                 Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };

@@ -212,11 +212,11 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
+    create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue")
 }
 
 pub(crate) fn out_of_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
-    create_queue(&device, &QueueOptions::default()).expect("a queue")
+    create_queue(device, &QueueOptions::default()).expect("a queue")
 }
 
 /// One row of bytes.

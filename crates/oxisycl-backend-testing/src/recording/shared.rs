@@ -35,6 +35,9 @@ pub(super) struct Shared {
     pub(super) reports: Reports,
 }
 
+/// Who is told of a command's end, and what.
+type Report = (Arc<dyn Completion>, Outcome);
+
 /// Reports of commands that have ended, as far as they are out of the ordinary.
 #[derive(Default)]
 pub(super) struct Reports {
@@ -42,7 +45,7 @@ pub(super) struct Reports {
     /// Commands whose reports are held back.
     pub(super) held: Mutex<BTreeSet<usize>>,
     /// Their reports, once they have ended.
-    waiting: Mutex<BTreeMap<usize, (Arc<dyn Completion>, Outcome)>>,
+    waiting: Mutex<BTreeMap<usize, Report>>,
 }
 
 impl Reports {

@@ -105,7 +105,7 @@ fn a_destructor_of_a_host_task_that_cannot_run_gets_an_error_if_it_waits_for_the
 }
 
 /// A value of the user that is lent to a command.
-struct Lent<T>(#[expect(dead_code, reason = "its drop is what counts")] T);
+struct Lent<T>(T);
 
 impl<T: Send> Loan for Lent<T> {
     fn has_user_drop(&self) -> bool {

@@ -15,7 +15,7 @@ use oxisycl_backend_testing::recording::{
     CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig,
 };
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_runtime::graph::{AsyncErrors, Hold, Loan, Node};
+use oxisycl_runtime::graph::{AsyncErrors, Hold, Node};
 use oxisycl_runtime::memory::BufferCore;
 use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
 use oxisycl_runtime::schedule::{BufferView, CommandGroup, Context, HostAccess, Queue};
