@@ -18,8 +18,8 @@ pub const fn all_devices_have(_aspect: Aspect) -> bool {
     false
 }
 
-/// Whether a device that this build makes code for may have an [`Aspect`] (`any_device_has` of SYCL): the host device, and those that run
-/// images for a target of `cargo sycl build --targets`. A constant.
+/// Whether a device that this build makes code for may have an [`Aspect`] (`any_device_has` of SYCL). The build makes
+/// code for the host device, and for those that run images of a target of `cargo sycl build --targets`. A constant.
 ///
 /// Only crates that ask are compiled again when the targets change. Simulated devices do not count: they are for tests.
 ///
@@ -35,8 +35,9 @@ macro_rules! any_device_has {
     };
 }
 
-/// Whether all devices that this build makes code for have an [`Aspect`] (`all_devices_have` of SYCL): the host device, and all that run
-/// images for a target of `cargo sycl build --targets`. A constant; see [`any_device_has!`](crate::any_device_has!).
+/// Whether all devices that this build makes code for have an [`Aspect`] (`all_devices_have` of SYCL). The build makes
+/// code for the host device, and for all that run images of a target of `cargo sycl build --targets`. A constant; see
+/// [`any_device_has!`](crate::any_device_has!).
 ///
 /// ```
 /// // Without `f64` on all devices, sums are kept in two numbers.

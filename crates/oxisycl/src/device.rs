@@ -173,8 +173,8 @@ impl Device {
         self.0.device.image_targets()
     }
 
-    /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can; another one if
-    /// the program has an image of each kernel for it, and it has the aspects that they need.
+    /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can.
+    /// Another device can if the program has an image of each kernel for it, and if it has the aspects that they need.
     ///
     /// ```
     /// use oxisycl::KernelId;
@@ -201,9 +201,10 @@ impl Device {
         kernels.into_iter().try_for_each(|kernel| kernel.check(self))
     }
 
-    /// Makes all kernels of the program ready that the device can run, and tells how many there are: none for a device that runs the
-    /// program's own code. Else the first launch of each kernel does that, which takes long where a driver compiles, and waits for
-    /// running kernels where a driver loads code only then. What an executable `kernel_bundle` is for (SYCL 2020 section 4.11).
+    /// Loads all kernels of the program that the device can run, and returns their number. The number is 0 for a device
+    /// that runs the program's own code. Without this call the first launch of each kernel loads it. That takes long
+    /// where a driver compiles, and waits for running kernels where a driver loads code only then. What an executable
+    /// `kernel_bundle` is for (SYCL 2020 section 4.11).
     ///
     /// Errors: the first of those of kernels that could not be loaded, with the code `Build` if the driver refuses an image. All others
     /// are ready then.
@@ -304,8 +305,8 @@ impl Device {
 
     /// Splits the device into parts with the given numbers of compute units; zeros are ignored.
     ///
-    /// Errors: `FeatureNotSupported` if the device cannot be split so, `Invalid` if there is no number but zeros, or if the sum is more than it
-    /// has.
+    /// Errors: `FeatureNotSupported` if the device cannot be split so. `Invalid` if there is no number but zeros, or if
+    /// the sum is more than it has.
     ///
     /// ```
     /// use oxisycl::prelude::*;

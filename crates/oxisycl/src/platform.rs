@@ -141,8 +141,8 @@ impl Platform {
         !devices.is_empty() && devices.iter().all(|device| device.has(aspect))
     }
 
-    /// The context of all its root devices, which queues use that are made without a context: one and the same as long as
-    /// anything uses it. It has no asynchronous handler.
+    /// The context of all its root devices. Queues that are made without a context use it. It is one and the same as
+    /// long as anything uses it. It has no asynchronous handler.
     ///
     /// ```
     /// use oxisycl::prelude::*;

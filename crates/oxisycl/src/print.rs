@@ -32,8 +32,9 @@ macro_rules! print {
 /// within another. What the buffer has no room for is lost; how many calls that were is reported on standard error. The size of the
 /// buffer is set by [`QueueBuilder::print_buffer`](crate::QueueBuilder::print_buffer).
 ///
-/// Everything that `format_args!` takes can be printed. Numbers, characters and strings are formatted by the host; other types run their
-/// own `Display` or `Debug` on the device, which makes the kernel larger, and run it twice: once to count the bytes.
+/// Everything that `format_args!` takes can be printed. The host formats numbers, characters and strings. Other types
+/// run their own `Display` or `Debug` on the device, which makes the kernel larger. They run it twice: the first time
+/// counts the bytes.
 ///
 /// A thread of the runtime may be the one that writes. A program that waits for a command that prints must not hold the lock of standard
 /// output meanwhile; [`set_output_handler`](crate::set_output_handler) sends the text elsewhere.
@@ -45,9 +46,10 @@ macro_rules! println {
 
 /// Has `handler` receive what kernels print, in the place of standard output; `None` gives it back to standard output.
 ///
-/// Each call gets a text that is not to be mixed with others: from kernels of the host device what one `print!` or `println!` writes, from
-/// others as much as was at hand. It is called by any thread, also by several at once, inside kernels and before the end of a command is
-/// told. It must not wait, and `submit` and everything that blocks are `Invalid` in it.
+/// Each call gets a text that is not to be mixed with others. From kernels of the host device that is what one `print!`
+/// or `println!` writes. From other devices it is as much as there was. It is called by any thread, also by several at
+/// once, inside kernels and before the end of a command is told. It must not wait, and `submit` and everything that
+/// blocks are `Invalid` in it.
 pub fn set_output_handler(handler: Option<OutputHandler>) {
     drop(output::set_output_handler(handler));
 }

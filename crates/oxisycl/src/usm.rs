@@ -351,8 +351,8 @@ impl<T> fmt::Debug for UsmSlice<T> {
 
 /// Allocates raw memory, to be freed with [`free`]. Host allocations belong to the context: for them the device does not matter.
 ///
-/// Errors: `FeatureNotSupported` if the device lacks the kind, or for a host allocation every device of the context;
-/// `MemoryAllocation` if memory is exhausted; `Invalid` if the device is not in the context.
+/// Errors: `FeatureNotSupported` if the device lacks the kind, or for a host allocation every device of the context.
+/// `MemoryAllocation` if memory is exhausted. `Invalid` if the device is not in the context.
 pub fn malloc_raw(kind: UsmKind, layout: Layout, device: &Device, context: &Context) -> Result<*mut u8> {
     let devices = context.devices();
     let device = match kind {

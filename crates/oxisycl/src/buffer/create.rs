@@ -199,8 +199,8 @@ impl<const D: usize> BufferOptions<D> {
 
     /// A buffer that takes over a USM allocation as its allocation in that memory. The allocation holds the data.
     ///
-    /// Errors: `Invalid` if the number of elements is not that of the range, or if a copy to or from the allocation waits for a
-    /// host accessor of this thread.
+    /// Errors: `Invalid` if the number of elements is not that of the range. `Invalid`, too, if a copy to or from the
+    /// allocation waits for a host accessor of this thread.
     #[track_caller]
     pub fn from_usm_nd<T: DeviceCopyable>(self, data: UsmSlice<T>, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         let range = range.into();

@@ -76,8 +76,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// Says where the data goes when the last handle of the buffer (clones, sub-buffers and reinterpretations count) is dropped.
     /// That drop then blocks until all commands that use the buffer have ended. A later call replaces an earlier one.
     ///
-    /// An error of the delivery is given to the function of [`FinalData::call`]; with [`FinalData::weak`] it is one line on
-    /// standard error, and the vector stays as it was.
+    /// An error of the delivery is given to the function of [`FinalData::call`]. With [`FinalData::weak`] it is one
+    /// line on standard error, and the vector stays as it was.
     ///
     /// ```
     /// use oxisycl::FinalData;

@@ -82,8 +82,9 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// The data as a vector, in row-major order. Waits for all submitted commands that use the buffer. If the buffer was made
     /// with [`from_vec`](Self::from_vec), it is the same memory.
     ///
-    /// Errors: `Invalid` while something else refers to the buffer (a clone, a sub-buffer, a reinterpretation, a placeholder, a
-    /// host accessor, or a command group that is being made). What the command that wrote the data failed with.
+    /// Errors: `Invalid` while something else refers to the buffer. That is a clone, a sub-buffer, a reinterpretation,
+    /// a placeholder, a host accessor, or a command group that is being made. What the command that wrote the data
+    /// failed with.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -180,8 +181,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     ///
     /// Memory that the buffer was made from is dropped with its owner (a vector or a USM slice).
     ///
-    /// Errors: `Invalid` if bytes exist that only this allocation holds, or if a command group that is being made or a host
-    /// accessor holds the buffer.
+    /// Errors: `Invalid` if bytes exist that only this allocation holds. `Invalid`, too, if a host accessor, or a
+    /// command group that is being made, holds the buffer.
     pub fn release(&self, device: &Device) -> Result {
         self.check_closed("release")?;
         schedule::quiesce(&self.view.core)?;

@@ -156,8 +156,8 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
 
     /// The data on the host. Blocks until the commands submitted before that conflict with the access have ended.
     ///
-    /// Errors: what the command that wrote the data failed with; `Invalid` if this thread holds a host accessor that the new
-    /// one would wait for, or inside a kernel.
+    /// Errors: what the command that wrote the data failed with. `Invalid` if this thread holds a host accessor that
+    /// the new one would wait for, or inside a kernel.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -115,8 +115,8 @@ impl<'cg> Handler<'cg> {
 
     /// Copies the elements of `source` to the first elements of `target`, both in row-major order; the shapes may differ.
     ///
-    /// Errors: `Invalid` if the target has fewer elements than the source, or for a second command in the group; `Accessor` if
-    /// both are the same accessor; what `access` recorded.
+    /// Errors: `Invalid` if the target has fewer elements than the source, or for a second command in the group.
+    /// `Accessor` if both are the same accessor. What `access` recorded.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -80,9 +80,9 @@ impl InteropHandle {
         }
     }
 
-    /// The driver's handle of the queue: a `CUstream` (of a queue out of order, one of several) or a `cl_command_queue`. What the group waits for
-    /// has ended. The runtime knows nothing of what the task puts there: the task waits for it before it returns, and native kernels must
-    /// not wait for this program.
+    /// The driver's handle of the queue: a `CUstream` (of a queue out of order, one of several) or a
+    /// `cl_command_queue`. What the group waits for has ended. The runtime knows nothing of what the task puts there.
+    /// The task waits for it before it returns, and native kernels must not wait for this program.
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_queue(&self) -> Result<*mut c_void> {

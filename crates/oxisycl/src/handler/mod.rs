@@ -25,8 +25,9 @@ pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
 
 /// Records one command group: its accessors, and one command.
 ///
-/// Only [`Queue::submit`](crate::Queue::submit) makes handlers. The lifetime `'cg` belongs to one command group and has no upper
-/// bound: kernels outlive `submit`, so they capture accessors of this group and values, but nothing that is borrowed.
+/// Only [`Queue::submit`](crate::Queue::submit) makes handlers. The lifetime `'cg` belongs to one command group and has
+/// no upper bound. Kernels outlive `submit`, so they capture accessors of this group and values, but nothing that is
+/// borrowed.
 pub struct Handler<'cg> {
     queue: &'cg Queue,
     group: CommandGroup,
@@ -55,7 +56,7 @@ struct RequiredKey {
 impl<'cg> Handler<'cg> {
     /// A handler for a new group. The caller has forbidden kernels and wakers.
     ///
-    /// Before the user's closure runs: inside a kernel it would have the token of a work-item at hand, which is taken as proof
+    /// Before the user's closure runs. Inside a kernel it would have the token of a work-item, which is taken as proof
     /// that the accessor's command has started.
     pub(crate) fn new(queue: &'cg Queue) -> Self {
         let group = CommandGroup::default();
@@ -108,8 +109,8 @@ impl<'cg> Handler<'cg> {
 
     /// Access of this group's kernel to a whole buffer.
     ///
-    /// A failure (no memory on the device, or an overlap with another accessor of this group where one of them writes) is
-    /// recorded, and returned by the command and by `submit`; then nothing is enqueued.
+    /// A failure (no memory on the device, or an overlap with another accessor of this group where one of them writes)
+    /// is recorded. The command and `submit` return it, and nothing is enqueued.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -170,10 +171,10 @@ impl<'cg> Handler<'cg> {
     /// Failures as for [`access_range`](Self::access_range), but for the overlap.
     ///
     /// # Safety
-    /// No work-item accesses an element through one accessor that another work-item writes through the other, and none holds a
-    /// reference or view of an element while it is written. Nobody writes what a kernel reads through an accessor with the mode
-    /// [`Read`](crate::Read), not even the same work-item: devices load it as if it never changed. A copy does not read through one
-    /// what it writes through the other.
+    /// No work-item accesses an element through one accessor that another work-item writes through the other. None
+    /// holds a reference or view of an element while it is written. Nothing writes what a kernel reads through an
+    /// accessor with the mode [`Read`](crate::Read), not even the same work-item. Devices load it as if it never
+    /// changed. A copy does not read through one what it writes through the other.
     pub unsafe fn access_aliased<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
         &mut self,
         buffer: &Buffer<T, D>,

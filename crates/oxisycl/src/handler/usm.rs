@@ -38,8 +38,8 @@ impl Handler<'_> {
     /// two memories.
     ///
     /// # Safety
-    /// Until the command completes, both pointers are valid for `bytes`, the places do not overlap, and no other command or thread
-    /// that is not ordered with it writes the source or accesses the target.
+    /// Until the command completes, both pointers are valid for `bytes`, and the places do not overlap. No command or
+    /// thread that is not ordered with it writes the source or accesses the target.
     pub unsafe fn memcpy(&mut self, target: *mut u8, source: *const u8, bytes: usize) -> Result {
         self.command("memcpy", |handler| {
             if bytes == 0 {
@@ -78,8 +78,8 @@ impl Handler<'_> {
     /// Errors: `Invalid` for a second command in the group.
     ///
     /// # Safety
-    /// Until the command completes, the pointer is valid for `bytes` on the queue's device, and no other command or thread that is
-    /// not ordered with it accesses them. Afterwards the bytes are valid values of the type they are read as.
+    /// Until the command completes, the pointer is valid for `bytes` on the queue's device. No command or thread that
+    /// is not ordered with it accesses them. Afterwards the bytes are valid values of the type they are read as.
     pub unsafe fn memset(&mut self, target: *mut u8, value: u8, bytes: usize) -> Result {
         // SAFETY: the caller's contract.
         unsafe { self.fill_usm(target, value, bytes) }
@@ -90,8 +90,8 @@ impl Handler<'_> {
     /// Errors: `Invalid` for a second command in the group, or if the size overflows.
     ///
     /// # Safety
-    /// Until the command completes, the pointer is valid and aligned for the elements on the queue's device, and no other command or
-    /// thread that is not ordered with it accesses them.
+    /// Until the command completes, the pointer is valid and aligned for the elements on the queue's device. No command
+    /// or thread that is not ordered with it accesses them.
     pub unsafe fn fill_usm<T: DeviceCopyable>(&mut self, target: *mut T, value: T, len: usize) -> Result {
         self.command("a fill", |handler| {
             let bytes = len.checked_mul(size_of::<T>());
