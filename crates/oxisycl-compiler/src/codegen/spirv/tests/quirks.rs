@@ -8,13 +8,14 @@ const ITEMS: usize = 1000;
 const GROUP: usize = 50;
 
 /// The first number that a kernel leaves in its output.
-fn first(code: &str, output: usize) -> Option<Vec<u8>> {
+fn first(code: &str, output: usize) -> Vec<u8> {
     let context = context();
     let bytes = validated(&translated(&context, code).module);
-    run_in_groups(&bytes, &[("k", &[0; 8], output)], ITEMS, GROUP).map(|mut outputs| outputs.remove(0))
+    run_in_groups(&bytes, &[("k", &[0; 8], output)], ITEMS, GROUP).swap_remove(0)
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn operations_on_an_address_of_unknown_memory_count_for_all_work_items() {
     // Where the address is of is decided by the input, which is zero.
     let code = format!(
@@ -27,12 +28,13 @@ fn operations_on_an_address_of_unknown_memory_count_for_all_work_items() {
   %old = atomicrmw add ptr %p, i32 1 monotonic
   ret void\n}}\n"
     );
-    let Some(output) = first(&code, 4) else { return };
+    let output = first(&code, 4);
     let untouched = u32::from_le_bytes([super::support::UNTOUCHED; 4]);
     assert_eq!(output, (untouched.wrapping_add(ITEMS as u32)).to_le_bytes());
 }
 
 #[test]
+#[ignore = "needs an OpenCL driver"]
 fn no_work_item_is_beyond_the_last() {
     // Ids begin with zero, which the driver does not know. No position is above the last.
     let begin = "  %address = ptrtoint ptr %in to i64\n  %first = lshr i64 %address, 63\n";
@@ -52,7 +54,7 @@ panic:
 end:
   ret void\n}}\n"
     );
-    let Some(output) = first(&code, 1024) else { return };
+    let output = first(&code, 1024);
     let touched: Vec<_> = output.iter().enumerate().filter(|(_, byte)| **byte == 1).map(|(place, _)| place).collect();
     assert!(touched.is_empty(), "{} positions, the last {:?}", touched.len(), touched.last());
 }
