@@ -31,7 +31,7 @@ const SECOND_WAITER: Quirk = Quirk {
     driver: INTEL_CPU,
     seen: SEEN,
     fixed: None,
-    fault: "If two threads wait in the driver, one may get the other's wait within the command that is waited for. Neither returns then.",
+    fault: "One of two threads that wait in the driver may get the other's wait within the awaited command, and neither returns.",
     switch: "one thread of the process waits in the driver at a time (`lender.rs`)",
     reproducer: Reproducer::Without("seen once in 20 runs of all tests of the backend"),
 };
