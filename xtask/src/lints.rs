@@ -1,4 +1,4 @@
-//! Formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
+//! Lock files, formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
 
 use crate::crates;
 use crate::examples;
@@ -8,6 +8,16 @@ use crate::workspace::Workspace;
 
 /// The crate that users name; its features are the features of the project.
 const FACADE: &str = "oxisycl";
+
+/// Whether each lock file is what its manifests ask for. A dependency of a member changes the lock file of the package that is a workspace of
+/// its own, too, and every command that builds it says `--locked`.
+pub(crate) fn locks(workspace: &Workspace) -> Result<Outcome> {
+    for folder in [workspace.root.clone(), workspace.root.join(crates::FOLDER)] {
+        let manifest = folder.join("Cargo.toml");
+        run(cargo(workspace).args(["update", "--workspace", "--locked", "--manifest-path"]).arg(manifest))?;
+    }
+    Ok(Outcome::passed())
+}
 
 /// `cargo fmt --check` over all crates, and over the package that is a workspace of its own.
 pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {

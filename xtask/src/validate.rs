@@ -29,6 +29,7 @@ struct Stage {
 const STAGES: &[Stage] = &[
     Stage { name: "fmt", run: lints::fmt },
     Stage { name: "tidy", run: tidy::run },
+    Stage { name: "locks", run: lints::locks },
     Stage { name: "msrv", run: msrv::run },
     Stage { name: "requirements", run: requirements::run },
     Stage { name: "clippy", run: lints::clippy },
