@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use libloading::{Library, Symbol};
 use oxisycl_backend::{
-    ArgumentBlock, Backend, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, KernelCommand,
+    ArgumentBlock, Backend, Batching, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, KernelCommand,
     LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
-use oxisycl_backend_cuda::{CudaBackend, native_context};
+use oxisycl_backend_cuda::{CudaBackend, native_device};
 use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
 use oxisycl_types::LaunchRange;
@@ -32,11 +32,15 @@ struct Bare {
 }
 
 impl Bare {
-    /// In the context of the device, which stays current.
-    fn new(context: *mut c_void) -> Self {
+    /// In the primary context of the device, which stays current. The backend is not asked for it: then it would batch nothing.
+    fn new(device: c_int) -> Self {
         // SAFETY: the driver was loaded by the backend already; the calls have these types.
         unsafe {
             let library = Library::new("libcuda.so.1").expect("the driver");
+            let retain: Symbol<'_, unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int> =
+                library.get(b"cuDevicePrimaryCtxRetain\0").unwrap();
+            let mut context = ptr::null_mut();
+            assert_eq!(retain(&raw mut context, device), 0);
             let set: Symbol<'_, unsafe extern "C" fn(*mut c_void) -> c_int> =
                 library.get(b"cuCtxSetCurrent\0").unwrap();
             assert_eq!(set(context), 0);
@@ -187,12 +191,14 @@ fn launches(device: &Arc<dyn Device>, bare: &Bare) {
         }) / LAUNCHES as f64
             * 1e6
     };
-    for (name, in_order, chained) in [
-        ("launch in order", true, false),
-        ("launch in order, chained", true, true),
-        ("launch out of order", false, false),
+    for (name, in_order, chained, batching) in [
+        ("launch in order", true, false, Batching::Off),
+        ("launch in order, chained", true, true, Batching::Off),
+        ("launch out of order", false, false, Batching::Off),
+        ("batched in order", true, false, Batching::On),
+        ("batched in order, chained", true, true, Batching::On),
     ] {
-        let options = QueueOptions { in_order, ..QueueOptions::default() };
+        let options = QueueOptions { in_order, batching, ..QueueOptions::default() };
         let queue = create_queue(device, &options).expect("a queue");
         let ours = || {
             let counter = Arc::new(Counter::default());
@@ -286,7 +292,7 @@ fn main() {
         return;
     };
     println!("{}, {}", device.info().name, device.info().driver_version);
-    let bare = Bare::new(native_context(&*device).expect("a device of this backend"));
+    let bare = Bare::new(native_device(&*device).expect("a device of this backend"));
     launches(&device, &bare);
     latency(&device, &bare);
     copies(&device, &bare);

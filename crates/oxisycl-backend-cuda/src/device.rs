@@ -92,7 +92,7 @@ unsafe impl Device for CudaDevice {
                 false => error,
             })
         })?;
-        Ok(Arc::new(ModuleHandle(Arc::new(module))))
+        Ok(Arc::new(ModuleHandle { module: Arc::new(module), device: Arc::downgrade(&self.core) }))
     }
 
     fn native_device(&self) -> Option<*mut c_void> {

@@ -1,11 +1,14 @@
 //! What all queues of one device share: the context, its pools, and the lanes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use oxisycl_backend::BackendError;
 use oxisycl_backend::lane::{Driver, Lanes};
 use oxisycl_backend::poller::{Counts, Progress};
 
+use crate::batch;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
@@ -13,10 +16,11 @@ use crate::fill_kernels::FillKernels;
 use crate::fleet::Fleet;
 use crate::lane::Cuda;
 use crate::memory;
+use crate::module::CudaModule;
 use crate::quirks::Quirks;
 use crate::records::RecordMemory;
 use crate::retired::{Block, Retired};
-use crate::sys::{RawStream, STREAM_NON_BLOCKING, code};
+use crate::sys::{RawStream, STREAM_NON_BLOCKING, attribute, code};
 
 pub(crate) struct DeviceState {
     pub(crate) context: Arc<Context>,
@@ -26,6 +30,12 @@ pub(crate) struct DeviceState {
     pub(crate) fill_kernels: FillKernels,
     pub(crate) retired: Retired,
     quirks: Quirks,
+    /// How many multiprocessors there are.
+    pub(crate) n_processors: u64,
+    /// Whether a queue was made that stages kernels.
+    pub(crate) holds_back: AtomicBool,
+    /// Whether others know the context: what they put on the device may have to come after what is staged.
+    pub(crate) is_shared: AtomicBool,
     /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
     pub(crate) utility: RawStream,
 }
@@ -38,7 +48,17 @@ impl DeviceState {
         // SAFETY: the context is current.
         unsafe { context.driver.stream_create_with_priority(&raw mut utility, STREAM_NON_BLOCKING, 0) }
             .map_err(fail)?;
+        let mut n_processors = 0;
+        // SAFETY: writes a number; the device is the context's.
+        let asked = unsafe {
+            let attribute = attribute::MULTIPROCESSOR_COUNT;
+            context.driver.device_get_attribute(&raw mut n_processors, attribute, context.device)
+        };
+        asked.map_err(fail)?;
         let core = Arc::new(Self {
+            n_processors: u64::try_from(n_processors).unwrap_or(1),
+            holds_back: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
             lanes: Lanes::default(),
             clock: Clock::new(),
             fleet,
@@ -55,6 +75,17 @@ impl DeviceState {
         let weak = Arc::downgrade(&core);
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
         Ok(core)
+    }
+
+    /// Others put work on the device from now on: no kernel is staged any more.
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::SeqCst);
+        self.lanes.all().iter().for_each(|lane| batch::turn_off(lane));
+    }
+
+    /// A module is to be unloaded.
+    pub(crate) fn release(&self, module: &Arc<CudaModule>) {
+        self.lanes.all().iter().for_each(|lane| batch::release(lane, module));
     }
 
     /// Takes memory back that nobody uses any more. Does not wait for running kernels, unless much too much memory is waiting to be freed.
@@ -115,6 +146,14 @@ impl Progress for DeviceState {
         progress
     }
 
+    fn holds_back(&self) -> bool {
+        self.holds_back.load(Ordering::SeqCst)
+    }
+
+    fn hand_over(&self) -> Option<Duration> {
+        self.lanes.all().iter().filter_map(|lane| batch::hand_over(lane, false)).min()
+    }
+
     fn has_idle_work(&self) -> bool {
         !self.retired.is_empty()
     }
@@ -135,7 +174,7 @@ impl Drop for DeviceState {
         if self.context.is_foreign() {
             return;
         }
-        self.lanes.counts.bell().close();
+        self.lanes.counts.close();
         self.free_retired();
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`; whoever uses it waits for it.

@@ -1,6 +1,7 @@
 //! The CUDA driver as the lanes of [`oxisycl_backend::lane`] see it: a queue is one stream if its commands run in order, a few otherwise.
 //!
-//! A command is put on a stream when it is enqueued, and the device keeps the order, by the stream and by events. Transfers of memory that
+//! A command is put on a stream when it is enqueued, or a little later with others (`batch`). The device keeps the order, by the stream and by
+//! events. Transfers of memory that
 //! the driver does not know are left to the host.
 
 use std::ffi::c_void;
@@ -19,6 +20,7 @@ use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::batch;
 use crate::clock::{self, Base};
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
@@ -76,8 +78,11 @@ pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> 
     let _entered = context.enter()?;
     let n_streams = if options.in_order { 1 } else { STREAMS };
     let lane = |_| Ok(Lane::new(device, Stream::new(context, options.priority)?, true));
-    let lanes: Result<SmallVec<_>, _> = (0..n_streams).map(lane).collect();
+    let lanes: Result<SmallVec<[Arc<CudaLane>; 4]>, _> = (0..n_streams).map(lane).collect();
     let lanes = lanes.map_err(|error| context.fail(error))?;
+    for lane in &lanes {
+        batch::set_up(lane, options.batching, options.profiling);
+    }
     if options.profiling {
         device.clock.renew(context, device.utility).map_err(|error| context.fail(error))?;
     }
@@ -188,6 +193,11 @@ unsafe impl Driver for Cuda {
     }
 
     fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
+        if !waits.is_empty() {
+            batch::flush(lane, ring);
+        } else if batch::stage(lane, ring, task)? {
+            return Ok(());
+        }
         let driver = &lane.device.context.driver;
         for &event in &waits {
             // SAFETY: stream and event are alive: events are destroyed with their context only.
@@ -218,7 +228,16 @@ unsafe impl Driver for Cuda {
 
     #[inline]
     fn issued(lane: &CudaLane, ring: &mut Ring<Self>) {
+        batch::staged(lane, ring);
         stream::look_sometimes(lane, ring);
+    }
+
+    fn n_held_back(ring: &Ring<Self>) -> usize {
+        ring.part.batch.n_staged()
+    }
+
+    fn hand_over(lane: &CudaLane) {
+        batch::hand_over(lane, true);
     }
 
     fn begin_look(_device: &DeviceState) -> Option<()> {

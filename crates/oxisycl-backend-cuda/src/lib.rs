@@ -25,6 +25,7 @@
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
 
 mod backend;
+mod batch;
 mod clock;
 mod context;
 mod device;

@@ -8,6 +8,7 @@ use std::ffi::{c_int, c_void};
 use oxisycl_backend::lane::LaneQueue;
 use oxisycl_backend::{Device, Queue};
 
+use crate::batch;
 use crate::device::CudaDevice;
 use crate::lane::{Cuda, CudaQueue};
 
@@ -16,14 +17,17 @@ pub fn native_device(device: &dyn Device) -> Option<c_int> {
     Some(device.native()?.downcast_ref::<CudaDevice>()?.core.context.device)
 }
 
-/// The `CUcontext` of a device, its primary context; `None` if it is another backend's.
+/// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From then on its queues hand each kernel over at
+/// once, so that what waits for the context waits for all that was submitted.
 pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
-    Some(device.native()?.downcast_ref::<CudaDevice>()?.core.context.raw.0)
+    let core = &device.native()?.downcast_ref::<CudaDevice>()?.core;
+    core.share();
+    Some(core.context.raw.0)
 }
 
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.
 ///
-/// Work that is put on them comes after what the queue has put there before. The queue knows nothing of it: who depends on it waits
+/// Work that is put on them comes after what was submitted to the queue before: from then on it hands each kernel over at once. The queue knows nothing of it: who depends on it waits
 /// for it. Nor does the device: memory that was freed goes back to the driver when the device has nothing to do of the queues' work, and the
 /// driver waits for the foreign kernels then, with every later submission behind it. A foreign kernel must not wait for this program.
 pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
@@ -31,5 +35,6 @@ pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
 }
 
 pub(crate) fn streams_of(queue: &LaneQueue<Cuda>) -> Vec<*mut c_void> {
+    queue.lanes.iter().for_each(|lane| batch::turn_off(lane));
     queue.lanes.iter().map(|lane| lane.stream.raw.0).collect()
 }

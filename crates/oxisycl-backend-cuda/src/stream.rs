@@ -4,6 +4,8 @@
 //! that task, or when how far a stream has come is asked while work is added all the time. Otherwise the driver is asked whether the stream is
 //! empty. A thread that submits without pause looks itself, once for many tasks: threads that call the driver at the same time wait for
 //! each other, and one that sleeps over it comes back late.
+//!
+//! The last tasks may be staged (`batch`): the driver does not have them yet, and no fence stands for them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use oxisycl_backend::Priority;
 use oxisycl_backend::lane::Ring;
 
+use crate::batch::{self, Batch};
 use crate::context::Context;
 use crate::error::DriverError;
 use crate::lane::{Cuda, CudaLane};
@@ -28,6 +31,8 @@ pub(crate) struct Stream {
     pub(crate) raw: RawStream,
     /// How often a thread that submits has looked how far the stream has come. Changed with the ring locked.
     n_looks: AtomicU64,
+    /// Since when kernels are staged, on the clock of execution times; 0 while none are. Changed with the ring locked.
+    pub(crate) staged_since: AtomicU64,
     poller: Poller,
 }
 
@@ -54,6 +59,20 @@ pub(crate) struct Progress {
     asked_at: u64,
     /// The last task when a thread that submits last looked.
     looked_at: u64,
+    pub(crate) batch: Batch,
+}
+
+impl Progress {
+    /// Whether the device has nothing to do, as far as that is known without asking.
+    #[inline]
+    pub(crate) fn is_known_to_be_idle(&self) -> bool {
+        self.device_issued <= self.finished
+    }
+
+    /// How many tasks the device has and is not known to have finished, at most.
+    pub(crate) fn n_ahead(&self) -> u64 {
+        self.device_issued.saturating_sub(self.finished)
+    }
 }
 
 impl Stream {
@@ -72,11 +91,13 @@ impl Stream {
             };
             driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
         }
-        Ok(Self { context: context.clone(), raw, n_looks: AtomicU64::new(0), poller: Poller::default() })
+        let staged_since = AtomicU64::new(0);
+        Ok(Self { context: context.clone(), raw, n_looks: AtomicU64::new(0), staged_since, poller: Poller::default() })
     }
 
     /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
     pub(crate) fn close(&mut self, progress: &mut Progress) {
+        progress.batch = Batch::default();
         for (_, event) in progress.fences.drain(..) {
             self.context.return_plain_event(event);
         }
@@ -86,8 +107,8 @@ impl Stream {
         }
     }
 
-    /// Records a fence behind the task at `position`, which is the last. The context is current.
-    fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
+    /// Records a fence behind the task at `position`, which is the last that the driver has. The context is current.
+    pub(crate) fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
         let context = &self.context;
         let event = context.take_plain_event()?;
         // SAFETY: event and stream are of this context, which is current.
@@ -115,7 +136,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Asks the driver how far the stream has come whose last task is `last`.
+    /// Asks the driver how far the stream has come. `last` is the last task that the driver has.
     fn ask(&self, progress: &mut Progress, last: u64, thorough: bool) -> Result<(), DriverError> {
         self.ask_fences(progress)?;
         if progress.device_issued > progress.finished && progress.fences.is_empty() {
@@ -143,7 +164,10 @@ impl Stream {
 pub(crate) fn fence(lane: &CudaLane, position: u64) -> Result<Option<RawEvent>, DriverError> {
     let _entered = lane.device.context.enter_anyway()?;
     let mut ring = lane.ring();
-    let last = ring.n_issued();
+    if position > handed(&ring) {
+        batch::flush(lane, &mut ring);
+    }
+    let last = handed(&ring);
     let progress = &mut ring.part;
     // Whatever gave the device nothing to do is finished with what was before it.
     if position <= progress.finished || progress.device_issued <= progress.finished {
@@ -167,13 +191,39 @@ pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 /// to whom the look does not count then.
 #[cold]
 fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    let (stream, last) = (&lane.stream, ring.n_issued());
-    ring.part.looked_at = last;
-    if stream.record(&mut ring.part, last).is_ok() && stream.ask_fences(&mut ring.part).is_ok() {
+    let (stream, last) = (&lane.stream, handed(ring));
+    ring.part.looked_at = ring.n_issued();
+    let has_fence = ring.part.fences.back().is_some_and(|(position, _)| *position >= ring.part.device_issued);
+    let is_recorded = has_fence || stream.record(&mut ring.part, last).is_ok();
+    if is_recorded && stream.ask_fences(&mut ring.part).is_ok() {
         let n_finished = n_finished(ring);
         lane.try_set_apart(ring, n_finished);
         stream.n_looks.fetch_add(1, Ordering::Release);
     }
+}
+
+/// The last task that the driver has.
+fn handed(ring: &Ring<Cuda>) -> u64 {
+    ring.n_issued() - ring.part.batch.n_staged() as u64
+}
+
+/// Asks whether the device has nothing to do. The context is current. An error is left for others to find.
+pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
+    if progress.is_known_to_be_idle() {
+        return true;
+    }
+    let driver = &lane.device.context.driver;
+    let asked = match progress.fences.back() {
+        // SAFETY: the event was recorded by `record`.
+        Some(&(position, event)) if position >= progress.device_issued => unsafe { driver.event_query(event) },
+        // SAFETY: the stream is alive.
+        _ => unsafe { driver.stream_query(lane.stream.raw) },
+    };
+    if asked.is_ok() {
+        progress.finished = progress.device_issued;
+        progress.fences.drain(..).for_each(|(_, event)| lane.device.context.return_plain_event(event));
+    }
+    asked.is_ok()
 }
 
 /// How many of the pending tasks the device has finished.
@@ -200,14 +250,20 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
         return Ok(());
     }
     let Some(mut ring) = lane.ring_politely() else { return Ok(()) };
-    let last = ring.n_issued();
-    if !is_lost && ring.part.finished < last {
+    if !is_lost && ring.part.finished < ring.n_issued() {
         let _entered = context.enter_anyway()?;
-        lane.stream.ask(&mut ring.part, last, thorough)?;
+        if thorough {
+            batch::flush_unbound(lane, &mut ring);
+        }
+        let last = handed(&ring);
+        if ring.part.finished < last {
+            lane.stream.ask(&mut ring.part, last, thorough)?;
+        }
     }
     let n_tasks = n_finished(&ring);
     lane.set_apart(&mut ring, n_tasks, true);
     if is_lost {
+        batch::forget(lane, &mut ring);
         let n_tasks = ring.pending.len();
         lane.set_apart(&mut ring, n_tasks, false);
     }

@@ -49,6 +49,12 @@ handles! {
     RawModule,
     /// A `CUfunction`.
     RawFunction,
+    /// A `CUgraph`.
+    RawGraph,
+    /// A `CUgraphNode`.
+    RawGraphNode,
+    /// A `CUgraphExec`.
+    RawGraphExec,
 }
 
 /// Result codes that this crate tells apart.
@@ -180,6 +186,22 @@ impl MemoryLocation {
     }
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS_v2`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct KernelNodeParameters {
+    pub(crate) function: RawFunction,
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared: c_uint,
+    pub(crate) parameters: *mut *mut c_void,
+    pub(crate) extra: *mut *mut c_void,
+    /// Null: `function` says it.
+    pub(crate) kernel: *mut c_void,
+    /// Null: the current one.
+    pub(crate) context: RawContext,
+}
+
 /// `CUDA_MEMCPY2D`
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -245,5 +267,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Copy2D, width), 112);
         assert_eq!(std::mem::offset_of!(Copy3D, width), 176);
         assert_eq!(size_of::<MemoryLocation>(), 8);
+        assert_eq!(size_of::<KernelNodeParameters>(), 72);
+        assert_eq!(std::mem::offset_of!(KernelNodeParameters, parameters), 40);
     }
 }

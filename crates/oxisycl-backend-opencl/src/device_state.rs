@@ -84,7 +84,7 @@ impl Drop for DeviceState {
     fn drop(&mut self) {
         // In a forked child there are no threads, and their locks may be held for ever.
         if !self.context.is_foreign() {
-            self.lanes.counts.bell().close();
+            self.lanes.counts.close();
             self.lender.close();
         }
     }

@@ -113,7 +113,7 @@ impl Progress for ToyState {
 
 impl Drop for ToyState {
     fn drop(&mut self) {
-        self.lanes.counts.bell().close();
+        self.lanes.counts.close();
     }
 }
 

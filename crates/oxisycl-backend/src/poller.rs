@@ -1,7 +1,7 @@
 //! The thread that polls devices which do not report the end of commands themselves.
 //!
 //! A backend issues commands, and reports them when it is polled. No thread belongs to it. The runtime, which makes the queues, starts one
-//! poller for each [`Progress`].
+//! poller for each [`Progress`]. Where the backend holds small commands back, a second thread sees to it that none is held back for too long.
 //!
 //! Between two polls the poller naps. A nap is a sixty-fourth of the time since the last end of a command, between 40 and 500 us, so the
 //! end of a long command is reported about that much late. Polling slows down threads that submit, so the poller naps for 300 us while
@@ -28,6 +28,10 @@ const BUSY_NAP: Duration = Duration::from_micros(300);
 /// How long the thread stays up without work, so that the next submission need not wake it.
 const LINGER: Duration = Duration::from_millis(4);
 
+/// How long the thread that keeps the bound stays up, and how often it looks meanwhile.
+const FLUSHER_LINGER: Duration = Duration::from_micros(200);
+const FLUSHER_NAP: Duration = Duration::from_micros(10);
+
 /// A value on a cache line of its own: threads that submit and threads that report write different ones.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -37,6 +41,7 @@ struct Padded<T>(T);
 #[derive(Debug, Default)]
 pub struct Counts {
     bell: Arc<Worker>,
+    flusher: Arc<Worker>,
     n_accepted: Padded<AtomicU64>,
     n_ended: Padded<AtomicU64>,
 }
@@ -63,9 +68,20 @@ impl Drop for Expected<'_> {
 }
 
 impl Counts {
-    /// Wakes the poller. Closed when the device is gone.
+    /// Wakes the poller.
     pub fn bell(&self) -> &Arc<Worker> {
         &self.bell
+    }
+
+    /// Wakes the thread that keeps the bound on what is [held back](Progress::hand_over).
+    pub fn flusher(&self) -> &Arc<Worker> {
+        &self.flusher
+    }
+
+    /// Ends the threads: the device is gone.
+    pub fn close(&self) {
+        self.bell.close();
+        self.flusher.close();
     }
 
     /// Counts a command that is about to be accepted, and sees to it that it is polled for.
@@ -107,6 +123,17 @@ pub trait Progress: Send + Sync {
         false
     }
 
+    /// Whether commands may be held back, which needs a thread that keeps the bound on it.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Hands over what has been held back for as long as it may be. In how long that is to be done again; `None` if nothing is held back.
+    /// Runs no code of users.
+    fn hand_over(&self) -> Option<Duration> {
+        None
+    }
+
     /// Whether [`idle`](Self::idle) has something to do.
     fn has_idle_work(&self) -> bool {
         false
@@ -116,12 +143,16 @@ pub trait Progress: Send + Sync {
     fn idle(&self) {}
 }
 
-/// Makes sure that a poller runs.
+/// Makes sure that a poller runs, and the thread beside it if the device holds commands back.
 ///
 /// # Errors
 /// If no thread can be started.
 pub fn start(progress: &Arc<dyn Progress>) -> io::Result<()> {
     let weak = Arc::downgrade(progress);
+    if progress.holds_back() {
+        let (weak, flusher) = (weak.clone(), progress.counts().flusher.clone());
+        progress.counts().flusher.wake(|| spawn("oxisycl-flush".to_owned(), move || flush(&weak, &flusher)))?;
+    }
     let bell = progress.counts().bell.clone();
     progress.counts().bell.wake(|| spawn("oxisycl-poll".to_owned(), move || run(&weak, &bell)))
 }
@@ -155,6 +186,31 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
                 weak.upgrade().is_none_or(|progress| progress.counts().has_commands() || progress.has_idle_work())
             });
             last_end = Instant::now();
+        }
+    }
+}
+
+/// Keeps the bound on what is held back. A thread of its own: the poller runs wakers of users, and one that blocks on what a held-back command
+/// does would keep the poller from handing it over.
+fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
+    make_naps_exact();
+    let mut last = Instant::now();
+    while let Some(progress) = weak.upgrade() {
+        if progress.is_foreign() {
+            return;
+        }
+        let next = progress.hand_over();
+        drop(progress);
+        if next.is_some() {
+            last = Instant::now();
+        }
+        match next {
+            Some(time) => std::thread::sleep(time),
+            None if last.elapsed() < FLUSHER_LINGER => std::thread::sleep(FLUSHER_NAP),
+            None => {
+                flusher.sleep(|| weak.upgrade().is_none_or(|progress| progress.hand_over().is_some()));
+                last = Instant::now();
+            }
         }
     }
 }

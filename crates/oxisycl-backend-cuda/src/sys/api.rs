@@ -1,12 +1,12 @@
 //! The table of driver functions, and one method per function that turns its code into a `Result`.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use libloading::Library;
 
 use super::{
-    Code, Copy2D, Copy3D, DevicePointer, MemoryLocation, RawContext, RawDevice, RawEvent, RawFunction, RawModule,
-    RawStream, code,
+    Code, Copy2D, Copy3D, DevicePointer, KernelNodeParameters, MemoryLocation, RawContext, RawDevice, RawEvent,
+    RawFunction, RawGraph, RawGraphExec, RawGraphNode, RawModule, RawStream, code,
 };
 use crate::error::DriverError;
 
@@ -28,6 +28,8 @@ macro_rules! api {
         impl Driver {
             /// Names of the symbols that must be there.
             pub(crate) const REQUIRED: &[&str] = &[$(stringify!($symbol),)*];
+            /// Names of the symbols that older drivers lack.
+            pub(crate) const OPTIONAL: &[&str] = &[$(stringify!($optional_symbol),)*];
 
             /// Fills the table in; gives the name of a symbol back that is missing.
             ///
@@ -182,6 +184,33 @@ api! {
         );
         mem_advise = cuMemAdvise(pointer: DevicePointer, size: usize, advice: c_int, device: RawDevice);
         mem_advise_v2 = cuMemAdvise_v2(pointer: DevicePointer, size: usize, advice: c_int, location: MemoryLocation);
+        graph_create = cuGraphCreate(graph: *mut RawGraph, flags: c_uint);
+        graph_destroy = cuGraphDestroy(graph: RawGraph);
+        graph_add_kernel_node = cuGraphAddKernelNode_v2(
+            node: *mut RawGraphNode, graph: RawGraph, dependencies: *const RawGraphNode, n_dependencies: usize,
+            parameters: *const KernelNodeParameters
+        );
+        graph_instantiate = cuGraphInstantiateWithFlags(
+            executable: *mut RawGraphExec, graph: RawGraph, flags: c_ulonglong
+        );
+        graph_exec_kernel_node_set_params = cuGraphExecKernelNodeSetParams_v2(
+            executable: RawGraphExec, node: RawGraphNode, parameters: *const KernelNodeParameters
+        );
+        graph_launch = cuGraphLaunch(executable: RawGraphExec, stream: RawStream);
+        graph_exec_destroy = cuGraphExecDestroy(executable: RawGraphExec);
+    }
+}
+
+impl Driver {
+    /// Whether there are graphs whose kernels can be changed: drivers for CUDA 12 and later have them.
+    pub(crate) fn has_graphs(&self) -> bool {
+        self.graph_create.is_some()
+            && self.graph_destroy.is_some()
+            && self.graph_add_kernel_node.is_some()
+            && self.graph_instantiate.is_some()
+            && self.graph_exec_kernel_node_set_params.is_some()
+            && self.graph_launch.is_some()
+            && self.graph_exec_destroy.is_some()
     }
 }
 

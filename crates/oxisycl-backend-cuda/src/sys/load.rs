@@ -48,15 +48,7 @@ pub(crate) unsafe fn load(path: Option<&OsStr>) -> Result<Arc<Driver>, LoadFailu
     }
     let mut resolve = {
         // The library moves into the table; its symbols stay where they are.
-        let optional = [
-            "cuFuncLoad",
-            "cuFuncGetParamInfo",
-            "cuMemPrefetchAsync",
-            "cuMemPrefetchAsync_v2",
-            "cuMemAdvise",
-            "cuMemAdvise_v2",
-        ];
-        addresses.extend(optional.map(|name| (name, address(&library, name))));
+        addresses.extend(Driver::OPTIONAL.iter().map(|name| (*name, address(&library, name))));
         move |name: &'static str| {
             addresses.iter().find(|(symbol, _)| *symbol == name).map_or(std::ptr::null(), |(_, address)| *address)
         }

@@ -2,23 +2,34 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::Device;
+use oxisycl_backend::{Batching, Device};
 use oxisycl_backend_testing::contract::{Subject, run_all};
 
 use crate::fake::Fake;
 use crate::support::kernel;
 
 fn check(device: Arc<dyn Device>) {
+    check_with(device, Batching::On);
+}
+
+fn check_with(device: Arc<dyn Device>, batching: Batching) {
     let [affine, failing, gate] = ["affine", "failing", "gate"].map(|symbol| kernel(&device, symbol));
     // SAFETY: the code was written to do what those functions do.
     let subject = unsafe { Subject::loaded(device, affine, Some(failing), Some(gate)) }.running_ahead();
-    let left_out = run_all(&subject);
+    let left_out = run_all(&subject.batching(batching));
     assert!(left_out.is_empty(), "{left_out:?}");
 }
 
 #[test]
 fn a_device_keeps_the_contract() {
     check(Fake::new().device());
+}
+
+#[test]
+fn a_device_whose_small_kernels_are_always_staged_keeps_the_contract() {
+    let fake = Fake::new();
+    check_with(fake.device(), Batching::Always);
+    assert!(fake.count("cuGraphLaunch") > 0);
 }
 
 #[test]

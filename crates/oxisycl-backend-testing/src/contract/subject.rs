@@ -13,8 +13,8 @@ use oxisycl_types::LaunchRange;
 use super::kernels::{Affine, Gate, native};
 use crate::harness::{self, PATIENCE};
 use oxisycl_backend::{
-    ArgumentBlock, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device, Event,
-    EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    ArgumentBlock, Batching, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device,
+    Event, EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
 
 /// A device under test, and kernels that it can run.
@@ -27,6 +27,7 @@ pub struct Subject {
     failing: Option<TestKernel>,
     gate: Option<TestKernel>,
     runs_ahead: bool,
+    batching: Batching,
 }
 
 /// A kernel of the tests, and its code where it is not native.
@@ -36,7 +37,14 @@ impl Subject {
     /// A device that runs the program's own native code on threads of its own, or on those that help it.
     pub fn native(device: Arc<dyn Device>) -> Self {
         let [affine, failing, gate] = native().map(|descriptor| (descriptor, None));
-        Self { device, affine, failing: Some(failing), gate: Some(gate), runs_ahead: false }
+        Self {
+            device,
+            affine,
+            failing: Some(failing),
+            gate: Some(gate),
+            runs_ahead: false,
+            batching: Batching::default(),
+        }
     }
 
     /// A device that runs code it was given: what [`affine_entry`](super::affine_entry), [`failing_entry`](super::failing_entry)
@@ -57,6 +65,7 @@ impl Subject {
             failing: failing.map(|code| (failing_descriptor, Some(code))),
             gate: gate.map(|code| (gate_descriptor, Some(code))),
             runs_ahead: false,
+            batching: Batching::default(),
         }
     }
 
@@ -66,6 +75,13 @@ impl Subject {
     #[must_use]
     pub fn running_ahead(mut self) -> Self {
         self.runs_ahead = true;
+        self
+    }
+
+    /// Queues that hand kernels over in this way.
+    #[must_use]
+    pub fn batching(mut self, batching: Batching) -> Self {
+        self.batching = batching;
         self
     }
 
@@ -97,6 +113,7 @@ impl Subject {
     }
 
     pub(super) fn queue_with(&self, options: QueueOptions) -> TestQueue {
+        let options = QueueOptions { batching: self.batching, ..options };
         let queue = harness::create_queue(&self.device, &options).expect("a device makes queues");
         TestQueue { queue, runs_ahead: self.runs_ahead }
     }

@@ -48,13 +48,19 @@ impl Grids {
         (n_grids <= MAX_GRIDS).then_some(Self { extent, step, offset })
     }
 
+    /// The grid, if there is one only.
+    #[inline]
+    pub fn only(&self) -> Option<Grid> {
+        let ([x, y, z], [step_x, step_y, step_z]) = (self.extent, self.step);
+        (x <= step_x && y <= step_y && z <= step_z).then(|| self.grid([0; 3]))
+    }
+
     /// Calls `launch` for each grid, until it fails.
     #[inline]
     pub fn for_each<E>(&self, mut launch: impl FnMut(Grid) -> Result<(), E>) -> Result<(), E> {
         // Nearly all launches.
-        let ([x, y, z], [step_x, step_y, step_z]) = (self.extent, self.step);
-        if x <= step_x && y <= step_y && z <= step_z {
-            return launch(self.grid([0; 3]));
+        if let Some(grid) = self.only() {
+            return launch(grid);
         }
         let [mut x, mut y, mut z] = [0; 3];
         loop {

@@ -161,6 +161,14 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Called when a task was put on the ring.
     fn issued(_lane: &Lane<Self>, _ring: &mut Ring<Self>) {}
 
+    /// How many of the last tasks of the ring the driver does not have yet.
+    fn n_held_back(_ring: &Ring<Self>) -> usize {
+        0
+    }
+
+    /// Gives the driver what is [held back](Self::n_held_back): somebody waits for it. Called without locks.
+    fn hand_over(_lane: &Lane<Self>) {}
+
     /// Called by the submitting thread when all is done for a task, without locks.
     fn submitted(_own: &Self::Own, _task: &Arc<Task<Self>>) {}
 

@@ -129,6 +129,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
 
     fn flush(&self) -> Result<(), BackendError> {
         let _entered = D::enter(&self.shared.device)?;
+        self.shared.lanes.iter().for_each(|lane| D::hand_over(lane));
         D::flush(&self.shared)
     }
 
@@ -139,6 +140,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
             return false;
         }
         let lanes = D::lanes(device);
+        queue.lanes.iter().for_each(|lane| D::hand_over(lane));
         let progress = if D::HELPS_ALL {
             lanes.poll(device, false)
         } else {

@@ -197,10 +197,11 @@ impl<D: Driver> Lane<D> {
         ring.pending.iter().min_by_key(|task| task.number).cloned()
     }
 
-    /// The kernels on it that are not known to have finished.
+    /// The kernels that the driver has and that are not known to have finished.
     pub(super) fn kernels(&self) -> Vec<Arc<Task<D>>> {
         let ring = self.ring.lock();
-        ring.pending.iter().filter(|task| task.launch.is_some()).cloned().collect()
+        let n_tasks = ring.pending.len() - D::n_held_back(&ring);
+        ring.pending.iter().take(n_tasks).filter(|task| task.launch.is_some()).cloned().collect()
     }
 }
 

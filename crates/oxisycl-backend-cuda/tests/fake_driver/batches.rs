@@ -1,0 +1,363 @@
+//! Small kernels that are staged and launched together.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use oxisycl_backend::{
+    BackendError, Batching, Command, Completion, Device, FailureKind, LoadedKernel, Outcome, Queue, QueueOptions,
+    UsmKind,
+};
+use oxisycl_backend_cuda::{native_context, native_streams};
+use oxisycl_backend_testing::contract::Affine;
+use oxisycl_backend_testing::harness::create_queue;
+
+use crate::fake::Fake;
+use crate::support::{Enqueued, enqueue, image, in_order, kernel, launch, line, refused};
+
+/// More kernels than a busy stream launches one by one at first.
+const MANY: usize = 40;
+const SET: &str = "cuGraphExecKernelNodeSetParams_v2";
+
+fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
+    let options = QueueOptions { in_order: true, batching: Batching::Always, ..QueueOptions::default() };
+    create_queue(device, &options).expect("a queue")
+}
+
+/// Memory of the host that the device reaches.
+struct Words {
+    device: Arc<dyn Device>,
+    first: NonNull<u8>,
+}
+
+// SAFETY: memory of the host, which is used as atomics alone while commands run.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    const LAYOUT: Layout = Layout::new::<[u32; 4]>();
+
+    fn new(device: &Arc<dyn Device>) -> Self {
+        let first = device.memory().allocate(UsmKind::Host, Self::LAYOUT, true).expect("there is memory");
+        Self { device: device.clone(), first }
+    }
+
+    fn at(&self, index: usize) -> &AtomicU32 {
+        // SAFETY: one of the four words, which are alive; kernels of the fake driver write them from threads that the tests wait for.
+        unsafe { self.first.cast::<AtomicU32>().add(index).as_ref() }
+    }
+
+    /// `word = word * factor + summand`.
+    fn affine(&self, code: &Arc<dyn LoadedKernel>, factor: u32, summand: u32) -> Command {
+        let arguments = Affine { values: self.first.as_ptr().cast(), factor, summand };
+        launch(code, "affine", &arguments, line(1))
+    }
+
+    /// Runs until `open`.
+    fn gate(&self, code: &Arc<dyn LoadedKernel>) -> Command {
+        launch(code, "gate", &(self.at(3).as_ptr() as usize), line(1))
+    }
+
+    fn open(&self) {
+        self.at(3).store(1, Ordering::Release);
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`; the tests wait for their commands.
+        unsafe { self.device.memory().free(self.first, UsmKind::Host, Self::LAYOUT) };
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// An in-order queue that is busy until `words` are opened, and stages what comes next.
+fn busy(device: &Arc<dyn Device>, words: &Words) -> Arc<dyn Queue> {
+    let queue = in_order(device);
+    enqueue(&queue, words.gate(&kernel(device, "gate")), &[]);
+    let empty = kernel(device, "empty");
+    for _ in 0..MANY {
+        enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
+    }
+    queue
+}
+
+#[test]
+fn kernels_behind_a_busy_device_go_out_together_and_in_order() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
+    let queue = busy(&device, &words);
+    let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
+    let commands: Vec<_> = (0..1000).map(|n| enqueue(&queue, words.affine(&affine, 3, n), &[])).collect();
+    words.open();
+    commands.iter().for_each(|command| command.probe.succeed());
+    assert_eq!(
+        words.at(0).load(Ordering::Acquire),
+        (0..1000u32).fold(0, |sum: u32, n| sum.wrapping_mul(3).wrapping_add(n))
+    );
+    let [n_launches, n_graphs] =
+        std::array::from_fn(|index| fake.count(["cuLaunchKernel", "cuGraphLaunch"][index]) - before[index]);
+    assert!(
+        n_graphs > 0 && n_launches + n_graphs < 900,
+        "{n_launches} launches and {n_graphs} graphs for 1000 kernels"
+    );
+}
+
+#[test]
+fn kernels_of_an_idle_device_go_out_at_once() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (queue, empty) = (in_order(&device), kernel(&device, "empty"));
+    for _ in 0..2 * MANY {
+        let before = fake.count("cuLaunchKernel");
+        let command = enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
+        assert_eq!(fake.count("cuLaunchKernel") - before, 1);
+        command.probe.succeed();
+    }
+    assert_eq!(fake.count("cuGraphLaunch"), 0);
+}
+
+#[test]
+fn a_staged_kernel_is_handed_over_without_a_further_call() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
+    let queue = busy(&device, &words);
+    let command = enqueue(&queue, words.affine(&affine, 0, 7), &[]);
+    until("the thread that keeps the bound hands it over", || fake.count("cuGraphLaunch") > 0);
+    words.open();
+    // The probe only listens.
+    command.probe.succeed();
+    assert_eq!(words.at(0).load(Ordering::Acquire), 7);
+}
+
+/// Blocks the thread that tells it of the end.
+struct Blocking {
+    words: Arc<Words>,
+    is_told: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Completion for Blocking {
+    unsafe fn complete(self: Arc<Self>, _outcome: Outcome) {
+        self.is_told.store(true, Ordering::Release);
+        until("a staged kernel runs while the poller is held up", || self.words.at(0).load(Ordering::Acquire) == 5);
+        self.has_ended.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn code_of_users_that_holds_up_the_poller_does_not_hold_up_a_staged_kernel() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let words = Arc::new(Words::new(&device));
+    let (affine, empty) = (kernel(&device, "affine"), kernel(&device, "empty"));
+    let queue = busy(&device, &words);
+    let [is_told, has_ended] = [false; 2].map(AtomicBool::new);
+    let blocking = Arc::new(Blocking { words: words.clone(), is_told, has_ended });
+    let other = in_order(&device);
+    // SAFETY: the kernel uses no memory.
+    unsafe { other.enqueue(launch(&empty, "empty", &(), line(1)), &[], blocking.clone()) }.expect("it is accepted");
+    until("the poller tells it", || blocking.is_told.load(Ordering::Acquire));
+    let command = enqueue(&queue, words.affine(&affine, 0, 5), &[]);
+    words.open();
+    until("the completion returns", || blocking.has_ended.load(Ordering::Acquire));
+    command.probe.succeed();
+}
+
+#[test]
+fn a_panic_among_staged_kernels_names_its_kernel_and_the_others_go_on() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine, failing) = (Words::new(&device), kernel(&device, "affine"), kernel(&device, "failing"));
+    for queue in [busy(&device, &words), always(&device)] {
+        let other = always(&device);
+        let command = |index| match index {
+            36 => launch(&failing, "the_37th", &(), line(1)),
+            _ => words.affine(&affine, 1, 1),
+        };
+        let commands: Vec<_> = (0..64).map(|index| enqueue(&queue, command(index), &[])).collect();
+        let beside = enqueue(&other, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]);
+        words.open();
+        for (index, command) in commands.iter().enumerate() {
+            if index != 36 {
+                command.probe.succeed();
+                continue;
+            }
+            let failure = command.probe.fail().to_string();
+            assert!(failure.contains("kernel \"the_37th\""), "{failure}");
+            assert!(failure.contains("src/main.rs:42:5: this kernel always fails"), "{failure}");
+            assert!(failure.contains("work-item"), "{failure}");
+        }
+        beside.probe.succeed();
+    }
+    assert_eq!(words.at(0).load(Ordering::Acquire), 2 * 63);
+}
+
+#[test]
+fn a_kernel_that_the_driver_refuses_while_it_is_staged_is_refused() {
+    for skip in 0..3 {
+        let fake = Fake::new();
+        let device = fake.device();
+        let (words, affine, queue) = (Words::new(&device), kernel(&device, "affine"), always(&device));
+        // The first graphs are made.
+        enqueue(&queue, words.affine(&affine, 1, 1), &[]).probe.succeed();
+        fake.set("paused", 1);
+        fake.fail(SET, skip, 1);
+        let mut commands = Vec::new();
+        for _ in 0..skip {
+            commands.push(enqueue(&queue, words.affine(&affine, 1, 1), &[]));
+        }
+        let error = refused(&queue, words.affine(&affine, 1, 100));
+        assert!(error.to_string().contains("CUDA_ERROR_INVALID_VALUE"), "{error}");
+        commands.extend((0..5).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
+        fake.set("paused", 0);
+        commands.iter().for_each(|command| command.probe.succeed());
+        assert_eq!(words.at(0).load(Ordering::Acquire), 6 + skip as u32);
+    }
+}
+
+fn names(commands: &[Enqueued]) -> Vec<String> {
+    commands.iter().map(|command| command.probe.fail().to_string()).collect()
+}
+
+#[test]
+fn of_a_graph_that_cannot_be_launched_each_kernel_fails_once_with_its_name() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (queue, empty) = (always(&device), kernel(&device, "empty"));
+    fake.set("paused", 1);
+    fake.fail("cuGraphLaunch", 0, 2);
+    let commands = ["one", "two", "three"].map(|name| enqueue(&queue, launch(&empty, name, &(), line(1)), &[]));
+    fake.set("paused", 0);
+    for (failure, name) in names(&commands).iter().zip(["one", "two", "three"]) {
+        assert!(failure.contains(&format!("kernel \"{name}\"")) && failure.contains("cuGraphLaunch"), "{failure}");
+    }
+    // The stream goes on.
+    enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]).probe.succeed();
+}
+
+#[test]
+fn a_device_lost_with_staged_kernels_blames_one_that_it_had() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (queue, crash, empty) = (always(&device), kernel(&device, "crash"), kernel(&device, "empty"));
+    let crashed = enqueue(&queue, launch(&crash, "crash", &(), line(1)), &[]);
+    let staged = [0, 1].map(|_| enqueue(&queue, launch(&empty, "later", &(), line(1)), &[]));
+    let last = enqueue(&queue, launch(&empty, "staged", &(), line(1)), &[]);
+    for command in staged.iter().chain([&crashed, &last]) {
+        let failure = command.probe.fail();
+        let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
+        assert!(reason.contains("in kernel \"crash\""), "{reason}");
+    }
+}
+
+#[test]
+fn an_event_behind_a_staged_kernel_hands_it_over_first() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
+    let (one, two) = (always(&device), always(&device));
+    let first = enqueue(&one, words.affine(&affine, 0, 5), &[]);
+    let second = enqueue(&two, words.affine(&affine, 2, 1), &[first.data()]);
+    second.probe.succeed();
+    assert_eq!(words.at(0).load(Ordering::Acquire), 11);
+}
+
+#[test]
+fn work_of_others_comes_after_what_was_submitted_before() {
+    for by_context in [false, true] {
+        let fake = Fake::new();
+        let device = fake.device();
+        let words = Words::new(&device);
+        let (queue, affine) = (busy(&device, &words), kernel(&device, "affine"));
+        let mut commands = vec![enqueue(&queue, words.affine(&affine, 0, 5), &[])];
+        if by_context {
+            native_context(&*device).expect("a device of this backend");
+        } else {
+            native_streams(&*queue).expect("a queue of this backend");
+        }
+        assert!(fake.count("cuGraphLaunch") > 0, "what was staged is on the stream");
+        let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
+        commands.extend((0..MANY).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
+        let after = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
+        assert_eq!((after[0] - before[0], after[1]), (MANY as u64, before[1]), "nothing is staged any more");
+        words.open();
+        commands.iter().for_each(|command| command.probe.succeed());
+        assert_eq!(words.at(0).load(Ordering::Acquire), 5 + MANY as u32);
+    }
+}
+
+#[test]
+fn graphs_hold_the_modules_of_their_kernels_until_those_are_unloaded() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let queue = always(&device);
+    let held_before = fake.held()[1];
+    for round in 0..3 {
+        // SAFETY: the fake driver's own kernels.
+        let module = unsafe { device.load(&image()) }.expect("the image is taken");
+        let code = module.kernel("empty").expect("the image has the kernel");
+        let commands = [0; 4].map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]));
+        commands.iter().for_each(|command| command.probe.succeed());
+        drop((code, commands));
+        assert_eq!(fake.held()[1], held_before + 1, "round {round}: the module is loaded");
+        drop(module);
+        until("the module is unloaded", || fake.held()[1] == held_before);
+    }
+}
+
+#[test]
+fn a_queue_that_is_dropped_hands_over_what_it_has_staged() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
+    for make in [busy as fn(&_, &_) -> _, |device: &_, _: &_| always(device)] {
+        let queue = make(&device, &words);
+        let commands = [0; 2].map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[]));
+        drop(queue);
+        words.open();
+        commands.iter().for_each(|command| command.probe.succeed());
+    }
+    assert_eq!(words.at(0).load(Ordering::Acquire), 4);
+}
+
+#[test]
+fn large_printing_and_profiled_kernels_and_old_drivers_stage_nothing() {
+    let old = Fake::old();
+    let device = old.device();
+    enqueue(&always(&device), launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.succeed();
+    assert_eq!(old.count("cuLaunchKernel"), 1);
+    let fake = Fake::new();
+    let device = fake.device();
+    let profiled =
+        QueueOptions { in_order: true, profiling: true, batching: Batching::Always, ..QueueOptions::default() };
+    let off = QueueOptions { in_order: true, batching: Batching::Off, ..QueueOptions::default() };
+    let make = |options| create_queue(&device, &options).expect("a queue");
+    let empty = kernel(&device, "empty");
+    let text = Words::new(&device);
+    let commands = [
+        (make(profiled), launch(&empty, "empty", &(), line(1))),
+        (make(off), launch(&empty, "empty", &(), line(1))),
+        (always(&device), launch(&empty, "empty", &(), line(1 << 24))),
+        (always(&device), launch(&kernel(&device, "printing"), "printing", &(text.first.as_ptr() as usize), line(1))),
+    ];
+    for (queue, command) in commands {
+        let before = fake.count("cuLaunchKernel");
+        let command = enqueue(&queue, command, &[]);
+        assert_eq!(fake.count("cuLaunchKernel") - before, 1);
+        command.probe.succeed();
+    }
+    assert_eq!(fake.count("cuGraphCreate"), 0);
+}
