@@ -48,6 +48,6 @@ pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};
 pub use module::{LoadedKernel, Module};
 pub use queue::{
-    Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING, Outcome,
-    Priority, Queue, QueueOptions,
+    Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING,
+    Outcome, Priority, Queue, QueueOptions,
 };

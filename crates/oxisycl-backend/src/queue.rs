@@ -22,6 +22,18 @@ pub enum Priority {
     High,
 }
 
+/// Whether small kernels may be handed to the device together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Batching {
+    /// Each kernel is handed over by itself.
+    Off,
+    /// Those that are submitted while the device is busy with earlier ones of the queue.
+    #[default]
+    On,
+    /// Also those that are submitted to an idle device. Batches are small and have no bound on their time, so that tests meet them often.
+    Always,
+}
+
 /// How a queue behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueOptions {
@@ -34,6 +46,8 @@ pub struct QueueOptions {
     pub priority: Priority,
     /// Bytes for what one launch prints, where that is kept until the launch has ended; at most [`PrintHeader::MAX_CAPACITY`].
     pub print_buffer: u32,
+    /// Whether small kernels may be handed to the device together. Devices that hand over each kernel by itself ignore it.
+    pub batching: Batching,
 }
 
 impl Default for QueueOptions {
@@ -43,6 +57,7 @@ impl Default for QueueOptions {
             profiling: false,
             priority: Priority::default(),
             print_buffer: PrintHeader::DEFAULT_CAPACITY,
+            batching: Batching::default(),
         }
     }
 }
