@@ -21,7 +21,6 @@ mod recorder;
 mod shared;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind};
@@ -269,7 +268,7 @@ unsafe impl Device for RecordingDevice {
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(RecordingQueue {
-            number: self.shared.n_queues.fetch_add(1, Ordering::Relaxed),
+            number: self.shared.add_queue(options),
             device: self.index,
             device_name: self.info.name.clone(),
             options: *options,

@@ -27,10 +27,10 @@ pub enum Priority {
 pub enum Batching {
     /// Each kernel is handed over by itself.
     Off,
-    /// Those that are submitted while the device is busy with earlier ones of the queue.
+    /// Kernels that are submitted while the device is busy with earlier commands of the queue are handed over together.
     #[default]
     On,
-    /// Also those that are submitted to an idle device. Batches are small and have no bound on their time, so that tests meet them often.
+    /// Kernels are handed over together on an idle device, too. Batches are small and wait for any time, so that tests meet them often.
     Always,
 }
 

@@ -23,6 +23,7 @@ pub mod schedule;
 pub mod selector;
 pub mod state;
 
+mod batching;
 mod error;
 mod fork;
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::{Backend, BackendError, Device, Platform};
+use oxisycl_backend::{Backend, BackendError, Batching, Device, Platform};
 use oxisycl_types::ErrorCode;
 
 use crate::observe::{graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, fork, output, process_end, program};
+use crate::{Error, Result, batching, fork, output, process_end, program};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -25,6 +25,7 @@ pub struct Runtime {
     in_kernel: fn() -> bool,
     filter: Option<DeviceFilter>,
     print_buffer: u32,
+    batching: Batching,
 }
 
 static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
@@ -84,6 +85,7 @@ impl Runtime {
         }
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
         let print_buffer = output::print_buffer_from_env()?;
+        let batching = batching::batching_from_env()?;
         start_recorders()?;
         if let Some(cache) = program::disk_cache_from_env()? {
             program::programs().use_disk_cache(cache);
@@ -91,7 +93,7 @@ impl Runtime {
         program::programs().limit_compiling(program::compile_limit_from_env()?);
         fork::watch();
         process_end::watch(process_end::decides_status_from_env()?);
-        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter, print_buffer })
+        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter, print_buffer, batching })
     }
 
     /// The device whose memory is the host's.
@@ -107,6 +109,11 @@ impl Runtime {
     /// Bytes for the output of one launch, unless its queue says otherwise.
     pub fn print_buffer(&self) -> u32 {
         self.print_buffer
+    }
+
+    /// Whether small kernels may be handed over together, unless their queue says that they may not.
+    pub fn batching(&self) -> Batching {
+        self.batching
     }
 
     /// What `OXISYCL_DEVICE_SELECTOR` leaves visible; `None` if it is not set.

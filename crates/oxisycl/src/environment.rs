@@ -3,7 +3,8 @@
 use std::env;
 
 /// All settings of the runtime and its backends, and of its tests; the book's page on settings says what each does.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
+    "OXISYCL_BATCHING",
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
     "OXISYCL_CALL_STACK",

@@ -478,6 +478,7 @@ impl fmt::Debug for Queue {
             .field("id", &self.queue.shared().id)
             .field("device", &self.device)
             .field("in_order", &self.is_in_order())
+            .field("batching", &self.queue.shared().options.batching)
             .finish_non_exhaustive()
     }
 }

@@ -45,6 +45,15 @@ fn child() {
             );
         }
         Some("asks_for_a_device") => println!("error={}", Device::default().unwrap_err()),
+        Some("makes_queues") => {
+            let batching = |queue: Queue| -> String {
+                let text = format!("{queue:?}");
+                let (_, rest) = text.split_once("batching: ").unwrap();
+                rest.split(',').next().unwrap().to_owned()
+            };
+            let with = |is_wanted| batching(Queue::builder().batching(is_wanted).build().unwrap());
+            println!("batching={} {} {}", batching(Queue::default().unwrap()), with(true), with(false));
+        }
         Some("works") => println!("sum={:?}", work().map_err(|error| format!("{error:?}"))),
         Some("works_on_simulated") => {
             let devices = Device::all().unwrap();
@@ -207,6 +216,19 @@ fn the_size_of_print_buffers_is_a_number_of_bytes() {
         refused(&[("OXISYCL_PRINT_BUFFER", value)], &[&expected]);
     }
     assert_eq!(run("works", &[("OXISYCL_PRINT_BUFFER", "64k")]).succeeded().value("sum"), "Ok(2001)");
+}
+
+#[test]
+fn batching_is_off_on_or_always_and_a_queue_can_only_turn_it_off() {
+    for value in ["", "2", "off", "ALWAYS"] {
+        let expected = format!("OXISYCL_BATCHING={value:?}: expected 0, 1 or always");
+        refused(&[("OXISYCL_BATCHING", value)], &[&expected]);
+    }
+    let seen = |variables: &[(&str, &str)]| run("makes_queues", variables).succeeded().value("batching").to_owned();
+    assert_eq!(seen(&[]), "On On Off");
+    for (value, expected) in [("0", "Off Off Off"), ("1", "On On Off"), ("always", "Always Always Off")] {
+        assert_eq!(seen(&[("OXISYCL_BATCHING", value)]), expected, "{value}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::recorded::{CommandState, Recorded};
 use super::shared::{Ending, Shared, lock};
 #[cfg(doc)]
 use oxisycl_backend::Outcome;
-use oxisycl_backend::{BackendError, FailureKind, MemoryId};
+use oxisycl_backend::{BackendError, FailureKind, MemoryId, QueueOptions};
 
 /// Sees the commands of one [`RecordingBackend`](super::RecordingBackend) and ends them. Copies are the same recorder.
 #[derive(Clone)]
@@ -44,6 +44,11 @@ impl Recorder {
         let state = lock(&self.0.state);
         let n = state.entries.len();
         state.entries.get(index).unwrap_or_else(|| panic!("command {index} of {n}")).recorded.clone()
+    }
+
+    /// The options that each queue so far was made with.
+    pub fn queue_options(&self) -> Vec<QueueOptions> {
+        lock(&self.0.queues).clone()
     }
 
     /// Commands that have not ended.

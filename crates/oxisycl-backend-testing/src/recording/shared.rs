@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::CompletionMode;
@@ -17,14 +17,15 @@ use super::memory::{Allocations, carry_out, span};
 use super::recorded::{CommandKind, CommandState, Place, Recorded};
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes,
-    FailureKind, Outcome, Rectangle,
+    FailureKind, Outcome, QueueOptions, Rectangle,
 };
 
 /// What the devices of a backend share.
 pub(super) struct Shared {
     /// Tells events of different backends apart.
     number: u64,
-    pub(super) n_queues: AtomicUsize,
+    /// The options of the queues so far, in the order of their numbers.
+    pub(super) queues: Mutex<Vec<QueueOptions>>,
     pub(super) allocations: Mutex<Allocations>,
     pub(super) state: Mutex<State>,
     clock: AtomicU64,
@@ -181,7 +182,7 @@ impl Shared {
             State { mode, runs_ahead: false, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            n_queues: AtomicUsize::new(0),
+            queues: Mutex::new(Vec::new()),
             allocations: Mutex::default(),
             state: Mutex::new(state),
             clock: AtomicU64::new(1),
@@ -196,6 +197,13 @@ impl Shared {
     /// A clock that ticks whenever it is read.
     pub(super) fn now(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes a new queue, and returns its number.
+    pub(super) fn add_queue(&self, options: &QueueOptions) -> usize {
+        let mut queues = lock(&self.queues);
+        queues.push(*options);
+        queues.len() - 1
     }
 
     pub(super) fn refuses_allocation(&self) -> Option<u64> {

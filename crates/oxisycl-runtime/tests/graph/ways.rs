@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::sleep;
 
-use oxisycl_backend::{Command, CopyCommand, FailureKind, LoadedKernel, MOST_PRINTING, MemoryId, Rectangle};
+use oxisycl_backend::{
+    Batching, Command, CopyCommand, FailureKind, LoadedKernel, MOST_PRINTING, MemoryId, QueueOptions, Rectangle,
+};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::graph::Node;
 use parking_lot::Mutex;
@@ -21,6 +23,16 @@ fn executing() -> World {
 fn executes_nothing(world: &World) -> bool {
     sleep(A_WHILE);
     world.recorder.n_executions() == 0
+}
+
+#[test]
+fn backend_sees_whether_queue_may_batch_kernels() {
+    let world = World::new(1);
+    let batchings = [Batching::Off, Batching::On, Batching::Always];
+    let _queues = batchings
+        .map(|batching| world.queue_in(&world.context, 0, QueueOptions { batching, ..QueueOptions::default() }));
+    let seen: Vec<Batching> = world.recorder.queue_options().iter().map(|options| options.batching).collect();
+    assert_eq!(seen, batchings);
 }
 
 /// A copy of eight bytes from a place on the host to another; both live to the end of the process.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::{Priority, QueueOptions};
+use oxisycl_backend::{Batching, Priority, QueueOptions};
 use oxisycl_runtime::graph::AsyncErrors;
 use oxisycl_runtime::schedule;
 use oxisycl_types::{Aspect, ErrorCode, PrintHeader};
@@ -100,6 +100,34 @@ impl QueueBuilder {
         self
     }
 
+    /// Whether small kernels may be handed to a GPU together while it is busy with earlier commands of the queue. Such a kernel costs less,
+    /// and may be handed over up to 10 us after its submission. Kernels that are submitted to an idle GPU are handed over at once, and so are
+    /// all kernels of a queue with [profiling](Self::profiling).
+    ///
+    /// With `false`, each kernel is handed over by itself. With `true`, which is the default, `OXISYCL_BATCHING` decides, and small kernels
+    /// are handed over together unless it is `0`. Other devices than NVIDIA GPUs ignore both.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().in_order().batching(false).build()?;
+    /// let counter = Buffer::from_vec(vec![0u64])?;
+    /// for _ in 0..3 {
+    ///     queue.submit(|cg| {
+    ///         let counter = cg.access(&counter, ReadWrite);
+    ///         cg.parallel_for(1, move |item| counter.update(item, |x| x + 1))
+    ///     })?; // the device has it
+    /// }
+    /// assert_eq!(counter.to_vec()?, [3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batching(mut self, is_wanted: bool) -> Self {
+        self.options.batching = if is_wanted { Batching::On } else { Batching::Off };
+        self
+    }
+
     /// Gets the queue's asynchronous errors, oldest first: at [`Queue::wait_and_throw`], [`Queue::throw_asynchronous`] and
     /// [`Event::wait_and_throw`](crate::Event::wait_and_throw) on the calling thread, and on a thread of the runtime when the queue is gone.
     ///
@@ -168,6 +196,9 @@ impl QueueBuilder {
                 })?
             }
         };
+        if self.options.batching != Batching::Off {
+            self.options.batching = runtime()?.batching();
+        }
         let handler = self.handler.or_else(|| context.inner().handler().cloned());
         let errors = AsyncErrors::new(handler);
         let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;
