@@ -1,6 +1,6 @@
 //! Compiling, loading and steering the fake driver.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     include_str!("library/lib.rs"),
     include_str!("library/copies.rs"),
     include_str!("library/device.rs"),
+    include_str!("library/graphs.rs"),
     include_str!("library/hints.rs"),
     include_str!("library/kernels.rs"),
     include_str!("library/memory.rs"),
@@ -94,13 +95,50 @@ impl Fake {
 
     /// Bytes that are allocated, modules that are loaded, contexts that are retained.
     pub(crate) fn held(&self) -> [i64; 3] {
-        [c"fake_allocated", c"fake_modules", c"fake_retained"].map(|name| {
+        self.ask([c"fake_allocated", c"fake_modules", c"fake_retained"])
+    }
+
+    /// The numbers that these functions return.
+    fn ask<const N: usize>(&self, names: [&CStr; N]) -> [i64; N] {
+        names.map(|name| {
             // SAFETY: the symbols have this type in the library's sources.
             let ask: Symbol<'_, unsafe extern "C" fn() -> i64> =
                 unsafe { self.library.get(name.to_bytes_with_nul()) }.expect("the symbol");
             // SAFETY: as above.
             unsafe { ask() }
         })
+    }
+
+    /// Lets `cuGraphLaunch` fail once, after `skip` calls that succeed, with the first `n_kernels` kernels on the stream.
+    ///
+    /// Old drivers have no graphs.
+    pub(crate) fn fail_within_graph(&self, skip: u64, n_kernels: u64, code: i32) {
+        // SAFETY: the symbol has this type in the library's sources.
+        let fail: Symbol<'_, unsafe extern "C" fn(u64, u64, i32)> =
+            unsafe { self.library.get(b"fake_fail_within_graph\0") }.expect("the symbol");
+        // SAFETY: as above.
+        unsafe { fail(skip, n_kernels, code) }
+    }
+
+    /// Kernels that have ended: those that were launched directly, and those of launched graphs.
+    pub(crate) fn ran(&self) -> [i64; 2] {
+        self.ask([c"fake_ran_directly", c"fake_ran_in_graphs"])
+    }
+
+    /// Graphs and executable graphs that were not destroyed.
+    ///
+    /// Old drivers have no graphs.
+    pub(crate) fn held_graphs(&self) -> [i64; 2] {
+        self.ask([c"fake_graphs", c"fake_graph_execs"])
+    }
+
+    /// A call of the driver, if this driver has it.
+    ///
+    /// # Safety
+    /// `T` is the type of a pointer to the function of this name.
+    pub(crate) unsafe fn call<T: Copy>(&self, name: &str) -> Option<T> {
+        // SAFETY: by the contract of this function.
+        unsafe { self.library.get::<T>(name.as_bytes()) }.ok().map(|symbol| *symbol)
     }
 
     /// The hints that the driver has taken: the version of the call, the advice or 0 for a prefetch, and the device or -1 for the host.

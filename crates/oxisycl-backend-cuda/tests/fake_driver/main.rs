@@ -8,6 +8,7 @@ mod drivers;
 mod fake;
 #[cfg(unix)]
 mod forks;
+mod graphs;
 mod launches;
 mod losses;
 mod modules;

@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Mutex;
 
 use crate::{
-    Code, ILLEGAL_ADDRESS, INVALID_CONTEXT, INVALID_VALUE, NO_DEVICE, SUCCESS, begin, begin_in_context, config, put,
+    Code, ILLEGAL_ADDRESS, INVALID_CONTEXT, INVALID_VALUE, NO_DEVICE, NOT_SUPPORTED, SUCCESS, begin, begin_in_context,
+    config, put,
 };
 
 pub const MAX_DEVICES: usize = 8;
@@ -68,6 +69,7 @@ const NAMES: &[(Code, &std::ffi::CStr, &std::ffi::CStr)] = &[
     (400, c"CUDA_ERROR_INVALID_HANDLE", c"invalid resource handle"),
     (500, c"CUDA_ERROR_NOT_FOUND", c"named symbol not found"),
     (ILLEGAL_ADDRESS, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered"),
+    (NOT_SUPPORTED, c"CUDA_ERROR_NOT_SUPPORTED", c"operation not supported"),
     (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
 ];
 

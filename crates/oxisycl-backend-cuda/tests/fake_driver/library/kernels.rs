@@ -1,10 +1,11 @@
 //! The kernels that the driver knows, by name, and others, of which it knows the parameters and which do nothing.
 
+use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
 use crate::memory::kind_of;
-use crate::{Code, ILLEGAL_ADDRESS, SUCCESS};
+use crate::{Code, ILLEGAL_ADDRESS, INVALID_HANDLE, INVALID_VALUE, SUCCESS, config};
 
 /// Kernels with the sizes of their parameters.
 pub const PARAMETERS: &[(&str, &[usize])] = &[
@@ -23,27 +24,58 @@ pub const PARAMETERS: &[(&str, &[usize])] = &[
 
 type Signature = (&'static str, &'static [usize]);
 
-/// The functions that were asked for and are not in the table.
-static OTHERS: Mutex<Vec<Signature>> = Mutex::new(Vec::new());
-
-/// A handle for a kernel of a module: a number above zero. `sizes` are those of a kernel that is not in the table.
-pub fn handle(name: &str, sizes: &[usize]) -> usize {
-    if let Some(index) = PARAMETERS.iter().position(|(known, _)| *known == name) {
-        return index + 1;
-    }
-    let mut others = OTHERS.lock().unwrap();
-    let index = others.iter().position(|other| *other == (name, sizes)).unwrap_or_else(|| {
-        // Few, and for as long as the library is loaded.
-        others.push((name.to_owned().leak(), sizes.to_vec().leak()));
-        others.len() - 1
-    });
-    PARAMETERS.len() + index + 1
+/// A kernel of one module.
+struct Function {
+    module: u64,
+    signature: Signature,
+    is_loaded: bool,
 }
 
-/// What a handle is of.
-pub fn signature(function: usize) -> Signature {
-    let index = function - 1;
-    PARAMETERS.get(index).copied().unwrap_or_else(|| OTHERS.lock().unwrap()[index - PARAMETERS.len()])
+/// The functions that were asked for. A handle is the position plus one, and is never used again.
+static FUNCTIONS: Mutex<Vec<Function>> = Mutex::new(Vec::new());
+
+/// The handle for a kernel of a module. `sizes` are those of a kernel that is not in the table.
+pub fn handle(module: u64, name: &str, sizes: &[usize]) -> usize {
+    let mut functions = FUNCTIONS.lock().unwrap();
+    let is_same = |function: &Function| function.module == module && function.signature.0 == name;
+    let index = functions.iter().position(is_same).unwrap_or_else(|| {
+        let known = PARAMETERS.iter().find(|(known, _)| *known == name).copied();
+        // Few, and for as long as the library is loaded.
+        let signature = known.unwrap_or_else(|| (name.to_owned().leak(), sizes.to_vec().leak()));
+        functions.push(Function { module, signature, is_loaded: true });
+        functions.len() - 1
+    });
+    index + 1
+}
+
+/// Invalidates the handles of a module.
+pub fn unload(module: u64) {
+    let mut functions = FUNCTIONS.lock().unwrap();
+    functions.iter_mut().filter(|function| function.module == module).for_each(|function| function.is_loaded = false);
+}
+
+/// Name and parameter sizes of a function, or the error for a handle without a loaded module.
+pub fn signature(function: usize) -> Result<Signature, Code> {
+    let functions = FUNCTIONS.lock().unwrap();
+    let found = function.checked_sub(1).and_then(|index| functions.get(index));
+    found.filter(|found| found.is_loaded).map(|found| found.signature).ok_or(INVALID_HANDLE)
+}
+
+/// Kernels that ended after `cuLaunchKernel`.
+pub static RAN_DIRECTLY: AtomicI64 = AtomicI64::new(0);
+/// Kernels that ended after `cuGraphLaunch`.
+pub static RAN_IN_GRAPHS: AtomicI64 = AtomicI64::new(0);
+
+/// How many kernels that were launched directly have ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_ran_directly() -> i64 {
+    RAN_DIRECTLY.load(Ordering::SeqCst)
+}
+
+/// How many kernels of launched graphs have ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_ran_in_graphs() -> i64 {
+    RAN_IN_GRAPHS.load(Ordering::SeqCst)
 }
 
 pub struct Kernel {
@@ -79,8 +111,46 @@ impl Launch {
 }
 
 impl Kernel {
+    /// A launch with copies of its parameters, or the error of a launch that the driver refuses.
+    ///
+    /// # Safety
+    /// There is one pointer for each parameter, as the driver API asks.
+    pub unsafe fn new(
+        function: usize,
+        grid: [u32; 3],
+        block: [u32; 3],
+        parameters: *const *mut c_void,
+    ) -> Result<Self, Code> {
+        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+        let is_valid = grid.iter().chain(&block).all(|n| *n > 0)
+            && grid[0] < 1 << 31
+            && grid[1] <= 65_535
+            && grid[2] <= 65_535
+            && block[2] <= 64
+            && threads <= config(|config| config.max_threads).max(256) as u64;
+        if !is_valid {
+            return Err(INVALID_VALUE);
+        }
+        let (name, sizes) = signature(function)?;
+        if parameters.is_null() && !sizes.is_empty() {
+            return Err(INVALID_VALUE);
+        }
+        let copied = sizes.iter().enumerate().map(|(index, size)| {
+            // SAFETY: by the contract of this function.
+            unsafe { std::slice::from_raw_parts((*parameters.add(index)).cast::<u8>(), *size).to_vec() }
+        });
+        Ok(Self { name, parameters: copied.collect(), grid, block })
+    }
+
+    /// Runs every thread, and counts the kernel.
+    pub fn run_and_count(&self, count: &AtomicI64) -> Code {
+        let code = self.run();
+        count.fetch_add(1, Ordering::SeqCst);
+        code
+    }
+
     /// Runs every thread.
-    pub fn run(&self) -> Code {
+    fn run(&self) -> Code {
         if let Some(bits) = self.name.strip_prefix("oxisycl_fill_b") {
             return self.fill(bits.parse::<usize>().unwrap() / 8);
         }

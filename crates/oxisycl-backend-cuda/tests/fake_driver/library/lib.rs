@@ -10,6 +10,8 @@
 
 mod copies;
 mod device;
+#[cfg(not(old_driver))]
+mod graphs;
 mod hints;
 mod kernels;
 mod memory;
@@ -33,6 +35,7 @@ pub const INVALID_HANDLE: Code = 400;
 pub const NOT_FOUND: Code = 500;
 pub const NOT_READY: Code = 600;
 pub const ILLEGAL_ADDRESS: Code = 700;
+pub const NOT_SUPPORTED: Code = 801;
 
 /// What the test wants the driver to be like.
 pub struct Config {

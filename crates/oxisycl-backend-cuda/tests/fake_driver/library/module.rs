@@ -1,15 +1,16 @@
 //! Modules: the names of kernels and the sizes of their parameters are all that is looked at.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::kernels::{Kernel, handle, signature};
+use crate::kernels::{Kernel, RAN_DIRECTLY, handle, signature, unload};
 use crate::stream::Stream;
 use crate::{
     Code, INVALID_PTX, INVALID_VALUE, NOT_FOUND, SUCCESS, UNSUPPORTED_PTX_VERSION, begin_in_context, config, put,
 };
 
 static LOADED: AtomicI64 = AtomicI64::new(0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// How many modules are loaded.
 #[unsafe(no_mangle)]
@@ -18,6 +19,8 @@ pub extern "C" fn fake_modules() -> i64 {
 }
 
 pub struct Module {
+    /// The number that no other module has.
+    number: u64,
     /// Kernels with the sizes of their parameters.
     kernels: Vec<(String, Vec<usize>)>,
 }
@@ -90,7 +93,8 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
         return INVALID_PTX;
     }
     LOADED.fetch_add(1, Ordering::SeqCst);
-    unsafe { put(module, Box::into_raw(Box::new(Module { kernels: kernels(text) }))) };
+    let loaded = Module { number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed), kernels: kernels(text) };
+    unsafe { put(module, Box::into_raw(Box::new(loaded))) };
     SUCCESS
 }
 
@@ -98,7 +102,7 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
 pub unsafe extern "system" fn cuModuleUnload(module: *mut Module) -> Code {
     begin_in_context!(cuModuleUnload);
     LOADED.fetch_sub(1, Ordering::SeqCst);
-    drop(unsafe { Box::from_raw(module) });
+    unload(unsafe { Box::from_raw(module) }.number);
     SUCCESS
 }
 
@@ -110,9 +114,10 @@ pub unsafe extern "system" fn cuModuleGetFunction(
 ) -> Code {
     begin_in_context!(cuModuleGetFunction);
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap();
-    let found = unsafe { &*module }.kernels.iter().find(|(known, _)| known == name);
+    let module = unsafe { &*module };
+    let found = module.kernels.iter().find(|(known, _)| known == name);
     let Some((name, sizes)) = found else { return NOT_FOUND };
-    unsafe { put(function, handle(name, sizes)) };
+    unsafe { put(function, handle(module.number, name, sizes)) };
     SUCCESS
 }
 
@@ -133,9 +138,7 @@ pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c
 #[unsafe(no_mangle)]
 pub extern "system" fn cuFuncLoad(function: usize) -> Code {
     begin_in_context!(cuFuncLoad);
-    // Looks the function up, which must be one.
-    signature(function);
-    SUCCESS
+    signature(function).map_or_else(|code| code, |_| SUCCESS)
 }
 
 #[cfg(not(old_driver))]
@@ -147,7 +150,11 @@ pub unsafe extern "system" fn cuFuncGetParamInfo(
     size: *mut usize,
 ) -> Code {
     begin_in_context!(cuFuncGetParamInfo);
-    let Some(found) = signature(function).1.get(index) else { return INVALID_VALUE };
+    let sizes = match signature(function) {
+        Ok((_, sizes)) => sizes,
+        Err(code) => return code,
+    };
+    let Some(found) = sizes.get(index) else { return INVALID_VALUE };
     unsafe {
         put(offset, 0);
         put(size, *found);
@@ -188,26 +195,15 @@ pub unsafe extern "system" fn cuLaunchKernel(
     _extra: *mut *mut c_void,
 ) -> Code {
     begin_in_context!(cuLaunchKernel);
-    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
-    let is_valid = grid.iter().chain(&block).all(|n| *n > 0)
-        && grid_x < 1 << 31
-        && grid_y <= 65_535
-        && grid_z <= 65_535
-        && block_z <= 64
-        && threads <= config(|config| config.max_threads).max(256) as u64;
-    if !is_valid {
-        return INVALID_VALUE;
-    }
-    let (name, sizes) = signature(function);
-    let copied = sizes.iter().enumerate().map(|(index, size)| {
-        // SAFETY: as the driver API asks: one pointer per parameter.
-        unsafe { std::slice::from_raw_parts((*parameters.add(index)).cast::<u8>(), *size).to_vec() }
-    });
-    let kernel = Kernel { name, parameters: copied.collect(), grid, block };
+    // SAFETY: as the driver API asks: one pointer per parameter.
+    let kernel = unsafe { Kernel::new(function, [grid_x, grid_y, grid_z], [block_x, block_y, block_z], parameters) };
+    let kernel = match kernel {
+        Ok(kernel) => kernel,
+        Err(code) => return code,
+    };
     // SAFETY: as above.
     let stream = unsafe { Stream::of(stream) };
     stream.wait_for_room();
-    stream.push(move || kernel.run());
+    stream.push(move || kernel.run_and_count(&RAN_DIRECTLY));
     SUCCESS
 }
