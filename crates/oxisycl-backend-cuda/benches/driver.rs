@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use libloading::{Library, Symbol};
 use oxisycl_backend::{
-    ArgumentBlock, Backend, Batching, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, KernelCommand,
-    LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    ArgumentBlock, Backend, Batching, Command, Completion, CopyCommand, Dependency, DependencyKind, Device,
+    KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
 };
 use oxisycl_backend_cuda::{CudaBackend, native_device};
 use oxisycl_backend_testing::harness::create_queue;

@@ -1,7 +1,8 @@
 //! Launching: limits, arguments, and what reaches the driver.
 
-use oxisycl_backend::{BackendError, Command, UsmKind};
+use oxisycl_backend::{BackendError, Batching, Command, QueueOptions, UsmKind};
 use oxisycl_backend_testing::contract::Affine;
+use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_types::LaunchRange;
 
 use crate::fake::Fake;
@@ -83,7 +84,9 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
     let fake = Fake::new();
     let device = fake.device();
     let code = kernel(&device, "empty");
-    for queue in [in_order(&device), queue(&device)] {
+    for in_order in [true, false] {
+        let options = QueueOptions { in_order, batching: Batching::Off, ..QueueOptions::default() };
+        let queue = create_queue(&device, &options).expect("a queue");
         let mut before = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
         let counts = || ["cuStreamWaitEvent", "cuMemHostAlloc", "cuModuleLoadDataEx"].map(|call| fake.count(call));
         let counted = counts();

@@ -208,9 +208,9 @@ pub unsafe extern "system" fn cuGraphInstantiateWithFlags(exec: *mut usize, grap
     }
     code_of(with_state(|state| {
         let nodes = state.graphs.get(&graph).ok_or(INVALID_HANDLE)?.clone();
-        // Dependencies are older than their dependents, and so a chain is in the order in which nodes were added.
+        // Dependencies are older than their dependents. So the first node has none, and a chain is in the order of addition.
         let is_link = |pair: &[Node]| pair[1].dependencies == [pair[0].handle] && pair[1].context == pair[0].context;
-        if nodes.first().is_some_and(|first| !first.dependencies.is_empty()) || !nodes.windows(2).all(is_link) {
+        if !nodes.windows(2).all(is_link) {
             return Err(NOT_SUPPORTED);
         }
         nodes.iter().try_for_each(|node| signature(node.function).map(drop))?;
