@@ -108,7 +108,9 @@ fn a_thread_that_submits_without_pause_leaves_fences_by_which_its_commands_end()
     let device = fake.device();
     let layout = std::alloc::Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
-    let (queue, code) = (in_order(&device), kernel(&device, "empty"));
+    let options = QueueOptions { in_order: true, batching: Batching::Off, ..QueueOptions::default() };
+    let queue = create_queue(&device, &options).expect("a queue");
+    let code = kernel(&device, "empty");
     enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
     // One of the fences cannot be recorded: the next one does.
     fake.fail("cuEventRecord", 1, 2);
