@@ -12,22 +12,41 @@ pub(crate) struct Case {
     pub(crate) more_is_better: bool,
     /// The least ratio to the reference, or the greatest.
     pub(crate) bar: f64,
-    /// The reference's figure.
-    pub(crate) peer: &'static str,
+    pub(crate) peer: Peer,
+}
+
+/// The figure that a case is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Peer {
+    /// The reference's of that name.
+    Reference(&'static str),
+    /// Our own of that name in the same round, on queues that do not batch kernels.
+    Unbatched(&'static str),
 }
 
 impl Case {
     const fn new(name: &'static str, unit: &'static str, more_is_better: bool, bar: f64) -> Self {
-        Self { name, unit, more_is_better, bar, peer: name }
+        Self { name, unit, more_is_better, bar, peer: Peer::Reference(name) }
     }
 
     /// Of what the reference has no loop of its own for, and which is compared with its bare launches.
     const fn beside_launches(self) -> Self {
-        Self { peer: LAUNCH, ..self }
+        Self { peer: Peer::Reference(LAUNCH), ..self }
+    }
+
+    /// Of what batching must not make worse.
+    const fn beside_unbatched(self, peer: &'static str) -> Self {
+        Self { peer: Peer::Unbatched(peer), ..self }
     }
 }
 
 const LAUNCH: &str = "gpu.launch";
+/// Ours has one figure for both: the reference launches the kernels one by one, and as a graph.
+pub(crate) const TINY: &str = "gpu.chain.tiny";
+pub(crate) const TINY_GRAPH: &str = "gpu.chain.tiny.graph";
+/// With batching, and without.
+pub(crate) const LATENCY: [&str; 2] = ["gpu.latency.batching", "gpu.latency.unbatched"];
+pub(crate) const STARTED: [&str; 2] = ["gpu.started", "gpu.started.unbatched"];
 
 pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.stream.copy", "GB/s", true, 0.99),
@@ -35,10 +54,17 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.stream.add", "GB/s", true, 0.99),
     Case::new("gpu.stream.triad", "GB/s", true, 0.99),
     Case::new("gpu.nbody", "G/s", true, 0.97),
-    Case::new(LAUNCH, "us", false, 1.25),
+    Case::new(LAUNCH, "us", false, 1.12),
     Case::new("gpu.launch.out_of_order", "us", false, 1.5).beside_launches(),
-    Case::new("gpu.chain", "us", false, 1.5).beside_launches(),
+    Case::new("gpu.chain", "us", false, 1.18).beside_launches(),
+    Case::new(TINY, "us", false, 0.40),
+    Case::new(TINY_GRAPH, "us", false, 1.25),
+    Case::new("gpu.burst.50", "us", false, 0.55),
+    Case::new("gpu.burst.10", "us", false, 0.75),
+    Case::new("gpu.mixed", "us", false, 0.85),
     Case::new("gpu.latency", "us", false, 1.3),
+    Case::new(LATENCY[0], "us", false, 1.02).beside_unbatched(LATENCY[1]),
+    Case::new(STARTED[0], "us", false, 1.02).beside_unbatched(STARTED[1]),
     Case::new("gpu.copy.to_device", "GB/s", true, 0.95),
     Case::new("gpu.copy.to_host", "GB/s", true, 0.95),
     Case::new("gpu.copy.to_device.1gib", "GB/s", true, 0.95),
@@ -52,5 +78,9 @@ pub(crate) fn chosen(is_wanted: impl Fn(&str) -> bool) -> Vec<&'static Case> {
 
 /// The figures of the reference that these cases need, each once.
 pub(crate) fn peers(cases: &[&Case]) -> BTreeSet<&'static str> {
-    cases.iter().map(|case| case.peer).collect()
+    let reference = |case: &&Case| match case.peer {
+        Peer::Reference(name) => Some(name),
+        Peer::Unbatched(_) => None,
+    };
+    cases.iter().filter_map(reference).collect()
 }

@@ -4,7 +4,8 @@
 //! text, and the reference measures what they are compared with; each takes seconds a round.
 //!
 //! Both programs run in turn, 15 times if nothing else is asked for. A bar holds if the median of the rounds' ratios reaches it within
-//! the noise, which is the median of how much CUDA C++ differs from itself in neighbouring rounds.
+//! the noise, which is the median of how much the peer differs from itself in neighbouring rounds. What batching must not make worse has our
+//! own queues without batching as its peer.
 //!
 //! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code on
 //! accessors with the group size that the backend chooses. Results are checked before they are timed.
@@ -12,6 +13,7 @@
 #[path = "../arguments.rs"]
 mod arguments;
 mod cases;
+mod launches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,13 +24,12 @@ use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Result};
 
 use arguments::{Arguments, Options};
-use cases::Case;
+use cases::{Case, Peer};
 
 const N: usize = 1 << 27;
 /// Repetitions of a stream: as many as the reference has for all of its block sizes together, of which it takes the best.
 const STREAMS: usize = 4 * 50;
 const BODIES: usize = 65_536;
-const LAUNCHES: usize = 20_000;
 /// Bytes of copies, and what their cases are called after the direction.
 const COPIES: [(usize, [&str; 2]); 2] = [
     (64 << 20, ["gpu.copy.to_device", "gpu.copy.to_host"]),
@@ -101,17 +102,22 @@ fn run(
     // In turn, so that what changes while they run changes both.
     let mut rounds: Vec<[Figures; 2]> = Vec::new();
     for _ in 0..n_rounds {
-        let theirs = figures_of(reference, &peers)?;
+        // Without names it would measure all that it has.
+        let theirs = if peers.is_empty() { Figures::new() } else { figures_of(reference, &peers)? };
         let ours = measure(device, options)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         rounds.push([ours, theirs]);
     }
     let mut all_hold = true;
     let mut lines = Vec::new();
     println!(
-        "{n_rounds} rounds: medians, the ratio of each round's figures (least to greatest), CUDA C++ against itself"
+        "{n_rounds} rounds: medians, the ratio of each round's figures (least to greatest), the peer against itself"
     );
     for &Case { name, unit, more_is_better, bar, peer } in cases {
-        let [ours, theirs] = [(0, name), (1, peer)].map(|(side, name)| -> Vec<f64> {
+        let (label, side, peer) = match peer {
+            Peer::Reference(peer) => ("CUDA C++", 1, peer),
+            Peer::Unbatched(peer) => ("unbatched", 0, peer),
+        };
+        let [ours, theirs] = [(0, name), (side, peer)].map(|(side, name)| -> Vec<f64> {
             rounds.iter().map(|round| round[side].get(name).copied().unwrap_or(f64::NAN)).collect()
         });
         let [least, ratio, greatest] = spread(ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs));
@@ -129,11 +135,11 @@ fn run(
         };
         let [value, peer_value] = [ours, theirs].map(|values| spread(values.into_iter())[1]);
         println!(
-            "{name:26} {value:9.3} {unit:5} CUDA C++ {peer_value:9.3}  ratio {ratio:.3} ({least:.3} to {greatest:.3})  \
+            "{name:26} {value:9.3} {unit:5} {label:9} {peer_value:9.3}  ratio {ratio:.3} ({least:.3} to {greatest:.3})  \
              A/A {noise:.3}  bar {sign} {bar}  {verdict}"
         );
         lines.push(format!(
-            "{{\"name\": \"{name}\", \"value\": {value}, \"unit\": \"{unit}\", \"peer\": \"CUDA C++\", \"peer_value\": {peer_value}, \
+            "{{\"name\": \"{name}\", \"value\": {value}, \"unit\": \"{unit}\", \"peer\": \"{label}\", \"peer_value\": {peer_value}, \
              \"ratio\": {ratio}, \"ratio_min\": {least}, \"ratio_max\": {greatest}, \"a_a\": {noise}, \"verdict\": \"{verdict}\"}}"
         ));
     }
@@ -194,13 +200,21 @@ impl Measured<'_> {
         }
         Ok(())
     }
+
+    /// Measures a figure and its own peer, if the figure is wanted.
+    fn add_pair(&mut self, names: [&'static str; 2], measure: impl FnOnce() -> Result<[f64; 2]>) -> Result {
+        if self.options.wants(names[0]) {
+            self.figures.extend(names.into_iter().zip(measure()?));
+        }
+        Ok(())
+    }
 }
 
 fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, f64>> {
     let mut measured = Measured { options, figures: BTreeMap::new() };
     stream(device, &mut measured)?;
     measured.add("gpu.nbody", || nbody(device))?;
-    launches(device, &mut measured)?;
+    launches::measure(device, &mut measured)?;
     copies(device, &mut measured)?;
     Ok(measured.figures)
 }
@@ -304,49 +318,6 @@ fn nbody(device: &Device) -> Result<f64> {
         assert!(error < 1e-2, "body {i}: {} on the device, {expected} in plain Rust", got[i].x);
     }
     Ok((BODIES * BODIES) as f64 / time / 1e9)
-}
-
-/// Microseconds of a launch.
-fn launches(device: &Device, measured: &mut Measured<'_>) -> Result {
-    let in_order = Queue::builder().device(device).in_order().build()?;
-    let out_of_order = Queue::builder().device(device).build()?;
-    let empty = |queue: &Queue| -> Result<f64> {
-        let time = best_of(10, || {
-            for _ in 0..LAUNCHES {
-                queue.single_task(|_| {})?;
-            }
-            queue.wait()
-        });
-        Ok(time? / LAUNCHES as f64 * 1e6)
-    };
-    measured.add("gpu.launch", || empty(&in_order))?;
-    measured.add("gpu.launch.out_of_order", || empty(&out_of_order))?;
-    measured.add("gpu.chain", || chain(&out_of_order))?;
-    measured.add("gpu.latency", || {
-        let time = best_of(10, || {
-            for _ in 0..1000 {
-                in_order.single_task(|_| {})?.wait()?;
-            }
-            Ok(())
-        });
-        Ok(time? / 1000.0 * 1e6)
-    })
-}
-
-/// Microseconds of a launch that depends on the one before.
-fn chain(queue: &Queue) -> Result<f64> {
-    let counter = Buffer::from_vec(vec![0u64])?;
-    let time = best_of(10, || {
-        for _ in 0..LAUNCHES {
-            queue.submit(|cg| {
-                let counter = cg.access(&counter, ReadWrite);
-                cg.parallel_for(1, move |item| counter.update(item, |x| x + 1))
-            })?;
-        }
-        queue.wait()
-    })?;
-    assert_eq!(counter.to_vec()?, [11 * LAUNCHES as u64]);
-    Ok(time / LAUNCHES as f64 * 1e6)
 }
 
 /// Gigabytes per second between host allocations of ours and the device.

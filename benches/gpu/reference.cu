@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #define CHECK(call)                                                                                                    \
@@ -14,6 +16,17 @@
         cudaError_t error = (call);                                                                                    \
         if (error != cudaSuccess) {                                                                                    \
             fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+#define CHECK_DRIVER(call)                                                                                             \
+    do {                                                                                                               \
+        CUresult result = (call);                                                                                      \
+        if (result != CUDA_SUCCESS) {                                                                                  \
+            const char *text = nullptr;                                                                                \
+            cuGetErrorString(result, &text);                                                                           \
+            fprintf(stderr, "%s: %s\n", #call, text ? text : "unknown error");                                         \
             exit(1);                                                                                                   \
         }                                                                                                              \
     } while (0)
@@ -55,6 +68,14 @@ __global__ void nbody(const float4 *bodies, float4 *forces, int n) {
     forces[i] = make_float4(x, y, z, 0);
 }
 __global__ void nothing() {}
+__global__ void tiny(float *data, int n, float added) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] = data[i] * 0.5f + added;
+}
+template <int KIND> __global__ void step(float *data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] = data[i] * 0.5f + float(KIND);
+}
 
 static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -82,10 +103,65 @@ template <typename F> static double best_block(int repetitions, F run) {
     return best;
 }
 
+static CUfunction function_of(const void *kernel) {
+    cudaFunction_t function;
+    CHECK(cudaGetFuncBySymbol(&function, kernel));
+    return function;
+}
+
+// What the kernels of a chain add, in turn.
+static const float ADDED[] = {1, 2, 3};
+
+// A kernel of a chain on one float.
+static void launch_tiny(CUfunction function, CUstream stream, float *data, int i) {
+    int n = 1;
+    float added = ADDED[i % 3];
+    void *parameters[] = {&data, &n, &added};
+    CHECK_DRIVER(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
+}
+
+// So many kernels of a chain as a graph, each after the one before.
+static CUgraphExec graph_of_tiny(CUfunction function, float *data, int count) {
+    CUgraph graph;
+    CHECK_DRIVER(cuGraphCreate(&graph, 0));
+    CUgraphNode previous = nullptr;
+    for (int i = 0; i < count; i++) {
+        int n = 1;
+        float added = ADDED[i % 3];
+        void *parameters[] = {&data, &n, &added};
+        CUDA_KERNEL_NODE_PARAMS node = {};
+        node.func = function;
+        node.gridDimX = node.gridDimY = node.gridDimZ = 1;
+        node.blockDimX = 32;
+        node.blockDimY = node.blockDimZ = 1;
+        node.kernelParams = parameters;
+        CUgraphNode next;
+        CHECK_DRIVER(cuGraphAddKernelNode(&next, graph, i > 0 ? &previous : nullptr, i > 0 ? 1 : 0, &node));
+        previous = next;
+    }
+    CUgraphExec executable;
+    CHECK_DRIVER(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    CHECK_DRIVER(cuGraphDestroy(graph));
+    return executable;
+}
+
 static const char *const FIGURES[] = {
-    "gpu.stream.copy",  "gpu.stream.mul",          "gpu.stream.add",        "gpu.stream.triad",
-    "gpu.nbody",        "gpu.launch",              "gpu.latency",           "gpu.copy.to_device",
-    "gpu.copy.to_host", "gpu.copy.to_device.1gib", "gpu.copy.to_host.1gib",
+    "gpu.stream.copy",
+    "gpu.stream.mul",
+    "gpu.stream.add",
+    "gpu.stream.triad",
+    "gpu.nbody",
+    "gpu.launch",
+    "gpu.chain.tiny",
+    "gpu.chain.tiny.graph",
+    "gpu.burst.50",
+    "gpu.burst.10",
+    "gpu.mixed",
+    "gpu.latency",
+    "gpu.copy.to_device",
+    "gpu.copy.to_host",
+    "gpu.copy.to_device.1gib",
+    "gpu.copy.to_host.1gib",
 };
 
 // The arguments.
@@ -152,6 +228,56 @@ int main(int argc, char **argv) {
     figure("gpu.launch", [&] {
         double t = best_of(10, [&] {
             for (int i = 0; i < LAUNCHES; i++) nothing<<<1, 256, 0, stream>>>();
+        });
+        return t / LAUNCHES * 1e6;
+    });
+
+    // Chains of kernels of one float, launched one by one and as graphs.
+    const int CHAIN = 100000, NODES = 1000;
+    float *data;
+    CHECK(cudaMalloc(&data, 4 * sizeof(float)));
+    CHECK(cudaMemset(data, 0, 4 * sizeof(float)));
+    CUfunction function = function_of((const void *)tiny);
+    figure("gpu.chain.tiny", [&] {
+        double t = best_of(4, [&] {
+            for (int i = 0; i < CHAIN; i++) launch_tiny(function, stream, data, i);
+        });
+        return t / CHAIN * 1e6;
+    });
+    figure("gpu.chain.tiny.graph", [&] {
+        CUgraphExec graph = graph_of_tiny(function, data, NODES);
+        double t = best_of(4, [&] {
+            for (int i = 0; i < CHAIN / NODES; i++) CHECK_DRIVER(cuGraphLaunch(graph, stream));
+        });
+        CHECK_DRIVER(cuGraphExecDestroy(graph));
+        return t / CHAIN * 1e6;
+    });
+    auto burst = [&](int size) {
+        int bursts = LAUNCHES / size;
+        double t = best_of(10, [&] {
+            for (int i = 0; i < bursts; i++) {
+                for (int k = 0; k < size; k++) launch_tiny(function, stream, data, k);
+                CHECK_DRIVER(cuStreamSynchronize(stream));
+            }
+        });
+        return t / (bursts * size) * 1e6;
+    };
+    figure("gpu.burst.50", [&] { return burst(50); });
+    figure("gpu.burst.10", [&] { return burst(10); });
+    figure("gpu.mixed", [&] {
+        const CUfunction steps[] = {
+            function_of((const void *)step<0>), function_of((const void *)step<1>), function_of((const void *)step<2>),
+            function_of((const void *)step<3>), function_of((const void *)step<4>), function_of((const void *)step<5>),
+            function_of((const void *)step<6>), function_of((const void *)step<7>),
+        };
+        uint32_t state = 1;
+        double t = best_of(10, [&] {
+            for (int i = 0; i < LAUNCHES; i++) {
+                state = state * 1664525u + 1013904223u;
+                int n = 1;
+                void *parameters[] = {&data, &n};
+                CHECK_DRIVER(cuLaunchKernel(steps[state >> 29], 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
+            }
         });
         return t / LAUNCHES * 1e6;
     });

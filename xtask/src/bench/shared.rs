@@ -58,10 +58,13 @@ fn a_filter_chooses_cases_and_what_they_are_compared_with() {
     let peers = |filter: &str| cases::peers(&chosen(filter)).into_iter().collect::<Vec<_>>();
     assert_eq!(names("launch"), ["gpu.launch", "gpu.launch.out_of_order"]);
     assert_eq!(peers("launch"), ["gpu.launch"]);
-    assert_eq!((names("chain"), peers("chain")), (vec!["gpu.chain"], vec!["gpu.launch"]));
+    assert_eq!(names("chain"), ["gpu.chain", "gpu.chain.tiny", "gpu.chain.tiny.graph"]);
+    assert_eq!(peers("chain"), ["gpu.chain.tiny", "gpu.chain.tiny.graph", "gpu.launch"]);
+    // Compared with figures of our own.
+    assert_eq!((names("started"), peers("started")), (vec!["gpu.started"], vec![]));
     assert_eq!(names("copy").len(), 5);
     assert_eq!(names("to_host"), ["gpu.copy.to_host", "gpu.copy.to_host.1gib"]);
-    assert_eq!((names("").len(), peers("").len()), (CASES.len(), CASES.len() - 2));
+    assert_eq!((names("").len(), peers("").len()), (CASES.len(), CASES.len() - 4));
     assert!(chosen("nothing of that name").is_empty());
 }
 
@@ -74,10 +77,15 @@ fn the_reference_has_the_figures_of_the_table_and_no_others() {
     assert_eq!(measured, cases::peers(&CASES.iter().collect::<Vec<_>>()));
 }
 
+/// What only batching reaches, since the reference launches kernels one by one.
+const BATCHED: [&str; 4] = [cases::TINY, "gpu.burst.50", "gpu.burst.10", "gpu.mixed"];
+
 #[test]
-fn a_bar_allows_what_is_somewhat_worse_than_the_reference() {
+fn a_bar_allows_what_is_somewhat_worse_than_the_reference_unless_batching_has_to_be_better() {
     for case in CASES {
         assert_eq!(case.more_is_better, case.unit.ends_with("/s"), "{case:?}");
-        assert_eq!(case.more_is_better, case.bar < 1.0, "{case:?}");
+        let is_below = case.more_is_better || BATCHED.contains(&case.name);
+        assert_eq!(is_below, case.bar < 1.0, "{case:?}");
     }
+    assert!(BATCHED.iter().all(|name| CASES.iter().any(|case| case.name == *name)));
 }
