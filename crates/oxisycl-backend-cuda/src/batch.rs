@@ -52,6 +52,8 @@ const SIZES_FOR_TESTS: &[usize] = &[1, 3];
 const EXECUTABLES: usize = 4;
 /// After so many staged kernels it is asked whether the device still has something to do.
 const ASK_EVERY: usize = 4;
+/// After the device was found idle, so many batches are not made larger.
+const CALM: u32 = 8;
 /// After so many kernels that could have been staged, the stream gets executables. It takes 50 us to make one.
 const CANDIDATES: u32 = 32;
 /// As many work-items of a multiprocessor make a wave.
@@ -71,6 +73,8 @@ pub(crate) struct Batch {
     next: [usize; SIZES.len()],
     /// Which size is tried first.
     size: usize,
+    /// How many batches more are not made larger.
+    calm: u32,
     n_candidates: u32,
     staged: Option<Staged>,
 }
@@ -95,6 +99,8 @@ struct Staged {
     size: usize,
     index: usize,
     n_tasks: usize,
+    /// When the first was staged, on the clock of execution times.
+    since: u64,
 }
 
 /// A linear graph of kernels, made executable.
@@ -337,9 +343,10 @@ fn begin(lane: &CudaLane, ring: &mut Ring<Cuda>, launch: &NodeLaunch<'_>) -> boo
     }
     let size = part.batch.size;
     let Some(index) = part.batch.executable(&lane.device.context, size, launch) else { return false };
-    part.batch.staged = Some(Staged { size, index, n_tasks: 0 });
-    let since = if mode == Mode::On { driver::now().max(UNBOUND + 1) } else { UNBOUND };
-    lane.stream.staged_since.store(since, Ordering::SeqCst);
+    let now = driver::now().max(UNBOUND + 1);
+    part.batch.staged = Some(Staged { size, index, n_tasks: 0, since: now });
+    lane.stream.staged_last.store(now, Ordering::Relaxed);
+    lane.stream.staged_since.store(if mode == Mode::On { now } else { UNBOUND }, Ordering::SeqCst);
     if mode == Mode::On {
         lane.device.lanes.counts.flusher().ring();
     }
@@ -350,13 +357,24 @@ fn begin(lane: &CudaLane, ring: &mut Ring<Cuda>, launch: &NodeLaunch<'_>) -> boo
 #[inline]
 pub(crate) fn staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let batch = &mut ring.part.batch;
-    let Some(Staged { size, n_tasks, .. }) = batch.staged else { return };
-    let sizes = batch.mode.sizes();
+    let Some(Staged { size, n_tasks, since, .. }) = batch.staged else { return };
+    let (mode, sizes) = (batch.mode, batch.mode.sizes());
+    let now = if mode == Mode::On { driver::now() } else { since };
+    let age = Duration::from_nanos(now.saturating_sub(since));
     if n_tasks == sizes[size] {
-        batch.size = (size + 1).min(sizes.len() - 1);
+        batch.calm = batch.calm.saturating_sub(1);
+        // A larger one would have to be full in time, too.
+        if batch.calm == 0 && 2 * age <= BOUND {
+            batch.size = (size + 1).min(sizes.len() - 1);
+        }
         flush(lane, ring);
-    } else if batch.mode == Mode::On && n_tasks.is_multiple_of(ASK_EVERY) && stream::is_idle(lane, &mut ring.part) {
+    } else if mode == Mode::On && age >= BOUND {
         flush(lane, ring);
+    } else if mode == Mode::On && n_tasks.is_multiple_of(ASK_EVERY) && stream::is_idle(lane, &mut ring.part) {
+        ring.part.batch.calm = CALM;
+        flush(lane, ring);
+    } else {
+        lane.stream.staged_last.store(now, Ordering::Relaxed);
     }
 }
 
@@ -370,7 +388,7 @@ pub(crate) fn flush(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 
 fn flush_staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let last = ring.n_issued();
-    let Some(Staged { size, index, n_tasks }) = ring.part.batch.staged.take() else { return };
+    let Some(Staged { size, index, n_tasks, .. }) = ring.part.batch.staged.take() else { return };
     lane.stream.staged_since.store(0, Ordering::SeqCst);
     if lane.device.context.is_lost() {
         return;
@@ -382,7 +400,7 @@ fn flush_staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if n_tasks == sizes[size] {
         launch_graph(&batch.executables[size][index], lane, &tasks);
     } else {
-        batch.size = sizes.iter().position(|size| *size >= n_tasks).unwrap_or(size);
+        batch.size = sizes.iter().rposition(|size| *size <= n_tasks).unwrap_or(0);
         let mut rest = &tasks[..];
         while !rest.is_empty() {
             let size = sizes.iter().rposition(|size| *size <= rest.len()).unwrap_or(0);
@@ -428,15 +446,20 @@ fn launch_alone(lane: &CudaLane, task: &CudaTask) {
 }
 
 /// Launches what is staged on the lane and has reached its age, or whatever its age if somebody `waits`. In how long that is to be done again, if
-/// something is left.
+/// something is left. A thread that goes on staging hands it over itself.
 pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     let since = lane.stream.staged_since.load(Ordering::SeqCst);
     if since == 0 || since == UNBOUND && !waits {
         return None;
     }
-    let age = Duration::from_nanos(driver::now().saturating_sub(since));
+    let now = driver::now();
+    let age = Duration::from_nanos(now.saturating_sub(since));
     if !waits && age < BOUND {
         return Some(BOUND - age);
+    }
+    let pause = Duration::from_nanos(now.saturating_sub(lane.stream.staged_last.load(Ordering::Relaxed)));
+    if !waits && pause < BOUND / 2 {
+        return Some(BOUND / 2);
     }
     // Who has the lock stages more, or hands it over.
     let Some(mut ring) = lane.ring_politely() else { return Some(BOUND) };

@@ -33,6 +33,8 @@ pub(crate) struct Stream {
     n_looks: AtomicU64,
     /// Since when kernels are staged, on the clock of execution times; 0 while none are. Changed with the ring locked.
     pub(crate) staged_since: AtomicU64,
+    /// When the last of them was staged.
+    pub(crate) staged_last: AtomicU64,
     poller: Poller,
 }
 
@@ -91,8 +93,8 @@ impl Stream {
             };
             driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
         }
-        let staged_since = AtomicU64::new(0);
-        Ok(Self { context: context.clone(), raw, n_looks: AtomicU64::new(0), staged_since, poller: Poller::default() })
+        let [n_looks, staged_since, staged_last] = [0; 3].map(AtomicU64::new);
+        Ok(Self { context: context.clone(), raw, n_looks, staged_since, staged_last, poller: Poller::default() })
     }
 
     /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
