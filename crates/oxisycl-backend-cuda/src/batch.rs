@@ -6,8 +6,8 @@
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
 //! - On a busy stream a small kernel is *staged*: its parameters are set in the next node of an [`Executable`], a linear graph.
-//! - What is staged is launched when the executable is full, when the device has nothing to do, when something else is put on the stream,
-//!   when somebody waits for it or asks for an event behind it, or when it is [`BOUND`] old.
+//! - What is staged is launched when the executable is full, when something else is put on the stream, when somebody waits for it or asks for
+//!   an event behind it, or when it is [`BOUND`] old. The thread that goes on staging does that; for what it leaves, another one comes.
 //! - A graph has a fixed number of kernels, since nodes that are turned off cost as much as kernels. What does not fill its executable is
 //!   split, and set in smaller ones.
 //!
@@ -41,7 +41,7 @@ use crate::sys::{
 };
 
 /// How long a staged kernel may wait while its stream has other work.
-const BOUND: Duration = Duration::from_micros(10);
+const BOUND: Duration = Duration::from_micros(20);
 /// How many kernels the executables of a queue have, from few to many.
 const SIZES: &[usize] = &[1, 2, 4, 8, 16];
 /// The index of the size that a stream begins with.
@@ -50,10 +50,6 @@ const FIRST_SIZE: usize = 2;
 const SIZES_FOR_TESTS: &[usize] = &[1, 3];
 /// The most executables of a size. One that runs cannot be begun anew.
 const EXECUTABLES: usize = 4;
-/// After so many staged kernels it is asked whether the device still has something to do.
-const ASK_EVERY: usize = 4;
-/// After the device was found idle, so many batches are not made larger.
-const CALM: u32 = 8;
 /// After so many kernels that could have been staged, the stream gets executables. It takes 50 us to make one.
 const CANDIDATES: u32 = 32;
 /// As many work-items of a multiprocessor make a wave.
@@ -73,8 +69,6 @@ pub(crate) struct Batch {
     next: [usize; SIZES.len()],
     /// Which size is tried first.
     size: usize,
-    /// How many batches more are not made larger.
-    calm: u32,
     n_candidates: u32,
     staged: Option<Staged>,
 }
@@ -353,7 +347,8 @@ fn begin(lane: &CudaLane, ring: &mut Ring<Cuda>, launch: &NodeLaunch<'_>) -> boo
     true
 }
 
-/// Called when a task was put on the ring: launches what is staged if that is enough, or if the device waits for it.
+/// Called when a task was put on the ring: launches what is staged if that is enough or old. Whether the device waits for it is not asked: it
+/// made batches smaller, and the thread that submits slower (`benches/LOG.md`).
 #[inline]
 pub(crate) fn staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let batch = &mut ring.part.batch;
@@ -362,16 +357,12 @@ pub(crate) fn staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let now = if mode == Mode::On { driver::now() } else { since };
     let age = Duration::from_nanos(now.saturating_sub(since));
     if n_tasks == sizes[size] {
-        batch.calm = batch.calm.saturating_sub(1);
         // A larger one would have to be full in time, too.
-        if batch.calm == 0 && 2 * age <= BOUND {
+        if 2 * age <= BOUND {
             batch.size = (size + 1).min(sizes.len() - 1);
         }
         flush(lane, ring);
     } else if mode == Mode::On && age >= BOUND {
-        flush(lane, ring);
-    } else if mode == Mode::On && n_tasks.is_multiple_of(ASK_EVERY) && stream::is_idle(lane, &mut ring.part) {
-        ring.part.batch.calm = CALM;
         flush(lane, ring);
     } else {
         lane.stream.staged_last.store(now, Ordering::Relaxed);

@@ -9,6 +9,11 @@ const SLOW: Reason = "more than half a minute, and other tests run the same code
 /// Test programs of which nothing runs, as `package::target`.
 pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl-backend-host::fork", "it forks the process"),
+    (
+        "oxisycl-backend-testing::contract",
+        "more than half an hour; the host's tests keep the contract with threads of their own",
+    ),
+    ("oxisycl-backend-testing::toy", "more than half an hour, since its thread and a waiting one take turns"),
     ("oxisycl::compile_fail", "it runs the compiler"),
     ("oxisycl::conformance", "its sizes and time limits are those of devices; both sanitizers run it"),
     ("oxisycl::endurance", PROCESSES),

@@ -245,6 +245,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// How many panic records are made at first.
     const FIRST_RECORDS: usize;
 
+    /// After so many attempts to help that found nothing a waiting thread is about to sleep, since it has no more
+    /// [patience](Self::patience). It relies on the poller then.
+    const IDLE_HELPS: usize = 20;
+
     /// Whether a waiting thread looks at all lanes of the device, not only at those of its queue.
     const HELPS_ALL: bool;
 

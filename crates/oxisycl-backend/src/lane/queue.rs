@@ -14,9 +14,6 @@ use crate::driver::PrintPool;
 use crate::poller::Progress;
 use crate::{BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueOptions};
 
-/// After so many attempts to help that found nothing, a waiting thread is about to sleep, and relies on the poller.
-const MANY_IDLE_HELPS: usize = 20;
-
 /// The part of a queue that its tasks need.
 pub struct LaneQueue<D: Driver> {
     /// The device.
@@ -149,7 +146,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         };
         if progress {
             queue.idle_helps.store(0, Ordering::Relaxed);
-        } else if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == MANY_IDLE_HELPS {
+        } else if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == D::IDLE_HELPS {
             lanes.counts.bell().hurry();
         }
         progress
