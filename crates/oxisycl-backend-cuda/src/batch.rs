@@ -6,39 +6,32 @@
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
 //! - On a busy stream a small kernel is *staged*: its parameters are set in the next node of an [`Executable`], a linear graph.
-//! - What is staged is launched when the executable is full, when something else is put on the stream, when somebody waits for it or asks for
-//!   an event behind it, or when it is [`BOUND`] old. The thread that goes on staging does that; for what it leaves, another one comes.
+//! - What is staged is launched when the executable is full, or [`BOUND`] after its first kernel. It is launched before anything else is put on
+//!   the stream, and before somebody waits for it or asks for an event behind it. For what a thread has staged last, another one comes.
 //! - A graph has a fixed number of kernels, since nodes that are turned off cost as much as kernels. What does not fill its executable is
 //!   split, and set in smaller ones.
 //!
 //! Invariants:
 //! - Staged tasks are the last ones of the lane's ring, in order. The driver has everything before them and nothing of them.
 //! - The ring is locked and the context current in all functions here but [`hand_over`], [`release`] and [`turn_off`], which do that.
-//! - An executable holds the modules of its kernels, so that a handle which it compares is not another kernel's.
 //! - No function here calls code of users, so the thread that keeps the bound is never held up by it.
 
-use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use oxisycl_backend::lane::{Driver as _, Ring};
-use oxisycl_backend::{Batching, Command, driver};
-use oxisycl_types::DeviceLaunch;
+use oxisycl_backend::lane::Ring;
+use oxisycl_backend::{Batching, driver};
 use smallvec::SmallVec;
 
 use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
-use crate::execute::{self, Launch};
+use crate::executable::{Executable, NodeLaunch};
+use crate::execute;
 use crate::lane::{Cuda, CudaLane, CudaTask};
 use crate::module::CudaModule;
-use crate::records::Slot;
 use crate::stream;
-use crate::sys::{
-    KernelNodeParameters, RawContext, RawFunction, RawGraph, RawGraphExec, RawGraphNode, RawStream, code,
-};
 
 /// How long a staged kernel may wait while its stream has other work.
 const BOUND: Duration = Duration::from_micros(20);
@@ -52,8 +45,6 @@ const SIZES_FOR_TESTS: &[usize] = &[1, 3];
 const EXECUTABLES: usize = 4;
 /// After so many kernels that could have been staged, the stream gets executables. It takes 50 us to make one.
 const CANDIDATES: u32 = 32;
-/// As many work-items of a multiprocessor make a wave.
-const WAVE: u64 = 1024;
 /// A stream that is this far ahead of its device is not handed more by age: when it is full, the driver waits.
 const MOST_AHEAD: u64 = 512;
 /// Stands for the time of what is staged where there is no bound.
@@ -97,150 +88,6 @@ struct Staged {
     since: u64,
 }
 
-/// A linear graph of kernels, made executable.
-struct Executable {
-    context: Arc<Context>,
-    graph: RawGraph,
-    raw: RawGraphExec,
-    nodes: SmallVec<[Node; 4]>,
-}
-
-struct Node {
-    raw: RawGraphNode,
-    function: RawFunction,
-    /// That of the function.
-    module: Arc<CudaModule>,
-}
-
-/// A launch as a node of a graph has it.
-struct NodeLaunch<'t> {
-    module: &'t Arc<CudaModule>,
-    function: RawFunction,
-    grid: [u32; 3],
-    block: [u32; 3],
-    launch: DeviceLaunch,
-    arguments: *mut c_void,
-}
-
-impl<'t> NodeLaunch<'t> {
-    /// `None` for what is no launch of a small kernel.
-    fn of(task: &'t CudaTask) -> Option<Self> {
-        let (Command::Kernel(command), Some(Launch { function, shape }), None) =
-            (&task.command, &task.launch, &task.print)
-        else {
-            return None;
-        };
-        let device = &task.queue.device;
-        let grid = shape.grids.only()?;
-        let blocks = shape.blocks(&grid);
-        let n_items = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).product::<u64>();
-        if n_items(blocks).saturating_mul(n_items(shape.block)) > device.n_processors * WAVE {
-            return None;
-        }
-        let record = task.record().map_or(0, Slot::address);
-        let launch = DeviceLaunch { record, call_stack: device.context.stack.call_stack(), ..grid.launch };
-        let module = &Cuda::kernel_of(command)?.module;
-        let arguments = command.arguments.as_ptr().cast_mut().cast();
-        Some(Self { module, function: *function, grid: blocks, block: shape.block, launch, arguments })
-    }
-
-    /// Calls `call` with the parameters of a node.
-    fn with_parameters<R>(&self, call: impl FnOnce(&KernelNodeParameters) -> R) -> R {
-        let mut launch = self.launch;
-        let mut parameters = [(&raw mut launch).cast::<c_void>(), self.arguments];
-        call(&KernelNodeParameters {
-            function: self.function,
-            grid: self.grid,
-            block: self.block,
-            shared: 0,
-            parameters: parameters.as_mut_ptr(),
-            extra: ptr::null_mut(),
-            kernel: ptr::null_mut(),
-            context: RawContext::NULL,
-        })
-    }
-}
-
-/// What a driver lacks that knows no such graphs.
-fn lacking(call: &'static str) -> DriverError {
-    DriverError { call, code: code::NOT_FOUND }
-}
-
-impl Executable {
-    /// A graph of so many nodes, each of which is `launch`.
-    fn new(context: &Arc<Context>, launch: &NodeLaunch<'_>, n_nodes: usize) -> Result<Self, DriverError> {
-        let driver = &context.driver;
-        let mut made = Self {
-            context: context.clone(),
-            graph: RawGraph::NULL,
-            raw: RawGraphExec::NULL,
-            nodes: SmallVec::with_capacity(n_nodes),
-        };
-        // SAFETY: the context is current.
-        unsafe { driver.graph_create(&raw mut made.graph, 0) }.unwrap_or(Err(lacking("cuGraphCreate")))?;
-        for _ in 0..n_nodes {
-            let mut raw = RawGraphNode::NULL;
-            let before = made.nodes.last().map(|node| node.raw);
-            let dependencies = before.as_ref().map_or(ptr::null(), ptr::from_ref);
-            // SAFETY: the graph is the one made above, the node of it; the parameters are those of a launch of the function, which the
-            // driver copies.
-            let added = launch.with_parameters(|parameters| unsafe {
-                let n_dependencies = usize::from(before.is_some());
-                driver.graph_add_kernel_node(&raw mut raw, made.graph, dependencies, n_dependencies, parameters)
-            });
-            added.unwrap_or(Err(lacking("cuGraphAddKernelNode_v2")))?;
-            made.nodes.push(Node { raw, function: launch.function, module: launch.module.clone() });
-        }
-        // SAFETY: as above.
-        let executable = unsafe { driver.graph_instantiate(&raw mut made.raw, made.graph, 0) };
-        executable.unwrap_or(Err(lacking("cuGraphInstantiateWithFlags")))?;
-        Ok(made)
-    }
-
-    /// Sets the launch of a node, for the launches of the graph from now on.
-    #[inline]
-    fn set(&mut self, index: usize, launch: &NodeLaunch<'_>) -> Result<(), DriverError> {
-        let node = &mut self.nodes[index];
-        let driver = &self.context.driver;
-        // SAFETY: executable and node are alive, the context is current. The function is kept loaded by the task, and from then on by the
-        // node. The driver copies the parameters: as many bytes as the function's image promises.
-        let set = launch.with_parameters(|parameters| unsafe {
-            driver.graph_exec_kernel_node_set_params(self.raw, node.raw, parameters)
-        });
-        set.unwrap_or(Err(lacking("cuGraphExecKernelNodeSetParams_v2")))?;
-        if node.function != launch.function {
-            node.function = launch.function;
-            node.module = launch.module.clone();
-        }
-        Ok(())
-    }
-
-    fn launch(&self, stream: RawStream) -> Result<(), DriverError> {
-        // SAFETY: executable and stream are alive, and their context is current. What the kernels use is valid by the promise of those that
-        // enqueued them.
-        unsafe { self.context.driver.graph_launch(self.raw, stream) }.unwrap_or(Err(lacking("cuGraphLaunch")))
-    }
-}
-
-impl Drop for Executable {
-    fn drop(&mut self) {
-        if self.context.is_foreign() {
-            return;
-        }
-        if let Ok(_entered) = self.context.enter_anyway() {
-            let driver = &self.context.driver;
-            if self.raw != RawGraphExec::NULL {
-                // SAFETY: made by `new`, and not used after this. What runs of it goes on.
-                let _ = unsafe { driver.graph_exec_destroy(self.raw) };
-            }
-            if self.graph != RawGraph::NULL {
-                // SAFETY: as above.
-                let _ = unsafe { driver.graph_destroy(self.graph) };
-            }
-        }
-    }
-}
-
 impl Batch {
     /// How many tasks of the ring the driver does not have yet.
     #[inline]
@@ -265,7 +112,7 @@ impl Batch {
             return Some(made.len() - 1);
         }
         // Another function in a node costs as much as its launch saves.
-        let fits = |index: &usize| made[*index].nodes[0].function == launch.function;
+        let fits = |index: &usize| made[*index].begins_with(launch);
         let index = (next..EXECUTABLES).chain(0..next).find(fits).unwrap_or(next);
         self.next[size] = (index + 1) % EXECUTABLES;
         Some(index)
@@ -492,7 +339,7 @@ pub(crate) fn turn_off(lane: &CudaLane) {
 pub(crate) fn release(lane: &CudaLane, module: &Arc<CudaModule>) {
     let Ok(_entered) = lane.device.context.enter_anyway() else { return };
     let mut ring = lane.ring();
-    let has_it = |executable: &Executable| executable.nodes.iter().any(|node| Arc::ptr_eq(&node.module, module));
+    let has_it = |executable: &Executable| executable.holds(module);
     if !ring.part.batch.executables.iter().flatten().any(has_it) {
         return;
     }

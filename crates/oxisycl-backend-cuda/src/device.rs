@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, Queue, QueueOptions};
+use oxisycl_backend::{
+    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, Partition, Queue, QueueOptions,
+};
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::BackendKind;
 
@@ -14,7 +16,7 @@ use crate::device_state::DeviceState;
 use crate::info;
 use crate::lane;
 use crate::memory::CudaMemory;
-use crate::module::{CudaModule, ModuleHandle};
+use crate::module::CudaModule;
 use crate::native;
 use crate::sys::code;
 
@@ -105,5 +107,25 @@ unsafe impl Device for CudaDevice {
 
     fn native(&self) -> Option<&dyn Any> {
         Some(self)
+    }
+}
+
+/// A module that hands out kernels which hold it.
+struct ModuleHandle {
+    module: Arc<CudaModule>,
+    device: Weak<DeviceState>,
+}
+
+impl Module for ModuleHandle {
+    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        self.module.kernel(symbol)
+    }
+}
+
+impl Drop for ModuleHandle {
+    fn drop(&mut self) {
+        if let Some(device) = self.device.upgrade() {
+            device.release(&self.module);
+        }
     }
 }

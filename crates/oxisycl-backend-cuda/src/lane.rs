@@ -31,7 +31,6 @@ use crate::fill;
 use crate::host_transfer;
 use crate::launch_shape::LaunchShape;
 use crate::module::CudaKernel;
-use crate::native::streams_of;
 use crate::print_buffer::PrintBuffer;
 use crate::records::{RecordMemory, Slot};
 use crate::stream::{self, Progress, Stream};
@@ -303,6 +302,12 @@ unsafe impl Driver for Cuda {
     fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
         streams_of(queue).first().copied()
     }
+}
+
+/// The queue's streams, for others. From now on they have all that was submitted.
+pub(crate) fn streams_of(queue: &LaneQueue<Cuda>) -> Vec<*mut c_void> {
+    queue.lanes.iter().for_each(|lane| batch::turn_off(lane));
+    queue.lanes.iter().map(|lane| lane.stream.raw.0).collect()
 }
 
 /// The stream where a dependency is last, else where nothing is, else the next in turn.

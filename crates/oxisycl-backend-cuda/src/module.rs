@@ -6,14 +6,13 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, LoadedKernel, Module};
+use oxisycl_backend::{BackendError, LoadedKernel};
 use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::DeviceLaunch;
 
 use crate::context::Context;
-use crate::device_state::DeviceState;
 use crate::error::{DriverError, version_text};
 use crate::stack::Why;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
@@ -192,23 +191,13 @@ impl Drop for CudaModule {
     }
 }
 
-/// A module that hands out kernels which hold it.
-pub(crate) struct ModuleHandle {
-    pub(crate) module: Arc<CudaModule>,
-    pub(crate) device: Weak<DeviceState>,
-}
-
-impl Drop for ModuleHandle {
-    fn drop(&mut self) {
-        if let Some(device) = self.device.upgrade() {
-            device.release(&self.module);
-        }
-    }
-}
-
-impl Module for ModuleHandle {
-    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
-        let module = &self.module;
+impl CudaModule {
+    /// The kernel with that symbol, which holds the module.
+    ///
+    /// # Errors
+    /// Those of [`Module::kernel`](oxisycl_backend::Module::kernel).
+    pub(crate) fn kernel(self: &Arc<Self>, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        let module = self;
         let context = &module.context;
         let fail = |error: DriverError| match context.fail(error) {
             BackendError::Driver { call, code, name } => {

@@ -5,12 +5,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use oxisycl_backend::lane::LaneQueue;
 use oxisycl_backend::{Device, Queue};
 
-use crate::batch;
 use crate::device::CudaDevice;
-use crate::lane::{Cuda, CudaQueue};
+use crate::lane::{self, CudaQueue};
 
 /// The `CUdevice` of a device; `None` if it is another backend's.
 pub fn native_device(device: &dyn Device) -> Option<c_int> {
@@ -28,13 +26,8 @@ pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.
 ///
 /// Work that is put on them comes after what was submitted to the queue before: from then on it hands each kernel over at once. The queue knows nothing of it: who depends on it waits
-/// for it. Nor does the device: memory that was freed goes back to the driver when the device has nothing to do of the queues' work, and the
+/// for it. Nor does the device. Memory that was freed goes back to the driver when the device has nothing to do of the queues' work. The
 /// driver waits for the foreign kernels then, with every later submission behind it. A foreign kernel must not wait for this program.
 pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
-    Some(streams_of(&CudaQueue::of(queue)?.shared))
-}
-
-pub(crate) fn streams_of(queue: &LaneQueue<Cuda>) -> Vec<*mut c_void> {
-    queue.lanes.iter().for_each(|lane| batch::turn_off(lane));
-    queue.lanes.iter().map(|lane| lane.stream.raw.0).collect()
+    Some(lane::streams_of(&CudaQueue::of(queue)?.shared))
 }
