@@ -26,7 +26,10 @@ const HOST_THREADS: &str = "4";
 /// What is leaked by right: functions on the stack of the allocation, each with the reason.
 const LEAKS: &[(&str, &str)] = &[
     ("khrIcdVendorAdd", "the loader of OpenCL drivers keeps its list until the process ends"),
-    ("oxisycl_backend_opencl::ending", "at the end of the process devices are not given back: drivers must not be called any more"),
+    (
+        "oxisycl_backend_opencl::ending",
+        "at the end of the process devices are not given back: drivers must not be called any more",
+    ),
     ("a_forgotten_borrow_writes_nothing_back", "the test forgets a buffer"),
 ];
 

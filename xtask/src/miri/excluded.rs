@@ -36,6 +36,11 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         "inline assembly: square roots, and what `libm` asks the processor before it uses its `fma`",
     ),
     (
+        "oxisycl-backend-host",
+        &["tests::host_memory::more_than_there_is_is_an_error_that_names_the_device"],
+        "it asks for more memory than there is, and Miri ends then",
+    ),
+    (
         "oxisycl-device",
         &[
             "tests::prints::what_is_too_deep_for_the_stack_is_left_out",

@@ -14,8 +14,7 @@ const MOST_WORDS: usize = 35;
 const MOST_WORDS_OF_A_PAGE: usize = 25;
 
 /// Folders and documents with longer sentences, and how many. The number has to be the measured one, so it can only fall.
-const CEILINGS: &[(&str, usize)] =
-    &[("crates/oxisycl-backend-opencl", 6), ("crates/oxisycl-compiler", 18)];
+const CEILINGS: &[(&str, usize)] = &[("crates/oxisycl-backend-opencl", 6), ("crates/oxisycl-compiler", 18)];
 
 /// Documents beside the book that the rule holds for.
 const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
