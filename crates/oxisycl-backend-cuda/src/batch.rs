@@ -225,12 +225,13 @@ pub(crate) fn flush(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 }
 
 fn flush_staged(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+    if lane.device.context.is_lost() {
+        // They stay what the driver does not have, until the lane is polled.
+        return;
+    }
     let last = ring.n_issued();
     let Some(Staged { size, index, n_tasks, .. }) = ring.part.batch.staged.take() else { return };
     lane.stream.staged_since.store(0, Ordering::SeqCst);
-    if lane.device.context.is_lost() {
-        return;
-    }
     let first = ring.pending.len() - n_tasks;
     let tasks: SmallVec<[&CudaTask; 16]> = ring.pending.range(first..).map(|task| &**task).collect();
     let batch = &mut ring.part.batch;
@@ -327,6 +328,9 @@ pub(crate) fn flush_unbound(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 
 /// Launches what is staged, and stages nothing from now on: somebody else puts work on the stream.
 pub(crate) fn turn_off(lane: &CudaLane) {
+    if lane.device.context.is_foreign() {
+        return;
+    }
     let entered = lane.device.context.enter_anyway();
     let mut ring = lane.ring();
     if entered.is_ok() {
@@ -337,6 +341,9 @@ pub(crate) fn turn_off(lane: &CudaLane) {
 
 /// Lets go of a module that is to be unloaded.
 pub(crate) fn release(lane: &CudaLane, module: &Arc<CudaModule>) {
+    if lane.device.context.is_foreign() {
+        return;
+    }
     let Ok(_entered) = lane.device.context.enter_anyway() else { return };
     let mut ring = lane.ring();
     let has_it = |executable: &Executable| executable.holds(module);

@@ -69,7 +69,12 @@ impl<'t> NodeLaunch<'t> {
         }
         let record = task.record().map_or(0, Slot::address);
         let launch = DeviceLaunch { record, call_stack: device.context.stack.call_stack(), ..grid.launch };
-        let module = &Cuda::kernel_of(command)?.module;
+        let kernel = Cuda::kernel_of(command)?;
+        // An executable that was made before the stack's limit was raised may have room for the old one.
+        if kernel.has_unbounded_stack {
+            return None;
+        }
+        let module = &kernel.module;
         let arguments = command.arguments.as_ptr().cast_mut().cast();
         Some(Self { module, function: *function, grid: blocks, block: shape.block, launch, arguments })
     }

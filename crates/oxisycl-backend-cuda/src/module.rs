@@ -59,6 +59,8 @@ pub(crate) struct CudaKernel {
     pub(crate) may_print: bool,
     /// Whether each thread runs two work-items.
     pub(crate) is_paired: bool,
+    /// Whether nobody can tell how deep its calls are.
+    pub(crate) has_unbounded_stack: bool,
     /// Most work-items of a work-group.
     pub(crate) max_threads: u32,
     /// Work-items of a work-group, if the launch does not say.
@@ -247,6 +249,7 @@ impl CudaModule {
             may_panic: promise.may_panic,
             may_print: promise.may_print,
             is_paired: promise.is_paired,
+            has_unbounded_stack: promise.has_unbounded_stack,
             max_threads,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
         }))

@@ -122,18 +122,21 @@ impl Stream {
         Ok(event)
     }
 
+    /// Asks how many of the fences the device has come past. They happen in order, and to ask about one that has happened takes 1.3 us.
     fn ask_fences(&self, progress: &mut Progress) -> Result<(), DriverError> {
-        while let Some(&(position, event)) = progress.fences.front() {
+        let (mut n_past, mut end) = (0, progress.fences.len());
+        while n_past < end {
+            let middle = n_past.midpoint(end);
             // SAFETY: the event was recorded by `record`.
-            match unsafe { self.context.driver.event_query(event) } {
-                Ok(()) => {
-                    progress.finished = progress.finished.max(position);
-                    progress.fences.pop_front();
-                    self.context.return_plain_event(event);
-                }
-                Err(error) if error.code == code::NOT_READY => break,
+            match unsafe { self.context.driver.event_query(progress.fences[middle].1) } {
+                Ok(()) => n_past = middle + 1,
+                Err(error) if error.code == code::NOT_READY => end = middle,
                 Err(error) => return Err(error),
             }
+        }
+        for (position, event) in progress.fences.drain(..n_past) {
+            progress.finished = progress.finished.max(position);
+            self.context.return_plain_event(event);
         }
         Ok(())
     }

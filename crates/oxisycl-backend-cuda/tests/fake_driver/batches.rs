@@ -376,7 +376,7 @@ fn a_queue_that_is_dropped_hands_over_what_it_has_staged() {
 }
 
 #[test]
-fn large_printing_and_profiled_kernels_and_old_drivers_stage_nothing() {
+fn large_printing_recursive_and_profiled_kernels_and_old_drivers_stage_nothing() {
     let old = Fake::old();
     let device = old.device();
     enqueue(&always(&device), launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.succeed();
@@ -389,7 +389,13 @@ fn large_printing_and_profiled_kernels_and_old_drivers_stage_nothing() {
     let make = |options| create_queue(&device, &options).expect("a queue");
     let empty = kernel(&device, "empty");
     let text = Words::new(&device);
+    let mut recursive = image();
+    recursive.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "empty");
+    // SAFETY: the fake driver's own kernels.
+    let module = unsafe { device.load(&recursive) }.expect("the image is taken");
+    let recursive = module.kernel("empty").expect("the image has the kernel");
     let commands = [
+        (always(&device), launch(&recursive, "recursive", &(), line(1))),
         (make(profiled), launch(&empty, "empty", &(), line(1))),
         (make(off), launch(&empty, "empty", &(), line(1))),
         (always(&device), launch(&empty, "empty", &(), line(1 << 24))),

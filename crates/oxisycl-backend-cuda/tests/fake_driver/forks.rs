@@ -3,6 +3,7 @@
 use std::alloc::Layout;
 
 use oxisycl_backend::{BackendError, Command, UsmKind};
+use oxisycl_backend_cuda::native_streams;
 
 use crate::fake::Fake;
 use crate::support::{enqueue, in_order, kernel, launch, line, refused};
@@ -38,6 +39,8 @@ fn a_forked_child_is_refused_and_does_not_hang() {
         let allocated = child_device.memory().allocate(UsmKind::Device, layout, false);
         // SAFETY: allocated above, and not used.
         unsafe { child_device.memory().free(memory, UsmKind::Device, layout) };
+        // The parent's thread may hold the lock of a stream.
+        native_streams(&*child_queue).expect("the handles are numbers");
         let is_refused = forked(&error) && allocated.is_err_and(|error| forked(&error)) && !child_queue.help();
         drop((child_queue, child_device));
         is_refused
