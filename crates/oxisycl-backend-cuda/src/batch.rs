@@ -144,7 +144,8 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
 /// The driver's, if it refuses the launch.
 #[inline]
 pub(crate) fn stage(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> Result<bool, DriverError> {
-    if ring.part.batch.mode == Mode::Off {
+    // On a lost device nothing is flushed, so an executable may be full.
+    if ring.part.batch.mode == Mode::Off || lane.device.context.is_lost() {
         return Ok(false);
     }
     let launch = NodeLaunch::of(task);
