@@ -62,6 +62,8 @@ pub(crate) struct Batch {
     size: usize,
     n_candidates: u32,
     staged: Option<Staged>,
+    /// Why nothing is staged any more, until the poller has told it.
+    refusal: Option<DriverError>,
 }
 
 /// Whether a stream stages kernels.
@@ -95,6 +97,11 @@ impl Batch {
         self.staged.as_ref().map_or(0, |staged| staged.n_tasks)
     }
 
+    /// Why the driver makes no graphs, once.
+    pub(crate) fn take_refusal(&mut self) -> Option<DriverError> {
+        self.refusal.take()
+    }
+
     /// An executable of that size, for kernels of which `launch` is the first. `None` if none can be made: then nothing is staged any more.
     fn executable(&mut self, context: &Arc<Context>, size: usize, launch: &NodeLaunch<'_>) -> Option<usize> {
         let made = &mut self.executables[size];
@@ -103,7 +110,7 @@ impl Batch {
             match Executable::new(context, launch, self.mode.sizes()[size]) {
                 Ok(executable) => made.push(executable),
                 Err(error) => {
-                    tracing::debug!(device = %context.name, "kernels are launched one by one: {}", error.call);
+                    self.refusal = Some(error);
                     self.mode = Mode::Off;
                     return None;
                 }
@@ -138,33 +145,30 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
     }
 }
 
-/// Stages a task, if it is a launch of a small kernel and the stream is busy. Whether it did; else nothing is staged any more.
-///
-/// # Errors
-/// The driver's, if it refuses the launch.
+/// Stages a task, if it is a launch of a small kernel and the stream is busy. Whether it did; else nothing is staged any more, unless the device
+/// is lost. A launch that the driver does not take as a node is for the driver's own launch to take or to refuse.
 #[inline]
-pub(crate) fn stage(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> Result<bool, DriverError> {
+pub(crate) fn stage(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> bool {
     // On a lost device nothing is flushed, so an executable may be full.
     if ring.part.batch.mode == Mode::Off || lane.device.context.is_lost() {
-        return Ok(false);
+        return false;
     }
     let launch = NodeLaunch::of(task);
     let Some(launch) = launch.filter(|launch| ring.part.batch.staged.is_some() || begin(lane, ring, launch)) else {
         flush(lane, ring);
-        return Ok(false);
+        return false;
     };
     let Batch { staged, executables, .. } = &mut ring.part.batch;
-    let Some(staging) = staged else { return Ok(false) };
-    let set = executables[staging.size][staging.index].set(staging.n_tasks, &launch);
-    match set {
-        Ok(()) => staging.n_tasks += 1,
-        Err(_) if staging.n_tasks == 0 => {
-            *staged = None;
-            lane.stream.staged_since.store(0, Ordering::SeqCst);
-        }
-        Err(_) => {}
+    let Some(staging) = staged else { return false };
+    let is_set = executables[staging.size][staging.index].set(staging.n_tasks, &launch).is_ok();
+    if is_set {
+        staging.n_tasks += 1;
+    } else if staging.n_tasks == 0 {
+        forget(lane, ring);
+    } else {
+        flush(lane, ring);
     }
-    set.map(|()| true)
+    is_set
 }
 
 /// Begins a batch with a launch, unless it can as well go out alone.
@@ -303,18 +307,22 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     }
     // Who has the lock stages more, or hands it over.
     let Some(mut ring) = lane.ring_politely() else { return Some(BOUND) };
+    let Ok(_entered) = lane.device.context.enter_anyway() else { return None };
     if !waits && ring.part.n_ahead() > MOST_AHEAD {
-        return Some(BOUND);
+        // Nobody else may have asked since.
+        stream::catch_up(lane, &mut ring);
+        if ring.part.n_ahead() > MOST_AHEAD {
+            return Some(BOUND);
+        }
     }
-    match lane.device.context.enter_anyway() {
-        // What was staged meanwhile is younger.
-        Ok(_entered) if waits || lane.stream.staged_since.load(Ordering::SeqCst) == since => flush(lane, &mut ring),
-        _ => {}
+    // What was staged meanwhile is younger.
+    if waits || lane.stream.staged_since.load(Ordering::SeqCst) == since {
+        flush(lane, &mut ring);
     }
     None
 }
 
-/// The device is lost: what is staged is not launched any more.
+/// What is staged is not launched any more: the device is lost, or it is nothing.
 pub(crate) fn forget(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     ring.part.batch.staged = None;
     lane.stream.staged_since.store(0, Ordering::SeqCst);
@@ -337,7 +345,10 @@ pub(crate) fn turn_off(lane: &CudaLane) {
     if entered.is_ok() {
         flush(lane, &mut ring);
     }
-    ring.part.batch.mode = Mode::Off;
+    // Where the driver is dead, what is staged stays so until the poller finds that.
+    if ring.part.batch.staged.is_none() {
+        ring.part.batch.mode = Mode::Off;
+    }
 }
 
 /// Lets go of a module that is to be unloaded.

@@ -80,11 +80,18 @@ impl DeviceState {
     /// Others put work on the device from now on: no kernel is staged any more.
     pub(crate) fn share(&self) {
         self.is_shared.store(true, Ordering::SeqCst);
+        // In a forked child the locks may be held for ever.
+        if self.context.is_foreign() {
+            return;
+        }
         self.lanes.all().iter().for_each(|lane| batch::turn_off(lane));
     }
 
     /// A module is to be unloaded.
     pub(crate) fn release(&self, module: &Arc<CudaModule>) {
+        if self.context.is_foreign() {
+            return;
+        }
         self.lanes.all().iter().for_each(|lane| batch::release(lane, module));
     }
 

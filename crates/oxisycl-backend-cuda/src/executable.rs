@@ -33,6 +33,8 @@ pub(crate) struct Executable {
     graph: RawGraph,
     raw: RawGraphExec,
     nodes: SmallVec<[Node; 4]>,
+    /// That of the function with which the graph was made, which its nodes keep.
+    first: Arc<CudaModule>,
 }
 
 struct Node {
@@ -110,6 +112,7 @@ impl Executable {
             graph: RawGraph::NULL,
             raw: RawGraphExec::NULL,
             nodes: SmallVec::with_capacity(n_nodes),
+            first: launch.module.clone(),
         };
         // SAFETY: the context is current.
         unsafe { driver.graph_create(&raw mut made.graph, 0) }.unwrap_or(Err(lacking("cuGraphCreate")))?;
@@ -165,7 +168,7 @@ impl Executable {
 
     /// Whether it has a kernel of the module.
     pub(crate) fn holds(&self, module: &Arc<CudaModule>) -> bool {
-        self.nodes.iter().any(|node| Arc::ptr_eq(&node.module, module))
+        Arc::ptr_eq(&self.first, module) || self.nodes.iter().any(|node| Arc::ptr_eq(&node.module, module))
     }
 }
 

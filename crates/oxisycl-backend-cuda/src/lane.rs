@@ -196,7 +196,7 @@ unsafe impl Driver for Cuda {
     fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
         if !waits.is_empty() {
             batch::flush(lane, ring);
-        } else if batch::stage(lane, ring, task)? {
+        } else if batch::stage(lane, ring, task) {
             return Ok(());
         }
         let driver = &lane.device.context.driver;

@@ -196,6 +196,9 @@ pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 /// to whom the look does not count then.
 #[cold]
 fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+    if lane.device.context.is_lost() {
+        return;
+    }
     let (stream, last) = (&lane.stream, handed(ring));
     ring.part.looked_at = ring.n_issued();
     let has_fence = ring.part.fences.back().is_some_and(|(position, _)| *position >= ring.part.device_issued);
@@ -231,6 +234,14 @@ pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
     asked.is_ok()
 }
 
+/// Asks how far the device is, and leaves it to others to report it. The context is current. An error is left for others to find.
+pub(crate) fn catch_up(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+    let last = handed(ring);
+    if !lane.device.context.is_lost() {
+        let _ = lane.stream.ask(&mut ring.part, last, true);
+    }
+}
+
 /// How many of the pending tasks the device has finished.
 fn n_finished(ring: &Ring<Cuda>) -> usize {
     let first = ring.n_issued() - ring.pending.len() as u64;
@@ -250,11 +261,12 @@ pub(crate) fn poll(lane: &CudaLane, thorough: bool) {
 
 fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     let context = &lane.device.context;
-    let is_lost = context.is_lost();
-    if thorough && is_looked_at(lane) && !is_lost {
+    if thorough && is_looked_at(lane) && !context.is_lost() {
         return Ok(());
     }
     let Some(mut ring) = lane.ring_politely() else { return Ok(()) };
+    // Asked with the lock held: what a lost device was not given has not run.
+    let is_lost = context.is_lost();
     if !is_lost && ring.part.finished < ring.n_issued() {
         let _entered = context.enter_anyway()?;
         if thorough {
@@ -271,6 +283,11 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
         batch::forget(lane, &mut ring);
         let n_tasks = ring.pending.len();
         lane.set_apart(&mut ring, n_tasks, false);
+    }
+    let refusal = ring.part.batch.take_refusal();
+    drop(ring);
+    if let Some(error) = refusal {
+        tracing::debug!(device = %context.name, "kernels are launched one by one: {} failed with {}", error.call, error.code);
     }
     Ok(())
 }

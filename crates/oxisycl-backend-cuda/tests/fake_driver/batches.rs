@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
-    BackendError, Batching, Command, Completion, Device, FailureKind, LoadedKernel, Outcome, Queue, QueueOptions,
-    UsmKind,
+    BackendError, Batching, Command, Completion, Device, FailureKind, LoadedKernel, Module, Outcome, Queue,
+    QueueOptions, UsmKind,
 };
 use oxisycl_backend_cuda::{native_context, native_streams};
 use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
-use crate::support::{Enqueued, Probe, enqueue, image, in_order, kernel, launch, line};
+use crate::support::{Enqueued, enqueue, image, in_order, kernel, launch, line, refused};
 
 /// More kernels than a busy stream launches one by one at first.
 const MANY: usize = 40;
@@ -83,12 +83,18 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// An in-order queue that is busy until `words` are opened, and stages what comes next.
 fn busy(device: &Arc<dyn Device>, words: &Words) -> Arc<dyn Queue> {
+    busy_with(device, words, MANY)
+}
+
+/// One with so many kernels behind the first, all of which the driver has.
+fn busy_with(device: &Arc<dyn Device>, words: &Words, n_kernels: usize) -> Arc<dyn Queue> {
     let queue = in_order(device);
     enqueue(&queue, words.gate(&kernel(device, "gate")), &[]);
     let empty = kernel(device, "empty");
-    for _ in 0..MANY {
+    for _ in 0..n_kernels {
         enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
     }
+    queue.flush().expect("the device is alive");
     queue
 }
 
@@ -134,8 +140,9 @@ fn a_staged_kernel_is_handed_over_without_a_further_call() {
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let queue = busy(&device, &words);
+    let before = fake.count("cuGraphLaunch");
     let command = enqueue(&queue, words.affine(&affine, 0, 7), &[]);
-    until("the thread that keeps the bound hands it over", || fake.count("cuGraphLaunch") > 0);
+    until("the thread that keeps the bound hands it over", || fake.count("cuGraphLaunch") > before);
     words.open();
     // The probe only listens.
     command.probe.succeed();
@@ -159,11 +166,18 @@ impl Completion for Blocking {
 
 #[test]
 fn code_of_users_that_holds_up_the_poller_does_not_hold_up_a_staged_kernel() {
+    // Nobody hands more to a device that is known to have hundreds: it may have finished them since that was known.
+    for n_ahead in [MANY, 1000] {
+        staged_while_the_poller_is_held_up(n_ahead);
+    }
+}
+
+fn staged_while_the_poller_is_held_up(n_ahead: usize) {
     let fake = Fake::new();
     let device = fake.device();
     let words = Arc::new(Words::new(&device));
     let (affine, empty) = (kernel(&device, "affine"), kernel(&device, "empty"));
-    let queue = busy(&device, &words);
+    let queue = busy_with(&device, &words, n_ahead);
     let [is_told, has_ended] = [false; 2].map(AtomicBool::new);
     let blocking = Arc::new(Blocking { words: words.clone(), is_told, has_ended });
     let other = in_order(&device);
@@ -205,43 +219,49 @@ fn a_panic_among_staged_kernels_names_its_kernel_and_the_others_go_on() {
     assert_eq!(words.at(0).load(Ordering::Acquire), 2 * 63);
 }
 
-/// Whether the kernel staged after so many others is refused if the driver refuses it, and no other. `None` if the poller has handed some over
-/// meanwhile.
-fn is_refused_behind(n_staged: u64) -> Option<()> {
+/// What becomes of the kernel staged after so many others if the driver does not take it as a node, and, with `refuses`, neither as a launch.
+fn not_taken_behind(n_staged: u64, refuses: bool) {
     let fake = Fake::new();
     let device = fake.device();
-    let (words, affine, queue) = (Words::new(&device), kernel(&device, "affine"), always(&device));
-    fake.fail(SET, n_staged, 1);
-    let try_enqueue = |_| {
-        let probe = Arc::new(Probe::default());
-        // SAFETY: the words are alive until the commands have ended.
-        unsafe { queue.enqueue(words.affine(&affine, 1, 1), &[], probe.clone()) }.map(|_| probe)
-    };
-    let mut results: Vec<_> = (0..=n_staged).map(try_enqueue).collect();
-    let is_as_planned = fake.count("cuGraphLaunch") == 0;
-    results.extend((0..5).map(try_enqueue));
-    results.iter().flatten().for_each(|probe| drop(probe.wait()));
-    if !is_as_planned {
-        return None;
+    let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
+    let queue = busy(&device, &words);
+    // The thread that keeps the bound may set some of them once more.
+    let mut commands: Vec<_> = (0..n_staged).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])).collect();
+    queue.flush().expect("the device is alive");
+    fake.fail(SET, 0, 1);
+    if refuses {
+        fake.fail("cuLaunchKernel", 0, 1);
+        let error = refused(&queue, words.affine(&affine, 1, 100)).to_string();
+        assert!(error.contains("cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE"), "{error}");
+    } else {
+        commands.push(enqueue(&queue, words.affine(&affine, 1, 1), &[]));
     }
-    for (index, result) in (0..).zip(&results) {
-        match result {
-            Ok(probe) => probe.succeed(),
-            Err(error) => {
-                assert!(index == n_staged && error.to_string().contains("CUDA_ERROR_INVALID_VALUE"), "{error}")
-            }
-        }
-    }
-    assert!(results[n_staged as usize].is_err(), "the driver has refused it");
-    assert_eq!(words.at(0).load(Ordering::Acquire), 5 + n_staged as u32);
-    Some(())
+    commands.extend((0..5).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
+    words.open();
+    commands.iter().for_each(|command| command.probe.succeed());
+    assert_eq!(words.at(0).load(Ordering::Acquire) as usize, commands.len());
 }
 
 #[test]
-fn a_kernel_that_the_driver_refuses_while_it_is_staged_is_refused() {
+fn a_kernel_that_the_driver_does_not_take_as_a_node_is_launched_or_refused_as_any_other() {
     for n_staged in 0..3 {
-        assert!((0..1000).any(|_| is_refused_behind(n_staged).is_some()), "{n_staged}");
+        not_taken_behind(n_staged, false);
+        not_taken_behind(n_staged, true);
     }
+}
+
+#[test]
+fn a_staged_kernel_that_the_driver_does_not_take_goes_out_behind_those_before() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (words, affine, queue) = (Words::new(&device), kernel(&device, "affine"), always(&device));
+    for round in 0..50 {
+        fake.fail(SET, round % 3, 1);
+        let commands: Vec<_> = (0..7).map(|n| enqueue(&queue, words.affine(&affine, 3, n), &[])).collect();
+        commands.iter().for_each(|command| command.probe.succeed());
+    }
+    let expected = (0..50).flat_map(|_| 0..7u32).fold(0, |sum: u32, n| sum.wrapping_mul(3).wrapping_add(n));
+    assert_eq!(words.at(0).load(Ordering::Acquire), expected);
 }
 
 /// Three kernels that go out in one graph. The poller may hand some over before the last is staged, so this is tried a few times.
@@ -311,8 +331,12 @@ fn an_event_behind_a_staged_kernel_hands_it_over_first() {
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let (one, two) = (always(&device), always(&device));
+    enqueue(&one, words.gate(&kernel(&device, "gate")), &[]);
     let first = enqueue(&one, words.affine(&affine, 0, 5), &[]);
+    let before = fake.count("cuStreamWaitEvent");
     let second = enqueue(&two, words.affine(&affine, 2, 1), &[first.data()]);
+    assert_eq!(fake.count("cuStreamWaitEvent") - before, 1, "the other stream waits for it");
+    words.open();
     second.probe.succeed();
     assert_eq!(words.at(0).load(Ordering::Acquire), 11);
 }
@@ -324,13 +348,14 @@ fn work_of_others_comes_after_what_was_submitted_before() {
         let device = fake.device();
         let words = Words::new(&device);
         let (queue, affine) = (busy(&device, &words), kernel(&device, "affine"));
+        let before = fake.count("cuGraphLaunch");
         let mut commands = vec![enqueue(&queue, words.affine(&affine, 0, 5), &[])];
         if by_context {
             native_context(&*device).expect("a device of this backend");
         } else {
             native_streams(&*queue).expect("a queue of this backend");
         }
-        assert!(fake.count("cuGraphLaunch") > 0, "what was staged is on the stream");
+        assert_eq!(fake.count("cuGraphLaunch") - before, 1, "what was staged is on the stream");
         let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
         commands.extend((0..MANY).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
         let after = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
@@ -341,23 +366,46 @@ fn work_of_others_comes_after_what_was_submitted_before() {
     }
 }
 
+/// An image that is loaded once more.
+fn another_module(device: &Arc<dyn Device>) -> (Arc<dyn Module>, Arc<dyn LoadedKernel>) {
+    // SAFETY: the fake driver's own kernels.
+    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let code = module.kernel("empty").expect("the image has the kernel");
+    (module, code)
+}
+
 #[test]
 fn graphs_hold_the_modules_of_their_kernels_until_those_are_unloaded() {
     let fake = Fake::new();
     let device = fake.device();
     let queue = always(&device);
-    let held_before = fake.held()[1];
-    for round in 0..3 {
-        // SAFETY: the fake driver's own kernels.
-        let module = unsafe { device.load(&image()) }.expect("the image is taken");
-        let code = module.kernel("empty").expect("the image has the kernel");
-        let commands = [0; 4].map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]));
+    let run = |code: &Arc<dyn LoadedKernel>| {
+        let commands = [0; 4].map(|_| enqueue(&queue, launch(code, "empty", &(), line(1)), &[]));
         commands.iter().for_each(|command| command.probe.succeed());
-        drop((code, commands));
-        assert_eq!(fake.held()[1], held_before + 1, "round {round}: the module is loaded");
-        drop(module);
-        until("the module is unloaded", || fake.held()[1] == held_before);
-    }
+    };
+    let n_loaded = fake.held()[1];
+    let ((first_module, first), (second_module, second)) = (another_module(&device), another_module(&device));
+    // Made with the first kernel, and set to the second.
+    run(&first);
+    run(&second);
+    drop((first, first_module));
+    until("the module with which graphs were made is unloaded", || fake.held()[1] == n_loaded + 1);
+    run(&second);
+    drop((second, second_module));
+    until("both modules are unloaded", || fake.held()[1] == n_loaded);
+}
+
+#[test]
+fn staged_kernels_of_a_module_that_is_unloaded_run() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let words = Words::new(&device);
+    let queue = busy(&device, &words);
+    let (module, code) = another_module(&device);
+    let commands = [0; 3].map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]));
+    drop((module, code));
+    words.open();
+    commands.iter().for_each(|command| command.probe.succeed());
 }
 
 #[test]

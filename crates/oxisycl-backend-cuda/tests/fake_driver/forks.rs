@@ -3,10 +3,10 @@
 use std::alloc::Layout;
 
 use oxisycl_backend::{BackendError, Command, UsmKind};
-use oxisycl_backend_cuda::native_streams;
+use oxisycl_backend_cuda::{native_context, native_streams};
 
 use crate::fake::Fake;
-use crate::support::{enqueue, in_order, kernel, launch, line, refused};
+use crate::support::{enqueue, image, in_order, kernel, launch, line, refused};
 
 /// Runs `child` in a forked child, and says whether it returned true.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
@@ -33,6 +33,8 @@ fn a_forked_child_is_refused_and_does_not_hang() {
     let code = kernel(&device, "empty");
     enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
     let (child_device, child_queue) = (device.clone(), queue.clone());
+    // SAFETY: the fake driver's own kernels.
+    let module = unsafe { device.load(&image()) }.expect("the image is taken");
     assert!(in_child(move || {
         let error = refused(&child_queue, Command::Marker);
         let forked = |error: &BackendError| error.to_string().contains("the process was forked");
@@ -41,6 +43,8 @@ fn a_forked_child_is_refused_and_does_not_hang() {
         unsafe { child_device.memory().free(memory, UsmKind::Device, layout) };
         // The parent's thread may hold the lock of a stream.
         native_streams(&*child_queue).expect("the handles are numbers");
+        native_context(&*child_device).expect("the handle is a number");
+        drop(module);
         let is_refused = forked(&error) && allocated.is_err_and(|error| forked(&error)) && !child_queue.help();
         drop((child_queue, child_device));
         is_refused

@@ -131,11 +131,14 @@ impl Modules {
         kernels: &mut Vec<Arc<dyn LoadedKernel>>,
     ) {
         let is_it = |slot: &Arc<Slot>| Arc::ptr_eq(&slot.image, image);
-        let mut slots = self.0.lock();
-        let slots: Vec<Arc<Slot>> = if is_registered {
-            slots.values().filter(|slot| is_it(slot)).cloned().collect()
-        } else {
-            slots.extract_if(|_, slot| is_it(slot)).map(|(_, slot)| slot).collect()
+        // Dropped without the lock: a module may have to wait for its device.
+        let slots: Vec<Arc<Slot>> = {
+            let mut slots = self.0.lock();
+            if is_registered {
+                slots.values().filter(|slot| is_it(slot)).cloned().collect()
+            } else {
+                slots.extract_if(|_, slot| is_it(slot)).map(|(_, slot)| slot).collect()
+            }
         };
         for slot in slots {
             if let State::Loaded { kernels: loaded, .. } = &mut *slot.state.lock() {

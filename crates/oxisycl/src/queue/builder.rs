@@ -101,7 +101,7 @@ impl QueueBuilder {
     }
 
     /// Whether small kernels may be handed to a GPU together while it is busy with earlier commands of the queue. Such a kernel costs less,
-    /// and may be handed over up to 20 us after its submission. Kernels that are submitted to an idle GPU are handed over at once, and so are
+    /// and may be handed over some tens of microseconds after its submission. Kernels that are submitted to an idle GPU are handed over at once, and so are
     /// all kernels of a queue with [profiling](Self::profiling).
     ///
     /// With `false`, each kernel is handed over by itself. With `true`, which is the default, `OXISYCL_BATCHING` decides, and small kernels
