@@ -1,15 +1,15 @@
 //! Small kernels that are staged while their stream is busy, and launched together as a graph.
 //!
-//! A launch takes the driver 3 us, and so long the thread that submits. A graph of up to 16 kernels takes it 1.2 us, and 0.2 us for each kernel
-//! whose parameters are set anew; the device runs each in 0.9 us instead of 1.5 (`benches/results`). So kernels wait for each other here as
-//! small packets do in Nagle's algorithm, with the device as the peer that acknowledges.
+//! A launch takes the driver 3 us, and so long the thread that submits. A graph of up to 16 kernels takes it 1.2 to 1.5 us, and 0.2 us for each
+//! kernel whose parameters are set anew; the device runs each in 0.9 us instead of 1.5 (`benches/results`). So kernels wait for each other here,
+//! as small packets do in Nagle's algorithm.
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
 //! - On a busy stream a small kernel is *staged*: its parameters are set in the next node of an [`Executable`], a linear graph.
 //! - What is staged is launched when the executable is full, or [`BOUND`] after its first kernel. It is launched before anything else is put on
 //!   the stream, and before somebody waits for it or asks for an event behind it. For what a thread has staged last, another one comes.
-//! - A graph has a fixed number of kernels, since nodes that are turned off cost as much as kernels. What does not fill its executable is
-//!   split, and set in smaller ones.
+//! - A graph has a fixed number of kernels, since to turn nodes off makes its launch several times as long. What does not fill its executable
+//!   is split, and set in smaller ones.
 //!
 //! Invariants:
 //! - Staged tasks are the last ones of the lane's ring, in order. The driver has everything before them and nothing of them.
@@ -41,7 +41,7 @@ const SIZES: &[usize] = &[1, 2, 4, 8, 16];
 const FIRST_SIZE: usize = 2;
 /// The sizes where all small kernels are staged, for tests.
 const SIZES_FOR_TESTS: &[usize] = &[1, 3];
-/// The most executables of a size. One that runs cannot be begun anew.
+/// The most executables of a size. One that runs is begun anew when it has ended.
 const EXECUTABLES: usize = 4;
 /// After so many kernels that could have been staged, the stream gets executables. It takes 50 us to make one.
 const CANDIDATES: u32 = 32;

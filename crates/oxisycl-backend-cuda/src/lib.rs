@@ -4,7 +4,8 @@
 //! and without one there is no platform. Device images are PTX.
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. A command is put on a `stream` behind events of its
-//! unfinished dependencies by `execute` (`launch_shape`, `transfer`, `fill`). Small kernels behind a busy one go out together (`batch`). Whoever polls has the driver asked how far the stream has come.
+//! unfinished dependencies by `execute` (`launch_shape`, `transfer`, `fill`). Small kernels on a busy stream go out together (`batch`).
+//! Whoever polls has the driver asked how far the stream has come.
 //!
 //! Invariants:
 //! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.

@@ -2,8 +2,8 @@
 //!
 //! Nothing is recorded on the device per task. A *fence* is an event that was recorded behind some task. That happens when another stream has to
 //! wait for the task, behind a batch, and when it is asked how far a stream has come while work is added all the time. Otherwise the driver is
-//! asked whether the stream is empty. A thread that submits without pause looks itself, once for many tasks: threads that call the driver at the same time wait for
-//! each other, and one that sleeps over it comes back late.
+//! asked whether the stream is empty. A thread that submits without pause looks itself, once for many tasks: threads that call the driver at the
+//! same time wait for each other, and one that sleeps over it comes back late.
 //!
 //! The last tasks may be staged (`batch`). The driver does not have them yet, and no fence stands for them.
 

@@ -30,7 +30,7 @@ pub enum Batching {
     /// Kernels that are submitted while the device is busy with earlier commands of the queue are handed over together.
     #[default]
     On,
-    /// Kernels are handed over together on an idle device, too. Batches are small and wait for any time, so that tests meet them often.
+    /// Kernels are handed over together on an idle device, too. Batches are small and have no bound on their age, so that tests meet them often.
     Always,
 }
 

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
-use oxisycl_backend::{Command, CopyCommand, DependencyKind, Device, MemoryId, Operation, QueueOptions, Rectangle};
+use oxisycl_backend::{
+    Batching, Command, CopyCommand, DependencyKind, Device, MemoryId, Operation, QueueOptions, Rectangle,
+};
 use oxisycl_types::ErrorCode;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -35,7 +37,9 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
         Some(shared) => shared,
         None => {
             queues.retain(|_, queue| queue.strong_count() > 0);
-            let options = QueueOptions { profiling: trace().is_on(), ..QueueOptions::default() };
+            // It gets no kernels.
+            let batching = Batching::Off;
+            let options = QueueOptions { profiling: trace().is_on(), batching, ..QueueOptions::default() };
             let queue = QueueShared::create_queue(&**device, &options)?;
             // What fails here also fails the command that needs it, which tells its own queue.
             let errors = AsyncErrors::silent();
