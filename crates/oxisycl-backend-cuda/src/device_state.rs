@@ -32,9 +32,11 @@ pub(crate) struct DeviceState {
     quirks: Quirks,
     /// How many multiprocessors there are.
     pub(crate) n_processors: u64,
-    /// Whether a queue was made that stages kernels.
+    /// Whether a queue was made that holds kernels.
     pub(crate) holds_back: AtomicBool,
-    /// Whether others know the context: what they put on the device may have to come after what is staged.
+    /// Whether some lane may hold kernels for the thread that hands them over.
+    pub(crate) is_holding: AtomicBool,
+    /// Whether others know the context: what they put on the device may have to come after what is held.
     pub(crate) is_shared: AtomicBool,
     /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
     pub(crate) utility: RawStream,
@@ -58,6 +60,7 @@ impl DeviceState {
         let core = Arc::new(Self {
             n_processors: u64::try_from(n_processors).unwrap_or(1),
             holds_back: AtomicBool::new(false),
+            is_holding: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
             lanes: Lanes::default(),
             clock: Clock::new(),
@@ -158,7 +161,15 @@ impl Progress for DeviceState {
     }
 
     fn hand_over(&self) -> Option<Duration> {
-        self.lanes.all().iter().filter_map(|lane| batch::hand_over(lane, false)).min()
+        // Asked all the time; the lanes change what those that submit need, too.
+        if !self.is_holding.load(Ordering::Relaxed) || !self.is_holding.swap(false, Ordering::SeqCst) {
+            return None;
+        }
+        let next = self.lanes.all().iter().filter_map(|lane| batch::hand_over(lane, false)).min();
+        if next.is_some() {
+            self.is_holding.store(true, Ordering::SeqCst);
+        }
+        next
     }
 
     fn has_idle_work(&self) -> bool {

@@ -20,7 +20,7 @@ use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::batch;
+use crate::batch::{self, Taken};
 use crate::clock::{self, Base};
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
@@ -194,10 +194,17 @@ unsafe impl Driver for Cuda {
     }
 
     fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
-        if !waits.is_empty() {
+        if waits.is_empty() {
+            match batch::take(lane, ring, task) {
+                Taken::Held => return Ok(()),
+                Taken::Launched => {
+                    ring.part.device_issued = ring.n_issued() + 1;
+                    return Ok(());
+                }
+                Taken::No => {}
+            }
+        } else {
             batch::flush(lane, ring);
-        } else if batch::stage(lane, ring, task) {
-            return Ok(());
         }
         let driver = &lane.device.context.driver;
         for &event in &waits {
@@ -229,12 +236,12 @@ unsafe impl Driver for Cuda {
 
     #[inline]
     fn issued(lane: &CudaLane, ring: &mut Ring<Self>) {
-        batch::staged(lane, ring);
+        batch::held(lane, ring);
         stream::look_sometimes(lane, ring);
     }
 
     fn n_held_back(ring: &Ring<Self>) -> usize {
-        ring.part.batch.n_staged()
+        ring.part.batch.n_held()
     }
 
     fn hand_over(lane: &CudaLane) {
@@ -275,10 +282,8 @@ unsafe impl Driver for Cuda {
     }
 
     fn status(task: &CudaTask) -> EventStatus {
-        match task.place() {
-            Some(place) if place.lane.is_first(place.position) => EventStatus::Running,
-            _ => EventStatus::Submitted,
-        }
+        let place = task.place();
+        if place.lane.is_first(place.position) { EventStatus::Running } else { EventStatus::Submitted }
     }
 
     fn close(stream: &mut Stream, progress: &mut Progress) {
@@ -317,8 +322,8 @@ fn choose(queue: &LaneQueue<Cuda>, dependencies: &[&CudaTask]) -> usize {
         return 0;
     }
     for dependency in dependencies {
-        if let Some(place) = dependency.place()
-            && place.lane.is_last(place.position)
+        let place = dependency.place();
+        if place.lane.is_last(place.position)
             && let Some(own) = lanes.iter().position(|lane| Arc::ptr_eq(lane, place.lane))
         {
             return own;
@@ -332,8 +337,8 @@ fn choose(queue: &LaneQueue<Cuda>, dependencies: &[&CudaTask]) -> usize {
 fn fences(lane: &Arc<CudaLane>, dependencies: &[&CudaTask]) -> Result<Waits, DriverError> {
     let mut waits = Waits::new();
     for dependency in dependencies {
-        if let Some(place) = dependency.place()
-            && !Arc::ptr_eq(place.lane, lane)
+        let place = dependency.place();
+        if !Arc::ptr_eq(place.lane, lane)
             && let Some(event) = stream::fence(place.lane, place.position)?
             && !waits.contains(&event)
         {

@@ -5,7 +5,8 @@
 //! asked whether the stream is empty. A thread that submits without pause looks itself, once for many tasks: threads that call the driver at the
 //! same time wait for each other, and one that sleeps over it comes back late.
 //!
-//! The last tasks may be staged (`batch`). The driver does not have them yet, and no fence stands for them.
+//! The last tasks may be held (`batch`). The driver does not have them yet, and no fence stands for them. While a stream holds tasks, the thread that
+//! submits does not look: another one calls the driver.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,11 +14,13 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use oxisycl_backend::Priority;
 use oxisycl_backend::lane::Ring;
+use parking_lot::Mutex;
 
 use crate::batch::{self, Batch};
 use crate::context::Context;
 use crate::error::DriverError;
 use crate::lane::{Cuda, CudaLane};
+use crate::launcher::Launcher;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 
 /// After so many tasks the thread that submits looks how far the stream has come.
@@ -31,10 +34,10 @@ pub(crate) struct Stream {
     pub(crate) raw: RawStream,
     /// How often a thread that submits has looked how far the stream has come. Changed with the ring locked.
     n_looks: AtomicU64,
-    /// Since when kernels are staged, on the clock of execution times; 0 while none are. Changed with the ring locked.
-    pub(crate) staged_since: AtomicU64,
-    /// When the last of them was staged.
-    pub(crate) staged_last: AtomicU64,
+    /// Since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
+    pub(crate) held_since: AtomicU64,
+    /// What launches them. Locked after the ring, and by nobody who waits for the ring.
+    pub(crate) launcher: Mutex<Launcher>,
     poller: Poller,
 }
 
@@ -71,6 +74,12 @@ impl Progress {
         self.device_issued <= self.finished
     }
 
+    /// Adds an event that was recorded behind all that the device has.
+    pub(crate) fn add_fence(&mut self, event: Option<RawEvent>) {
+        let position = self.device_issued;
+        self.fences.extend(event.map(|event| (position, event)));
+    }
+
     /// How many tasks the device has and is not known to have finished, at most.
     pub(crate) fn n_ahead(&self) -> u64 {
         self.device_issued.saturating_sub(self.finished)
@@ -93,13 +102,14 @@ impl Stream {
             };
             driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
         }
-        let [n_looks, staged_since, staged_last] = [0; 3].map(AtomicU64::new);
-        Ok(Self { context: context.clone(), raw, n_looks, staged_since, staged_last, poller: Poller::default() })
+        let [n_looks, held_since] = [0; 2].map(AtomicU64::new);
+        let (launcher, poller) = (Mutex::default(), Poller::default());
+        Ok(Self { context: context.clone(), raw, n_looks, held_since, launcher, poller })
     }
 
     /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
     pub(crate) fn close(&mut self, progress: &mut Progress) {
-        progress.batch = Batch::default();
+        self.launcher.get_mut().clear();
         for (_, event) in progress.fences.drain(..) {
             self.context.return_plain_event(event);
         }
@@ -110,7 +120,14 @@ impl Stream {
     }
 
     /// Records a fence behind the task at `position`, which is the last that the driver has. The context is current.
-    pub(crate) fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
+    fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
+        let event = self.record_event()?;
+        progress.fences.push_back((position, event));
+        Ok(event)
+    }
+
+    /// Records an event behind all that the driver has. The context is current.
+    pub(crate) fn record_event(&self) -> Result<RawEvent, DriverError> {
         let context = &self.context;
         let event = context.take_plain_event()?;
         // SAFETY: event and stream are of this context, which is current.
@@ -118,7 +135,6 @@ impl Stream {
             context.return_plain_event(event);
             return Err(error);
         }
-        progress.fences.push_back((position, event));
         Ok(event)
     }
 
@@ -187,7 +203,7 @@ pub(crate) fn fence(lane: &CudaLane, position: u64) -> Result<Option<RawEvent>, 
 /// Looks, now and then, how far the stream has come that a task was put on.
 #[inline]
 pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    if ring.n_issued() - ring.part.looked_at >= LOOK_EVERY {
+    if ring.n_issued() - ring.part.looked_at >= LOOK_EVERY && ring.part.batch.n_held() == 0 {
         look(lane, ring);
     }
 }
@@ -212,7 +228,7 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 
 /// The last task that the driver has.
 fn handed(ring: &Ring<Cuda>) -> u64 {
-    ring.n_issued() - ring.part.batch.n_staged() as u64
+    ring.n_issued() - ring.part.batch.n_held() as u64
 }
 
 /// Asks whether the device has nothing to do. The context is current. An error is left for others to find.
@@ -284,9 +300,8 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
         let n_tasks = ring.pending.len();
         lane.set_apart(&mut ring, n_tasks, false);
     }
-    let refusal = ring.part.batch.take_refusal();
     drop(ring);
-    if let Some(error) = refusal {
+    if let Some(error) = batch::take_refusal(lane) {
         tracing::debug!(device = %context.name, "kernels are launched one by one: {} failed with {}", error.call, error.code);
     }
     Ok(())

@@ -196,9 +196,12 @@ unsafe impl Driver for Toy {
     }
 
     fn place(queue: &LaneQueue<Self>, open: &[&Task<Self>]) -> Result<(usize, Waits), BackendError> {
-        let wait = |task: &&Task<Self>| task.place().map(|place| (place.lane.stream.n_done.clone(), place.position));
+        let wait = |task: &&Task<Self>| {
+            let place = task.place();
+            (place.lane.stream.n_done.clone(), place.position)
+        };
         let empty = queue.lanes.iter().position(|lane| lane.is_empty());
-        Ok((empty.unwrap_or(0), open.iter().filter_map(wait).collect()))
+        Ok((empty.unwrap_or(0), open.iter().map(wait).collect()))
     }
 
     fn issue(lane: &Lane<Self>, _: &mut Ring<Self>, task: &Task<Self>, waits: Waits) -> Result<(), ()> {

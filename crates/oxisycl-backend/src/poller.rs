@@ -1,7 +1,7 @@
 //! The thread that polls devices which do not report the end of commands themselves.
 //!
 //! A backend issues commands, and reports them when it is polled. No thread belongs to it. The runtime, which makes the queues, starts one
-//! poller for each [`Progress`]. Where the backend holds small commands back, a second thread sees to it that none is held back for too long.
+//! poller for each [`Progress`]. Where the backend holds small commands back, a second thread hands them over.
 //!
 //! Between two polls the poller naps. A nap is a sixty-fourth of the time since the last end of a command, between 40 and 500 us, so the
 //! end of a long command is reported about that much late. Polling slows down threads that submit, so the poller naps for 300 us while
@@ -28,9 +28,14 @@ const BUSY_NAP: Duration = Duration::from_micros(300);
 /// How long the thread stays up without work, so that the next submission need not wake it.
 const LINGER: Duration = Duration::from_millis(4);
 
-/// How long the thread that keeps the bound stays up, and how often it looks meanwhile.
+/// How long the thread that hands over what is held back stays up, and how often it looks meanwhile.
 const FLUSHER_LINGER: Duration = Duration::from_micros(200);
 const FLUSHER_NAP: Duration = Duration::from_micros(10);
+/// For how long it looks all the time, or waits awake, where there are processors enough.
+const FLUSHER_SPIN: Duration = Duration::from_micros(50);
+const MANY_PROCESSORS: usize = 4;
+/// The longest time for which it keeps its device alive.
+const FLUSHER_TURN: Duration = Duration::from_millis(1);
 
 /// A value on a cache line of its own: threads that submit and threads that report write different ones.
 #[derive(Debug, Default)]
@@ -73,7 +78,7 @@ impl Counts {
         &self.bell
     }
 
-    /// Wakes the thread that keeps the bound on what is [held back](Progress::hand_over).
+    /// Wakes the thread that hands over what is [held back](Progress::hand_over).
     pub fn flusher(&self) -> &Arc<Worker> {
         &self.flusher
     }
@@ -123,13 +128,13 @@ pub trait Progress: Send + Sync {
         false
     }
 
-    /// Whether commands may be held back, which needs a thread that keeps the bound on it.
+    /// Whether commands may be held back, which needs a thread that hands them over.
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// Hands over what has been held back for as long as it may be. In how long that is to be done again; `None` if nothing is held back.
-    /// Runs no code of users.
+    /// Hands over some of what is held back. In how long that is to be done again; `None` if nothing is held back. Called all the time. Runs no
+    /// code of users.
     fn hand_over(&self) -> Option<Duration> {
         None
     }
@@ -190,20 +195,19 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
     }
 }
 
-/// Keeps the bound on what is held back. A thread of its own: the poller runs wakers of users, and one that blocks on what a held-back command
-/// does would keep the poller from handing it over.
+/// Hands over what is held back. A thread of its own: the poller runs wakers of users, and one that blocks on what a held-back command does would
+/// keep the poller from handing it over.
 fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
     make_naps_exact();
+    let has_many = std::thread::available_parallelism().is_ok_and(|n| n.get() >= MANY_PROCESSORS);
+    let spin = if has_many { FLUSHER_SPIN } else { Duration::ZERO };
     let mut last = Instant::now();
     while let Some(progress) = weak.upgrade() {
         if progress.is_foreign() {
             return;
         }
-        let next = progress.hand_over();
+        let next = hand_over(&*progress, &mut last, spin);
         drop(progress);
-        if next.is_some() {
-            last = Instant::now();
-        }
         match next {
             Some(time) => std::thread::sleep(time),
             None if last.elapsed() < FLUSHER_LINGER => std::thread::sleep(FLUSHER_NAP),
@@ -211,6 +215,28 @@ fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
                 flusher.sleep(|| weak.upgrade().is_none_or(|progress| progress.hand_over().is_some()));
                 last = Instant::now();
             }
+        }
+    }
+}
+
+/// Hands over again and again, as long as there is something to do soon, and for a while after that. What [`Progress::hand_over`] gave last.
+fn hand_over(progress: &dyn Progress, last: &mut Instant, spin: Duration) -> Option<Duration> {
+    let begin = Instant::now();
+    loop {
+        let next = progress.hand_over();
+        let now = Instant::now();
+        if next.is_some() {
+            *last = now;
+        }
+        let goes_on = next.map_or(now - *last < spin, |time| time.is_zero() || time < spin);
+        if !goes_on || now - begin > FLUSHER_TURN {
+            return next;
+        }
+        // Looks at nothing meanwhile that others write.
+        let until = now + next.unwrap_or_default();
+        std::hint::spin_loop();
+        while Instant::now() < until {
+            std::hint::spin_loop();
         }
     }
 }

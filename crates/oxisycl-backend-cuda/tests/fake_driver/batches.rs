@@ -1,21 +1,19 @@
 //! Small kernels that are staged and launched together.
 
-use std::alloc::Layout;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
     BackendError, Batching, Command, Completion, Device, FailureKind, LoadedKernel, Module, Outcome, Queue,
-    QueueOptions, UsmKind,
+    QueueOptions,
 };
 use oxisycl_backend_cuda::{native_context, native_streams};
-use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
-use crate::support::{Enqueued, enqueue, image, in_order, kernel, launch, line, refused};
+use crate::support::{Enqueued, enqueue, image, in_order, kernel, launch, line};
+use crate::words::Words;
 
 /// More kernels than a busy stream launches one by one at first.
 const MANY: usize = 40;
@@ -26,53 +24,6 @@ fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
     create_queue(device, &options).expect("a queue")
 }
 
-/// Memory of the host that the device reaches.
-struct Words {
-    device: Arc<dyn Device>,
-    first: NonNull<u8>,
-}
-
-// SAFETY: memory of the host, which is used as atomics alone while commands run.
-unsafe impl Send for Words {}
-// SAFETY: as above.
-unsafe impl Sync for Words {}
-
-impl Words {
-    const LAYOUT: Layout = Layout::new::<[u32; 4]>();
-
-    fn new(device: &Arc<dyn Device>) -> Self {
-        let first = device.memory().allocate(UsmKind::Host, Self::LAYOUT, true).expect("there is memory");
-        Self { device: device.clone(), first }
-    }
-
-    fn at(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: one of the four words, which are alive; kernels of the fake driver write them from threads that the tests wait for.
-        unsafe { self.first.cast::<AtomicU32>().add(index).as_ref() }
-    }
-
-    /// `word = word * factor + summand`.
-    fn affine(&self, code: &Arc<dyn LoadedKernel>, factor: u32, summand: u32) -> Command {
-        let arguments = Affine { values: self.first.as_ptr().cast(), factor, summand };
-        launch(code, "affine", &arguments, line(1))
-    }
-
-    /// Runs until `open`.
-    fn gate(&self, code: &Arc<dyn LoadedKernel>) -> Command {
-        launch(code, "gate", &(self.at(3).as_ptr() as usize), line(1))
-    }
-
-    fn open(&self) {
-        self.at(3).store(1, Ordering::Release);
-    }
-}
-
-impl Drop for Words {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `new`; the tests wait for their commands.
-        unsafe { self.device.memory().free(self.first, UsmKind::Host, Self::LAYOUT) };
-    }
-}
-
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -81,18 +32,22 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// An in-order queue that is busy until `words` are opened, and stages what comes next.
-fn busy(device: &Arc<dyn Device>, words: &Words) -> Arc<dyn Queue> {
-    busy_with(device, words, MANY)
+/// An in-order queue that is busy until `words` are opened, and stages further kernels like the given one.
+fn busy(device: &Arc<dyn Device>, words: &Words, kernel: impl Fn() -> Command) -> Arc<dyn Queue> {
+    busy_with(device, words, MANY, kernel)
 }
 
 /// One with so many kernels behind the first, all of which the driver has.
-fn busy_with(device: &Arc<dyn Device>, words: &Words, n_kernels: usize) -> Arc<dyn Queue> {
+fn busy_with(
+    device: &Arc<dyn Device>,
+    words: &Words,
+    n_kernels: usize,
+    kernel: impl Fn() -> Command,
+) -> Arc<dyn Queue> {
     let queue = in_order(device);
-    enqueue(&queue, words.gate(&kernel(device, "gate")), &[]);
-    let empty = kernel(device, "empty");
+    enqueue(&queue, words.gate(&self::kernel(device, "gate")), &[]);
     for _ in 0..n_kernels {
-        enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
+        enqueue(&queue, kernel(), &[]);
     }
     queue.flush().expect("the device is alive");
     queue
@@ -103,7 +58,7 @@ fn kernels_behind_a_busy_device_go_out_together_and_in_order() {
     let fake = Fake::new();
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
-    let queue = busy(&device, &words);
+    let queue = busy(&device, &words, || words.same(&affine));
     let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
     let commands: Vec<_> = (0..1000).map(|n| enqueue(&queue, words.affine(&affine, 3, n), &[])).collect();
     words.open();
@@ -126,12 +81,49 @@ fn kernels_of_an_idle_device_go_out_at_once() {
     let device = fake.device();
     let (queue, empty) = (in_order(&device), kernel(&device, "empty"));
     for _ in 0..2 * MANY {
-        let before = fake.count("cuLaunchKernel");
+        let n_launched = || fake.count("cuLaunchKernel") + fake.count("cuGraphLaunch");
+        let before = n_launched();
         let command = enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
-        assert_eq!(fake.count("cuLaunchKernel") - before, 1);
+        assert_eq!(n_launched() - before, 1);
         command.probe.succeed();
     }
-    assert_eq!(fake.count("cuGraphLaunch"), 0);
+    assert!(fake.count("cuLaunchKernel") < MANY as u64, "a kernel that comes again and again is launched as a graph");
+}
+
+#[test]
+fn kernels_of_several_functions_in_turn_go_out_one_by_one_and_in_order() {
+    const MANY_FUNCTIONS: usize = 3;
+    let fake = Fake::new();
+    let device = fake.device();
+    let words = Words::new(&device);
+    let kernels: [_; MANY_FUNCTIONS] = std::array::from_fn(|_| kernel(&device, "affine"));
+    let queue = busy(&device, &words, || words.same(&kernels[0]));
+    let before = fake.count("cuLaunchKernel");
+    let commands: Vec<_> =
+        (0..600usize).map(|n| enqueue(&queue, words.affine(&kernels[n % MANY_FUNCTIONS], 3, n as u32), &[])).collect();
+    let n_plain = fake.count("cuLaunchKernel") - before;
+    words.open();
+    commands.iter().for_each(|command| command.probe.succeed());
+    assert_eq!(
+        words.at(0).load(Ordering::Acquire),
+        (0..600u32).fold(0, |sum: u32, n| sum.wrapping_mul(3).wrapping_add(n))
+    );
+    assert!(n_plain < 100, "{n_plain} launches that are no graphs");
+}
+
+#[test]
+fn a_large_kernel_that_comes_again_and_again_is_launched_as_a_graph_but_not_staged() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (queue, empty) = (in_order(&device), kernel(&device, "empty"));
+    fake.set("paused", 1);
+    let commands: Vec<_> =
+        (0..100).map(|_| enqueue(&queue, launch(&empty, "empty", &(), line(1 << 24)), &[])).collect();
+    let [n_launches, n_graphs] = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
+    fake.set("paused", 0);
+    commands.iter().for_each(|command| command.probe.succeed());
+    assert_eq!(n_launches + n_graphs, 100);
+    assert!(n_graphs > 50, "{n_graphs} of 100 as graphs");
 }
 
 #[test]
@@ -139,7 +131,7 @@ fn a_staged_kernel_is_handed_over_without_a_further_call() {
     let fake = Fake::new();
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
-    let queue = busy(&device, &words);
+    let queue = busy(&device, &words, || words.same(&affine));
     let before = fake.count("cuGraphLaunch");
     let command = enqueue(&queue, words.affine(&affine, 0, 7), &[]);
     until("the thread that keeps the bound hands it over", || fake.count("cuGraphLaunch") > before);
@@ -177,7 +169,7 @@ fn staged_while_the_poller_is_held_up(n_ahead: usize) {
     let device = fake.device();
     let words = Arc::new(Words::new(&device));
     let (affine, empty) = (kernel(&device, "affine"), kernel(&device, "empty"));
-    let queue = busy_with(&device, &words, n_ahead);
+    let queue = busy_with(&device, &words, n_ahead, || words.same(&affine));
     let [is_told, has_ended] = [false; 2].map(AtomicBool::new);
     let blocking = Arc::new(Blocking { words: words.clone(), is_told, has_ended });
     let other = in_order(&device);
@@ -195,58 +187,64 @@ fn a_panic_among_staged_kernels_names_its_kernel_and_the_others_go_on() {
     let fake = Fake::new();
     let device = fake.device();
     let (words, affine, failing) = (Words::new(&device), kernel(&device, "affine"), kernel(&device, "failing"));
-    for queue in [busy(&device, &words), always(&device)] {
+    for queue in [busy(&device, &words, || words.same(&affine)), always(&device)] {
         let other = always(&device);
         let command = |index| match index {
             36 => launch(&failing, "the_37th", &(), line(1)),
+            37 => launch(&failing, "the_38th", &(), line(1)),
+            38 => launch(&failing, "the_39th", &(), line(1)),
             _ => words.affine(&affine, 1, 1),
         };
         let commands: Vec<_> = (0..64).map(|index| enqueue(&queue, command(index), &[])).collect();
         let beside = enqueue(&other, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]);
         words.open();
         for (index, command) in commands.iter().enumerate() {
-            if index != 36 {
+            if !(36..39).contains(&index) {
                 command.probe.succeed();
                 continue;
             }
             let failure = command.probe.fail().to_string();
-            assert!(failure.contains("kernel \"the_37th\""), "{failure}");
+            assert!(failure.contains(&format!("kernel \"the_{}th\"", index + 1)), "{failure}");
             assert!(failure.contains("src/main.rs:42:5: this kernel always fails"), "{failure}");
             assert!(failure.contains("work-item"), "{failure}");
         }
         beside.probe.succeed();
     }
-    assert_eq!(words.at(0).load(Ordering::Acquire), 2 * 63);
+    assert_eq!(words.at(0).load(Ordering::Acquire), 2 * 61);
 }
 
-/// What becomes of the kernel staged after so many others if the driver does not take it as a node, and, with `refuses`, neither as a launch.
-fn not_taken_behind(n_staged: u64, refuses: bool) {
+/// What becomes of the kernel after so many others if the driver does not take it as a node, and, with `refuses`, neither as a launch.
+fn not_taken_behind(n_before: u64, refuses: bool) {
     let fake = Fake::new();
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
-    let queue = busy(&device, &words);
-    // The thread that keeps the bound may set some of them once more.
-    let mut commands: Vec<_> = (0..n_staged).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])).collect();
+    let queue = busy(&device, &words, || words.same(&affine));
+    let mut commands: Vec<_> = (0..n_before).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])).collect();
     queue.flush().expect("the device is alive");
     fake.fail(SET, 0, 1);
     if refuses {
         fake.fail("cuLaunchKernel", 0, 1);
-        let error = refused(&queue, words.affine(&affine, 1, 100)).to_string();
-        assert!(error.contains("cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE"), "{error}");
-    } else {
-        commands.push(enqueue(&queue, words.affine(&affine, 1, 1), &[]));
     }
+    let not_taken = enqueue(&queue, launch(&affine, "not_taken", &words.arguments(1, 1), line(1)), &[]);
     commands.extend((0..5).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
-    assert_eq!(words.at(0).load(Ordering::Acquire) as usize, commands.len());
+    if refuses {
+        let failure = not_taken.probe.fail().to_string();
+        assert!(failure.contains("kernel \"not_taken\""), "{failure}");
+        assert!(failure.contains("cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE"), "{failure}");
+    } else {
+        not_taken.probe.succeed();
+    }
+    let n_run = commands.len() + usize::from(!refuses);
+    assert_eq!(words.at(0).load(Ordering::Acquire) as usize, n_run);
 }
 
 #[test]
-fn a_kernel_that_the_driver_does_not_take_as_a_node_is_launched_or_refused_as_any_other() {
-    for n_staged in 0..3 {
-        not_taken_behind(n_staged, false);
-        not_taken_behind(n_staged, true);
+fn a_kernel_that_the_driver_does_not_take_as_a_node_is_launched_or_fails_alone() {
+    for n_before in 0..3 {
+        not_taken_behind(n_before, false);
+        not_taken_behind(n_before, true);
     }
 }
 
@@ -272,7 +270,7 @@ fn three_in_one_graph(fail: impl Fn(&Fake)) -> (Fake, Arc<dyn Queue>, [Enqueued;
         let (queue, empty) = (always(&device), kernel(&device, "empty"));
         fail(&fake);
         let commands = ["one", "two", "three"].map(|name| enqueue(&queue, launch(&empty, name, &(), line(1)), &[]));
-        if fake.count("cuGraphLaunch") == 1 {
+        if [SET, "cuGraphLaunch"].map(|call| fake.count(call)) == [3, 1] {
             return (fake, queue, commands);
         }
     }
@@ -347,7 +345,8 @@ fn work_of_others_comes_after_what_was_submitted_before() {
         let fake = Fake::new();
         let device = fake.device();
         let words = Words::new(&device);
-        let (queue, affine) = (busy(&device, &words), kernel(&device, "affine"));
+        let affine = kernel(&device, "affine");
+        let queue = busy(&device, &words, || words.same(&affine));
         let before = fake.count("cuGraphLaunch");
         let mut commands = vec![enqueue(&queue, words.affine(&affine, 0, 5), &[])];
         if by_context {
@@ -400,9 +399,10 @@ fn staged_kernels_of_a_module_that_is_unloaded_run() {
     let fake = Fake::new();
     let device = fake.device();
     let words = Words::new(&device);
-    let queue = busy(&device, &words);
     let (module, code) = another_module(&device);
-    let commands = [0; 3].map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]));
+    let empty = || launch(&code, "empty", &(), line(1));
+    let queue = busy(&device, &words, empty);
+    let commands = [0; 3].map(|_| enqueue(&queue, empty(), &[]));
     drop((module, code));
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
@@ -413,8 +413,7 @@ fn a_queue_that_is_dropped_hands_over_what_it_has_staged() {
     let fake = Fake::new();
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
-    for make in [busy as fn(&_, &_) -> _, |device: &_, _: &_| always(device)] {
-        let queue = make(&device, &words);
+    for queue in [busy(&device, &words, || words.same(&affine)), always(&device)] {
         let commands = [0; 2].map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[]));
         drop(queue);
         words.open();
@@ -447,7 +446,7 @@ fn large_printing_recursive_and_profiled_kernels_and_old_drivers_stage_nothing()
         (make(profiled), launch(&empty, "empty", &(), line(1))),
         (make(off), launch(&empty, "empty", &(), line(1))),
         (always(&device), launch(&empty, "empty", &(), line(1 << 24))),
-        (always(&device), launch(&kernel(&device, "printing"), "printing", &(text.first.as_ptr() as usize), line(1))),
+        (always(&device), launch(&kernel(&device, "printing"), "printing", &(text.at(0).as_ptr() as usize), line(1))),
     ];
     for (queue, command) in commands {
         let before = fake.count("cuLaunchKernel");

@@ -150,11 +150,19 @@ fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
 
 #[test]
 fn a_full_stream_keeps_no_other_queue_waiting() {
+    for batching in [Batching::Off, Batching::On] {
+        full_stream(batching);
+    }
+}
+
+fn full_stream(batching: Batching) {
     let fake = Fake::with(&[("depth", 20)]);
     let device = fake.device();
+    let options = QueueOptions { in_order: true, batching, ..QueueOptions::default() };
     let layout = std::alloc::Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
-    let (full, other, code) = (in_order(&device), in_order(&device), kernel(&device, "empty"));
+    let full = create_queue(&device, &options).expect("a queue");
+    let (other, code) = (in_order(&device), kernel(&device, "empty"));
     let blocker = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
     enqueue(&full, blocker, &[]);
     std::thread::scope(|scope| {
@@ -164,10 +172,10 @@ fn a_full_stream_keeps_no_other_queue_waiting() {
             launched.iter().for_each(|command| command.probe.succeed());
         });
         // Fences of the poller take room in the stream, too.
-        while fake.count("cuLaunchKernel") < 15 {
+        while batching == Batching::Off && fake.count("cuLaunchKernel") < 15 {
             std::thread::yield_now();
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(std::time::Duration::from_millis(20));
         for _ in 0..10 {
             enqueue(&other, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
         }

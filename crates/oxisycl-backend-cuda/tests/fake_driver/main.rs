@@ -17,3 +17,4 @@ mod prints;
 mod retirement;
 mod support;
 mod transfers;
+mod words;

@@ -93,9 +93,11 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         let expected = D::lanes(device).counts.expect();
         D::counted(device);
         let (index, waits) = D::place(queue, &open)?;
-        let extras = Extras { number: expected.number, launch, print, may_panic };
-        let task = D::tasks().make(|| Task::new(queue.clone(), command, extras, completion));
-        queue.lanes[index].issue(&task, index, waits)?;
+        let extras = Extras { number: expected.number, launch, print };
+        let task = queue.lanes[index].issue(may_panic, waits, |position, record| {
+            let place = (index, position, record);
+            D::tasks().make(|| Task::new(queue.clone(), command, extras, completion, place))
+        })?;
         expected.accept();
         reserved.buffer = None;
         D::submitted(&self.own, &task);

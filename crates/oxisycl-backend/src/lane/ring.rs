@@ -125,26 +125,28 @@ impl<D: Driver> Lane<D> {
         None
     }
 
-    /// Gives a task to the driver and puts it on the ring, as one of the lane `index` of its queue. On an error the driver has nothing of it.
-    #[inline]
-    pub(super) fn issue(&self, task: &Arc<Task<D>>, index: usize, waits: D::Waits<'_>) -> Result<(), BackendError> {
-        let mut ring = if task.may_panic { self.ring_with_records()? } else { self.ring.lock() };
-        if task.may_panic
-            && let Some(record) = ring.records.pop()
-        {
-            task.set_record(record);
-        }
-        if let Err(error) = D::issue(self, &mut ring, task, waits) {
-            ring.records.extend(task.record());
+    /// Makes a task with the position and the record that it is given, gives it to the driver and puts it on the ring. On an error the driver
+    /// has nothing of it.
+    #[inline(always)]
+    pub(super) fn issue(
+        &self,
+        may_panic: bool,
+        waits: D::Waits<'_>,
+        make: impl FnOnce(u64, Option<D::Record>) -> Arc<Task<D>>,
+    ) -> Result<Arc<Task<D>>, BackendError> {
+        let mut ring = if may_panic { self.ring_with_records()? } else { self.ring.lock() };
+        let record = if may_panic { ring.records.pop() } else { None };
+        let task = make(ring.n_issued + 1, record);
+        if let Err(error) = D::issue(self, &mut ring, &task, waits) {
+            ring.records.extend(record);
             drop(ring);
             return Err(D::fail(&self.device, error));
         }
         ring.n_issued += 1;
-        task.set_place(index, ring.n_issued);
         ring.pending.push_back(task.clone());
         self.issued.store(ring.n_issued, Ordering::Release);
         D::issued(self, &mut ring);
-        Ok(())
+        Ok(task)
     }
 
     /// The ring, with a free panic record.

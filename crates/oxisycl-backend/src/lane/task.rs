@@ -1,6 +1,6 @@
 //! A command from when it is issued until it is reported. It is also the command's event.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -33,13 +33,12 @@ pub struct Task<D: Driver> {
     pub submitted: u64,
     /// What is kept of the driver's.
     pub issued: D::Issued,
-    pub(super) may_panic: bool,
-    record: OnceLock<D::Record>,
+    record: Option<D::Record>,
     error: OnceLock<D::Error>,
     /// Which of the queue's lanes it is on.
-    lane: AtomicUsize,
-    /// Its number on the lane, or 0 as long as it is on none.
-    position: AtomicU64,
+    lane: usize,
+    /// Its number on the lane, from 1.
+    position: u64,
     is_over: AtomicBool,
     completion: Mutex<Option<Arc<dyn Completion>>>,
 }
@@ -49,19 +48,19 @@ pub(super) struct Extras<D: Driver> {
     pub(super) number: u64,
     pub(super) launch: Option<D::Launch>,
     pub(super) print: Option<D::Print>,
-    pub(super) may_panic: bool,
 }
 
 impl<D: Driver> Task<D> {
-    /// A task that is about to be put on a lane.
+    /// A task that is about to be put on the lane `lane` of its queue.
     #[inline(always)]
     pub(super) fn new(
         queue: Arc<LaneQueue<D>>,
         command: Command,
         extras: Extras<D>,
         completion: Arc<dyn Completion>,
+        (lane, position, record): (usize, u64, Option<D::Record>),
     ) -> Self {
-        let Extras { number, launch, print, may_panic } = extras;
+        let Extras { number, launch, print } = extras;
         Self {
             submitted: if queue.options.profiling { D::now(&queue.device) } else { 0 },
             queue,
@@ -70,41 +69,25 @@ impl<D: Driver> Task<D> {
             launch,
             print,
             issued: D::Issued::default(),
-            may_panic,
-            record: OnceLock::new(),
+            record,
             error: OnceLock::new(),
-            lane: AtomicUsize::new(0),
-            position: AtomicU64::new(0),
+            lane,
+            position,
             is_over: AtomicBool::new(false),
             completion: Mutex::new(Some(completion)),
         }
     }
 
-    /// Where it was put; `None` before that.
+    /// Where it was put.
     #[inline]
-    pub fn place(&self) -> Option<Place<'_, D>> {
-        // Acquire pairs with `set_place`: the lane is that of the position.
-        let position = self.position.load(Ordering::Acquire);
-        (position > 0).then(|| Place { lane: &self.queue.lanes[self.lane.load(Ordering::Relaxed)], position })
-    }
-
-    /// The task is on a lane now. Called with that lane's ring locked.
-    #[inline]
-    pub(super) fn set_place(&self, lane: usize, position: u64) {
-        self.lane.store(lane, Ordering::Relaxed);
-        self.position.store(position, Ordering::Release);
+    pub fn place(&self) -> Place<'_, D> {
+        Place { lane: &self.queue.lanes[self.lane], position: self.position }
     }
 
     /// The panic record of the launch.
     #[inline]
     pub fn record(&self) -> Option<D::Record> {
-        self.record.get().copied()
-    }
-
-    #[inline]
-    pub(super) fn set_record(&self, record: D::Record) {
-        // Called once, by the lane that issues the task.
-        let _ = self.record.set(record);
+        self.record
     }
 
     /// What went wrong after a part of the command was given to the driver. Only the first error counts.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use super::deferred_drops::{DeferredDrops, call_user};
 use super::host_task::drop_loans;
-use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, NODES, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::start::resume;
 use super::wait::CallbackScope;
 use crate::observe::{self, Span, counters, trace};
@@ -36,8 +36,7 @@ impl Completion for Node {
             return;
         }
         finish(&self, outcome);
-        // In the nodes of most commands nobody is interested any more.
-        NODES.end(self);
+        Self::let_go(self);
     }
 }
 
@@ -191,7 +190,8 @@ fn end_without_holds(
         (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
     };
     counters().nodes_completed.add(1);
-    drop((event, dependencies));
+    drop(event);
+    dependencies.into_iter().for_each(|dependency| Node::let_go(dependency.node));
     if let Some(work) = work {
         DeferredDrops::drop_or_keep(work);
     }

@@ -270,6 +270,14 @@ impl Node {
         })
     }
 
+    /// Lets go of a node. Nobody is interested any more in most nodes whose commands have ended.
+    #[inline]
+    pub(crate) fn let_go(node: Arc<Self>) {
+        if Arc::strong_count(&node) == 1 {
+            NODES.end(node);
+        }
+    }
+
     /// What messages call the command: kind, name and where it was submitted, as far as they are known.
     pub fn label(&self) -> String {
         let Title { name, location } = self.title;

@@ -44,7 +44,7 @@ pub enum Work {
 pub unsafe fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -> Result<(), BackendError> {
     match work {
         // SAFETY: by the contract of this function.
-        Work::Command(command) => unsafe { start_command(node, command, dependencies) },
+        Work::Command(command) => unsafe { start_command(node, command, dependencies.into()) },
         work => {
             if let Work::HostTask(_) = work {
                 panic_place::watch();
@@ -62,40 +62,44 @@ pub unsafe fn start(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) -
 pub unsafe fn start_command(
     node: &Arc<Node>,
     command: Command,
-    dependencies: &[Dependency],
+    dependencies: SmallVec<[Dependency; 6]>,
 ) -> Result<(), BackendError> {
     // A node that never was has ended, as far as counting goes.
     let count_as_ended = |_: &BackendError| counters().nodes_completed.add(1);
     let (way, earlier) = way::choose(node, &command).inspect_err(count_as_ended)?;
     if way != Way::Issue {
         node.set_way(way);
-        let dependencies: SmallVec<[Dependency; 4]> = dependencies.iter().cloned().chain(earlier).collect();
+        let dependencies: SmallVec<[Dependency; 6]> = dependencies.into_iter().chain(earlier).collect();
         delay(node, Work::Command(command), &dependencies);
         return Ok(());
     }
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
-    for dependency in dependencies {
+    let mut has_open = false;
+    for dependency in &dependencies {
         match resolve(node, dependency) {
             Resolution::Done => {}
+            Resolution::Behind => has_open = true,
             Resolution::Event(event) => events.push(event),
             Resolution::Failed(cause) => {
-                delay(node, Work::Fail(dependency_failure(node, &cause)), dependencies);
+                delay(node, Work::Fail(dependency_failure(node, &cause)), &dependencies);
                 return Ok(());
             }
             Resolution::Blocked => {
-                delay(node, Work::Command(command), dependencies);
+                delay(node, Work::Command(command), &dependencies);
                 return Ok(());
             }
         }
     }
-    if !events.is_empty() {
-        node.inner.lock().dependencies = dependencies.into();
+    if has_open || !events.is_empty() {
+        node.inner.lock().dependencies = dependencies.into_iter().collect();
     }
     hand_over(node, command, &events).inspect_err(count_as_ended)
 }
 
 enum Resolution {
     Done,
+    /// Not over, and the backend need not be told of it: its queue keeps the order.
+    Behind,
     Event(BackendDependency),
     Failed(CommandFailure),
     Blocked,
@@ -106,6 +110,9 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     let earlier = &dependency.node;
     if earlier.has_succeeded() {
         return Resolution::Done;
+    }
+    if !earlier.is_complete() && is_before(earlier, node) {
+        return Resolution::Behind;
     }
     let inner = earlier.inner.lock();
     match earlier.state.load(Ordering::Acquire) {
@@ -121,6 +128,13 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
             _ => Resolution::Blocked,
         },
     }
+}
+
+/// Whether the command of `node`, issued now, comes after that of `earlier` because their queue keeps its order.
+#[inline]
+fn is_before(earlier: &Node, node: &Node) -> bool {
+    let queue = &node.shared;
+    Arc::ptr_eq(&earlier.shared, queue) && queue.queue.keeps_order() && earlier.is_issued() && node.way() == Way::Issue
 }
 
 /// Whether the command of `node` can be issued behind the event of `earlier`.
@@ -250,7 +264,7 @@ fn release(node: &Arc<Node>) {
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in relevant {
         match resolve(node, dependency) {
-            Resolution::Done => {}
+            Resolution::Done | Resolution::Behind => {}
             Resolution::Event(event) => events.push(event),
             Resolution::Failed(cause) if matches!(work, Work::Command(_)) => {
                 return delay(node, Work::Fail(dependency_failure(node, &cause)), &dependencies);

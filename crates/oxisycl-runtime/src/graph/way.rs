@@ -71,7 +71,7 @@ fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
     }
     let marker = Node::new(NodeKind::Command(Operation::Other), "marker", shared.clone(), None, SmallVec::new());
     // SAFETY: a marker uses no memory.
-    unsafe { start_command(&marker, Command::Marker, &[]) }?;
+    unsafe { start_command(&marker, Command::Marker, SmallVec::new()) }?;
     Ok(Some(Dependency { node: marker, kind: DependencyKind::Order }))
 }
 

@@ -3,11 +3,11 @@
 
 use std::alloc::Layout;
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
 use parking_lot::{Mutex, MutexGuard};
@@ -34,7 +34,6 @@ pub struct BufferCore {
     pub has_pages: bool,
     /// Size and alignment of every allocation.
     pub layout: Layout,
-    n_open: AtomicUsize,
     state: Mutex<BufferState>,
     elements: Elements,
     labels: Mutex<Labels>,
@@ -67,6 +66,8 @@ struct Labels {
 
 /// The changeable part of a buffer, under its lock.
 pub struct BufferState {
+    /// How many command groups or accessors are being made.
+    n_open: usize,
     allocations: SmallVec<[Option<Allocation>; 2]>,
     /// Who uses each region, and where its newest bytes are.
     pub map: RegionMap<PageState>,
@@ -95,19 +96,30 @@ enum Owner {
 // SAFETY: the pointer is an address within memory that `owner` keeps alive; commands that use it are ordered by the graph.
 unsafe impl Send for Allocation {}
 
-/// Says that a command group or accessor is being made from the buffer's pointers, which must therefore stay.
-pub struct OpenHold(Arc<BufferCore>);
-
-impl Drop for OpenHold {
-    fn drop(&mut self) {
-        self.0.n_open.fetch_sub(1, Ordering::Release);
-    }
+/// Says that a command group or accessor is being made from the buffer's pointers, which must therefore stay. Dropped without the state locked.
+pub struct OpenHold {
+    core: Arc<BufferCore>,
+    is_open: Cell<bool>,
 }
 
 impl OpenHold {
     /// The buffer.
     pub fn core(&self) -> &Arc<BufferCore> {
-        &self.0
+        &self.core
+    }
+
+    /// Lets go of the pointers, where the state is locked anyway.
+    #[inline]
+    pub(crate) fn close(&self, state: &mut BufferState) {
+        state.n_open -= usize::from(self.is_open.take());
+    }
+}
+
+impl Drop for OpenHold {
+    fn drop(&mut self) {
+        if self.is_open.get() {
+            self.core.lock().n_open -= 1;
+        }
     }
 }
 
@@ -155,8 +167,8 @@ impl BufferCore {
             page: page.unwrap_or(extent.map(|n| n.max(1))),
             has_pages: page.is_some(),
             layout,
-            n_open: AtomicUsize::new(0),
             state: Mutex::new(BufferState {
+                n_open: 0,
                 allocations: SmallVec::new(),
                 map: RegionMap::new(extent, PageState::default()),
             }),
@@ -201,17 +213,6 @@ impl BufferCore {
         Region::whole(self.extent)
     }
 
-    /// Keeps the buffer's pointers valid until the result is dropped.
-    pub fn open(self: &Arc<Self>) -> OpenHold {
-        self.n_open.fetch_add(1, Ordering::Acquire);
-        OpenHold(self.clone())
-    }
-
-    /// How many command groups or accessors are being made.
-    pub fn n_open(&self) -> usize {
-        self.n_open.load(Ordering::Acquire)
-    }
-
     /// The pages that a region touches.
     pub fn page_range(&self, region: &Region) -> Region {
         region.round_out(self.page, self.extent)
@@ -235,6 +236,17 @@ impl fmt::Display for BufferCore {
 }
 
 impl BufferState {
+    /// Keeps the pointers of the buffer, whose state this is, valid until the result is closed or dropped.
+    pub(crate) fn open(&mut self, core: &Arc<BufferCore>) -> OpenHold {
+        self.n_open += 1;
+        OpenHold { core: core.clone(), is_open: Cell::new(true) }
+    }
+
+    /// Whether a command group or accessor is being made.
+    pub fn is_open(&self) -> bool {
+        self.n_open > 0
+    }
+
     /// The allocation in `memory`, if there is one.
     pub fn find(&self, memory: MemoryId) -> Option<AllocationIdx> {
         self.allocations().find(|(_, allocation)| allocation.memory == memory).map(|(index, _)| index)

@@ -126,6 +126,9 @@ impl PageState {
             let arriving =
                 self.arrivals.iter().fold(AllocationSet::EMPTY, |set, (allocation, _)| set.with(*allocation));
             let earlier = self.writer.as_ref().and_then(|_| self.before.current());
+            if let Some(before) = self.before.writer.take() {
+                Node::let_go(before);
+            }
             self.before = Before { writer: self.writer.take(), current: self.current.minus(arriving), earlier };
         }
         self.writer = Some(writer.clone());

@@ -41,7 +41,6 @@ impl HostAccess {
         counters().host_accessors.add(1);
         let core = requirement.core().clone();
         let node;
-        let pointer;
         let before: SmallVec<[Arc<Node>; 4]>;
         {
             let mut state = core.lock();
@@ -60,8 +59,8 @@ impl HostAccess {
             // SAFETY: the node was made above, and is no command.
             unsafe { start(&node, Work::HostAccess, &dependencies) }?;
             commit(&requirement, &mut state, &node);
-            pointer = state.allocation(requirement.allocation).pointer.as_ptr().wrapping_add(view.byte_offset);
         }
+        let pointer = requirement.pointer.as_ptr().wrapping_add(view.byte_offset);
         let access = Self { node, requirement, pointer };
         // Dropped on an error, which ends the node as a writer that succeeded. It has changed nothing, so that its bytes stay what they were;
         // with `no_init` the caller had given up what was in them before it asked, and has the error.

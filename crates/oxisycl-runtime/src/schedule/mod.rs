@@ -12,6 +12,7 @@ mod pace;
 mod plan;
 mod queue;
 mod requirement;
+mod stock;
 mod transfer;
 
 pub use conflicts::Conflicts;

@@ -102,7 +102,7 @@ pub(super) fn commit_copy(state: &mut BufferState, region: &Region, allocation: 
     });
 }
 
-/// Records the use of the buffer by `node`.
+/// Records the use of the buffer by `node`. From now on the buffer's pointers stay because of it.
 pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &Arc<Node>) {
     let current = AllocationSet::of(requirement.allocation);
     for pages in &requirement.pages {

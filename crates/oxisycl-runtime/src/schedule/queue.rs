@@ -12,10 +12,11 @@ use super::Context;
 use super::pace::pace;
 use super::plan::{Dependencies, commit, plan};
 use super::requirement::Requirement;
+use super::stock::Stock;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
-    AsyncErrors, DeferredDrops, Dependency, Epoch, HOST_TASK_NAME, Hold, HostWork, Node, NodeKind, QueueShared, Title,
-    Work, forbid_blocking, start, start_command, wait_for_epoch,
+    AsyncErrors, DeferredDrops, Dependency, Epoch, EpochSignal, HOST_TASK_NAME, Hold, HostWork, Node, NodeKind,
+    QueueShared, Title, Work, forbid_blocking, start, start_command, wait_for_epoch,
 };
 use crate::ids::BufferId;
 use crate::memory::{BufferCore, BufferState};
@@ -47,8 +48,12 @@ pub struct Queue {
 }
 
 /// The changeable part of a queue. Its context keeps it until everything submitted has ended.
+#[derive(Default)]
 pub(super) struct State {
     epoch: Arc<Epoch>,
+    /// References for commands that are to come. None while nobody submits, so that the epoch can be idle.
+    epochs: Stock<Epoch>,
+    queues: Stock<QueueShared>,
     /// The newest command of an in-order queue.
     last: Option<Arc<Node>>,
 }
@@ -65,11 +70,7 @@ impl Queue {
         let backend_options = QueueOptions { profiling: options.profiling || trace().is_on(), ..options };
         let queue = QueueShared::create_queue(&**device, &backend_options)?;
         let shared = QueueShared::new(context.domain(), device.clone(), queue, options, errors);
-        let queue = Arc::new(Self {
-            context: context.clone(),
-            shared,
-            state: Arc::new(Mutex::new(State { epoch: Arc::new(Epoch::default()), last: None })),
-        });
+        let queue = Arc::new(Self { context: context.clone(), shared, state: Arc::default() });
         context.add_queue(queue.state.clone());
         Ok(queue)
     }
@@ -110,14 +111,14 @@ impl Queue {
         }
         pace();
         let mut state = self.state.lock();
-        let epoch = state.epoch.clone();
+        let keep = state.keep(&self.shared);
         if !self.shared.options.in_order {
             drop(state);
-            return self.schedule(group, epoch, None);
+            return self.schedule(group, keep, None);
         }
         // The lock is held until the command is enqueued, so that the order of the queue is the order of submission.
         let previous = state.last.take().filter(|last| !last.is_complete());
-        let result = self.schedule(group, epoch, previous.as_ref().filter(|last| !self.is_before_all(last)));
+        let result = self.schedule(group, keep, previous.as_ref().filter(|last| !self.is_before_all(last)));
         state.last = match &result {
             // Nobody would be told of it: the next command need not look at what another processor works with.
             Ok(node) if self.is_before_all(node) => None,
@@ -132,7 +133,7 @@ impl Queue {
         self.shared.queue.keeps_order() && last.is_issued() && !graph_dump().is_on()
     }
 
-    fn schedule(&self, group: &mut CommandGroup, epoch: Arc<Epoch>, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {
+    fn schedule(&self, group: &mut CommandGroup, keep: Keep, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {
         let mut dependencies = Dependencies::new();
         if let Some(previous) = previous {
             dependencies.push(Dependency { node: previous.clone(), kind: DependencyKind::Order });
@@ -150,7 +151,7 @@ impl Queue {
             let n_before = dependencies.len().saturating_sub(1);
             plan(requirement, state, &mut dependencies, &mut missing);
             check_not_failed(requirement, &dependencies[n_before..])?;
-            let requester = Requester { shared: &self.shared, epoch: Some(&epoch) };
+            let requester = Requester { shared: &self.shared, epoch: Some(&keep.epoch) };
             let pieces = std::mem::take(&mut missing);
             bring(&requester, requirement.core(), state, requirement.allocation, pieces, &mut dependencies)?;
         }
@@ -167,16 +168,18 @@ impl Queue {
             Some(work) => {
                 counters().host_tasks.add(1);
                 let title = group.title.take().map_or(Title::from(HOST_TASK_NAME), |title| *title);
-                let node = Node::new(NodeKind::HostTask, title, self.shared.clone(), Some(epoch), holds);
+                let node = Node::new(NodeKind::HostTask, title, keep.shared, Some(keep.epoch), holds);
                 record(&node, &dependencies);
                 // SAFETY: the node was made above, and is no command.
                 unsafe { start(&node, Work::HostTask(work), &dependencies) }?;
                 node
             }
-            None => self.start_commands(&mut group.commands, epoch, holds, &dependencies)?,
+            None => self.start_commands(&mut group.commands, keep, holds, dependencies)?,
         };
         for requirement in &group.requirements {
-            commit(requirement, buffers.state(requirement.core()), &node);
+            let state = buffers.state(requirement.core());
+            commit(requirement, state, &node);
+            requirement.hold.close(state);
         }
         Ok(node)
     }
@@ -184,13 +187,13 @@ impl Queue {
     fn start_commands(
         &self,
         commands: &mut SmallVec<[Command; 1]>,
-        epoch: Arc<Epoch>,
+        keep: Keep,
         holds: SmallVec<[Hold; 3]>,
-        dependencies: &[Dependency],
+        dependencies: Dependencies,
     ) -> Result<Arc<Node>> {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
-            let node = self.new_command(&last, epoch, holds, dependencies);
+            let node = new_command(&last, keep, holds, &dependencies);
             // SAFETY: `submit`'s contract about the group's commands; its requirements became the dependencies.
             unsafe { start_command(&node, last, dependencies) }?;
             return Ok(node);
@@ -198,10 +201,10 @@ impl Queue {
         let mut parts = Dependencies::new();
         let mut refused = None;
         for command in commands.drain(..) {
-            let part = self.new_command(&command, epoch.clone(), SmallVec::new(), dependencies);
+            let part = new_command(&command, keep.clone(), SmallVec::new(), &dependencies);
             let label = command.to_string();
             // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
-            match unsafe { start_command(&part, command, dependencies) } {
+            match unsafe { start_command(&part, command, dependencies.clone()) } {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
                 Err(error) if parts.is_empty() => {
                     DeferredDrops::drop_or_keep(holds);
@@ -214,13 +217,13 @@ impl Queue {
             }
         }
         let n_parts = parts.len();
-        parts.extend(dependencies.iter().cloned());
-        let node = self.new_command(&last, epoch, holds, &parts);
+        parts.extend(dependencies);
+        let node = new_command(&last, keep, holds, &parts);
         node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
             // SAFETY: as above.
-            match unsafe { start_command(&node, last, &parts) } {
+            match unsafe { start_command(&node, last, parts.clone()) } {
                 Ok(()) => return Ok(node),
                 Err(error) => {
                     // Counted as ended, but it goes on.
@@ -239,38 +242,6 @@ impl Queue {
         Ok(node)
     }
 
-    /// A node for `command`, not started yet.
-    fn new_command(
-        &self,
-        command: &Command,
-        epoch: Arc<Epoch>,
-        holds: SmallVec<[Hold; 3]>,
-        dependencies: &[Dependency],
-    ) -> Arc<Node> {
-        let title = match command {
-            Command::Kernel(kernel) => {
-                counters().kernels.add(1);
-                let descriptor = &kernel.descriptor;
-                Title { name: descriptor.display_name(), location: Some(descriptor.location) }
-            }
-            Command::Copy(copy) => {
-                count(copy.source.memory, copy.target.memory, copy.bytes());
-                Title::from("copy")
-            }
-            Command::Fill(_) => {
-                counters().fills.add(1);
-                Title::from("fill")
-            }
-            Command::Prefetch { .. } => Title::from("prefetch"),
-            Command::Advise { .. } => Title::from("advise"),
-            _ => Title::from("marker"),
-        };
-        let kind = NodeKind::Command(command.operation());
-        let node = Node::new(kind, title, self.shared.clone(), Some(epoch), holds);
-        record(&node, dependencies);
-        node
-    }
-
     /// A command that does nothing after the commands of `wait_for`; on an in-order queue also after everything before it.
     pub fn submit_barrier(&self, wait_for: &[Arc<Node>]) -> Result<Arc<Node>> {
         let mut group = CommandGroup { depends_on: wait_for.iter().cloned().collect(), ..CommandGroup::default() };
@@ -284,7 +255,7 @@ impl Queue {
         forbid_blocking("a wait")?;
         #[cfg(feature = "tracing")]
         let _span = tracing::trace_span!(target: "oxisycl", "wait", queue = self.shared.id.number()).entered();
-        let signal = Epoch::rotate(&mut self.state.lock().epoch);
+        let signal = self.state.lock().rotate();
         signal.map_or(Ok(()), |signal| wait_for_epoch(&signal, &self.shared))
     }
 
@@ -299,23 +270,47 @@ impl Queue {
     }
 }
 
+/// What a command keeps alive of its queue.
+#[derive(Clone)]
+struct Keep {
+    shared: Arc<QueueShared>,
+    epoch: Arc<Epoch>,
+}
+
 impl State {
+    /// For the next command of the queue.
+    #[inline]
+    fn keep(&mut self, shared: &Arc<QueueShared>) -> Keep {
+        Keep { shared: self.queues.take(shared), epoch: self.epochs.take(&self.epoch) }
+    }
+
+    /// Begins a new epoch; see [`Epoch::rotate`].
+    fn rotate(&mut self) -> Option<Arc<EpochSignal>> {
+        self.epochs.clear();
+        Epoch::rotate(&mut self.epoch)
+    }
+
     /// Drops `garbage` once every command submitted to the queue before the call has ended.
     pub(super) fn discard(&mut self, garbage: Box<dyn Any + Send>) {
+        self.epochs.clear();
         Epoch::discard(&mut self.epoch, garbage);
     }
 
     /// Whether every command has ended.
     pub(super) fn is_idle(&mut self) -> bool {
+        self.epochs.clear();
         Epoch::is_idle(&mut self.epoch)
     }
 }
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // The context keeps the state, which must not keep the command, and with it its error.
-        let last = self.state.lock().last.take();
-        drop(last);
+        // The context keeps the state, which must not keep the command, and with it its error, nor the queue of the backend.
+        let unused = {
+            let mut state = self.state.lock();
+            (state.last.take(), std::mem::take(&mut state.epochs), std::mem::take(&mut state.queues))
+        };
+        drop(unused);
         self.shared.errors.orphan();
     }
 }
@@ -335,6 +330,31 @@ fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> R
         );
         Err(Error::with_source(error.code(), message, error))
     })
+}
+
+/// A node for `command`, not started yet.
+fn new_command(command: &Command, keep: Keep, holds: SmallVec<[Hold; 3]>, dependencies: &[Dependency]) -> Arc<Node> {
+    let title = match command {
+        Command::Kernel(kernel) => {
+            counters().kernels.add(1);
+            let descriptor = &kernel.descriptor;
+            Title { name: descriptor.display_name(), location: Some(descriptor.location) }
+        }
+        Command::Copy(copy) => {
+            count(copy.source.memory, copy.target.memory, copy.bytes());
+            Title::from("copy")
+        }
+        Command::Fill(_) => {
+            counters().fills.add(1);
+            Title::from("fill")
+        }
+        Command::Prefetch { .. } => Title::from("prefetch"),
+        Command::Advise { .. } => Title::from("advise"),
+        _ => Title::from("marker"),
+    };
+    let node = Node::new(NodeKind::Command(command.operation()), title, keep.shared, Some(keep.epoch), holds);
+    record(&node, dependencies);
+    node
 }
 
 /// Long lists repeat nodes when a command used many regions.

@@ -1,5 +1,6 @@
 //! Which bytes of a buffer an accessor names, and which pages it therefore requires.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxisycl_backend::{Device, MemoryId};
@@ -36,6 +37,8 @@ pub struct BufferView {
 pub struct Requirement {
     /// The buffer, whose pointers stay valid until the command group is submitted.
     pub hold: OpenHold,
+    /// First byte of the buffer's allocation that is used.
+    pub pointer: NonNull<u8>,
     /// The bytes that may be accessed.
     pub bytes: Regions,
     /// Whether `bytes` is exact; else it is a superset.
@@ -185,10 +188,11 @@ impl BufferView {
         }
         let (bytes, is_exact) = self.bytes_of(elements);
         let pages = self.pages_of(&bytes);
-        let hold = self.core.open();
-        let allocation = self.core.lock().ensure(&self.core, device)?;
+        let mut state = self.core.lock();
+        let allocation = state.ensure(&self.core, device)?;
         Ok(Requirement {
-            hold,
+            hold: state.open(&self.core),
+            pointer: state.allocation(allocation).pointer,
             bytes,
             is_exact,
             pages,
@@ -213,9 +217,8 @@ impl Requirement {
         if !self.mode.writes() || !self.is_exact || self.bytes.iter().map(Region::size).sum::<usize>() != n_bytes {
             return;
         }
-        let core = self.core();
-        let [_, rows, row] = core.extent;
-        let pointer = core.lock().allocation(self.allocation).pointer.as_ptr().cast_const();
+        let [_, rows, row] = self.core().extent;
+        let pointer = self.pointer.as_ptr().cast_const();
         let address = |at: [usize; 3]| pointer.wrapping_add((at[0] * rows + at[1]) * row + at[2]);
         if address(begin.begin) == first && address(end.end.map(|n| n - 1)) == last {
             self.no_init = true;

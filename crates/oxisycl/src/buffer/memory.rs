@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::MemoryId;
 use oxisycl_device::DeviceCopyable;
+use oxisycl_runtime::memory::BufferState;
 use oxisycl_runtime::schedule;
 
 use super::Buffer;
@@ -127,7 +128,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         let core = &self.view.core;
         let mut state = core.lock();
         // There is no other handle to open it with; looked at again because the data leaves it now.
-        self.check_closed(what)?;
+        self.check_closed(what, &state)?;
         let own = state.find(MemoryId::HOST).filter(|&position| {
             self.view.byte_size() == core.layout.size()
                 && state.allocation(position).foreign_owner().is_some_and(|owner| owner.is::<VecOwner<P>>())
@@ -147,11 +148,11 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
             let message = "a clone, sub-buffer, reinterpretation or placeholder of it exists";
             return Err(Error::invalid(format!("{what} of {}: {message}", self.view.core)));
         }
-        self.check_closed(what)
+        self.check_closed(what, &self.view.core.lock())
     }
 
-    fn check_closed(&self, what: &str) -> Result {
-        if self.view.core.n_open() > 0 {
+    fn check_closed(&self, what: &str, state: &BufferState) -> Result {
+        if state.is_open() {
             let message = "a command group that is being made, or a host accessor, holds it";
             return Err(Error::invalid(format!("{what} of {}: {message}", self.view.core)));
         }
@@ -184,12 +185,12 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// Errors: `Invalid` if bytes exist that only this allocation holds. `Invalid`, too, if a host accessor, or a
     /// command group that is being made, holds the buffer.
     pub fn release(&self, device: &Device) -> Result {
-        self.check_closed("release")?;
+        self.check_closed("release", &self.view.core.lock())?;
         schedule::quiesce(&self.view.core)?;
         let core = &self.view.core;
         let mut state = core.lock();
         // Again under the lock: accessors take it to get their pointer.
-        self.check_closed("release")?;
+        self.check_closed("release", &state)?;
         let Some(position) = state.find(device.memory_id()) else { return Ok(()) };
         if !state.users(core).is_empty() {
             return Err(Error::invalid(format!("release of {core}: a command was submitted meanwhile")));

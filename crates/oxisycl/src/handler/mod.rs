@@ -269,8 +269,7 @@ impl<'cg> Handler<'cg> {
             extents: [buffer.range().embed(), range.embed(), offset.embed()],
         };
         if let Some(position) = self.required.get(&key) {
-            let known = &self.group.requirements[*position];
-            let base = known.core().lock().allocation(known.allocation).pointer;
+            let base = self.group.requirements[*position].pointer;
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
             // SAFETY: the requirement was made for an accessor of this type, to the same part of the same view, of which this is a
             // copy: both give a work-item the same elements.
@@ -372,9 +371,7 @@ impl<'cg> Handler<'cg> {
         if refuse_overlap && let Some(position) = self.conflicts.find(&self.group.requirements, &requirement) {
             return Err(overlap(&requirement, &self.group.requirements[position]));
         }
-        let state = view.core.lock();
-        let pointer = state.allocation(requirement.allocation).pointer.as_ptr().wrapping_add(view.byte_offset).cast();
-        drop(state);
+        let pointer = requirement.pointer.as_ptr().wrapping_add(view.byte_offset).cast();
         self.group.requirements.push(requirement);
         Ok(pointer)
     }

@@ -51,7 +51,7 @@ fn shared_memory_for_a_pool(memory: Arc<MaybeUninit<u32>>) -> Near<Arc<MaybeUnin
 fn commands_without_their_memory(queue: &Queue, group: &mut CommandGroup, node: &Arc<Node>, after: &[Dependency]) {
     drop(queue.submit(group));
     drop(start(node, Work::Command(Command::Marker), after));
-    drop(start_command(node, Command::Marker, after));
+    drop(start_command(node, Command::Marker, after.into()));
 }
 
 fn main() {}

@@ -1,0 +1,222 @@
+//! Launches of kernels as graphs, whose parameters are set anew for each launch.
+//!
+//! A graph has a fixed number of kernels of one function: to turn nodes off makes its launch several times as long, and so does another function
+//! in a node. So launches are split into runs of one function, and those into graphs of 16, 8, 4, 2 and 1.
+//!
+//! Invariant: the context is current in all functions here but [`release`](Launcher::release).
+
+use std::sync::Arc;
+
+use oxisycl_backend::Command;
+use oxisycl_backend::lane::Driver as _;
+use oxisycl_types::DeviceLaunch;
+
+use crate::emitter::Emitter;
+use crate::error::DriverError;
+use crate::executable::{Executable, NodeLaunch};
+use crate::execute::{self, Launch};
+use crate::families::{Families, N_SIZES};
+use crate::lane::{Cuda, CudaLane, CudaTask};
+use crate::module::CudaModule;
+use crate::records::Slot;
+use crate::sys::{RawEvent, RawFunction};
+
+/// The most kernels of a graph.
+pub(crate) const MOST_TOGETHER: usize = 16;
+/// After so many launches of a kernel it gets an executable of one node, which takes 10 us to make.
+const SINGLE_AFTER: u32 = 16;
+/// After so many it gets larger ones. The largest takes 51 us to make.
+const SEVERAL_AFTER: u32 = 32;
+
+/// As many work-items of a multiprocessor make a wave.
+const WAVE: u64 = 1024;
+
+/// How many kernels the graphs have.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Sizes {
+    /// For kernels that come again and again.
+    #[default]
+    Many,
+    /// Small ones, and all kernels have them from the first.
+    ForTests,
+}
+
+impl Sizes {
+    fn list(self) -> &'static [usize] {
+        const MANY: [usize; N_SIZES] = [1, 2, 4, 8, MOST_TOGETHER];
+        match self {
+            Self::Many => &MANY,
+            Self::ForTests => &[1, 3],
+        }
+    }
+}
+
+/// The graphs of one stream.
+#[derive(Default)]
+pub(crate) struct Launcher {
+    pub(crate) sizes: Sizes,
+    families: Families,
+    /// What was handed over and is not noted in the ring yet.
+    pub(crate) done: Option<Handed>,
+    /// Why the driver makes no graphs.
+    refusal: Option<Refusal>,
+}
+
+/// Tasks that the driver has now.
+pub(crate) struct Handed {
+    pub(crate) n_tasks: usize,
+    /// Recorded behind them.
+    pub(crate) fence: Option<RawEvent>,
+    /// Of what is held.
+    pub(crate) epoch: u64,
+}
+
+/// Why the driver makes no graphs, until somebody has told it.
+enum Refusal {
+    New(DriverError),
+    Told,
+}
+
+impl Launcher {
+    /// Launches tasks in their order, all of them launches. A failure is that of the task.
+    pub(crate) fn launch(&mut self, lane: &CudaLane, tasks: &[&CudaTask]) {
+        let mut rest = tasks;
+        while let Some(first) = rest.first() {
+            let function = function_of(first);
+            let n_alike = rest.iter().position(|task| function_of(task) != function).unwrap_or(rest.len());
+            let (run, after) = rest.split_at(n_alike);
+            self.launch_run(lane, run);
+            rest = after;
+        }
+    }
+
+    /// Launches tasks of one function.
+    fn launch_run(&mut self, lane: &CudaLane, tasks: &[&CudaTask]) {
+        let Some(family) = self.family_of(tasks) else {
+            return tasks.iter().for_each(|task| launch_alone(lane, task));
+        };
+        let mut rest = tasks;
+        while !rest.is_empty() {
+            let size = self.size_for(family, rest.len());
+            let (together, after) = rest.split_at(size.map_or(1, |size| self.sizes.list()[size]));
+            if !size.is_some_and(|size| self.launch_together(lane, (family, size), together)) {
+                together.iter().for_each(|task| launch_alone(lane, task));
+            }
+            rest = after;
+        }
+    }
+
+    /// Counts launches of one function, and gives its family if there may be graphs of it.
+    fn family_of(&mut self, tasks: &[&CudaTask]) -> Option<usize> {
+        if self.refusal.is_some() {
+            return None;
+        }
+        self.families.count(function_of(tasks.first()?)?, tasks.len())
+    }
+
+    /// The index of the largest size of which so many launches make one.
+    fn size_for(&self, family: usize, n_launches: usize) -> Option<usize> {
+        let most = match (self.sizes, self.families.of[family].n_launches) {
+            (Sizes::ForTests, _) | (Sizes::Many, SEVERAL_AFTER..) => n_launches,
+            (Sizes::Many, SINGLE_AFTER..) => 1,
+            _ => return None,
+        };
+        self.sizes.list().iter().rposition(|size| *size <= most)
+    }
+
+    /// Sets tasks in the executable of their family and number, and launches it. False if they cannot be set in one.
+    fn launch_together(&mut self, lane: &CudaLane, (family, size): (usize, usize), tasks: &[&CudaTask]) -> bool {
+        let Some(first) = node_launch(tasks[0]) else { return false };
+        let Some(executable) = self.executable(lane, (family, size), &first) else { return false };
+        let mut launches = tasks.iter().map(|task| node_launch(task)).enumerate();
+        if !launches.all(|(index, launch)| launch.is_some_and(|launch| executable.set(index, &launch).is_ok())) {
+            return false;
+        }
+        if let Err(error) = executable.launch(lane.stream.raw) {
+            // Nobody knows how many of them were begun.
+            tasks.iter().for_each(|task| task.set_error(error));
+        }
+        true
+    }
+
+    /// Launches a kernel that comes again and again. False if the driver has nothing of it.
+    pub(crate) fn launch_one(&mut self, lane: &CudaLane, launch: &NodeLaunch<'_>) -> bool {
+        if self.refusal.is_some() {
+            return false;
+        }
+        let Some(family) = self.families.count(launch.function, 1) else { return false };
+        let Some(size) = self.size_for(family, 1) else { return false };
+        self.executable(lane, (family, size), launch)
+            .is_some_and(|executable| executable.set(0, launch).is_ok() && executable.launch(lane.stream.raw).is_ok())
+    }
+
+    /// The executable of a family and size. `None` if it cannot be made: then no kernel is launched as a graph any more.
+    fn executable(
+        &mut self,
+        lane: &CudaLane,
+        (family, size): (usize, usize),
+        launch: &NodeLaunch<'_>,
+    ) -> Option<&Executable> {
+        let made = &mut self.families.of[family].executables[size];
+        if made.is_none() {
+            match Executable::new(&lane.device.context, launch, self.sizes.list()[size]) {
+                Ok(executable) => *made = Some(executable),
+                Err(error) => self.refusal = Some(Refusal::New(error)),
+            }
+        }
+        made.as_ref()
+    }
+
+    /// Why the driver makes no graphs, once.
+    pub(crate) fn take_refusal(&mut self) -> Option<DriverError> {
+        let refusal = self.refusal.as_mut()?;
+        match std::mem::replace(refusal, Refusal::Told) {
+            Refusal::New(error) => Some(error),
+            Refusal::Told => None,
+        }
+    }
+
+    /// Takes out all executables of a module that is to be unloaded.
+    pub(crate) fn release(&mut self, module: &Arc<CudaModule>) -> Vec<Executable> {
+        self.families.release(module)
+    }
+
+    /// Lets go of all executables.
+    pub(crate) fn clear(&mut self) {
+        self.families = Families::default();
+    }
+}
+
+/// The launch of a task as a node of a graph. `None` for what is no launch, or none that a graph can have.
+pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
+    let (Command::Kernel(command), Some(Launch { function, shape }), None) = (&task.command, &task.launch, &task.print)
+    else {
+        return None;
+    };
+    let device = &task.queue.device;
+    let grid = shape.grids.only()?;
+    let blocks = shape.blocks(&grid);
+    let n_items = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).product::<u64>();
+    let is_small = n_items(blocks).saturating_mul(n_items(shape.block)) <= device.n_processors * WAVE;
+    let record = task.record().map_or(0, Slot::address);
+    let launch = DeviceLaunch { record, call_stack: device.context.stack.call_stack(), ..grid.launch };
+    let kernel = Cuda::kernel_of(command)?;
+    // An executable that was made before the stack's limit was raised may have room for the old one.
+    if kernel.has_unbounded_stack {
+        return None;
+    }
+    let module = &kernel.module;
+    let arguments = command.arguments.as_ptr().cast_mut().cast();
+    Some(NodeLaunch { module, function: *function, is_small, grid: blocks, block: shape.block, launch, arguments })
+}
+
+fn function_of(task: &CudaTask) -> Option<RawFunction> {
+    task.launch.as_ref().map(|launch| launch.function)
+}
+
+fn launch_alone(lane: &CudaLane, task: &CudaTask) {
+    let mut emitter = Emitter::new(&lane.device.context.driver, lane.stream.raw);
+    if let Err(error) = execute::emit(task, &mut emitter) {
+        task.set_error(error);
+    }
+}
