@@ -94,7 +94,7 @@ unsafe impl Device for CudaDevice {
                 false => error,
             })
         })?;
-        Ok(Arc::new(ModuleHandle { module: Arc::new(module), device: Arc::downgrade(&self.core) }))
+        Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.core) }))))
     }
 
     fn native_device(&self) -> Option<*mut c_void> {
@@ -111,18 +111,21 @@ unsafe impl Device for CudaDevice {
 }
 
 /// A module that hands out kernels which hold it.
-struct ModuleHandle {
+struct ModuleHandle(Arc<Used>);
+
+impl Module for ModuleHandle {
+    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+        self.0.module.kernel(symbol, self.0.clone())
+    }
+}
+
+/// A module as long as its handle or a kernel of it exists, so that it may be launched from. Graphs hold the module alone, and go with this.
+struct Used {
     module: Arc<CudaModule>,
     device: Weak<DeviceState>,
 }
 
-impl Module for ModuleHandle {
-    fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
-        self.module.kernel(symbol)
-    }
-}
-
-impl Drop for ModuleHandle {
+impl Drop for Used {
     fn drop(&mut self) {
         if let Some(device) = self.device.upgrade() {
             device.release(&self.module);

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a module stays loaded as long as one of its kernels is held, which commands do until they have completed.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
@@ -65,6 +66,8 @@ pub(crate) struct CudaKernel {
     pub(crate) max_threads: u32,
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,
+    /// What all kernels of the module keep.
+    _kept: Arc<dyn Any + Send + Sync>,
 }
 
 impl CudaModule {
@@ -194,11 +197,15 @@ impl Drop for CudaModule {
 }
 
 impl CudaModule {
-    /// The kernel with that symbol, which holds the module.
+    /// The kernel with that symbol, which holds the module and `kept`.
     ///
     /// # Errors
     /// Those of [`Module::kernel`](oxisycl_backend::Module::kernel).
-    pub(crate) fn kernel(self: &Arc<Self>, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError> {
+    pub(crate) fn kernel(
+        self: &Arc<Self>,
+        symbol: &str,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Arc<dyn LoadedKernel>, BackendError> {
         let module = self;
         let context = &module.context;
         let fail = |error: DriverError| match context.fail(error) {
@@ -252,6 +259,7 @@ impl CudaModule {
             has_unbounded_stack: promise.has_unbounded_stack,
             max_threads,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
+            _kept: kept,
         }))
     }
 }

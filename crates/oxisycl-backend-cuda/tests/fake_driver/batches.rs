@@ -395,6 +395,27 @@ fn graphs_hold_the_modules_of_their_kernels_until_those_are_unloaded() {
 }
 
 #[test]
+fn graphs_made_after_the_handle_of_their_module_is_gone_do_not_keep_it_loaded() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let words = Words::new(&device);
+    let (affine, first) = (kernel(&device, "affine"), always(&device));
+    let n_loaded = fake.held()[1];
+    for queue in [busy(&device, &words, || words.same(&affine)), first] {
+        let (module, code) = another_module(&device);
+        drop(module);
+        let n_graphs = fake.count("cuGraphCreate");
+        let commands: Vec<_> =
+            (0..2 * MANY).map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
+        words.open();
+        commands.iter().for_each(|command| command.probe.succeed());
+        assert!(fake.count("cuGraphCreate") > n_graphs, "they went out as graphs");
+        drop((code, commands));
+        until("the module is unloaded", || fake.held()[1] == n_loaded);
+    }
+}
+
+#[test]
 fn staged_kernels_of_a_module_that_is_unloaded_run() {
     let fake = Fake::new();
     let device = fake.device();
