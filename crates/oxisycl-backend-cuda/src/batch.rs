@@ -56,6 +56,8 @@ pub(crate) struct Batch {
     mode: Mode,
     /// How many of the ring's last tasks are held, those included that are just being handed over.
     n_held: usize,
+    /// How many of those are just being handed over: the driver may have them already.
+    n_begun: usize,
     /// When something was last handed over, on the clock of execution times.
     handed_at: u64,
     /// Changes when what is held is given up.
@@ -87,6 +89,11 @@ impl Batch {
     #[inline]
     pub(crate) fn n_held(&self) -> usize {
         self.n_held
+    }
+
+    /// How many tasks of the ring the driver surely has nothing of.
+    pub(crate) fn n_untouched(&self) -> usize {
+        self.n_held - self.n_begun
     }
 }
 
@@ -202,6 +209,7 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     }
     let now = driver::now();
     part.batch.n_held -= n_tasks;
+    part.batch.n_begun = 0;
     let since = match (part.batch.n_held, part.batch.mode) {
         (0, _) => 0,
         (_, Mode::Always) => UNBOUND,
@@ -253,6 +261,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     let n_tasks = n_held.min(MOST_TOGETHER);
     let first = ring.pending.len() - n_held;
     let tasks: SmallVec<[Arc<CudaTask>; MOST_TOGETHER]> = ring.pending.range(first..first + n_tasks).cloned().collect();
+    ring.part.batch.n_begun = n_tasks;
     drop(ring);
     let references: SmallVec<[&CudaTask; MOST_TOGETHER]> = tasks.iter().map(|task| &**task).collect();
     launcher.launch(lane, &references);
@@ -270,7 +279,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
 
 /// What is held is not launched any more: the device is lost.
 pub(crate) fn forget(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    ring.part.batch.n_held = 0;
+    (ring.part.batch.n_held, ring.part.batch.n_begun) = (0, 0);
     ring.part.batch.epoch += 1;
     lane.stream.held_since.store(0, Ordering::SeqCst);
 }

@@ -241,7 +241,7 @@ unsafe impl Driver for Cuda {
     }
 
     fn n_held_back(ring: &Ring<Self>) -> usize {
-        ring.part.batch.n_held()
+        ring.part.batch.n_untouched()
     }
 
     fn hand_over(lane: &CudaLane) {

@@ -24,7 +24,7 @@ fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
     create_queue(device, &options).expect("a queue")
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < Duration::from_secs(20), "{what}");

@@ -10,6 +10,7 @@ mod fake;
 #[cfg(unix)]
 mod forks;
 mod graphs;
+mod hand_over;
 mod launches;
 mod losses;
 mod modules;
