@@ -45,7 +45,7 @@ const RECENTLY: Duration = Duration::from_micros(30);
 const MUCH: usize = 64;
 /// As much is held in tests.
 const MUCH_IN_TESTS: usize = 3;
-/// A stream that is this far ahead of its device is not handed more: when it is full, the driver waits.
+/// A stream that is so many calls ahead of its device is not handed more: when it is full, the driver waits.
 const MOST_AHEAD: u64 = 512;
 /// Stands for the time since which something is held where only who waits hands it over.
 const UNBOUND: u64 = 1;
@@ -217,7 +217,7 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     };
     lane.stream.held_since.store(since, Ordering::SeqCst);
     part.batch.handed_at = now;
-    part.device_issued = last - part.batch.n_held as u64;
+    part.has_issued(last - part.batch.n_held as u64, n_tasks);
     // Without a fence, it is asked whether the stream is empty.
     part.add_fence(fence);
 }

@@ -198,7 +198,8 @@ unsafe impl Driver for Cuda {
             match batch::take(lane, ring, task) {
                 Taken::Held => return Ok(()),
                 Taken::Launched => {
-                    ring.part.device_issued = ring.n_issued() + 1;
+                    let position = ring.n_issued() + 1;
+                    ring.part.has_issued(position, 1);
                     return Ok(());
                 }
                 Taken::No => {}
@@ -220,7 +221,8 @@ unsafe impl Driver for Cuda {
             }
             task.set_error(error);
         }
-        let has_device_work = emitter.n_calls() > 0 || !waits.is_empty() || profile.is_some();
+        // A profile is an event before and one after.
+        let n_calls = emitter.n_calls() + waits.len() + 2 * usize::from(profile.is_some());
         if let Some(profile) = profile {
             // SAFETY: event and stream are of this context, which is current.
             if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {
@@ -228,8 +230,9 @@ unsafe impl Driver for Cuda {
             }
             *task.issued.lock() = Some(profile);
         }
-        if has_device_work {
-            ring.part.device_issued = ring.n_issued() + 1;
+        if n_calls > 0 {
+            let position = ring.n_issued() + 1;
+            ring.part.has_issued(position, n_calls);
         }
         Ok(())
     }

@@ -51,6 +51,15 @@ struct Poller {
     omissions: AtomicU8,
 }
 
+/// An event that was recorded on the stream.
+struct Fence {
+    /// The last task that the driver had.
+    position: u64,
+    /// [`Progress::n_calls`] of that time.
+    n_calls: u64,
+    event: RawEvent,
+}
+
 /// How far the device has come. Positions are those of tasks.
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -58,8 +67,11 @@ pub(crate) struct Progress {
     pub(crate) device_issued: u64,
     /// The device has finished all tasks up to this one.
     finished: u64,
-    /// Tasks with the events recorded behind them, in order.
-    fences: VecDeque<(u64, RawEvent)>,
+    /// How many of the driver's calls have given the device something to do, at most, and how many of those it has finished.
+    n_calls: u64,
+    n_calls_finished: u64,
+    /// Events recorded behind tasks, in order.
+    fences: VecDeque<Fence>,
     /// The last task when the driver was last asked whether the stream is empty.
     asked_at: u64,
     /// The last task when a thread that submits last looked.
@@ -74,15 +86,27 @@ impl Progress {
         self.device_issued <= self.finished
     }
 
-    /// Adds an event that was recorded behind all that the device has.
-    pub(crate) fn add_fence(&mut self, event: Option<RawEvent>) {
-        let position = self.device_issued;
-        self.fences.extend(event.map(|event| (position, event)));
+    /// The device has something to do for all tasks up to this one, by so many further calls at most.
+    #[inline]
+    pub(crate) fn has_issued(&mut self, position: u64, n_calls: usize) {
+        self.device_issued = position;
+        self.n_calls += n_calls as u64;
     }
 
-    /// How many tasks the device has and is not known to have finished, at most.
+    /// The device has nothing more to do.
+    fn has_finished_all(&mut self) {
+        (self.finished, self.n_calls_finished) = (self.device_issued, self.n_calls);
+    }
+
+    /// Adds an event that was recorded behind all that the device has.
+    pub(crate) fn add_fence(&mut self, event: Option<RawEvent>) {
+        let (position, n_calls) = (self.device_issued, self.n_calls);
+        self.fences.extend(event.map(|event| Fence { position, n_calls, event }));
+    }
+
+    /// How many calls the device has something to do for and is not known to have finished, at most. One task may be many.
     pub(crate) fn n_ahead(&self) -> u64 {
-        self.device_issued.saturating_sub(self.finished)
+        self.n_calls - self.n_calls_finished
     }
 }
 
@@ -110,8 +134,8 @@ impl Stream {
     /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
     pub(crate) fn close(&mut self, progress: &mut Progress) {
         self.launcher.get_mut().clear();
-        for (_, event) in progress.fences.drain(..) {
-            self.context.return_plain_event(event);
+        for fence in progress.fences.drain(..) {
+            self.context.return_plain_event(fence.event);
         }
         if let Ok(_entered) = self.context.enter_anyway() {
             // SAFETY: made by `new`, and not used after this.
@@ -122,7 +146,7 @@ impl Stream {
     /// Records a fence behind the task at `position`, which is the last that the driver has. The context is current.
     fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
         let event = self.record_event()?;
-        progress.fences.push_back((position, event));
+        progress.fences.push_back(Fence { position, n_calls: progress.n_calls, event });
         Ok(event)
     }
 
@@ -144,14 +168,15 @@ impl Stream {
         while n_past < end {
             let middle = n_past.midpoint(end);
             // SAFETY: the event was recorded by `record`.
-            match unsafe { self.context.driver.event_query(progress.fences[middle].1) } {
+            match unsafe { self.context.driver.event_query(progress.fences[middle].event) } {
                 Ok(()) => n_past = middle + 1,
                 Err(error) if error.code == code::NOT_READY => end = middle,
                 Err(error) => return Err(error),
             }
         }
-        for (position, event) in progress.fences.drain(..n_past) {
+        for Fence { position, n_calls, event } in progress.fences.drain(..n_past) {
             progress.finished = progress.finished.max(position);
+            progress.n_calls_finished = progress.n_calls_finished.max(n_calls);
             self.context.return_plain_event(event);
         }
         Ok(())
@@ -163,7 +188,7 @@ impl Stream {
         if progress.device_issued > progress.finished && progress.fences.is_empty() {
             // SAFETY: the stream lives as long as `self`.
             match unsafe { self.context.driver.stream_query(self.raw) } {
-                Ok(()) => progress.finished = progress.device_issued,
+                Ok(()) => progress.has_finished_all(),
                 Err(error) if error.code == code::NOT_READY => {
                     if thorough && progress.asked_at != last {
                         progress.asked_at = last;
@@ -194,8 +219,8 @@ pub(crate) fn fence(lane: &CudaLane, position: u64) -> Result<Option<RawEvent>, 
     if position <= progress.finished || progress.device_issued <= progress.finished {
         return Ok(None);
     }
-    match progress.fences.iter().find(|(fenced, _)| *fenced >= position.min(progress.device_issued)) {
-        Some((_, event)) => Ok(Some(*event)),
+    match progress.fences.iter().find(|fence| fence.position >= position.min(progress.device_issued)) {
+        Some(fence) => Ok(Some(fence.event)),
         None => lane.stream.record(progress, last).map(Some),
     }
 }
@@ -217,7 +242,7 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
     let (stream, last) = (&lane.stream, handed(ring));
     ring.part.looked_at = ring.n_issued();
-    let has_fence = ring.part.fences.back().is_some_and(|(position, _)| *position >= ring.part.device_issued);
+    let has_fence = ring.part.fences.back().is_some_and(|fence| fence.position >= ring.part.device_issued);
     let is_recorded = has_fence || stream.record(&mut ring.part, last).is_ok();
     if is_recorded && stream.ask_fences(&mut ring.part).is_ok() {
         let n_finished = n_finished(ring);
@@ -239,13 +264,13 @@ pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
     let driver = &lane.device.context.driver;
     let asked = match progress.fences.back() {
         // SAFETY: the event was recorded by `record`.
-        Some(&(position, event)) if position >= progress.device_issued => unsafe { driver.event_query(event) },
+        Some(fence) if fence.position >= progress.device_issued => unsafe { driver.event_query(fence.event) },
         // SAFETY: the stream is alive.
         _ => unsafe { driver.stream_query(lane.stream.raw) },
     };
     if asked.is_ok() {
-        progress.finished = progress.device_issued;
-        progress.fences.drain(..).for_each(|(_, event)| lane.device.context.return_plain_event(event));
+        progress.has_finished_all();
+        progress.fences.drain(..).for_each(|fence| lane.device.context.return_plain_event(fence.event));
     }
     asked.is_ok()
 }

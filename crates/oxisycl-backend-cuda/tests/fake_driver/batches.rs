@@ -38,7 +38,7 @@ fn busy(device: &Arc<dyn Device>, words: &Words, kernel: impl Fn() -> Command) -
 }
 
 /// One with so many kernels behind the first, all of which the driver has.
-fn busy_with(
+pub(crate) fn busy_with(
     device: &Arc<dyn Device>,
     words: &Words,
     n_kernels: usize,

@@ -1,10 +1,12 @@
 //! The thread that hands over held kernels, and what it meets.
 
 use std::alloc::Layout;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use oxisycl_backend::UsmKind;
+use oxisycl_backend::{Command, FillCommand, FillPattern, MemoryId, Rectangle, UsmKind};
 
-use crate::batches::until;
+use crate::batches::{busy_with, until};
 use crate::fake::Fake;
 use crate::support::{enqueue, in_order, kernel, launch, line};
 use crate::words::Words;
@@ -31,4 +33,37 @@ fn a_device_lost_while_a_staged_kernel_is_handed_over_blames_it_too() {
     until("both run", || fake.ran()[0] == 2);
     let error = error.to_string();
     assert!(error.contains("kernel \"gate\"") && error.ends_with(", or in the kernel enqueued after it"), "{error}");
+}
+
+#[test]
+fn a_stream_that_commands_of_many_calls_have_filled_does_not_hold_up_others() {
+    const LENGTH: usize = 25_600;
+    let fake = Fake::new();
+    let device = fake.device();
+    let [full, other] = [0; 2].map(|_| Words::new(&device));
+    let (affine, layout) = (kernel(&device, "affine"), Layout::new::<[u8; LENGTH]>());
+    let memory = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let queues = [&full, &other].map(|words| busy_with(&device, words, 0, || words.same(&affine)));
+    // Each one is a hundred kernels.
+    let pattern: Vec<u8> = (0..LENGTH).map(|index| (index % 251) as u8).collect();
+    let fill = || FillCommand {
+        target: Rectangle { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 },
+        pattern: FillPattern::from_slice(&pattern),
+        extent: [1; 3],
+    };
+    let before = fake.count("cuLaunchKernel");
+    let mut commands: Vec<_> = (0..10).map(|_| enqueue(&queues[0], Command::Fill(fill()), &[])).collect();
+    assert!(fake.count("cuLaunchKernel") - before >= 1000);
+    fake.set("depth", 1000);
+    commands.push(enqueue(&queues[0], full.affine(&affine, 0, 5), &[]));
+    // It is handed over, or left alone.
+    std::thread::sleep(Duration::from_millis(20));
+    commands.push(enqueue(&queues[1], other.affine(&affine, 0, 7), &[]));
+    other.open();
+    until("the other stream goes on", || other.at(0).load(Ordering::Acquire) == 7);
+    full.open();
+    commands.iter().for_each(|command| command.probe.succeed());
+    assert_eq!(full.at(0).load(Ordering::Acquire), 5);
+    // SAFETY: allocated above; the commands have ended.
+    unsafe { device.memory().free(memory, UsmKind::Host, layout) };
 }
