@@ -245,7 +245,12 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
         flush(lane, &mut ring);
         return None;
     }
-    if ring.part.batch.n_held == 0 || lane.device.context.is_lost() {
+    if lane.device.context.is_lost() {
+        return None;
+    }
+    let mut launcher = lane.stream.launcher.lock();
+    note(lane, &mut ring, &mut launcher);
+    if ring.part.batch.n_held == 0 {
         return None;
     }
     if ring.part.n_ahead() > MOST_AHEAD {
@@ -255,8 +260,6 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
             return Some(LATER);
         }
     }
-    let mut launcher = lane.stream.launcher.lock();
-    note(lane, &mut ring, &mut launcher);
     let (n_held, epoch) = (ring.part.batch.n_held, ring.part.batch.epoch);
     let n_tasks = n_held.min(MOST_TOGETHER);
     let first = ring.pending.len() - n_held;
@@ -269,7 +272,8 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     launcher.done = Some(Handed { n_tasks, fence, epoch });
     // Whoever has the ring may wait for the launcher.
     drop(launcher);
-    let mut ring = lane.ring();
+    // Who has the lock may be waiting in the driver, until the stream has room. It is noted the next time then, or by who comes before.
+    let Some(mut ring) = lane.ring_politely() else { return Some(PATIENCE) };
     let mut launcher = lane.stream.launcher.lock();
     note(lane, &mut ring, &mut launcher);
     drop(launcher);

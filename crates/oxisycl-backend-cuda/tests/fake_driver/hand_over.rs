@@ -67,3 +67,42 @@ fn a_stream_that_commands_of_many_calls_have_filled_does_not_hold_up_others() {
     // SAFETY: allocated above; the commands have ended.
     unsafe { device.memory().free(memory, UsmKind::Host, layout) };
 }
+
+#[test]
+fn who_submits_to_a_stream_that_gets_full_while_it_is_handed_over_does_not_hold_up_others() {
+    const N_GATES: usize = 4;
+    let fake = Fake::new();
+    let device = fake.device();
+    let gates: [_; N_GATES] = std::array::from_fn(|_| Words::new(&device));
+    let (words, other) = (Words::new(&device), Words::new(&device));
+    let (gate, affine, empty) = (kernel(&device, "gate"), kernel(&device, "affine"), kernel(&device, "empty"));
+    let [full, beside] = [0; 2].map(|_| in_order(&device));
+    enqueue(&beside, other.gate(&gate), &[]);
+    gates.iter().for_each(|words| drop(enqueue(&full, words.gate(&gate), &[])));
+    full.flush().expect("the device is alive");
+    fake.set("depth", N_GATES as i64);
+    let n_launched = || fake.count("cuLaunchKernel");
+    let before = n_launched();
+    let staged = enqueue(&full, words.affine(&affine, 0, 5), &[]);
+    until("the thread that hands it over waits for room", || n_launched() == before + 1);
+    std::thread::scope(|scope| {
+        let large = scope.spawn(|| enqueue(&full, launch(&empty, "large", &(), line(1 << 20)), &[]));
+        std::thread::sleep(Duration::from_millis(20));
+        // There is room for one, and then the thread that submits waits for more.
+        for words in &gates {
+            if n_launched() == before + 1 {
+                words.open();
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        assert!(n_launched() == before + 2 && !large.is_finished());
+        let command = enqueue(&beside, other.affine(&affine, 0, 7), &[]);
+        other.open();
+        until("the other stream goes on", || other.at(0).load(Ordering::Acquire) == 7);
+        command.probe.succeed();
+        gates.iter().for_each(Words::open);
+        large.join().expect("it is accepted").probe.succeed();
+    });
+    staged.probe.succeed();
+    assert_eq!(words.at(0).load(Ordering::Acquire), 5);
+}
