@@ -111,7 +111,7 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     if earlier.has_succeeded() {
         return Resolution::Done;
     }
-    if !earlier.is_complete() && is_before(earlier, node) {
+    if is_before(earlier, node) {
         return Resolution::Behind;
     }
     let inner = earlier.inner.lock();
@@ -130,11 +130,13 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     }
 }
 
-/// Whether the command of `node`, issued now, comes after that of `earlier` because their queue keeps its order.
+/// Whether `earlier` has not ended and the command of `node`, issued now, comes after its command because their queue keeps its order.
 #[inline]
 fn is_before(earlier: &Node, node: &Node) -> bool {
     let queue = &node.shared;
-    Arc::ptr_eq(&earlier.shared, queue) && queue.queue.keeps_order() && earlier.is_issued() && node.way() == Way::Issue
+    let may_be = Arc::ptr_eq(&earlier.shared, queue) && queue.queue.keeps_order() && node.way() == Way::Issue;
+    // In this order: what ends between the two looks without having been issued is not before, and its failure is known.
+    may_be && earlier.is_issued() && !earlier.is_complete()
 }
 
 /// Whether the command of `node` can be issued behind the event of `earlier`.

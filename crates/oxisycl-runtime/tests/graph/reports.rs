@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::FailureKind;
+use oxisycl_backend_testing::recording::RecordingConfig;
 
 use crate::failures::collecting;
 use crate::support::{Buffer, TestQueue, World};
@@ -90,4 +91,26 @@ fn a_report_that_is_missing_fails_the_test_with_the_commands_name() {
     };
     assert_eq!(test(), "no report of forgotten (command 0)");
     assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_failure_travels_to_what_a_queue_puts_behind_it_without_being_told() {
+    let (world, buffer) = (World::with(RecordingConfig::new(1).keeping_order()), Buffer::new(8));
+    let queue = world.in_order_queue(0);
+    let [first, second] = ["first", "second"].map(|name| queue.update(name, &buffer));
+    let beside = queue.update("beside", &Buffer::new(8));
+    assert!(world.waits("second").is_empty(), "the queue keeps the order");
+    world.recorder.run_ahead();
+    world.recorder.hold_report(world.find("first"));
+    let message = "the first fails".to_owned();
+    world.recorder.fail(world.find("first"), FailureKind::Panic { message, location: None, item: None });
+    world.recorder.complete_all();
+    assert!(!first.is_complete() && !second.is_complete(), "the first is not reported");
+    let third = queue.update("third", &buffer);
+    world.recorder.complete_all();
+    assert!(!third.is_complete());
+    world.recorder.release_report(world.find("first"));
+    assert!(beside.has_succeeded() && [&first, &second, &third].iter().all(|node| node.has_failed()));
+    assert!(format!("{:?}", third.failure().unwrap().kind()).contains("the first fails"));
+    assert!(queue.group().read(&buffer).try_kernel("lost").is_err());
 }
