@@ -157,7 +157,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         code: PTX.trim_end_matches('\0').as_bytes().to_vec(),
     };
     // SAFETY: the code of this benchmark.
-    unsafe { device.load(&image) }.expect("the driver takes the image").kernel("empty").expect("the kernel")
+    unsafe { device.load(&image, None) }.expect("the driver takes the image").kernel("empty").expect("the kernel")
 }
 
 fn command(code: &Arc<dyn LoadedKernel>) -> Command {

@@ -66,6 +66,7 @@ impl CudaBackend {
             return Ok(None);
         }
         let info = PlatformInfo {
+            backend: BackendKind::Cuda,
             name: "NVIDIA CUDA".to_owned(),
             vendor: "NVIDIA Corporation".to_owned(),
             version: format!("CUDA {}", version_text(driver.version)),
@@ -90,10 +91,6 @@ struct CudaPlatform {
 }
 
 impl Platform for CudaPlatform {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Cuda
-    }
-
     fn info(&self) -> &PlatformInfo {
         &self.info
     }

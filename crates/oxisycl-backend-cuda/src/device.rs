@@ -1,15 +1,14 @@
 //! One GPU.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, Partition, Queue, QueueOptions,
+    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, NativeHandle, Partition, Queue,
+    QueueOptions,
 };
-use oxisycl_image::{DeviceImage, ImageTarget};
-use oxisycl_types::BackendKind;
+use oxisycl_image::DeviceImage;
 
 use crate::clock;
 use crate::device_state::DeviceState;
@@ -24,22 +23,17 @@ pub(crate) struct CudaDevice {
     pub(crate) core: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
-    targets: Vec<ImageTarget>,
 }
 
 impl CudaDevice {
     pub(crate) fn new(core: Arc<DeviceState>, info: DeviceInfo, facts: &info::Facts) -> Self {
         let memory = Arc::new(CudaMemory::new(core.clone(), facts.has_managed_memory));
-        Self { core, info, memory, targets: info::image_targets(facts.sm) }
+        Self { core, info, memory }
     }
 }
 
 // SAFETY: the driver's word; memory and queues are of the one GPU that the object stands for.
 unsafe impl Device for CudaDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Cuda
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -66,13 +60,9 @@ unsafe impl Device for CudaDevice {
         clock::now()
     }
 
-    fn image_targets(&self) -> &[ImageTarget] {
-        &self.targets
-    }
-
     // There are no binaries: the driver keeps what it has compiled, in a cache of its own.
-    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
-        if !self.targets.contains(&image.target) {
+    unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
+        if !self.info.image_targets.contains(&image.target) {
             let what = format!("device images for {}", image.target);
             return Err(BackendError::Unsupported { device: self.info.name.clone(), what });
         }
@@ -97,16 +87,13 @@ unsafe impl Device for CudaDevice {
         Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.core) }))))
     }
 
-    fn native_device(&self) -> Option<*mut c_void> {
-        Some(ptr::without_provenance_mut(native::native_device(self)? as usize))
-    }
-
-    fn native_context(&self) -> Option<*mut c_void> {
-        native::native_context(self)
-    }
-
-    fn native(&self) -> Option<&dyn Any> {
-        Some(self)
+    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
+        match handle {
+            NativeHandle::Device => {
+                native::native_device(self).map(|number| ptr::without_provenance_mut(number as usize))
+            }
+            NativeHandle::Context => native::native_context(self),
+        }
     }
 }
 

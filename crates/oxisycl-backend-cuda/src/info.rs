@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
 use oxisycl_image::ImageTarget;
-use oxisycl_types::{Aspect, DeviceLaunch, DeviceType};
+use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
 
 use crate::error::{DriverError, version_text};
 use crate::sys::{COMPUTE_MODE_PROHIBITED, Driver, RawDevice, attribute};
@@ -125,6 +125,9 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
     // SYCL orders dimensions the other way round: the innermost is last.
     let sizes = [attribute::MAX_BLOCK_DIM_Z, attribute::MAX_BLOCK_DIM_Y, attribute::MAX_BLOCK_DIM_X];
     Ok(DeviceInfo {
+        backend: BackendKind::Cuda,
+        unusable: None,
+        image_targets: image_targets(facts.sm),
         device_type: DeviceType::Gpu,
         name: facts.name.clone(),
         vendor: "NVIDIA Corporation".to_owned(),

@@ -3,6 +3,7 @@
 //! Handles are given as plain pointers and numbers, to be cast to the types of whatever bindings the program uses. They are valid as
 //! long as the object they were asked of lives. The address of an allocation is its `CUdeviceptr`.
 
+use std::any::Any;
 use std::ffi::{c_int, c_void};
 
 use oxisycl_backend::{Device, Queue};
@@ -12,13 +13,13 @@ use crate::lane::{self, CudaQueue};
 
 /// The `CUdevice` of a device; `None` if it is another backend's.
 pub fn native_device(device: &dyn Device) -> Option<c_int> {
-    Some(device.native()?.downcast_ref::<CudaDevice>()?.core.context.device)
+    Some((device as &dyn Any).downcast_ref::<CudaDevice>()?.core.context.device)
 }
 
 /// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From then on its queues hand each kernel over at
 /// once, so that what waits for the context waits for all that was submitted.
 pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
-    let core = &device.native()?.downcast_ref::<CudaDevice>()?.core;
+    let core = &(device as &dyn Any).downcast_ref::<CudaDevice>()?.core;
     core.share();
     Some(core.context.raw.0)
 }

@@ -9,8 +9,6 @@ use oxisycl_backend::{
     AffinityDomain, BackendError, Device, DeviceInfo, Memory, MemoryId, Partition, PartitionProperty, Queue,
     QueueOptions,
 };
-use oxisycl_image::ImageTarget;
-use oxisycl_types::BackendKind;
 
 use crate::clock;
 use crate::pool::Pool;
@@ -135,10 +133,6 @@ impl HostDevice {
 
 // SAFETY: the memory is the host's, and kernels are the program's own code.
 unsafe impl Device for HostDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Host
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -165,10 +159,6 @@ unsafe impl Device for HostDevice {
 
     fn timestamp(&self) -> u64 {
         clock::now()
-    }
-
-    fn image_targets(&self) -> &[ImageTarget] {
-        &[]
     }
 }
 

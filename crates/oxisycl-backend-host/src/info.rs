@@ -6,7 +6,7 @@
 use std::fs;
 
 use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
-use oxisycl_types::{Aspect, DeviceType};
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::memory::MIN_ALIGN;
 
@@ -119,6 +119,9 @@ pub(crate) fn host_info(processor: &Processor, compute_units: usize) -> DeviceIn
     let memory = if processor.memory == 0 { FALLBACK_MEMORY } else { processor.memory };
     let units = u32::try_from(compute_units).unwrap_or(u32::MAX);
     DeviceInfo {
+        backend: BackendKind::Host,
+        unusable: None,
+        image_targets: Vec::new(),
         device_type: DeviceType::Cpu,
         name: processor.name.clone(),
         vendor: processor.vendor.clone(),

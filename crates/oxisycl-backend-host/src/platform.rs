@@ -13,6 +13,7 @@ pub(crate) struct HostPlatform {
 impl HostPlatform {
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
         let info = PlatformInfo {
+            backend: BackendKind::Host,
             name: "OxiSYCL host".to_owned(),
             vendor: "OxiSYCL".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -22,10 +23,6 @@ impl HostPlatform {
 }
 
 impl Platform for HostPlatform {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Host
-    }
-
     fn info(&self) -> &PlatformInfo {
         &self.info
     }

@@ -76,6 +76,7 @@ impl OpenClBackend {
         for handle in handles {
             let asked = Asked::platform(functions, handle);
             let info = PlatformInfo {
+                backend: BackendKind::OpenCl,
                 name: asked.text(code::PLATFORM_NAME),
                 vendor: asked.text(code::PLATFORM_VENDOR),
                 version: asked.text(code::PLATFORM_VERSION),
@@ -110,10 +111,6 @@ struct ClPlatform {
 }
 
 impl Platform for ClPlatform {
-    fn backend(&self) -> BackendKind {
-        BackendKind::OpenCl
-    }
-
     fn info(&self) -> &PlatformInfo {
         &self.info
     }

@@ -1,14 +1,14 @@
 //! One device or sub-device that kernels can be given to.
 
-use std::any::Any;
 use std::ffi::{OsString, c_void};
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, Memory, MemoryId, Module, Partition, PartitionProperty, Queue, QueueOptions,
+    BackendError, Device, DeviceInfo, Memory, MemoryId, Module, NativeHandle, Partition, PartitionProperty, Queue,
+    QueueOptions,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
-use oxisycl_types::{BackendKind, DeviceType};
+use oxisycl_types::DeviceType;
 
 use crate::context::{Context, Parts};
 use crate::device_state::DeviceState;
@@ -36,7 +36,6 @@ pub(crate) struct ClDevice {
     pub(crate) core: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
-    targets: Vec<ImageTarget>,
     sharing: SharingKind,
     /// Whether sub-devices reach the device's allocations.
     is_host_memory: bool,
@@ -74,7 +73,7 @@ impl ClDevice {
                 return Err(reason);
             }
         };
-        let info = info::device_info(asked, Some(&sharing), origin);
+        let info = info::device_info(asked, Some(&sharing), targets, origin);
         let is_host_memory = info::is_host_memory(asked);
         let quirks = Quirks::of(asked, found.platform);
         let limits = group_limits(&info);
@@ -99,7 +98,7 @@ impl ClDevice {
         // A sub-device's drivers have threads that are bound to its processors; this program's are not.
         let is_lent_to = quirks.waiting_threads && parent.is_none();
         let core = DeviceState::new(context, limits, max_arguments, is_lent_to);
-        Ok(Self { core, info, memory, targets, sharing: found.sharing, is_host_memory })
+        Ok(Self { core, info, memory, sharing: found.sharing, is_host_memory })
     }
 
     fn context(&self) -> &Arc<Context> {
@@ -111,7 +110,7 @@ impl ClDevice {
     }
 
     fn check_target(&self, image: &DeviceImage) -> Result<(), BackendError> {
-        let newest = self.targets.last();
+        let newest = self.info.image_targets.last();
         let takes = match (&image.target, newest) {
             (
                 ImageTarget::SpirV { major, minor },
@@ -173,10 +172,6 @@ fn partition_properties(partition: &Partition) -> (Vec<isize>, Origin) {
 
 // SAFETY: the driver's word; memory and queues are of the one context that the object belongs to.
 unsafe impl Device for ClDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::OpenCl
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -215,7 +210,7 @@ unsafe impl Device for ClDevice {
             .map(|handle| {
                 let (platform, device, sharing) = (context.platform, Object(handle), self.sharing);
                 let found = Found { functions, platform, device, sharing };
-                Self::make(&found, self.targets.clone(), Some(self), origin)
+                Self::make(&found, self.info.image_targets.clone(), Some(self), origin)
             })
             .collect();
         let mut devices: Vec<Arc<dyn Device>> = Vec::new();
@@ -238,12 +233,13 @@ unsafe impl Device for ClDevice {
         self.core.clock.now(self.context())
     }
 
-    fn image_targets(&self) -> &[ImageTarget] {
-        &self.targets
-    }
-
-    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+    unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         self.check_target(image)?;
+        if let Some(binary) = binary {
+            // SAFETY: by the contract of this function.
+            let module = unsafe { ClModule::load_binary(self.context(), self.core.limits, image, binary) }?;
+            return Ok(Arc::new(ModuleHandle(Arc::new(module))));
+        }
         let _compiling = self.context().quirks.process_end.then(ending::Compiling::begin);
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load(self.context(), self.core.limits, image) }?;
@@ -268,23 +264,11 @@ unsafe impl Device for ClDevice {
         ))
     }
 
-    unsafe fn load_binary(&self, image: &DeviceImage, binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
-        self.check_target(image)?;
-        // SAFETY: by the contract of this function.
-        let module = unsafe { ClModule::load_binary(self.context(), self.core.limits, image, binary) }?;
-        Ok(Arc::new(ModuleHandle(Arc::new(module))))
-    }
-
-    fn native_device(&self) -> Option<*mut c_void> {
-        native::native_device(self)
-    }
-
-    fn native_context(&self) -> Option<*mut c_void> {
-        native::native_context(self)
-    }
-
-    fn native(&self) -> Option<&dyn Any> {
-        Some(self)
+    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
+        match handle {
+            NativeHandle::Device => native::native_device(self),
+            NativeHandle::Context => native::native_context(self),
+        }
     }
 }
 

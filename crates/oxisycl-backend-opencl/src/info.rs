@@ -5,7 +5,7 @@ use oxisycl_backend::{
     OpenClInfo, PartitionProperty, UsmKind, VectorWidths,
 };
 use oxisycl_image::ImageTarget;
-use oxisycl_types::{Aspect, DeviceLaunch, DeviceType};
+use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
 
 use crate::query::Asked;
 use crate::sharing::Sharing;
@@ -199,7 +199,12 @@ pub(crate) const DOMAINS: [(AffinityDomain, u64); 4] = [
 pub(crate) type Origin = Option<(PartitionProperty, Option<AffinityDomain>)>;
 
 /// The description of a device. `sharing` is `None` for one that cannot be used.
-pub(crate) fn device_info(device: Asked<'_>, sharing: Option<&Sharing>, origin: Origin) -> DeviceInfo {
+pub(crate) fn device_info(
+    device: Asked<'_>,
+    sharing: Option<&Sharing>,
+    image_targets: Vec<ImageTarget>,
+    origin: Origin,
+) -> DeviceInfo {
     let domains = device.number(code::DEVICE_PARTITION_AFFINITY_DOMAIN);
     let properties = partition_properties(device);
     // SYCL orders dimensions the other way round: the innermost is last.
@@ -210,6 +215,9 @@ pub(crate) fn device_info(device: Asked<'_>, sharing: Option<&Sharing>, origin: 
     let (fence_orders, fence_scopes) = atomics(atomic_bits(device, code::DEVICE_ATOMIC_FENCE_CAPABILITIES));
     let parameters = device.number(code::DEVICE_MAX_PARAMETER_SIZE) as usize;
     DeviceInfo {
+        backend: BackendKind::OpenCl,
+        unusable: None,
+        image_targets,
         device_type: device_type(device),
         // Other backends have devices for the same processors, with the same names.
         name: format!("{} (OpenCL)", device.text(code::DEVICE_NAME)),

@@ -3,6 +3,7 @@
 //! Handles are given as plain pointers, to be cast to the types of whatever bindings the program uses. They are valid as long as the
 //! object they were asked of lives; who keeps one longer retains it. The address of an allocation is the one that OpenCL knows it by.
 
+use std::any::Any;
 use std::ffi::c_void;
 
 use oxisycl_backend::{Device, Event, Queue};
@@ -12,7 +13,7 @@ use crate::issued::lend_events;
 use crate::lane::{ClQueue, ClTask};
 
 fn device(device: &dyn Device) -> Option<&ClDevice> {
-    device.native()?.downcast_ref()
+    (device as &dyn Any).downcast_ref()
 }
 
 /// The `cl_platform_id` of a device; `None` if it is another backend's, or cannot be used.
@@ -41,6 +42,5 @@ pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
 /// The `cl_event`s that are complete when a command is over. None as long as the driver does not have it, if it had nothing to do, and from
 /// some time after it is over if nobody asked before: [`Event::status`] says which. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
-    let event: &dyn std::any::Any = event;
-    Some(lend_events(event.downcast_ref::<ClTask>()?))
+    Some(lend_events((event as &dyn Any).downcast_ref::<ClTask>()?))
 }

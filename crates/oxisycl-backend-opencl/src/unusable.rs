@@ -5,8 +5,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Partition, Queue, QueueOptions, UsmKind};
-use oxisycl_image::ImageTarget;
-use oxisycl_types::BackendKind;
 
 use crate::info::{self, baseline_target};
 use crate::query::Asked;
@@ -15,15 +13,15 @@ pub(crate) struct UnusableDevice {
     info: DeviceInfo,
     reason: String,
     memory: Arc<dyn Memory>,
-    /// Not empty, since that would mean native code.
-    targets: [ImageTarget; 1],
 }
 
 impl UnusableDevice {
     pub(crate) fn new(asked: Asked<'_>, reason: String) -> Self {
-        let info = info::device_info(asked, None, None);
+        // Without any target it would run native code.
+        let mut info = info::device_info(asked, None, vec![baseline_target()], None);
+        info.unusable = Some(reason.clone());
         let memory = Arc::new(NoMemory { device: info.name.clone(), reason: reason.clone(), id: MemoryId::unique() });
-        Self { info, reason, memory, targets: [baseline_target()] }
+        Self { info, reason, memory }
     }
 
     fn refusal(&self) -> BackendError {
@@ -37,20 +35,12 @@ fn refusal(device: &str, reason: &str) -> BackendError {
 
 // SAFETY: it makes no queues, and its memory no allocations.
 unsafe impl Device for UnusableDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::OpenCl
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
     fn memory(&self) -> &Arc<dyn Memory> {
         &self.memory
-    }
-
-    fn unusable(&self) -> Option<&str> {
-        Some(&self.reason)
     }
 
     fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
@@ -67,10 +57,6 @@ unsafe impl Device for UnusableDevice {
 
     fn timestamp(&self) -> u64 {
         oxisycl_backend::driver::now()
-    }
-
-    fn image_targets(&self) -> &[ImageTarget] {
-        &self.targets
     }
 }
 

@@ -158,7 +158,6 @@ pub struct RecordingBackend {
 
 struct RecordingPlatform {
     info: PlatformInfo,
-    kind: BackendKind,
     devices: Vec<Arc<dyn Device>>,
 }
 
@@ -180,23 +179,25 @@ impl RecordingBackend {
             };
             let memory = Arc::new(RecordingMemory::new(id, name.clone(), shared.clone()));
             let mut info = info::recording_info(name, is_host);
-            let (mut image_targets, mut binary_key) = (Vec::new(), None);
+            info.backend = kind;
+            let mut binary_key = None;
             if !is_host {
                 info.aspects.retain(|aspect| !config.lacking.contains(aspect));
-                (image_targets, binary_key) = (config.image_targets.clone(), config.binary_key.clone());
+                info.image_targets.clone_from(&config.image_targets);
+                binary_key.clone_from(&config.binary_key);
             }
             let shared = shared.clone();
             let traits = config.traits;
-            let device =
-                RecordingDevice { index, kind, memory, info, reachable, image_targets, binary_key, traits, shared };
+            let device = RecordingDevice { index, memory, info, reachable, binary_key, traits, shared };
             devices.push(Arc::new(device));
         }
         let info = PlatformInfo {
+            backend: kind,
             name: "OxiSYCL recording".to_owned(),
             vendor: "OxiSYCL".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let platform = Arc::new(RecordingPlatform { info, kind, devices });
+        let platform = Arc::new(RecordingPlatform { info, devices });
         Self { platform, kind, recorder: Recorder::new(shared) }
     }
 
@@ -222,10 +223,6 @@ impl Backend for RecordingBackend {
 }
 
 impl Platform for RecordingPlatform {
-    fn backend(&self) -> BackendKind {
-        self.kind
-    }
-
     fn info(&self) -> &PlatformInfo {
         &self.info
     }
@@ -237,12 +234,10 @@ impl Platform for RecordingPlatform {
 
 struct RecordingDevice {
     index: usize,
-    kind: BackendKind,
     memory: Arc<dyn Memory>,
     info: DeviceInfo,
     /// Memories beside the host's that its queues can copy between.
     reachable: Vec<MemoryId>,
-    image_targets: Vec<ImageTarget>,
     binary_key: Option<String>,
     traits: QueueTraits,
     shared: Arc<Shared>,
@@ -250,10 +245,6 @@ struct RecordingDevice {
 
 // SAFETY: one memory for each device; images have no code, and their kernels are those of the image.
 unsafe impl Device for RecordingDevice {
-    fn backend(&self) -> BackendKind {
-        self.kind
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -286,21 +277,15 @@ unsafe impl Device for RecordingDevice {
         self.shared.now()
     }
 
-    fn image_targets(&self) -> &[ImageTarget] {
-        &self.image_targets
-    }
-
-    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
-        self.shared.images.load(self.index, image, false, self.binary_key.is_some())
+    unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
+        if let Some(binary) = binary {
+            self.shared.images.check_binary(image, binary)?;
+        }
+        self.shared.images.load(self.index, image, binary.is_some(), self.binary_key.is_some())
     }
 
     fn binary_key(&self) -> Option<String> {
         self.binary_key.clone()
-    }
-
-    unsafe fn load_binary(&self, image: &DeviceImage, binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
-        self.shared.images.check_binary(image, binary)?;
-        self.shared.images.load(self.index, image, true, true)
     }
 }
 

@@ -19,8 +19,8 @@ use oxisycl_backend::{
 };
 use oxisycl_backend_testing::contract::{Subject, native, run_all};
 use oxisycl_backend_testing::recording::{RecordingBackend, RecordingConfig};
-use oxisycl_image::{ImageTarget, KernelDescriptor, PanicSite};
-use oxisycl_types::{BackendKind, HostChunk, PanicRecord};
+use oxisycl_image::{KernelDescriptor, PanicSite};
+use oxisycl_types::{HostChunk, PanicRecord};
 
 /// The driver: a thread for each stream, and the number of tasks that it has done.
 struct Toy;
@@ -267,10 +267,6 @@ struct ToyDevice {
 
 // SAFETY: memory is the program's own, and commands are executed as they say.
 unsafe impl Device for ToyDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Host
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -306,10 +302,6 @@ unsafe impl Device for ToyDevice {
 
     fn timestamp(&self) -> u64 {
         now()
-    }
-
-    fn image_targets(&self) -> &[ImageTarget] {
-        &[]
     }
 }
 

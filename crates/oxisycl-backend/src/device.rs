@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
-use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
 use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOptions};
@@ -22,6 +22,8 @@ pub trait Backend: Send + Sync {
 /// What a platform says of itself (SYCL 2020 section 4.6.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformInfo {
+    /// Which backend it belongs to.
+    pub backend: BackendKind,
     /// Name.
     pub name: String,
     /// Vendor.
@@ -32,9 +34,6 @@ pub struct PlatformInfo {
 
 /// A set of devices under one driver.
 pub trait Platform: Send + Sync {
-    /// Which backend it belongs to.
-    fn backend(&self) -> BackendKind;
-
     /// What it says of itself.
     fn info(&self) -> &PlatformInfo;
 
@@ -93,18 +92,9 @@ pub enum Partition {
 /// - Boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says so.
 /// - A module has the kernels of the image that it was loaded from, by their symbols.
 /// - The device runs native code only if it takes no images.
-pub unsafe trait Device: Send + Sync {
-    /// Which backend it belongs to.
-    fn backend(&self) -> BackendKind;
-
+pub unsafe trait Device: Any + Send + Sync {
     /// Limits, names and aspects; constant for the life of the object.
     fn info(&self) -> &DeviceInfo;
-
-    /// Why no work can be given to the device, if that is so. It is listed, so that users see why; it makes no queues, and its
-    /// [`DeviceInfo::is_available`] is false.
-    fn unusable(&self) -> Option<&str> {
-        None
-    }
 
     /// The memory its kernels work on. Devices that are the same hardware return the same memory (S-R13, S-R14).
     fn memory(&self) -> &Arc<dyn Memory>;
@@ -121,18 +111,17 @@ pub unsafe trait Device: Send + Sync {
     /// Nanoseconds on the clock that execution times use.
     fn timestamp(&self) -> u64;
 
-    /// The kinds of device image it takes, best first; empty if it runs the program's own native code.
-    fn image_targets(&self) -> &[ImageTarget];
-
-    /// Hands an image to the driver, which may compile it: this can take long. The image was decoded and verified, and is for
-    /// a target that the device takes.
+    /// Loads an image. The image was decoded and verified, and is for one of the device's [targets](DeviceInfo::image_targets). The driver may
+    /// compile it, which can take long. With a `binary`, the driver gets that instead of the image's code; if it fails, the caller loads the
+    /// image without it.
     ///
     /// # Safety
-    /// The image's code is what the device compiler made, or the user has vouched for it.
+    /// The image's code is what the device compiler made, or the user has vouched for it. The binary is what [`Module::binary`] gave for the same
+    /// image, on a device with the same [`binary_key`](Self::binary_key).
     ///
     /// # Errors
     /// `Unsupported` if the device runs native code only; `Driver` with the driver's log if it refuses the code.
-    unsafe fn load(&self, _image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
+    unsafe fn load(&self, _image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
     }
 
@@ -142,32 +131,17 @@ pub unsafe trait Device: Send + Sync {
         None
     }
 
-    /// Loads an image by a binary that a device with the same [`binary_key`](Self::binary_key) gave for the same image.
-    ///
-    /// # Safety
-    /// As for [`load`](Self::load), and the binary is what [`Module::binary`] gave.
-    ///
-    /// # Errors
-    /// As for [`load`](Self::load), to which the caller then turns.
-    unsafe fn load_binary(&self, _image: &DeviceImage, _binary: &[u8]) -> Result<Arc<dyn Module>, BackendError> {
-        Err(BackendError::Unsupported {
-            device: self.info().name.clone(),
-            what: "binaries of device images".to_owned(),
-        })
-    }
-
-    /// The driver's handle of the device; `None` if there is no driver. A number is given as an address.
-    fn native_device(&self) -> Option<*mut c_void> {
+    /// A handle of the driver's; `None` if there is no driver. Valid as long as the device is.
+    fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
         None
     }
+}
 
-    /// The driver's handle of the context that the device's memory belongs to; `None` if there is no driver. Valid as long as the device is.
-    fn native_context(&self) -> Option<*mut c_void> {
-        None
-    }
-
-    /// The backend's own object, for the backend's interop functions.
-    fn native(&self) -> Option<&dyn Any> {
-        None
-    }
+/// A handle of the driver's that belongs to a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NativeHandle {
+    /// The device. A number is given as an address.
+    Device,
+    /// The context that the device's memory belongs to.
+    Context,
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use oxisycl_types::{Aspect, DeviceType};
+use oxisycl_image::ImageTarget;
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::AffinityDomain;
 
@@ -131,6 +132,7 @@ pub struct VectorWidths {
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the fields are the specification's descriptors of the same name, section 4.6.4.2")]
 pub struct DeviceInfo {
+    pub backend: BackendKind,
     pub device_type: DeviceType,
     pub name: String,
     pub vendor: String,
@@ -139,6 +141,10 @@ pub struct DeviceInfo {
     pub version: String,
     pub backend_version: String,
     pub is_available: bool,
+    /// Why no work can be given to the device, if that is so. Such a device is listed, makes no queues, and is not available.
+    pub unusable: Option<String>,
+    /// The kinds of device image that it takes, best first. Empty if it runs the program's own native code.
+    pub image_targets: Vec<ImageTarget>,
     pub aspects: Vec<Aspect>,
     pub max_compute_units: u32,
     pub max_work_item_dimensions: u32,

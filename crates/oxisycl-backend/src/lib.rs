@@ -37,7 +37,7 @@ mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};
-pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
+pub use device::{AffinityDomain, Backend, Device, NativeHandle, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
 pub use fill_pattern::FillPattern;
 pub use info::{

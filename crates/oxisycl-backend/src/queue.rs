@@ -175,7 +175,7 @@ pub const MOST_PRINTING: usize = 16;
 /// # Safety
 /// A command uses no memory but what it refers to, and that only after the command's dependencies have completed, and before its completion
 /// is called. A completion that succeeds means that the command has been carried out.
-pub unsafe trait Queue: Send + Sync {
+pub unsafe trait Queue: Any + Send + Sync {
     /// Hands over a command. It may start as soon as all `dependencies` (of this backend) are complete. If one of kind
     /// [`Data`](DependencyKind::Data) has failed when the command would start, the command does not run
     /// ([`Outcome::has_run`]). A device that is given commands ahead of their dependencies' ends runs it all the same. An event may
@@ -249,11 +249,6 @@ pub unsafe trait Queue: Send + Sync {
     /// The driver's handle of the queue; `None` if there is no driver. Of several, any: a command group's task begins when all that it waits
     /// for has ended. Valid as long as the queue is.
     fn native_queue(&self) -> Option<*mut c_void> {
-        None
-    }
-
-    /// The backend's own object, for the backend's interop functions.
-    fn native(&self) -> Option<&dyn Any> {
         None
     }
 }

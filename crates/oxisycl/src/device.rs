@@ -31,7 +31,7 @@ impl Device {
 
     /// A root device of the process, at position `index` among those of its backend.
     pub(crate) fn listed(platform: &Platform, device: Arc<dyn oxisycl_backend::Device>, index: usize) -> Self {
-        let selector = Some(format!("{}:{index}", device.backend()));
+        let selector = Some(format!("{}:{index}", device.info().backend));
         Self(Arc::new(Inner { device, platform: platform.clone(), parent: None, selector }))
     }
 
@@ -109,7 +109,7 @@ impl Device {
 
     /// Which backend it belongs to.
     pub fn backend(&self) -> BackendKind {
-        self.0.device.backend()
+        self.0.device.info().backend
     }
 
     /// Its platform.
@@ -163,14 +163,14 @@ impl Device {
     /// Why no work can be given to it, if that is so: its driver lacks something that kernels need. It is listed nevertheless, with an
     /// `is_available` of false; selectors of this crate exclude it, and queues for it cannot be made.
     pub fn unusable(&self) -> Option<&str> {
-        self.0.device.unusable()
+        self.0.device.info().unusable.as_deref()
     }
 
     /// The kinds of device image that it runs, best first; none if it runs the program's own code, as the host device does. What
     /// `cargo sycl build --targets` makes images for. A kernel runs on the device if one of the program's images of it is of such a
     /// kind (SYCL 2020 section 4.11.2).
     pub fn image_targets(&self) -> &[ImageTarget] {
-        self.0.device.image_targets()
+        &self.0.device.info().image_targets
     }
 
     /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can.

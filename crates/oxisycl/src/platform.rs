@@ -51,7 +51,7 @@ impl Platform {
             let mut n_seen = std::collections::HashMap::new();
             let mut make = |platform: &Arc<dyn oxisycl_backend::Platform>| {
                 let made = Platform::new(platform.clone());
-                let index = n_seen.entry(platform.backend()).or_insert(0);
+                let index = n_seen.entry(platform.info().backend).or_insert(0);
                 let (mut visible, mut hidden) = (Vec::new(), Vec::new());
                 for device in platform.devices() {
                     let root = Device::listed(&made, device, *index);
@@ -97,7 +97,7 @@ impl Platform {
 
     /// Which backend it belongs to.
     pub fn backend(&self) -> BackendKind {
-        self.0.platform.backend()
+        self.0.platform.info().backend
     }
 
     /// Name, vendor and version.
@@ -176,7 +176,7 @@ fn visible_devices(
     filter: Option<&oxisycl_runtime::selector::DeviceFilter>,
 ) -> Vec<Device> {
     let Some(filter) = filter else { return vec![root] };
-    let exposure = filter.exposure(root.backend(), root.info().device_type, index);
+    let exposure = filter.exposure(root.info().backend, root.info().device_type, index);
     let mut visible = Vec::new();
     if exposure.root {
         visible.push(root.clone());

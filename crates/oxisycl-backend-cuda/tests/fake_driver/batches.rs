@@ -368,7 +368,7 @@ fn work_of_others_comes_after_what_was_submitted_before() {
 /// An image that is loaded once more.
 fn another_module(device: &Arc<dyn Device>) -> (Arc<dyn Module>, Arc<dyn LoadedKernel>) {
     // SAFETY: the fake driver's own kernels.
-    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     let code = module.kernel("empty").expect("the image has the kernel");
     (module, code)
 }
@@ -460,7 +460,7 @@ fn large_printing_recursive_and_profiled_kernels_and_old_drivers_stage_nothing()
     let mut recursive = image();
     recursive.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "empty");
     // SAFETY: the fake driver's own kernels.
-    let module = unsafe { device.load(&recursive) }.expect("the image is taken");
+    let module = unsafe { device.load(&recursive, None) }.expect("the image is taken");
     let recursive = module.kernel("empty").expect("the image has the kernel");
     let commands = [
         (always(&device), launch(&recursive, "recursive", &(), line(1))),

@@ -1,6 +1,6 @@
 //! What a driver can lack.
 
-use oxisycl_backend::{Backend, BackendError, UsmKind};
+use oxisycl_backend::{Backend, BackendError, NativeHandle, UsmKind};
 use oxisycl_backend_cuda::{CudaBackend, native_context, native_device, native_streams};
 use oxisycl_types::Aspect;
 
@@ -94,7 +94,7 @@ fn a_device_says_what_the_driver_says_of_it() {
     assert_eq!((info.sub_group_sizes.as_slice(), info.global_mem_size), (&[32][..], 12_345_678));
     assert_eq!(info.max_parameter_size, 32_764 - 104);
     assert!(info.has(Aspect::UsmSharedAllocations) && !info.has(Aspect::UsmAtomicHostAllocations));
-    assert_eq!(device.image_targets()[0].to_string(), "sm_90");
+    assert_eq!(device.info().image_targets[0].to_string(), "sm_90");
     let old = Fake::with(&[("version", 12_000)]);
     assert_eq!(old.device().info().max_parameter_size, 4096 - 104);
 }
@@ -143,8 +143,8 @@ fn the_drivers_handles_are_given_out() {
     let device = fake.devices().remove(1);
     assert_eq!(native_device(&*device), Some(1));
     assert!(native_context(&*device).is_some_and(|context| !context.is_null()));
-    assert_eq!(device.native_device().map(|number| number as usize), Some(1));
-    assert_eq!(device.native_context(), native_context(&*device));
+    assert_eq!(device.native_handle(NativeHandle::Device).map(|number| number as usize), Some(1));
+    assert_eq!(device.native_handle(NativeHandle::Context), native_context(&*device));
     let in_order = in_order(&device);
     let streams = native_streams(&*in_order).expect("a queue of this backend");
     assert_eq!((streams.len(), in_order.native_queue()), (1, Some(streams[0])));

@@ -34,7 +34,7 @@ fn a_forked_child_is_refused_and_does_not_hang() {
     enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
     let (child_device, child_queue) = (device.clone(), queue.clone());
     // SAFETY: the fake driver's own kernels.
-    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     assert!(in_child(move || {
         let error = refused(&child_queue, Command::Marker);
         let forked = |error: &BackendError| error.to_string().contains("the process was forked");

@@ -43,7 +43,7 @@ fn a_device_lost_after_kernels_whose_calls_nobody_can_follow_names_the_setting_o
     let mut image = image();
     image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
     // SAFETY: the fake driver runs its own kernels only.
-    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    let module = unsafe { device.load(&image, None) }.expect("the image is taken");
     let code = module.kernel("crash").expect("the kernel");
     let failure = enqueue(&in_order(&device), launch(&code, "crash", &(), line(1)), &[]).probe.fail().to_string();
     let expected = "; if calls are recursive or go through pointers, they may have needed more stack than the 8192 bytes that \

@@ -12,7 +12,7 @@ fn load(fake: &Fake, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Re
     let mut image = image();
     change(&mut image);
     // SAFETY: the fake driver runs its own kernels only.
-    unsafe { fake.device().load(&image) }.map(drop)
+    unsafe { fake.device().load(&image, None) }.map(drop)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn kernels_are_those_of_the_image_with_the_parameters_it_promises() {
     let mut image = image();
     image.kernels[1].parameters.size = 8;
     // SAFETY: the fake driver runs its own kernels only.
-    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    let module = unsafe { device.load(&image, None) }.expect("the image is taken");
     let text = |symbol| module.kernel(symbol).map(drop).unwrap_err().to_string();
     let missing = text("missing");
     assert!(missing.contains("CUDA_ERROR_NOT_FOUND") && missing.contains("\"missing\""), "{missing}");
@@ -88,7 +88,7 @@ fn kernels_whose_calls_nobody_can_follow_are_given_a_stack_once() {
     let mut image = image();
     image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
     // SAFETY: the fake driver runs its own kernels only.
-    let module = unsafe { device.load(&image) }.expect("the image is taken");
+    let module = unsafe { device.load(&image, None) }.expect("the image is taken");
     module.kernel("empty").expect("the kernel");
     assert_eq!((fake.count("cuCtxSetLimit"), fake.stack()), (0, 1024), "the driver knows what this one takes");
 
@@ -113,7 +113,7 @@ fn calls_have_as_much_stack_as_the_program_says_and_a_driver_that_provides_less_
         let mut image = image();
         image.kernels.iter_mut().for_each(|kernel| kernel.has_unbounded_stack = kernel.symbol == "crash");
         // SAFETY: the fake driver runs its own kernels only.
-        unsafe { device.load(&image) }.expect("the image is taken").kernel("crash").map(drop)
+        unsafe { device.load(&image, None) }.expect("the image is taken").kernel("crash").map(drop)
     };
     let fake = Fake::new();
     assert_eq!((deep(&fake), fake.stack()), (Ok(()), 65 << 10), "its own 700 bytes and 64 KiB");
@@ -144,12 +144,12 @@ fn what_is_compiled_is_kept_by_the_driver_and_not_by_us() {
     let device = fake.device();
     assert_eq!(device.binary_key(), None);
     // SAFETY: the fake driver runs its own kernels only.
-    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     assert_eq!(module.binary(), None);
     // Every load gives the driver the PTX, in which it finds what it has compiled before.
     let before = fake.count("cuModuleLoadDataEx");
     // SAFETY: as above.
-    drop(unsafe { device.load(&image()) }.expect("the image is taken"));
+    drop(unsafe { device.load(&image(), None) }.expect("the image is taken"));
     assert_eq!(fake.count("cuModuleLoadDataEx"), before + 1);
 }
 
@@ -160,7 +160,7 @@ fn a_kernel_is_loaded_when_it_is_asked_for_and_not_by_its_first_launch() {
         // The backend's own kernels come with the first queue.
         let queue = in_order(&device);
         // SAFETY: the fake driver runs its own kernels only.
-        let module = unsafe { device.load(&image()) }.expect("the image is taken");
+        let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
         let before = fake.count("cuFuncLoad");
         let kernel = module.kernel("empty").expect("the kernel");
         let asked = fake.count("cuFuncLoad") - before;
@@ -177,7 +177,7 @@ fn a_kernel_that_the_driver_cannot_load_is_an_error_of_the_look_up() {
     let fake = Fake::new();
     let device = fake.device();
     // SAFETY: the fake driver runs its own kernels only.
-    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     fake.fail("cuFuncLoad", 0, 2);
     let error = module.kernel("empty").map(drop).unwrap_err().to_string();
     assert!(error.contains("cuFuncLoad") && error.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
@@ -190,7 +190,7 @@ fn a_driver_that_does_not_tell_parameters_is_believed() {
     image.kernels[1].parameters.size = 8;
     let lookup = |fake: &Fake| {
         // SAFETY: the fake driver runs its own kernels only; this one is not launched.
-        let module = unsafe { fake.device().load(&image) }.expect("the image is taken");
+        let module = unsafe { fake.device().load(&image, None) }.expect("the image is taken");
         module.kernel("failing").is_ok()
     };
     assert!(!lookup(&Fake::new()) && lookup(&Fake::old()));

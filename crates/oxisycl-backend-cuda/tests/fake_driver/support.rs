@@ -75,7 +75,7 @@ pub(crate) fn image() -> DeviceImage {
 
 pub(crate) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKernel> {
     // SAFETY: the fake driver's own kernels.
-    let module = unsafe { device.load(&image()) }.expect("the image is taken");
+    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     module.kernel(symbol).expect("the image has the kernel")
 }
 

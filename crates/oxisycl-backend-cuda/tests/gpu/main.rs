@@ -79,7 +79,7 @@ fn image() -> DeviceImage {
 
 fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; N]) -> [Arc<dyn LoadedKernel>; N] {
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
+    let module = unsafe { device.load(&image(), None) }.expect("the driver takes the image");
     symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
 }
 
@@ -154,7 +154,7 @@ fn code_that_the_driver_refuses_comes_with_its_log() {
         let load = |code: &[u8]| {
             let image = DeviceImage { code: code.to_vec(), ..image() };
             // SAFETY: the driver refuses it.
-            unsafe { device.load(&image) }.err().expect("not PTX").to_string()
+            unsafe { device.load(&image, None) }.err().expect("not PTX").to_string()
         };
         let error = load(b".version 7.0\n.target sm_70\n.address_size 64\nnonsense\n");
         assert!(error.contains("CUDA_ERROR_INVALID_PTX") && error.contains("nonsense"), "{error}");

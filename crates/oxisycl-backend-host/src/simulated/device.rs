@@ -33,8 +33,6 @@ pub(crate) struct SimulatedDevice {
     pub(crate) info: DeviceInfo,
     /// Memories that its queues can copy between.
     pub(crate) reachable: Vec<MemoryId>,
-    /// Empty if it runs the program's own kernels.
-    pub(crate) image_targets: Vec<ImageTarget>,
 }
 
 /// What a device of that configuration says of itself.
@@ -68,6 +66,8 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
         ..widths
     };
     DeviceInfo {
+        backend: BackendKind::Simulated,
+        image_targets: image_targets(config),
         device_type: config.device_type,
         half_fp_config: with(config.fp16, &host.half_fp_config),
         double_fp_config: with(config.fp64, &host.double_fp_config),
@@ -87,16 +87,12 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
 }
 
 /// What kind of image a device of that configuration asks for; the triple is nobody's.
-pub(crate) fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
+fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
     if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
 }
 
 // SAFETY: one memory for each device, and queues that copy and fill in the process's own memory.
 unsafe impl Device for SimulatedDevice {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Simulated
-    }
-
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -130,12 +126,8 @@ unsafe impl Device for SimulatedDevice {
         clock::now()
     }
 
-    fn image_targets(&self) -> &[ImageTarget] {
-        &self.image_targets
-    }
-
-    unsafe fn load(&self, image: &DeviceImage) -> Result<Arc<dyn Module>, BackendError> {
-        if self.image_targets.contains(&image.target) {
+    unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
+        if self.info.image_targets.contains(&image.target) {
             return Ok(Arc::new(SimulatedModule::new(image)));
         }
         let (device, what) = (self.info.name.clone(), format!("images for {}", image.target));

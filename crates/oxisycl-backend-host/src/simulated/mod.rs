@@ -26,7 +26,7 @@ pub use fault::Fault;
 
 use check::{Checker, Transfers};
 use control::Handles;
-use device::{EngineHandle, SimulatedDevice, image_targets, simulated_info};
+use device::{EngineHandle, SimulatedDevice, simulated_info};
 use engine::Engine;
 use fault::Attempts;
 use memory::{Registry, SimulatedMemory};
@@ -80,11 +80,11 @@ impl SimulatedBackend {
                 memory,
                 info: simulated_info(&config, names[index].clone()),
                 reachable,
-                image_targets: image_targets(&config),
             }));
             handles.push(Handles { engine, attempts, transfers });
         }
         let info = PlatformInfo {
+            backend: BackendKind::Simulated,
             name: "OxiSYCL simulated".to_owned(),
             vendor: "OxiSYCL".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -110,10 +110,6 @@ impl Backend for SimulatedBackend {
 }
 
 impl Platform for SimulatedPlatform {
-    fn backend(&self) -> BackendKind {
-        BackendKind::Simulated
-    }
-
     fn info(&self) -> &PlatformInfo {
         &self.info
     }

@@ -93,7 +93,7 @@ fn a_device_describes_itself_as_configured() {
     assert!(info.has(Aspect::Gpu) && info.has(Aspect::Emulated) && info.has(Aspect::UsmDeviceAllocations));
     assert!(!info.has(Aspect::Cpu) && !info.has(Aspect::UsmSharedAllocations));
     assert_eq!(info.global_mem_size, 4096);
-    assert_eq!(devices[0].backend(), BackendKind::Simulated);
+    assert_eq!(devices[0].info().backend, BackendKind::Simulated);
     assert!(devices[0].partition(&oxisycl_backend::Partition::Equally(1)).is_err());
     assert!(!devices[0].memory().is_host_accessible());
     assert_ne!(devices[0].memory().id(), devices[1].memory().id());
@@ -104,9 +104,9 @@ fn profiling_and_native_kernels_can_be_taken_away() {
     let all = SimulatedBackend::new(SimulatedConfig::new(1));
     let less = SimulatedBackend::new(SimulatedConfig::new(1).profiling(false).native_kernels(false));
     let (all, less) = (devices(&all).remove(0), devices(&less).remove(0));
-    assert!(all.info().has(Aspect::QueueProfiling) && all.image_targets().is_empty());
+    assert!(all.info().has(Aspect::QueueProfiling) && all.info().image_targets.is_empty());
     assert!(!less.info().has(Aspect::QueueProfiling));
-    let targets: Vec<String> = less.image_targets().iter().map(ToString::to_string).collect();
+    let targets: Vec<String> = less.info().image_targets.iter().map(ToString::to_string).collect();
     assert_eq!(targets, ["host:simulated"]);
     // A queue that is asked for times all the same, for a trace, has none.
     let options = QueueOptions { profiling: true, ..QueueOptions::default() };
@@ -130,7 +130,7 @@ fn devices_without_native_kernels_load_images_made_for_them() {
     let backend = SimulatedBackend::new(SimulatedConfig::new(1).native_kernels(false));
     let device = devices(&backend).remove(0);
     // SAFETY: simulated devices run no code of images.
-    let load = |triple| unsafe { device.load(&image(triple)) };
+    let load = |triple| unsafe { device.load(&image(triple), None) };
     let module = load("simulated").expect("an image for simulated devices");
     assert!(module.kernel("missing").is_err() && module.binary().is_none());
     assert!(matches!(load("x86_64").map(drop), Err(oxisycl_backend::BackendError::Unsupported { .. })));

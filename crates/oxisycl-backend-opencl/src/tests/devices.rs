@@ -64,10 +64,12 @@ fn devices_that_lack_something_are_listed_with_the_reason() {
     ];
     for (query, expected) in cases {
         for device in devices(|functions: &mut Functions| functions.clGetDeviceInfo = query) {
-            let reason = device.unusable().expect("it cannot be used").to_owned();
+            let reason = device.info().unusable.clone().expect("it cannot be used");
             assert!(reason.contains(expected), "{reason}");
             assert!(
-                !device.info().is_available && !device.info().name.is_empty() && !device.image_targets().is_empty()
+                !device.info().is_available
+                    && !device.info().name.is_empty()
+                    && !device.info().image_targets.is_empty()
             );
             let refused = [
                 create_queue(&device, &QueueOptions::default()).err(),
@@ -93,13 +95,13 @@ fn code_that_needs_what_the_device_lacks_is_refused_before_the_driver_sees_it() 
         [(no_generic_addresses, 38, "generic addresses"), (no_extensions, 65, "shuffles of sub-groups")];
     for (query, capability, expected) in cases {
         for device in devices(|functions: &mut Functions| functions.clGetDeviceInfo = query) {
-            if device.unusable().is_some() || !device.info().version.starts_with("OpenCL 3") {
+            if device.info().unusable.is_some() || !device.info().version.starts_with("OpenCL 3") {
                 println!("not tested on {}: {}", device.info().name, device.info().version);
                 continue;
             }
             let words = [0x0723_0203, 0x0001_0200, 0, 1, 0, 2 << 16 | 17, capability];
             let image = DeviceImage {
-                target: device.image_targets()[0].clone(),
+                target: device.info().image_targets[0].clone(),
                 kernels: Vec::new(),
                 build_options: String::new(),
                 unsupported: Vec::new(),
@@ -107,7 +109,7 @@ fn code_that_needs_what_the_device_lacks_is_refused_before_the_driver_sees_it() 
                 code: words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect(),
             };
             // SAFETY: the code is refused.
-            let refused = unsafe { device.load(&image) };
+            let refused = unsafe { device.load(&image, None) };
             let Err(BackendError::Unsupported { device: name, what }) = refused else { panic!("it was not refused") };
             assert!(name == device.info().name && what.contains(expected), "{what}");
         }

@@ -48,7 +48,7 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         code: assembled(include_str!("../../tests/drivers/kernels.spvasm")),
     };
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image) }.expect("the driver takes the image");
+    let module = unsafe { device.load(&image, None) }.expect("the driver takes the image");
     module.kernel(symbol).expect("the image has the kernel")
 }
 

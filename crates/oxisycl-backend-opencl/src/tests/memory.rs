@@ -38,7 +38,7 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
     let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
     let devices = platforms.iter().flat_map(|platform| platform.devices());
     let is_processor = |device: &Arc<dyn oxisycl_backend::Device>| {
-        device.unusable().is_none() && device.info().device_type == DeviceType::Cpu
+        device.info().unusable.is_none() && device.info().device_type == DeviceType::Cpu
     };
     let device = devices.into_iter().find(is_processor).expect("there is a processor among the OpenCL devices");
     const PAGE: usize = 2 << 20;
@@ -78,7 +78,7 @@ fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     let backend = OpenClBackend::new().sharing(SharingKind::Svm);
     let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
     let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
-    let device = devices.iter().find(|device| device.unusable().is_none()).expect("an OpenCL device can be used");
+    let device = devices.iter().find(|device| device.info().unusable.is_none()).expect("an OpenCL device can be used");
     let layout = Layout::new::<[u64; 32]>();
     let error = device.memory().allocate(UsmKind::Device, layout, false).expect_err("there is no memory");
     let BackendError::OutOfMemory { device: name, requested: 256, .. } = &error else { panic!("{error}") };

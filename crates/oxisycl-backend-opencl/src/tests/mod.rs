@@ -51,12 +51,12 @@ fn devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
 /// Those of them that can be used, at least one.
 fn usable_devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
     let mut devices = devices(replace);
-    devices.retain(|device| device.unusable().is_none());
+    devices.retain(|device| device.info().unusable.is_none());
     assert!(!devices.is_empty(), "no OpenCL device can be used");
     devices
 }
 
 /// What the backend has of a device.
 fn state(device: &Arc<dyn Device>) -> &Arc<DeviceState> {
-    &device.native().and_then(|device| device.downcast_ref::<ClDevice>()).expect("of this backend").core
+    &(device as &dyn std::any::Any).downcast_ref::<ClDevice>().expect("of this backend").core
 }

@@ -50,7 +50,7 @@ fn a_driver_that_refuses_to_round_correctly_is_warned_of_once_for_each_device() 
     for device in devices(|functions| functions.clBuildProgram = build_without_the_option) {
         let name = device.info().name.clone();
         // SAFETY: the code of this test.
-        let load = || unsafe { device.load(&image()) }.map(drop);
+        let load = || unsafe { device.load(&image(), None) }.map(drop);
         let (loaded, warnings) = events(Level::WARN, || [load(), load()]);
         assert!(loaded.iter().all(Result::is_ok), "the image is built without the option: {loaded:?}");
         assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -63,13 +63,13 @@ fn a_driver_that_refuses_to_round_correctly_is_warned_of_once_for_each_device() 
 fn a_driver_that_knows_the_option_is_not_warned_of_and_one_that_refuses_others_is_an_error() {
     for device in devices(|_| {}) {
         // SAFETY: the code of this test.
-        let (loaded, warnings) = events(Level::WARN, || unsafe { device.load(&image()) }.map(drop));
+        let (loaded, warnings) = events(Level::WARN, || unsafe { device.load(&image(), None) }.map(drop));
         assert!(loaded.is_ok() && warnings.is_empty(), "{loaded:?}, {warnings:?}");
     }
     for device in devices(|functions| functions.clBuildProgram = build_without_the_option) {
         let wrong = DeviceImage { build_options: "-no-such-option".to_owned(), ..image() };
         // SAFETY: the driver refuses it.
-        let (loaded, warnings) = events(Level::WARN, || unsafe { device.load(&wrong) }.map(drop));
+        let (loaded, warnings) = events(Level::WARN, || unsafe { device.load(&wrong, None) }.map(drop));
         assert!(loaded.is_err() && warnings.is_empty(), "{loaded:?}, {warnings:?}");
     }
 }
@@ -98,11 +98,11 @@ fn code_and_binary_are_built_with_the_same_options() {
     for device in devices(|functions| functions.clBuildProgram = build_and_note_options) {
         let image = DeviceImage { build_options: "opt-level=3 -cl-mad-enable".to_owned(), ..image() };
         // SAFETY: the code of this test.
-        let module = unsafe { device.load(&image) }.expect("the driver takes the image");
+        let module = unsafe { device.load(&image, None) }.expect("the driver takes the image");
         let binary = module.binary();
         if let Some(binary) = &binary {
             // SAFETY: what `binary` gave.
-            unsafe { device.load_binary(&image, binary) }.expect("the driver takes its own binary");
+            unsafe { device.load(&image, Some(binary)) }.expect("the driver takes its own binary");
         }
         let expected = vec![format!("{OPTION} -cl-mad-enable"); 1 + usize::from(binary.is_some())];
         assert_eq!(std::mem::take(&mut *OPTIONS.lock().unwrap()), expected);

@@ -158,7 +158,7 @@ fn arguments_beyond_the_device_s_limit_are_refused_before_the_launch() {
             }
         }
         // SAFETY: the code of this test.
-        let module = unsafe { device.load(&image) }.expect("the driver takes the image");
+        let module = unsafe { device.load(&image, None) }.expect("the driver takes the image");
         let gate = module.kernel("gate").expect("the image has the kernel");
         let command = launch_with(&gate, "gate", &[0u64; 1 << 17], 1);
         // SAFETY: the command is refused.

@@ -1,5 +1,6 @@
 //! OpenCL's own handles.
 
+use oxisycl_backend::NativeHandle;
 use oxisycl_backend_opencl::{
     SharingKind, native_context, native_device, native_events, native_platform, native_queue,
 };
@@ -14,7 +15,10 @@ crate::suite::tests![
 fn handles_of_devices_queues_and_events_are_given_out() {
     for device in devices(SharingKind::Best) {
         let handles = [native_platform(&*device), native_device(&*device), native_context(&*device)];
-        assert_eq!((device.native_device(), device.native_context()), (handles[1], handles[2]));
+        assert_eq!(
+            (device.native_handle(NativeHandle::Device), device.native_handle(NativeHandle::Context)),
+            (handles[1], handles[2])
+        );
         assert!(handles.iter().all(|handle| handle.is_some_and(|handle| !handle.is_null())));
         let queue = in_order(&device);
         assert!(native_queue(&*queue).is_some_and(|queue| !queue.is_null()));

@@ -43,7 +43,7 @@ fn computed(device: &Arc<dyn Device>, module: &Arc<dyn Module>) -> Vec<[u32; 2]>
 fn division_and_square_root_are_rounded_correctly_by_code_and_by_binary() {
     let right: Vec<_> = pairs().into_iter().map(|[a, b]| [a / b, a.sqrt()].map(f32::to_bits)).collect();
     // SAFETY: the code of this test.
-    let load = |device: &Arc<dyn Device>| unsafe { device.load(&image()) }.expect("the driver takes the image");
+    let load = |device: &Arc<dyn Device>| unsafe { device.load(&image(), None) }.expect("the driver takes the image");
     // Some drivers do it without a promise.
     let rounds = |device: &Arc<dyn Device>| {
         device.info().single_fp_config.contains(&FpConfig::CorrectlyRoundedDivideSqrt)
@@ -57,7 +57,7 @@ fn division_and_square_root_are_rounded_correctly_by_code_and_by_binary() {
         let Some(binary) = module.binary() else { continue };
         drop(module);
         // SAFETY: what `binary` gave.
-        let again = unsafe { device.load_binary(&image(), &binary) }.expect("the driver takes its own binary");
+        let again = unsafe { device.load(&image(), Some(&binary)) }.expect("the driver takes its own binary");
         assert!(computed(&device, &again) == by_code, "the binary rounds otherwise on {}", device.info().name);
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn devices_that(
     }
     let platforms = OpenClBackend::new().sharing(sharing).platforms().expect("a loader that can be used, or none");
     let mut devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
-    devices.retain(|device| match device.unusable() {
+    devices.retain(|device| match &device.info().unusable {
         Some(reason) => {
             println!("left out: {}: {reason}", device.info().name);
             false
@@ -132,7 +132,7 @@ pub(crate) fn image() -> DeviceImage {
 /// Kernels of the image on a device.
 pub(crate) fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; N]) -> [Arc<dyn LoadedKernel>; N] {
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image()) }.expect("the driver takes the image");
+    let module = unsafe { device.load(&image(), None) }.expect("the driver takes the image");
     symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
 }
 

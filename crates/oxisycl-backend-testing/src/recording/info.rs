@@ -1,6 +1,6 @@
 //! What recording devices say of themselves: as little as the specification allows.
 
-use oxisycl_types::{Aspect, DeviceType};
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
 
@@ -25,6 +25,9 @@ pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {
     let scopes = vec![MemoryScope::WorkItem, MemoryScope::SubGroup, MemoryScope::WorkGroup, MemoryScope::Device];
     let version = env!("CARGO_PKG_VERSION").to_owned();
     DeviceInfo {
+        backend: BackendKind::Host,
+        unusable: None,
+        image_targets: Vec::new(),
         device_type,
         name,
         vendor: "OxiSYCL".to_owned(),

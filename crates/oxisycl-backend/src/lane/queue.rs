@@ -52,7 +52,7 @@ impl<D: Driver> DriverQueue<D> {
 
     /// The queue, if it is one of this driver.
     pub fn of(queue: &dyn Queue) -> Option<&Self> {
-        queue.native()?.downcast_ref()
+        (queue as &dyn Any).downcast_ref()
     }
 }
 
@@ -160,10 +160,6 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
 
     fn native_queue(&self) -> Option<*mut c_void> {
         D::native_queue(&self.shared)
-    }
-
-    fn native(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
     {
         return Err(mismatch);
     }
-    let targets = device.image_targets();
+    let targets = &device.info().image_targets;
     let mut fitting: Vec<(Rank, &Candidate)> =
         candidates.iter().filter_map(|c| Some((fit(&c.image.image.target, targets)?, *c))).collect();
     fitting.sort_by_key(|(rank, _)| *rank);
@@ -220,7 +220,7 @@ fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Dev
         names.dedup();
         names.join(", ")
     };
-    let targets = device.image_targets();
+    let targets = &device.info().image_targets;
     let has = list(&mut all.iter().map(|candidate| candidate.image.image.target.to_string()));
     let takes = list(&mut targets.iter().map(ImageTarget::to_string));
     // Nothing can be built for hosts, which run the program's own code.

@@ -70,7 +70,7 @@ impl Job {
             None => None,
         };
         // SAFETY: images come from `Programs::register`, whose caller vouches for them.
-        let module = unsafe { self.device.load(image) };
+        let module = unsafe { self.device.load(image, None) };
         drop(marker);
         let module = module?;
         if let Some((disk, key)) = &self.disk

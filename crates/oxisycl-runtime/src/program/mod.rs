@@ -235,7 +235,7 @@ impl Programs {
     /// The first error that a launch would fail with: images cannot be read, the driver refuses one, or memory is
     /// exhausted. All other kernels are loaded then.
     pub fn load_all(&self, device: &Arc<dyn Device>) -> Result<usize> {
-        if device.image_targets().is_empty() {
+        if device.info().image_targets.is_empty() {
             return Ok(0);
         }
         let index = self.registry.index();
@@ -287,7 +287,7 @@ impl Programs {
         {
             // SAFETY: images come from `register`, whose caller vouches for them. The cache gives only bytes that it was given for
             // this key, from files that nobody else can write.
-            match unsafe { device.load_binary(&image.image, &binary) } {
+            match unsafe { device.load(&image.image, Some(&binary)) } {
                 Ok(module) => return compiling::Outcome::Ended(Ok(module)),
                 Err(_) => disk.remove(key),
             }
@@ -298,7 +298,7 @@ impl Programs {
 
     /// Whether the program has any image that the device takes. True for devices that run the program's own code.
     pub fn is_usable(&self, device: &dyn Device) -> bool {
-        let targets = device.image_targets();
+        let targets = &device.info().image_targets;
         targets.is_empty()
             || self
                 .registry
@@ -313,7 +313,7 @@ impl Programs {
     /// # Errors
     /// What a launch would fail with.
     pub fn check(&self, device: &dyn Device, key: KernelKey, entry: Option<HostEntry>, name: &str) -> Result {
-        if device.image_targets().is_empty() {
+        if device.info().image_targets.is_empty() {
             return Ok(());
         }
         let unit = entry.and_then(|entry| link_unit::of(entry as *const ()));

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
+use oxisycl_backend::NativeHandle;
 use oxisycl_device::{Accessor, DeviceCopyable, Mode, ModeFor, Stores};
 use oxisycl_runtime::graph::{HOST_TASK_NAME, QueueShared, Title};
 use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
@@ -93,7 +94,7 @@ impl InteropHandle {
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_device(&self) -> Result<*mut c_void> {
-        self.found(self.queue.device.native_device(), "device")
+        self.found(self.queue.device.native_handle(NativeHandle::Device), "device")
     }
 
     /// The driver's handle of the context of the device's memory: a `CUcontext` or a `cl_context`. On NVIDIA GPUs the task makes it current
@@ -101,7 +102,7 @@ impl InteropHandle {
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_context(&self) -> Result<*mut c_void> {
-        self.found(self.queue.device.native_context(), "context")
+        self.found(self.queue.device.native_handle(NativeHandle::Context), "context")
     }
 
     fn found(&self, handle: Option<*mut c_void>, what: &str) -> Result<*mut c_void> {

@@ -172,7 +172,7 @@ impl<'cg> Handler<'cg> {
                 ));
             }
             let backend_device = device.backend_device();
-            let code = if backend_device.image_targets().is_empty() {
+            let code = if backend_device.info().image_targets.is_empty() {
                 if let Some(hold) = programs().hold_library(descriptor.host_entry) {
                     handler.group.holds.push(Hold::Other(Box::new(hold)));
                 }

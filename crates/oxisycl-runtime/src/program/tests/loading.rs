@@ -128,7 +128,7 @@ fn a_symbol_that_the_code_lacks_is_a_build_error() {
     let _bundle = fixture.register(&[first_image(80)]);
     let image = Arc::new(Image { image: first_image(80) });
     // SAFETY: the recording backend runs no code.
-    let load = || compiling::Outcome::Ended(unsafe { fixture.devices[0].load(&image.image) });
+    let load = || compiling::Outcome::Ended(unsafe { fixture.devices[0].load(&image.image, None) });
     let error = fixture.programs.modules.kernel(&fixture.devices[0], &image, "missing", load).unwrap_err();
     assert!(error.to_string().contains("no kernel \"missing\""));
 }
