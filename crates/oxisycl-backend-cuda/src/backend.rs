@@ -146,6 +146,7 @@ fn open_device(
     let info = device_info(driver, device, &facts).map_err(told)?;
     let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
     let context = Arc::new(context.map_err(told)?);
-    let core = DeviceState::new(context.clone(), fleet.clone()).map_err(|error| error.to_string())?;
-    Ok((context, CudaDevice::new(core, info, &facts)))
+    let core = DeviceState::new(context.clone(), fleet.clone(), facts.has_managed_memory);
+    let core = core.map_err(|error| error.to_string())?;
+    Ok((context, CudaDevice::new(core, info)))
 }

@@ -12,9 +12,7 @@ use oxisycl_image::DeviceImage;
 
 use crate::clock;
 use crate::device_state::DeviceState;
-use crate::info;
 use crate::lane;
-use crate::memory::CudaMemory;
 use crate::module::CudaModule;
 use crate::native;
 use crate::sys::code;
@@ -26,8 +24,8 @@ pub(crate) struct CudaDevice {
 }
 
 impl CudaDevice {
-    pub(crate) fn new(core: Arc<DeviceState>, info: DeviceInfo, facts: &info::Facts) -> Self {
-        let memory = Arc::new(CudaMemory::new(core.clone(), facts.has_managed_memory));
+    pub(crate) fn new(core: Arc<DeviceState>, info: DeviceInfo) -> Self {
+        let memory = core.memory.clone();
         Self { core, info, memory }
     }
 }
@@ -52,7 +50,7 @@ unsafe impl Device for CudaDevice {
     }
 
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| self.core.fleet.can_reach(&self.core.context, memory);
+        let reaches = |memory| self.core.memory.fleet.can_reach(&self.core.context, memory);
         reaches(source) && reaches(target)
     }
 
@@ -73,7 +71,7 @@ unsafe impl Device for CudaDevice {
             if !is_lack_of_memory(&error) {
                 return Err(error);
             }
-            self.core.free_retired();
+            self.core.memory.free_retired();
             load().map_err(|error| match is_lack_of_memory(&error) {
                 // Unlike what is wrong with the code, this may be better the next time.
                 true => BackendError::OutOfMemory {

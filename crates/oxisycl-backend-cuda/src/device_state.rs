@@ -1,4 +1,4 @@
-//! What all queues of one device share: the context, its pools, and the lanes.
+//! What all queues of one device share: the context, its memory and pools, and the lanes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,25 +11,21 @@ use oxisycl_backend::poller::{Counts, Progress};
 use crate::batch;
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::error::{DriverError, version_text};
+use crate::error::DriverError;
 use crate::fill_kernels::FillKernels;
 use crate::fleet::Fleet;
 use crate::lane::Cuda;
-use crate::memory;
+use crate::memory::CudaMemory;
 use crate::module::CudaModule;
-use crate::quirks::Quirks;
 use crate::records::RecordMemory;
-use crate::retired::{Block, Retired};
-use crate::sys::{RawStream, STREAM_NON_BLOCKING, attribute, code};
+use crate::sys::attribute;
 
 pub(crate) struct DeviceState {
     pub(crate) context: Arc<Context>,
+    pub(crate) memory: Arc<CudaMemory>,
     pub(crate) lanes: Lanes<Cuda>,
     pub(crate) clock: Clock,
-    pub(crate) fleet: Arc<Fleet>,
     pub(crate) fill_kernels: FillKernels,
-    pub(crate) retired: Retired,
-    quirks: Quirks,
     /// How many multiprocessors there are.
     pub(crate) n_processors: u64,
     /// Whether a queue was made that holds kernels.
@@ -38,18 +34,18 @@ pub(crate) struct DeviceState {
     pub(crate) is_holding: AtomicBool,
     /// Whether others know the context: what they put on the device may have to come after what is held.
     pub(crate) is_shared: AtomicBool,
-    /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
-    pub(crate) utility: RawStream,
 }
 
 impl DeviceState {
-    pub(crate) fn new(context: Arc<Context>, fleet: Arc<Fleet>) -> Result<Arc<Self>, BackendError> {
+    pub(crate) fn new(
+        context: Arc<Context>,
+        fleet: Arc<Fleet>,
+        has_managed_memory: bool,
+    ) -> Result<Arc<Self>, BackendError> {
         let fail = |error: DriverError| context.fail(error);
         let _entered = context.enter()?;
-        let mut utility = RawStream::NULL;
-        // SAFETY: the context is current.
-        unsafe { context.driver.stream_create_with_priority(&raw mut utility, STREAM_NON_BLOCKING, 0) }
-            .map_err(fail)?;
+        let lanes: Lanes<Cuda> = Lanes::default();
+        let memory = CudaMemory::new(&context, fleet, lanes.counts.bell().clone(), has_managed_memory).map_err(fail)?;
         let mut n_processors = 0;
         // SAFETY: writes a number; the device is the context's.
         let asked = unsafe {
@@ -62,13 +58,10 @@ impl DeviceState {
             holds_back: AtomicBool::new(false),
             is_holding: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
-            lanes: Lanes::default(),
+            memory: Arc::new(memory),
+            lanes,
             clock: Clock::new(),
-            fleet,
             fill_kernels: FillKernels::default(),
-            retired: Retired::default(),
-            quirks: Quirks::of(&version_text(context.driver.version)),
-            utility,
             context: context.clone(),
         });
         // A launch would have to wait for the memory.
@@ -97,48 +90,6 @@ impl DeviceState {
         }
         self.lanes.all().iter().for_each(|lane| batch::release(lane, module));
     }
-
-    /// Takes memory back that nobody uses any more. Does not wait for running kernels, unless much too much memory is waiting to be freed.
-    pub(crate) fn retire(&self, block: Block) {
-        if !self.quirks.waiting_free {
-            return self.free(block);
-        }
-        if let Err(block) = self.retired.put(block) {
-            return self.free(block);
-        }
-        if self.lanes.counts.bell().is_running() {
-            self.lanes.counts.bell().ring();
-        } else {
-            // No queue was made, and no kernel runs.
-            self.free_retired();
-        }
-    }
-
-    /// Frees what was retired, also while kernels run.
-    pub(crate) fn free_retired(&self) {
-        while let Some(block) = self.retired.take_any() {
-            self.free(block);
-        }
-    }
-
-    /// Tries again, once retired memory was freed, if the driver has no memory left.
-    pub(crate) fn with_memory_freed<T>(&self, attempt: impl Fn() -> Result<T, DriverError>) -> Result<T, DriverError> {
-        attempt().or_else(|error| {
-            if error.code != code::OUT_OF_MEMORY {
-                return Err(error);
-            }
-            self.free_retired();
-            self.retired.wait_until_freed();
-            attempt()
-        })
-    }
-
-    fn free(&self, block: Block) {
-        if let Ok(_entered) = self.context.enter_anyway() {
-            // SAFETY: what was retired was allocated by the driver, nobody uses it, and it was taken out of the list by this call alone.
-            unsafe { memory::give(&self.context, block) };
-        }
-    }
 }
 
 impl Progress for DeviceState {
@@ -151,7 +102,7 @@ impl Progress for DeviceState {
         if self.clock.is_stale()
             && let Ok(_entered) = self.context.enter()
         {
-            let _ = self.clock.renew(&self.context, self.utility);
+            let _ = self.clock.renew(&self.context, self.memory.utility);
         }
         progress
     }
@@ -173,12 +124,12 @@ impl Progress for DeviceState {
     }
 
     fn has_idle_work(&self) -> bool {
-        !self.retired.is_empty()
+        !self.memory.retired.is_empty()
     }
 
     /// Frees what was retired as long as there is nothing to do.
     fn idle(&self) {
-        self.retired.free_while(|| !self.lanes.counts.has_commands(), |block| self.free(block));
+        self.memory.free_retired_while(|| !self.lanes.counts.has_commands());
     }
 
     fn is_foreign(&self) -> bool {
@@ -189,14 +140,8 @@ impl Progress for DeviceState {
 impl Drop for DeviceState {
     fn drop(&mut self) {
         // In a forked child there are no threads, and their locks may be held for ever.
-        if self.context.is_foreign() {
-            return;
-        }
-        self.lanes.counts.close();
-        self.free_retired();
-        if let Ok(_entered) = self.context.enter_anyway() {
-            // SAFETY: made by `new`; whoever uses it waits for it.
-            let _ = unsafe { self.context.driver.stream_destroy(self.utility) };
+        if !self.context.is_foreign() {
+            self.lanes.counts.close();
         }
     }
 }

@@ -25,8 +25,8 @@ pub(crate) struct Launch {
 pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter),
-        Command::Copy(copy) => transfer::copy(&task.queue.device, copy, emitter),
-        Command::Fill(command) => fill::fill(&task.queue.device, command, emitter),
+        Command::Copy(copy) => transfer::copy(&task.queue.device.memory, copy, emitter),
+        Command::Fill(command) => fill::fill(&task.queue.device.fill_kernels, command, emitter),
         Command::Prefetch { pointer, size } => prefetch(task, *pointer as DevicePointer, *size, emitter),
         Command::Advise { pointer, size, advice } => advise(task, *pointer as DevicePointer, *size, *advice),
         _ => Ok(()),

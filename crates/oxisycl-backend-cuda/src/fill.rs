@@ -4,14 +4,15 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, FillCommand};
 
-use crate::device_state::DeviceState;
+use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
-use crate::fill_kernels::{FillParameters, PATTERN_SIZE, Unit};
+use crate::fill_kernels::{FillKernels, FillParameters, PATTERN_SIZE, Unit};
 use crate::sys::{DevicePointer, RawFunction, code};
 use crate::transfer::MAX_PITCH;
 
@@ -21,12 +22,12 @@ const BLOCK: u32 = 256;
 const MAX_BLOCKS: [u64; 2] = [(1 << 31) - 1, 65_535];
 
 /// Makes ready what the fill needs on the device. Must not be called with a stream's lock held.
-pub(crate) fn prepare(core: &DeviceState, fill: &FillCommand) -> Result<(), BackendError> {
+pub(crate) fn prepare(kernels: &FillKernels, context: &Arc<Context>, fill: &FillCommand) -> Result<(), BackendError> {
     let shape = shape_of(fill);
     if shape.is_empty() || value_of(fill, &shape).is_some() {
         return Ok(());
     }
-    core.fill_kernels.prepare(&core.context)
+    kernels.prepare(context)
 }
 
 fn shape_of(fill: &FillCommand) -> BoxShape {
@@ -40,7 +41,7 @@ fn value_of(fill: &FillCommand, shape: &BoxShape) -> Option<Value> {
 }
 
 /// Puts a fill on the emitter's stream, for which it was prepared. The context is current.
-pub(crate) fn fill(core: &DeviceState, fill: &FillCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+pub(crate) fn fill(kernels: &FillKernels, fill: &FillCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let shape = shape_of(fill);
     if shape.is_empty() {
         return Ok(());
@@ -48,7 +49,7 @@ pub(crate) fn fill(core: &DeviceState, fill: &FillCommand, emitter: &mut Emitter
     let target = fill.target.pointer as DevicePointer;
     match value_of(fill, &shape) {
         Some(value) => set(value, target, &shape, emitter),
-        None => repeat(core, fill, target, &shape, emitter),
+        None => repeat(kernels, fill, target, &shape, emitter),
     }
 }
 
@@ -106,7 +107,7 @@ fn set(value: Value, target: DevicePointer, shape: &BoxShape, emitter: &mut Emit
 
 /// Fills with the kernel. Patterns that are longer than its parameter are cut into columns.
 fn repeat(
-    core: &DeviceState,
+    kernels: &FillKernels,
     fill: &FillCommand,
     target: DevicePointer,
     shape: &BoxShape,
@@ -119,7 +120,7 @@ fn repeat(
         parameters.target = target;
         (parameters.row_pitch, parameters.slice_pitch) = (pitches.row as u64, pitches.slice as u64);
         (parameters.rows, parameters.slices) = (shape.rows as u64, shape.slices as u64);
-        return launch(core, parameters, shape.width, length, emitter);
+        return launch(kernels, parameters, shape.width, length, emitter);
     }
     for slice in 0..shape.slices {
         for begin in (0..length).step_by(PATTERN_SIZE) {
@@ -130,7 +131,7 @@ fn repeat(
             parameters.target = target + (slice * pitches.slice + begin) as u64;
             (parameters.row_pitch, parameters.rows) = (length as u64, (shape.width / length) as u64);
             (parameters.slice_pitch, parameters.slices) = (pitches.row as u64, shape.rows as u64);
-            launch(core, parameters, piece, piece, emitter)?;
+            launch(kernels, parameters, piece, piece, emitter)?;
         }
     }
     Ok(())
@@ -138,7 +139,7 @@ fn repeat(
 
 /// Launches the kernel for rows of `width` bytes, which repeat a pattern of `length` bytes.
 fn launch(
-    core: &DeviceState,
+    kernels: &FillKernels,
     mut parameters: FillParameters,
     width: usize,
     length: usize,
@@ -154,7 +155,7 @@ fn launch(
     let unit = Unit::for_alignment(alignment);
     parameters.row_units = (width / unit.size()) as u64;
     parameters.period = (length / unit.size()) as u32;
-    let function: RawFunction = core.fill_kernels.function(unit)?;
+    let function: RawFunction = kernels.function(unit)?;
     let blocks = parameters.row_units.div_ceil(u64::from(BLOCK));
     let Some(blocks) = u32::try_from(blocks).ok().filter(|blocks| u64::from(*blocks) <= MAX_BLOCKS[0]) else {
         return Err(DriverError { call: "cuLaunchKernel", code: code::INVALID_VALUE });
@@ -163,7 +164,7 @@ fn launch(
     let parameters = MaybeUninit::new(parameters);
     let mut values = [parameters.as_ptr().cast_mut().cast::<c_void>()];
     emitter.call(|driver, stream| {
-        // SAFETY: the kernel is this crate's, stays loaded as long as the core, and takes this one parameter, which the driver
+        // SAFETY: the kernel is this crate's, stays loaded as long as `kernels`, and takes this one parameter, which the driver
         // copies; it writes the box, which is valid by the enqueuer's promise.
         unsafe {
             let extra = std::ptr::null_mut();

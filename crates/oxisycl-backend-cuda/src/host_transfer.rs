@@ -3,22 +3,20 @@
 //! For such memory the driver's asynchronous copies wait for the device (the quirk `waiting-copies`), or read it later than the call returns. Those that touch
 //! no memory of a device are made here.
 
-use std::sync::Arc;
-
 use oxisycl_backend::driver::transfer_on_host;
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 
 use crate::clock;
-use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
+use crate::memory::CudaMemory;
 use crate::transfer;
 
 /// Executes a copy or a fill, and waits for it.
 ///
 /// # Safety
 /// The command's memory is valid and used by nothing else.
-pub(crate) unsafe fn execute(core: &Arc<DeviceState>, command: &Command, is_profiling: bool) -> Outcome {
-    let context = &core.context;
+pub(crate) unsafe fn execute(memory: &CudaMemory, command: &Command, is_profiling: bool) -> Outcome {
+    let context = &memory.context;
     let start = clock::now();
     let is_unknown = |rectangle, extent| transfer::is_unknown(context, rectangle, extent);
     let run = || {
@@ -35,9 +33,9 @@ pub(crate) unsafe fn execute(core: &Arc<DeviceState>, command: &Command, is_prof
                 return Ok(());
             }
         };
-        let stream = core.utility;
-        let emitted = transfer::copy(core, copy, &mut Emitter::new(&context.driver, stream));
-        // SAFETY: the stream lives as long as the core.
+        let stream = memory.utility;
+        let emitted = transfer::copy(memory, copy, &mut Emitter::new(&context.driver, stream));
+        // SAFETY: the stream lives as long as the memory.
         let finished = unsafe { context.driver.stream_synchronize(stream) };
         emitted.and(finished).map_err(|error| context.fail(error))
     };

@@ -83,7 +83,7 @@ pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> 
         batch::set_up(lane, options.batching, options.profiling);
     }
     if options.profiling {
-        device.clock.renew(context, device.utility).map_err(|error| context.fail(error))?;
+        device.clock.renew(context, device.memory.utility).map_err(|error| context.fail(error))?;
     }
     // Loading waits for running kernels, which the first fill should not. One that needs them and has none says so itself.
     let _ = device.fill_kernels.prepare(context);
@@ -165,17 +165,17 @@ unsafe impl Driver for Cuda {
 
     fn prepare(device: &DeviceState, command: &Command) -> Result<(), BackendError> {
         match command {
-            Command::Fill(command) => fill::prepare(device, command),
+            Command::Fill(command) => fill::prepare(&device.fill_kernels, &device.context, command),
             _ => Ok(()),
         }
     }
 
     fn counted(device: &DeviceState) {
-        device.retired.step_aside();
+        device.memory.retired.step_aside();
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {
-        PrintBuffer::new(device, capacity)
+        PrintBuffer::new(&device.memory, capacity)
     }
 
     fn records(device: &DeviceState, n: usize) -> Result<(Vec<Slot>, RecordMemory), BackendError> {
@@ -299,7 +299,7 @@ unsafe impl Driver for Cuda {
 
     unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
         // SAFETY: by the contract of this function.
-        unsafe { host_transfer::execute(&queue.device, command, queue.options.profiling) }
+        unsafe { host_transfer::execute(&queue.device.memory, command, queue.options.profiling) }
     }
 
     fn patience(_queue: &LaneQueue<Self>) -> Duration {

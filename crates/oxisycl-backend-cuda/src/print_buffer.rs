@@ -7,10 +7,9 @@ use oxisycl_backend::{BackendError, KernelOutput, UsmKind, driver};
 use oxisycl_image::PanicSite;
 use oxisycl_types::PrintHeader;
 
-use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
-use crate::memory;
+use crate::memory::CudaMemory;
 use crate::retired::Block;
 use crate::sys::DevicePointer;
 
@@ -19,7 +18,7 @@ use crate::sys::DevicePointer;
 pub(crate) struct PrintBuffer(Arc<Parts>);
 
 struct Parts {
-    owner: Arc<DeviceState>,
+    memory: Arc<CudaMemory>,
     device: DevicePointer,
     host: NonNull<u8>,
     capacity: u32,
@@ -31,21 +30,21 @@ unsafe impl Send for Parts {}
 unsafe impl Sync for Parts {}
 
 impl PrintBuffer {
-    pub(crate) fn new(owner: &Arc<DeviceState>, capacity: u32) -> Result<Self, BackendError> {
-        let context = &owner.context;
+    pub(crate) fn new(memory: &Arc<CudaMemory>, capacity: u32) -> Result<Self, BackendError> {
+        let context = &memory.context;
         let _entered = context.enter()?;
         let size = size_of::<PrintHeader>() + capacity as usize;
-        let make = |kind| memory::take_or_make(owner, kind, size).map_err(|error| context.fail(error));
+        let make = |kind| memory.take_or_make(kind, size).map_err(|error| context.fail(error));
         let device = make(UsmKind::Device)?;
         // The device's part is of no use alone.
-        let give_back = |_: &BackendError| owner.retire(Block { kind: UsmKind::Device, base: device, size });
+        let give_back = |_: &BackendError| memory.retire(Block { kind: UsmKind::Device, base: device, size });
         let host = make(UsmKind::Host).inspect_err(give_back)?;
         match NonNull::new(ptr::with_exposed_provenance_mut::<u8>(host as usize)) {
             Some(host) => {
                 // The pages are the driver's, with whatever was in them.
                 // SAFETY: memory of that size, which nobody else has.
                 unsafe { host.write_bytes(0, size) };
-                Ok(Self(Arc::new(Parts { owner: owner.clone(), device, host, capacity })))
+                Ok(Self(Arc::new(Parts { memory: memory.clone(), device, host, capacity })))
             }
             None => {
                 let what = "pinned memory at address zero".to_owned();
@@ -94,12 +93,12 @@ impl Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         // A lost device may write still.
-        if self.owner.context.is_foreign() || self.owner.context.is_lost() {
+        if self.memory.context.is_foreign() || self.memory.context.is_lost() {
             return;
         }
         // Tasks keep their buffer until they have ended.
         let (size, host) = (self.size(), self.host.as_ptr() as DevicePointer);
-        self.owner.retire(Block { kind: UsmKind::Device, base: self.device, size });
-        self.owner.retire(Block { kind: UsmKind::Host, base: host, size });
+        self.memory.retire(Block { kind: UsmKind::Device, base: self.device, size });
+        self.memory.retire(Block { kind: UsmKind::Host, base: host, size });
     }
 }

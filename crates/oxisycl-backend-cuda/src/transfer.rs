@@ -10,9 +10,9 @@ use oxisycl_backend::driver::{BoxShape, Pitches};
 use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
 
 use crate::context::Context;
-use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
+use crate::memory::CudaMemory;
 use crate::sys::{self, Copy2D, Copy3D, DevicePointer, RawContext};
 
 /// The largest pitch that the driver takes, on all devices so far.
@@ -78,12 +78,12 @@ struct End {
 }
 
 /// Puts a copy on the emitter's stream. The context is current.
-pub(crate) fn copy(core: &DeviceState, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+pub(crate) fn copy(memory: &CudaMemory, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let end = |rectangle: &Rectangle| End {
         pointer: rectangle.pointer as DevicePointer,
         pitches: Pitches { row: rectangle.row_pitch, slice: rectangle.slice_pitch },
-        context: core.fleet.context_of(rectangle.memory),
-        kind: if is_unknown(&core.context, rectangle, copy.extent) {
+        context: memory.fleet.context_of(rectangle.memory),
+        kind: if is_unknown(&memory.context, rectangle, copy.extent) {
             sys::MEMORY_TYPE_HOST
         } else {
             sys::MEMORY_TYPE_UNIFIED
@@ -100,7 +100,7 @@ pub(crate) fn copy(core: &DeviceState, copy: &CopyCommand, emitter: &mut Emitter
     }
     let peers = match ends.map(|end| end.context) {
         [Some(source), Some(target)] if source != target => {
-            core.fleet.enable_peers(&core.context, source, target);
+            memory.fleet.enable_peers(&memory.context, source, target);
             true
         }
         _ => false,
