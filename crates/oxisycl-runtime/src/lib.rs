@@ -23,8 +23,8 @@ pub mod schedule;
 pub mod selector;
 pub mod state;
 
-mod batching;
 mod error;
 mod fork;
+mod queue_settings;
 
 pub use error::{Error, Result};

@@ -1,21 +1,17 @@
 //! Where the output of kernels goes: to the program's standard output, or to the function that the program has set.
+//! What the runtime itself reports goes to standard error.
 //!
 //! Kernels of the host device come here themselves, call by call. What other devices keep until a launch has ended comes with its
 //! completion, before anybody is told of it. Invariant: no lock of the runtime is held while text is written.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::KernelOutput;
-use oxisycl_types::{ErrorCode, PrintHeader};
+use oxisycl_types::PrintHeader;
 use parking_lot::RwLock;
-
-use crate::graph::report;
-use crate::program::settings::bytes;
-use crate::{Error, Result};
 
 /// Receives what kernels print, in pieces that are not to be mixed with others. Called by any thread, also by several at once.
 pub type OutputHandler = Arc<dyn Fn(&str) + Send + Sync>;
@@ -43,23 +39,12 @@ pub fn write(text: &str) {
     }
 }
 
-/// Bytes for the output of one launch, unless its queue says otherwise.
-///
-/// # Errors
-/// `Platform` if the environment variable has a wrong value.
-pub(crate) fn print_buffer_from_env() -> Result<u32> {
-    print_buffer(std::env::var_os("OXISYCL_PRINT_BUFFER").as_deref())
-}
-
-fn print_buffer(value: Option<&OsStr>) -> Result<u32> {
-    let Some(value) = value else { return Ok(PrintHeader::DEFAULT_CAPACITY) };
-    let size = bytes(value).and_then(|size| u32::try_from(size).ok());
-    size.filter(|size| *size <= PrintHeader::MAX_CAPACITY).ok_or_else(|| {
-        let message = format!(
-            "OXISYCL_PRINT_BUFFER={value:?}: expected bytes up to 1G, or a number and k, M or G (powers of 1024)"
-        );
-        Error::new(ErrorCode::Platform, message)
-    })
+/// Writes `text` to standard error as one line, and in one piece, since panic messages of other threads come between pieces.
+pub(crate) fn report(text: &str) {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = format!("oxisycl: {}\n", lines.join("; "));
+    // Without a standard error the text is lost.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// What a kernel of the host device prints.
@@ -107,21 +92,5 @@ mod tests {
              which OXISYCL_PRINT_BUFFER and QueueBuilder::print_buffer set"
         );
         assert!(loss("k", "d", PrintHeader::MANY, 0).contains("at least 2147483648 calls"));
-    }
-
-    #[test]
-    fn the_size_of_print_buffers_is_checked() {
-        let size = |value: &str| print_buffer(Some(OsStr::new(value))).map_err(|error| error.to_string());
-        assert_eq!(print_buffer(None).unwrap(), 1 << 20);
-        assert_eq!(
-            ["0", "100", "64k", "1G"].map(size),
-            [0, 100, 64 << 10, 1 << 30].map(|size: u32| Ok::<_, String>(size))
-        );
-        for wrong in ["", "-1", "many", "2G", "1073741825", "18446744073709551615"] {
-            let error = size(wrong).unwrap_err();
-            let expected =
-                format!("OXISYCL_PRINT_BUFFER={wrong:?}: expected bytes up to 1G, or a number and k, M or G");
-            assert!(error.starts_with(&expected), "{error}");
-        }
     }
 }

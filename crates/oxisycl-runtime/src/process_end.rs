@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use oxisycl_backend::process_end;
 use oxisycl_types::ErrorCode;
 
-use crate::graph::{report, report_unseen_errors};
+use crate::graph::report_unseen_errors;
 use crate::observe::{counters, graph_dump, trace};
+use crate::output::report;
 use crate::program::{self, lies_in_the_program};
 use crate::{Error, Result, fork};
 

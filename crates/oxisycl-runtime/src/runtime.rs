@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 use oxisycl_backend::{Backend, BackendError, Batching, Device, Platform};
 use oxisycl_types::ErrorCode;
 
+use crate::graph::set_in_kernel;
 use crate::observe::{graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, batching, fork, output, process_end, program};
+use crate::{Error, Result, fork, process_end, program, queue_settings};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -22,7 +23,6 @@ pub struct Wiring {
 pub struct Runtime {
     host: Arc<dyn Device>,
     platforms: Vec<Arc<dyn Platform>>,
-    in_kernel: fn() -> bool,
     filter: Option<DeviceFilter>,
     print_buffer: u32,
     batching: Batching,
@@ -47,11 +47,6 @@ pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'s
 /// The runtime, if it has been made.
 pub fn get() -> Option<&'static Runtime> {
     RUNTIME.get().and_then(|runtime| runtime.as_ref().ok())
-}
-
-/// Whether the calling thread is executing a kernel.
-pub fn in_kernel() -> bool {
-    get().is_some_and(|runtime| (runtime.in_kernel)())
 }
 
 impl Runtime {
@@ -84,8 +79,8 @@ impl Runtime {
             platforms.extend(found);
         }
         let host = host.ok_or_else(|| Error::new(ErrorCode::Platform, "the host backend has no device"))?;
-        let print_buffer = output::print_buffer_from_env()?;
-        let batching = batching::batching_from_env()?;
+        let print_buffer = queue_settings::print_buffer_from_env()?;
+        let batching = queue_settings::batching_from_env()?;
         start_recorders()?;
         if let Some(cache) = program::disk_cache_from_env()? {
             program::programs().use_disk_cache(cache);
@@ -93,7 +88,8 @@ impl Runtime {
         program::programs().limit_compiling(program::compile_limit_from_env()?);
         fork::watch();
         process_end::watch(process_end::decides_status_from_env()?);
-        Ok(Self { host, platforms, in_kernel: wiring.in_kernel, filter, print_buffer, batching })
+        set_in_kernel(wiring.in_kernel);
+        Ok(Self { host, platforms, filter, print_buffer, batching })
     }
 
     /// The device whose memory is the host's.

@@ -15,11 +15,11 @@ use std::sync::atomic::Ordering;
 use oxisycl_backend::{CommandFailure, Completion, ExecutionTimes, FailureKind, KernelOutput, Operation, Outcome};
 use smallvec::SmallVec;
 
+use super::blocking::CallbackScope;
 use super::deferred_drops::{DeferredDrops, call_user};
 use super::host_task::drop_loans;
 use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::start::resume;
-use super::wait::CallbackScope;
 use crate::observe::{self, Span, counters, trace};
 use crate::output::print_kept;
 
@@ -205,7 +205,7 @@ fn end_without_holds(
 /// What messages call the buffer that the address belongs to, among those that the command used.
 fn description_of(address: usize, holds: &[Hold]) -> Option<String> {
     holds.iter().find_map(|hold| match hold {
-        Hold::Buffer(core) if core.contains(address) => Some(core.description()),
+        Hold::Buffer(buffer) if buffer.contains(address) => Some(buffer.description()),
         _ => None,
     })
 }

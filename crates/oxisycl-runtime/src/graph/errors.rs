@@ -7,7 +7,6 @@
 //! Nothing is delivered twice either. Without a handler, an error of a queue that is gone is *unclaimed* while its node
 //! exists, since something can still return it. It is printed when the node is dropped and nothing has returned it.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use parking_lot::Mutex;
 use super::Node;
 use super::deferred_drops::discard;
 use super::host_executor::spawn_detached;
+use crate::output::report;
 use crate::{Error, fork};
 
 /// Receives asynchronous errors, oldest first.
@@ -293,14 +293,6 @@ fn print(errors: &[Error]) {
     for error in errors {
         report(&format!("{error:?}"));
     }
-}
-
-/// Writes `text` to standard error as one line, and in one piece, since panic messages of other threads come between pieces.
-pub fn report(text: &str) {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let line = format!("oxisycl: {}\n", lines.join("; "));
-    // Without a standard error there is nobody to tell.
-    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Texts that a thread of the runtime is about to print, oldest first; however many there are, it is one thread.

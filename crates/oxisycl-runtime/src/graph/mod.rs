@@ -10,6 +10,7 @@
 //! Invariants: a node completes exactly once; completing never recurses, however long the chain; no lock is held while user
 //! code runs. Does not know buffers, pages or transfers: `schedule` decides what depends on what.
 
+mod blocking;
 mod complete;
 mod deferred_drops;
 mod epoch;
@@ -22,10 +23,12 @@ mod start;
 mod wait;
 mod way;
 
+pub use blocking::forbid_blocking;
+pub(crate) use blocking::set_in_kernel;
 pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
-pub use errors::{AsyncErrors, AsyncHandler, report, report_later, report_unseen_errors};
+pub use errors::{AsyncErrors, AsyncHandler, report_later, report_unseen_errors};
 pub use host_task::{HostWork, current_host_task};
-pub use node::{Dependency, HOST_TASK_NAME, Hold, Loan, Node, NodeKind, QueueShared, Title};
+pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, Hold, Loan, Node, NodeKind, QueueShared, Title};
 pub use start::{Work, start, start_command};
-pub use wait::{forbid_blocking, forbid_endless_wait, in_callback, wait_for_epoch, wait_for_grant, wait_for_node};
+pub use wait::{forbid_endless_wait, wait_for_epoch, wait_for_grant, wait_for_node};

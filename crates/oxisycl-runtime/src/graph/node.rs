@@ -1,6 +1,7 @@
 //! One node of the graph: a command and everything that waits for it.
 
 use std::any::Any;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use super::start::Work;
 use super::way::{Printing, Way};
 use super::{AsyncErrors, DeferredDrops, Epoch};
 use crate::ids::{DomainId, NodeId, QueueId};
-use crate::memory::BufferCore;
 
 /// The name of a host task that the user gave none.
 pub const HOST_TASK_NAME: &str = "host task";
@@ -124,7 +124,7 @@ impl QueueShared {
 /// Something that must live until a command has completed.
 pub enum Hold {
     /// A buffer's memory.
-    Buffer(Arc<BufferCore>),
+    Buffer(Arc<dyn HeldBuffer>),
     /// Memory that the user lent to the command.
     Loan(Box<dyn Loan>),
     /// Anything else.
@@ -136,6 +136,15 @@ impl Hold {
     pub(super) fn has_user_drop(&self) -> bool {
         matches!(self, Self::Loan(loan) if loan.has_user_drop())
     }
+}
+
+/// A buffer that a command uses, as messages see it.
+pub trait HeldBuffer: fmt::Display + Send + Sync {
+    /// Whether the address is one of its elements', in any memory. An address of a buffer without bytes is that of others, too.
+    fn contains(&self, address: usize) -> bool;
+
+    /// What messages of kernels call it: also its elements and their range.
+    fn description(&self) -> String;
 }
 
 /// What the user lent to a command and gets back.
@@ -418,10 +427,10 @@ impl Node {
     }
 
     /// The buffer of a host accessor that has not ended.
-    pub(super) fn accessed(&self) -> Option<Arc<BufferCore>> {
+    pub(super) fn accessed(&self) -> Option<Arc<dyn HeldBuffer>> {
         let inner = self.inner.lock();
         let buffer = inner.holds.iter().find_map(|hold| match hold {
-            Hold::Buffer(core) => Some(core.clone()),
+            Hold::Buffer(buffer) => Some(buffer.clone()),
             _ => None,
         });
         buffer.filter(|_| self.kind == NodeKind::HostAccess)
@@ -445,8 +454,8 @@ impl Drop for Node {
     }
 }
 
-impl std::fmt::Debug for Node {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node").field("id", &self.id).field("name", &self.title.name).field("kind", &self.kind).finish()
     }
 }

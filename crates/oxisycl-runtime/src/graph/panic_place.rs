@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::panic;
 use std::sync::Once;
 
+use super::blocking::in_kernel;
+
 thread_local! {
     /// `None` while no host task runs on this thread; else the place of its latest panic.
     static PLACE: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
@@ -23,7 +25,7 @@ pub(super) fn watch() {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if let Some(location) = info.location()
-                && !crate::runtime::in_kernel()
+                && !in_kernel()
             {
                 // Nothing to do on a thread that is ending, or while the place itself is being changed.
                 let _ = PLACE.try_with(|place| {

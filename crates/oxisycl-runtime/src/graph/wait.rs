@@ -1,6 +1,5 @@
 //! Blocking a thread until something of the graph is done: helping, spinning, parking, and finding out when that can never end.
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,9 +7,11 @@ use std::time::{Duration, Instant};
 use oxisycl_backend::Queue;
 use oxisycl_types::ErrorCode;
 
+use super::blocking::forbid_blocking;
 use super::node::{Node, NodeKind, QueueShared};
 use super::way::execute_one;
-use super::{EpochSignal, current_host_task, report};
+use super::{EpochSignal, current_host_task};
+use crate::output::report;
 use crate::{Error, Result};
 
 /// How long a thread that waits for no queue spins before it sleeps.
@@ -19,43 +20,6 @@ const SPIN_TIME: Duration = Duration::from_micros(20);
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// After how long a wait is reported as stalled, and how often again.
 const STALL_INTERVAL: Duration = Duration::from_secs(10);
-
-thread_local! {
-    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Marks the current thread as running a waker or another callback that must not block on the runtime.
-pub(crate) struct CallbackScope {
-    before: bool,
-}
-
-impl CallbackScope {
-    pub(crate) fn enter() -> Self {
-        Self { before: IN_CALLBACK.replace(true) }
-    }
-}
-
-impl Drop for CallbackScope {
-    fn drop(&mut self) {
-        IN_CALLBACK.set(self.before);
-    }
-}
-
-/// Whether the current thread runs a waker or a handler of output.
-pub fn in_callback() -> bool {
-    IN_CALLBACK.get()
-}
-
-/// An error if `what` is called where it must not be: inside a kernel, a waker, or a handler of output.
-pub fn forbid_blocking(what: &str) -> Result {
-    if crate::runtime::in_kernel() {
-        return Err(Error::invalid(format!("{what} was called inside a kernel")));
-    }
-    if in_callback() {
-        return Err(Error::invalid(format!("{what} was called inside a waker or an output handler")));
-    }
-    Ok(())
-}
 
 /// An error if a wait of this thread for `nodes` could never end.
 pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::{PageState, PointerInfo, pointer_info, register, unregister};
-use crate::graph::Node;
+use crate::graph::{HeldBuffer, Node};
 use crate::ids::BufferId;
 use crate::observe::counters;
 use crate::state::{AllocationIdx, AllocationSet, Region, RegionMap};
@@ -187,22 +187,6 @@ impl BufferCore {
         self.labels.lock().name = Some(name);
     }
 
-    /// Whether the address is one of its elements', in any memory. An address of a buffer without bytes is that of others, too.
-    pub fn contains(&self, address: usize) -> bool {
-        let size = self.layout.size();
-        self.labels.lock().addresses.iter().any(|base| address.checked_sub(*base).is_some_and(|offset| offset < size))
-    }
-
-    /// What messages of kernels call it: also its elements and their range.
-    pub fn description(&self) -> String {
-        let mut range = self.extent;
-        range[2] /= self.elements.size.max(1);
-        let range = &range[3 - usize::from(self.elements.dimensions.min(3))..];
-        let name = self.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-        let (id, element, created) = (self.id, self.elements.name, self.created);
-        format!("buffer {id}{name} of {element} with range {range:?} (created at {created})")
-    }
-
     /// Locks the state. Several buffers are locked in the order of their ids.
     pub fn lock(&self) -> MutexGuard<'_, BufferState> {
         self.state.lock()
@@ -221,6 +205,22 @@ impl BufferCore {
     /// A pointer for a buffer or range without elements.
     pub fn dangling(&self) -> NonNull<u8> {
         NonNull::new(std::ptr::without_provenance_mut(self.layout.align())).expect("an alignment is not zero")
+    }
+}
+
+impl HeldBuffer for BufferCore {
+    fn contains(&self, address: usize) -> bool {
+        let size = self.layout.size();
+        self.labels.lock().addresses.iter().any(|base| address.checked_sub(*base).is_some_and(|offset| offset < size))
+    }
+
+    fn description(&self) -> String {
+        let mut range = self.extent;
+        range[2] /= self.elements.size.max(1);
+        let range = &range[3 - usize::from(self.elements.dimensions.min(3))..];
+        let name = self.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        let (id, element, created) = (self.id, self.elements.name, self.created);
+        format!("buffer {id}{name} of {element} with range {range:?} (created at {created})")
     }
 }
 

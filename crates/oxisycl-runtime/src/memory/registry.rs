@@ -8,6 +8,7 @@ use oxisycl_backend::{Device, MemoryId, UsmKind};
 use parking_lot::RwLock;
 
 use super::BufferCore;
+use crate::graph::HeldBuffer;
 use crate::ids::ContextId;
 
 /// What is known of a pointer.

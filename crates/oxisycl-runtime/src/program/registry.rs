@@ -18,7 +18,7 @@ use super::libraries::Uses;
 use super::link_unit::{self, LinkUnit};
 use super::programs;
 use crate::fork;
-use crate::graph::report;
+use crate::output::report;
 
 /// See the module documentation.
 pub(super) struct Registry(Mutex<State>);
