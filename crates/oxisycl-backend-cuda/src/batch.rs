@@ -161,7 +161,7 @@ pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
         let since = if mode == Mode::Always { UNBOUND } else { before(driver::now(), HASTE) };
         lane.stream.held_since.store(since, Ordering::SeqCst);
         if mode == Mode::On {
-            lane.device.is_holding.store(true, Ordering::SeqCst);
+            lane.device.is_holding.0.store(true, Ordering::SeqCst);
             lane.device.lanes.counts.flusher().ring();
         }
     } else if n_held >= much {

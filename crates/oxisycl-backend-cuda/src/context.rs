@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::driver;
+use oxisycl_backend::poller::Padded;
 use oxisycl_backend::{BackendError, MemoryId};
 use parking_lot::Mutex;
 
@@ -35,7 +36,8 @@ pub(crate) struct Context {
     suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     generation: u32,
     pub(crate) stack: StackLimit,
-    plain_events: Mutex<Vec<RawEvent>>,
+    /// Free events, which threads that hand over and that poll take.
+    plain_events: Padded<Mutex<Vec<RawEvent>>>,
     timed_events: Mutex<Vec<RawEvent>>,
 }
 
@@ -80,7 +82,7 @@ impl Context {
             suspects: OnceLock::new(),
             generation: driver::generation(),
             stack: StackLimit::new(call_stack),
-            plain_events: Mutex::default(),
+            plain_events: Padded::default(),
             timed_events: Mutex::default(),
         })
     }
@@ -181,7 +183,7 @@ impl Context {
 
     /// An event without times. The context is current.
     pub(crate) fn take_plain_event(&self) -> Result<RawEvent, DriverError> {
-        self.take_event(&self.plain_events, EVENT_DISABLE_TIMING)
+        self.take_event(&self.plain_events.0, EVENT_DISABLE_TIMING)
     }
 
     /// An event with times. The context is current.
@@ -201,7 +203,7 @@ impl Context {
 
     /// Takes an event back. It may be waited for still: a wait takes the state at its own call.
     pub(crate) fn return_plain_event(&self, event: RawEvent) {
-        self.return_event(&self.plain_events, event);
+        self.return_event(&self.plain_events.0, event);
     }
 
     pub(crate) fn return_timed_event(&self, event: RawEvent) {
@@ -221,7 +223,7 @@ impl Drop for Context {
             return;
         }
         if let Ok(_entered) = self.enter_anyway() {
-            let events = [&self.plain_events, &self.timed_events].map(|pool| std::mem::take(&mut *pool.lock()));
+            let events = [&self.plain_events.0, &self.timed_events].map(|pool| std::mem::take(&mut *pool.lock()));
             for event in events.into_iter().flatten() {
                 // SAFETY: made by `take_event`, and in the pool, so that nobody else has it.
                 let _ = unsafe { self.driver.event_destroy(event) };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oxisycl_backend::BackendError;
 use oxisycl_backend::lane::{Driver, Lanes};
-use oxisycl_backend::poller::{Counts, Progress};
+use oxisycl_backend::poller::{Counts, Padded, Progress};
 
 use crate::batch;
 use crate::clock::Clock;
@@ -31,7 +31,7 @@ pub(crate) struct DeviceState {
     /// Whether a queue was made that holds kernels.
     pub(crate) holds_back: AtomicBool,
     /// Whether some lane may hold kernels for the thread that hands them over.
-    pub(crate) is_holding: AtomicBool,
+    pub(crate) is_holding: Padded<AtomicBool>,
     /// Whether others know the context: what they put on the device may have to come after what is held.
     pub(crate) is_shared: AtomicBool,
 }
@@ -56,7 +56,7 @@ impl DeviceState {
         let core = Arc::new(Self {
             n_processors: u64::try_from(n_processors).unwrap_or(1),
             holds_back: AtomicBool::new(false),
-            is_holding: AtomicBool::new(false),
+            is_holding: Padded::default(),
             is_shared: AtomicBool::new(false),
             memory: Arc::new(memory),
             lanes,
@@ -113,12 +113,13 @@ impl Progress for DeviceState {
 
     fn hand_over(&self) -> Option<Duration> {
         // Asked all the time; the lanes change what those that submit need, too.
-        if !self.is_holding.load(Ordering::Relaxed) || !self.is_holding.swap(false, Ordering::SeqCst) {
+        let is_holding = &self.is_holding.0;
+        if !is_holding.load(Ordering::Relaxed) || !is_holding.swap(false, Ordering::SeqCst) {
             return None;
         }
         let next = self.lanes.all().iter().filter_map(|lane| batch::hand_over(lane, false)).min();
         if next.is_some() {
-            self.is_holding.store(true, Ordering::SeqCst);
+            is_holding.store(true, Ordering::SeqCst);
         }
         next
     }

@@ -40,7 +40,7 @@ const FLUSHER_TURN: Duration = Duration::from_millis(1);
 /// A value on a cache line of its own: threads that submit and threads that report write different ones.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded<T>(T);
+pub struct Padded<T>(pub T);
 
 /// How many commands a device was given and has ended, and what wakes its poller.
 #[derive(Debug, Default)]

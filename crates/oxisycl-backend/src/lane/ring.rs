@@ -20,6 +20,8 @@ use crate::poller::Progress;
 
 /// How often a thread tries to lock a ring that others submit to.
 const POLITE_TRIES: usize = 2000;
+/// How often a thread that submits tries before it sleeps. Others have the ring for a few microseconds, and to be woken takes longer.
+const TRIES: usize = 200;
 
 /// One stream or queue of a driver.
 pub struct Lane<D: Driver> {
@@ -116,7 +118,18 @@ impl<D: Driver> Lane<D> {
     /// The ring, if the lock can be had soon, without making those that submit wake a sleeping thread when they unlock it. A lane that is full
     /// keeps them waiting with the lock held, and then the other lanes should not wait, too.
     pub fn ring_politely(&self) -> Option<MutexGuard<'_, Ring<D>>> {
-        for _ in 0..POLITE_TRIES {
+        self.try_ring(POLITE_TRIES)
+    }
+
+    /// The ring, locked by a thread that submits.
+    #[inline]
+    fn ring_to_submit(&self) -> MutexGuard<'_, Ring<D>> {
+        self.try_ring(TRIES).unwrap_or_else(|| self.ring.lock())
+    }
+
+    #[inline]
+    fn try_ring(&self, n_tries: usize) -> Option<MutexGuard<'_, Ring<D>>> {
+        for _ in 0..n_tries {
             if let Some(ring) = self.ring.try_lock() {
                 return Some(ring);
             }
@@ -134,7 +147,7 @@ impl<D: Driver> Lane<D> {
         waits: D::Waits<'_>,
         make: impl FnOnce(u64, Option<D::Record>) -> Arc<Task<D>>,
     ) -> Result<Arc<Task<D>>, BackendError> {
-        let mut ring = if may_panic { self.ring_with_records()? } else { self.ring.lock() };
+        let mut ring = if may_panic { self.ring_with_records()? } else { self.ring_to_submit() };
         let record = if may_panic { ring.records.pop() } else { None };
         let task = make(ring.n_issued + 1, record);
         if let Err(error) = D::issue(self, &mut ring, &task, waits) {
@@ -152,7 +165,7 @@ impl<D: Driver> Lane<D> {
     /// The ring, with a free panic record.
     #[inline]
     fn ring_with_records(&self) -> Result<MutexGuard<'_, Ring<D>>, BackendError> {
-        let ring = self.ring.lock();
+        let ring = self.ring_to_submit();
         if ring.records.is_empty() { self.ring_after_growth(ring) } else { Ok(ring) }
     }
 
