@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use oxisycl_backend::{ExecutionTimes, driver};
 
 use crate::context::Context;
+use crate::emitter::Emitted;
 use crate::error::{Result, check};
-use crate::lane::ClTask;
 use crate::sys::{Object, code};
 
 pub(crate) enum Clock {
@@ -56,17 +56,16 @@ impl Clock {
         Ok(())
     }
 
-    /// When a task ran that is over. One that the driver had nothing to do for has run just now.
-    pub(crate) fn times(&self, context: &Context, task: &ClTask) -> ExecutionTimes {
+    /// When a task with these events ran that is over. One that the driver had nothing to do for has run just now.
+    pub(crate) fn times(&self, context: &Context, submitted: u64, emitted: &Emitted) -> ExecutionTimes {
         let now = self.now(context);
         let translate = |time: u64| match self {
             Self::Device => time,
             // No command starts before it is submitted or ends after its end is seen.
             Self::Host(offset) => {
-                time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(task.submitted.min(now), now)
+                time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(submitted.min(now), now)
             }
         };
-        let emitted = task.issued.emitted();
         let start = emitted.first().and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
         let ends = emitted.events.iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
         let start = start.map_or(now, translate);

@@ -19,7 +19,6 @@ use crate::lane;
 use crate::launch_shape::GroupLimits;
 use crate::memory::ClMemory;
 use crate::module::{ClModule, ModuleHandle};
-use crate::native;
 use crate::query::Asked;
 use crate::quirks::Quirks;
 use crate::sharing::{Sharing, SharingKind};
@@ -266,8 +265,8 @@ unsafe impl Device for ClDevice {
 
     fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
         match handle {
-            NativeHandle::Device => native::native_device(self),
-            NativeHandle::Context => native::native_context(self),
+            NativeHandle::Device => Some(self.context().device.0),
+            NativeHandle::Context => Some(self.context().raw.0),
         }
     }
 }

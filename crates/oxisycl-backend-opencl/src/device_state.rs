@@ -9,6 +9,7 @@ use oxisycl_backend::poller::{Counts, Progress};
 
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::ending;
 use crate::lane::OpenCl;
 use crate::launch_shape::GroupLimits;
 use crate::lender;
@@ -47,7 +48,7 @@ impl DeviceState {
         });
         let weak = Arc::downgrade(&state);
         if context.quirks.process_end {
-            crate::ending::add(&state);
+            ending::add(weak.clone());
         }
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
         state

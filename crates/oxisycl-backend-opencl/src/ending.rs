@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use oxisycl_backend::poller::Progress;
 use oxisycl_backend::process_end;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-
-use crate::device_state::DeviceState;
 
 /// How long commands are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +22,7 @@ const MOST_HANDLERS: usize = 16;
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Read by threads while they look at commands, written for ever at the end.
 static LOOKING: RwLock<()> = RwLock::new(());
-static DEVICES: Mutex<Vec<Weak<DeviceState>>> = Mutex::new(Vec::new());
+static DEVICES: Mutex<Vec<Weak<dyn Progress>>> = Mutex::new(Vec::new());
 
 /// Whether drivers must not be called any more.
 #[inline]
@@ -39,10 +38,10 @@ pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
 }
 
 /// Has the end of the process wait for the commands of a device, whose driver needs it.
-pub(crate) fn add(device: &Arc<DeviceState>) {
+pub(crate) fn add(device: Weak<dyn Progress>) {
     let mut devices = DEVICES.lock();
     devices.retain(|device| device.strong_count() > 0);
-    devices.push(Arc::downgrade(device));
+    devices.push(device);
 }
 
 /// Registers the handler. Called after a driver was loaded, or used for the first time for something.
@@ -79,14 +78,14 @@ fn end() -> bool {
     if is_ending() {
         return true;
     }
-    let devices: Vec<Arc<DeviceState>> = {
+    let devices: Vec<Arc<dyn Progress>> = {
         // Somebody may have ended the process while he held it.
         let Some(devices) = DEVICES.try_lock_for(Duration::from_millis(100)) else { return true };
-        devices.iter().filter_map(Weak::upgrade).filter(|device| !device.context.is_foreign()).collect()
+        devices.iter().filter_map(Weak::upgrade).filter(|device| !device.is_foreign()).collect()
     };
     let began = Instant::now();
     let has_tasks =
-        || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.lanes.counts.has_commands());
+        || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.counts().has_commands());
     while has_tasks() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }

@@ -7,29 +7,13 @@ use oxisycl_types::DeviceLaunch;
 
 use crate::emitter::Emitter;
 use crate::error::{Result, check};
-use crate::fill::{self, Stage};
+use crate::fill;
+use crate::issued::Kept;
 use crate::lane::ClTask;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
-use crate::svm::Launch;
 use crate::sys::Object;
 use crate::transfer;
-
-/// What stays until a command has ended.
-#[derive(Default)]
-pub(crate) struct Kept {
-    /// Bytes that the driver reads.
-    stage: Option<Stage>,
-    /// Keeps allocations that the kernel was told of.
-    launch: Option<Launch>,
-}
-
-#[cfg(test)]
-impl Kept {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.stage.is_none() && self.launch.is_none()
-    }
-}
 
 /// Makes the calls. `follows` says whether the command has to come after others that have not ended. On an error those calls that
 /// succeeded have left their work on the queue.

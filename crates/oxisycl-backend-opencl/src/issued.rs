@@ -9,8 +9,8 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use crate::context::Context;
 use crate::emitter::Emitted;
 use crate::error::ClError;
-use crate::execute::Kept;
-use crate::lane::ClTask;
+use crate::fill::Stage;
+use crate::svm::Launch;
 use crate::sys::{Code, Object, code};
 
 /// The events of a task, and what stays as long as the driver needs it.
@@ -23,6 +23,15 @@ pub(crate) struct Issued {
     /// Whether code outside of this crate may have the events, which then live as long as the task.
     is_known_outside: AtomicBool,
     kept: Mutex<Kept>,
+}
+
+/// What stays until a command has ended.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Bytes that the driver reads.
+    pub(crate) stage: Option<Stage>,
+    /// Keeps allocations that the kernel was told of.
+    pub(crate) launch: Option<Launch>,
 }
 
 /// How far the device has come with a task.
@@ -46,7 +55,8 @@ impl Issued {
     /// Whether nothing is kept for the driver any more.
     #[cfg(test)]
     pub(crate) fn has_let_go(&self) -> bool {
-        self.kept.lock().is_empty()
+        let kept = self.kept.lock();
+        kept.stage.is_none() && kept.launch.is_none()
     }
 
     /// The driver's events, which are not released while they are borrowed.
@@ -90,12 +100,44 @@ impl Issued {
         slowest
     }
 
+    /// Asks the driver whether an issued task is over, and remembers that it is.
+    pub(crate) fn is_over(&self, context: &Context) -> bool {
+        let is_over = self.reached(context) == Reached::Over;
+        if is_over {
+            // Release: who reads it sees what the driver's answer has made visible here.
+            self.is_over.store(true, Ordering::Release);
+        }
+        is_over
+    }
+
     /// Has the driver wait for an issued task. What came of it is asked afterwards.
     pub(crate) fn wait_in_driver(&self, context: &Context) {
         for event in &self.emitted().events {
             // SAFETY: the event lives as long as it is borrowed.
             unsafe { (context.functions.clWaitForEvents)(1, &raw const event.0) };
         }
+    }
+
+    /// Releases the events of a task that is over, unless they are in use. The task releases those when it is dropped.
+    pub(crate) fn try_release(&self, context: &Context) {
+        // A thread that reads them may wait with them for long.
+        if let Some(mut emitted) = self.emitted.try_write()
+            && !self.is_known_outside.load(Ordering::Relaxed)
+        {
+            release(context, std::mem::take(&mut *emitted));
+        }
+    }
+
+    /// The driver's events for code outside of this crate, valid as long as the task lives. None if nothing is left of the task there.
+    pub(crate) fn lend_events(&self, context: &Context) -> Vec<*mut c_void> {
+        // In a forked child the lock may be held for ever.
+        if context.is_foreign() {
+            return Vec::new();
+        }
+        let emitted = self.emitted();
+        // Read with the list locked.
+        self.is_known_outside.store(true, Ordering::Relaxed);
+        emitted.events.iter().map(|Object(event)| *event).collect()
     }
 
     /// Releases the events. The task is dropped.
@@ -109,37 +151,4 @@ fn release(context: &Context, emitted: Emitted) {
         // SAFETY: the event was the task's own, and is in no list any more.
         unsafe { context.release_event(event) };
     }
-}
-
-/// Asks the driver whether an issued task is over, and releases its events if it is and they are not needed. Whether it is. Called by
-/// threads that may [look](crate::ending::begin_look).
-pub(crate) fn settle(task: &ClTask) -> bool {
-    let (context, issued) = (&task.queue.device.context, &task.issued);
-    if !task.has_ended() {
-        if issued.reached(context) != Reached::Over {
-            return false;
-        }
-        // Release: who reads it sees what the driver's answer has made visible here.
-        issued.is_over.store(true, Ordering::Release);
-    }
-    // A thread that reads them may wait with them for long. They are released with the task then.
-    if !task.queue.options.profiling
-        && let Some(mut emitted) = issued.emitted.try_write()
-        && !issued.is_known_outside.load(Ordering::Relaxed)
-    {
-        release(context, std::mem::take(&mut *emitted));
-    }
-    true
-}
-
-/// The driver's events of a task for code outside of this crate, valid as long as the task lives. None if nothing is left of it there.
-pub(crate) fn lend_events(task: &ClTask) -> Vec<*mut c_void> {
-    // In a forked child the lock may be held for ever.
-    if task.queue.device.context.is_foreign() {
-        return Vec::new();
-    }
-    let emitted = task.issued.emitted();
-    // Read with the list locked.
-    task.issued.is_known_outside.store(true, Ordering::Relaxed);
-    emitted.events.iter().map(|Object(event)| *event).collect()
 }

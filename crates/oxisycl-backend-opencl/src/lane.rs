@@ -23,8 +23,8 @@ use crate::device_state::DeviceState;
 use crate::emitter::{Emitted, Emitter};
 use crate::ending;
 use crate::error::{ClError, check};
-use crate::execute::{self, Kept};
-use crate::issued::{Issued, Reached};
+use crate::execute;
+use crate::issued::{Issued, Kept, Reached};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
@@ -90,7 +90,10 @@ pub(crate) fn create_queue(
     let has_out_of_order = asked.number(code::DEVICE_QUEUE_PROPERTIES) & code::QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0;
     let keeps_order = options.in_order || !has_out_of_order;
     let properties = properties(asked, options, keeps_order);
-    let raw = context.queues.take(context, &properties).map_err(|error| context.fail(error))?;
+    let raw = context
+        .queues
+        .take(&context.functions, (context.raw, context.device), &properties)
+        .map_err(|error| context.fail(error))?;
     // A thread that waits for a device made of the same processors must leave them to it.
     let patience = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
     let is_known_outside = AtomicBool::new(false);
@@ -293,7 +296,7 @@ unsafe impl Driver for OpenCl {
 
     fn times(task: &ClTask, is_finished: bool) -> Option<ExecutionTimes> {
         let device = &task.queue.device;
-        is_finished.then(|| device.clock.times(&device.context, task))
+        is_finished.then(|| device.clock.times(&device.context, task.submitted, &task.issued.emitted()))
     }
 
     fn release(task: &ClTask) {

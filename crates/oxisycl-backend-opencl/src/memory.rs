@@ -53,7 +53,7 @@ impl ClMemory {
         }
         let (context, functions) = (&self.context, &self.context.functions);
         let properties = [0];
-        let queue = context.queues.take(context, &properties)?;
+        let queue = context.queues.take(functions, (context.raw, context.device), &properties)?;
         let zero = 0u8;
         // SAFETY: fresh memory of at least that size; the pattern is copied by the call; the queue is live.
         let result = unsafe {

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::context::Context;
 use crate::error::{Result, check};
 use crate::sys::{Functions, Object};
 
@@ -34,7 +33,12 @@ pub(crate) struct QueuePool {
 
 impl QueuePool {
     /// A queue with these properties, a list that ends with zero as OpenCL has it.
-    pub(crate) fn take(&self, context: &Context, properties: &[u64]) -> Result<Object> {
+    pub(crate) fn take(
+        &self,
+        functions: &Functions,
+        (context, device): (Object, Object),
+        properties: &[u64],
+    ) -> Result<Object> {
         let mut idle = self.idle.lock();
         if let Some(index) = idle.iter().position(|(has, _)| has == properties) {
             return Ok(idle.swap_remove(index).1);
@@ -43,8 +47,8 @@ impl QueuePool {
         let mut result = 0;
         // SAFETY: a live context with its device, and a list of properties that ends with zero.
         let raw = unsafe {
-            let create = context.functions.clCreateCommandQueueWithProperties;
-            create(context.raw.0, context.device.0, properties.as_ptr(), &raw mut result)
+            let create = functions.clCreateCommandQueueWithProperties;
+            create(context.0, device.0, properties.as_ptr(), &raw mut result)
         };
         check("clCreateCommandQueueWithProperties", result)?;
         Ok(Object(raw))

@@ -14,7 +14,6 @@ use oxisycl_backend::lane::Driver;
 use smallvec::SmallVec;
 
 use crate::ending;
-use crate::issued::settle;
 use crate::lane::{ClTask, OpenCl};
 
 /// How many commands are looked at together.
@@ -56,4 +55,14 @@ impl Old {
             OpenCl::tasks().end(task);
         }
     }
+}
+
+/// Whether an issued task is over. Releases its events if it is and they are not needed. Called by threads that may [look](ending::begin_look).
+fn settle(task: &ClTask) -> bool {
+    let (context, issued) = (&task.queue.device.context, &task.issued);
+    let is_over = task.has_ended() || issued.is_over(context);
+    if is_over && !task.queue.options.profiling {
+        issued.try_release(context);
+    }
+    is_over
 }
