@@ -56,7 +56,9 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
-    shape.grids.for_each(|grid| {
+    let Some(grids) = shape.grids(&command.range) else { return Ok(()) };
+    let (dimensions, local) = (shape.dimensions(), shape.local());
+    grids.for_each(|grid| {
         let (launch, positions) = (DeviceLaunch { record, print, ..grid.launch }, shape.global(&grid));
         // Programs launch the same kernel over the same range again and again.
         if told.launch != Some(launch) {
@@ -65,13 +67,13 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
             told.launch = Some(launch);
         }
         emitter.call("clEnqueueNDRangeKernel", |functions, queue, n, list, event| {
-            let (global, local, no_offset) = (positions.as_ptr(), shape.local.as_ptr(), std::ptr::null());
+            let (global, local, no_offset) = (positions.as_ptr(), local.as_ptr(), std::ptr::null());
             // SAFETY: queue and kernel are live (the command keeps its kernel), the arrays have as many dimensions as are said, and the
             // events are live. All arguments are set (their number and sizes were checked); what they point to is valid by the
             // enqueuer's promise.
             unsafe {
                 let enqueue = functions.clEnqueueNDRangeKernel;
-                enqueue(queue, kernel.raw.0, shape.dimensions, no_offset, global, local, n, list, event)
+                enqueue(queue, kernel.raw.0, dimensions, no_offset, global, local, n, list, event)
             }
         })
     })?;

@@ -3,6 +3,8 @@
 //! OpenCL's first dimension is the innermost. Groups divide the number of work-items, so that it is rounded up; kernels do nothing beyond
 //! the end of the launch. Pure arithmetic; calls nobody.
 
+use std::num::NonZeroU32;
+
 use oxisycl_backend::driver::{Grid, Grids};
 use oxisycl_types::LaunchRange;
 
@@ -26,13 +28,12 @@ pub(crate) struct GroupLimits {
     pub(crate) groups_per_unit: usize,
 }
 
-/// How a launch is put to OpenCL. Dimensions are in the order `x`, `y`, `z`.
+/// How a launch is put to OpenCL. Dimensions are in the order `x`, `y`, `z`. Small, since every launch that has not ended has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LaunchShape {
-    pub(crate) dimensions: u32,
+    dimensions: NonZeroU32,
     /// Work-items of a group.
-    pub(crate) local: [usize; 3],
-    pub(crate) grids: Grids,
+    local: [u32; 3],
 }
 
 impl LaunchShape {
@@ -40,20 +41,32 @@ impl LaunchShape {
     pub(crate) fn new(range: &LaunchRange, limits: &GroupLimits) -> Option<Self> {
         let [z, y, x] = range.extent;
         let total = x.checked_mul(y)?.checked_mul(z)?;
-        let local = local([x, y, z], total, limits);
+        let local = local([x, y, z], total, limits).map(|n| n as u32);
+        let dimensions = NonZeroU32::MIN.saturating_add(u32::from(y > 1 || z > 1) + u32::from(z > 1));
+        let shape = Self { dimensions, local };
+        shape.grids(range).map(|_| shape)
+    }
+
+    /// How many dimensions OpenCL is told of.
+    pub(crate) fn dimensions(&self) -> u32 {
+        self.dimensions.get()
+    }
+
+    /// Work-items of a group.
+    pub(crate) fn local(&self) -> [usize; 3] {
+        self.local.map(|n| n as usize)
+    }
+
+    /// The grids of the launch, whose shape this is.
+    pub(crate) fn grids(&self, range: &LaunchRange) -> Option<Grids> {
         // Divisions are dear, and most dimensions have one work-item.
-        let step = local.map(|n| if n == 1 { MOST_POSITIONS } else { MOST_POSITIONS / n as u64 * n as u64 });
-        let dimensions = match (z, y) {
-            (2.., _) => 3,
-            (_, 2..) => 2,
-            _ => 1,
-        };
-        Some(Self { dimensions, local, grids: Grids::new(range, step)? })
+        let step = self.local.map(u64::from).map(|n| if n == 1 { MOST_POSITIONS } else { MOST_POSITIONS / n * n });
+        Grids::new(range, step)
     }
 
     /// Positions of a grid of this launch in `x`, `y` and `z`, in whole groups.
     pub(crate) fn global(&self, grid: &Grid) -> [usize; 3] {
-        std::array::from_fn(|d| (grid.items[d] as usize).next_multiple_of(self.local[d]))
+        std::array::from_fn(|d| grid.items[d].next_multiple_of(u64::from(self.local[d])) as usize)
     }
 }
 
@@ -87,18 +100,18 @@ mod tests {
         GroupLimits { items: 256, sizes: [1024, 1024, 64], multiple: 16, units: 2, groups_per_unit: 4 };
 
     /// The positions of a launch that is one grid.
-    fn global(shape: &LaunchShape) -> [usize; 3] {
-        let mut grids = Vec::new();
-        let _: Result<(), ()> = shape.grids.for_each(|grid| {
-            grids.push(grid);
-            Ok(())
-        });
-        let [grid] = grids[..] else { panic!("{} grids", grids.len()) };
+    fn global(extent: [usize; 3], limits: &GroupLimits) -> [usize; 3] {
+        let shape = shape(extent, limits);
+        let grid = shape.grids(&range(extent)).and_then(|grids| grids.only()).expect("one grid");
         shape.global(&grid)
     }
 
+    fn range(extent: [usize; 3]) -> LaunchRange {
+        LaunchRange { dimensions: 3, extent, offset: [0; 3] }
+    }
+
     fn shape(extent: [usize; 3], limits: &GroupLimits) -> LaunchShape {
-        LaunchShape::new(&LaunchRange { dimensions: 3, extent, offset: [0; 3] }, limits).expect("within the limits")
+        LaunchShape::new(&range(extent), limits).expect("within the limits")
     }
 
     #[test]
@@ -106,7 +119,7 @@ mod tests {
         assert_eq!(shape([1, 1, 1 << 20], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([1, 1, 70_001], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([1, 1, 1], &LIMITS).local, [16, 1, 1]);
-        assert_eq!(global(&shape([1, 1, 5000], &LIMITS)), [5120, 1, 1]);
+        assert_eq!(global([1, 1, 5000], &LIMITS), [5120, 1, 1]);
         assert_eq!(shape([1, 100, 65], &LIMITS).local, [80, 3, 1]);
         assert_eq!(shape([1, 1000, 1000], &LIMITS).local, [256, 1, 1]);
         assert_eq!(shape([200, 2, 2], &LIMITS).local, [16, 2, 3]);
@@ -125,11 +138,11 @@ mod tests {
             for sizes in [[8192; 3], [64, 1, 1], [1, 7, 3]] {
                 for extent in [[1, 1, 5000], [1, 70, 90], [7, 9, 11], [1, 1, 1], [3, 1, 1]] {
                     let limits = GroupLimits { items, sizes, multiple: 16, units: 4, groups_per_unit: 4 };
-                    let shape = shape(extent, &limits);
-                    assert!(shape.local.iter().product::<usize>() <= items, "{shape:?}");
-                    assert!((0..3).all(|d| shape.local[d] <= sizes[d]), "{shape:?}");
-                    assert!((0..3).all(|d| global(&shape)[d] >= extent[2 - d]), "{shape:?}");
-                    assert!((0..3).all(|d| global(&shape)[d].is_multiple_of(shape.local[d])), "{shape:?}");
+                    let (local, global) = (shape(extent, &limits).local(), global(extent, &limits));
+                    assert!(local.iter().product::<usize>() <= items, "{local:?}");
+                    assert!((0..3).all(|d| local[d] <= sizes[d]), "{local:?}");
+                    assert!((0..3).all(|d| global[d] >= extent[2 - d]), "{local:?}");
+                    assert!((0..3).all(|d| global[d].is_multiple_of(local[d])), "{local:?}");
                 }
             }
         }
@@ -137,15 +150,17 @@ mod tests {
 
     #[test]
     fn only_dimensions_that_are_used_are_told() {
-        let dimensions = [[1, 1, 9], [1, 9, 1], [9, 1, 1]].map(|extent| shape(extent, &LIMITS).dimensions);
+        let dimensions = [[1, 1, 9], [1, 9, 1], [9, 1, 1]].map(|extent| shape(extent, &LIMITS).dimensions());
         assert_eq!(dimensions, [1, 2, 3]);
     }
 
     #[test]
     fn large_launches_become_several_grids_that_cover_them() {
-        let shape = shape([1, 2, (1usize << 33) + 5], &LIMITS);
+        let extent = [1, 2, (1usize << 33) + 5];
+        let shape = shape(extent, &LIMITS);
         let (mut n_grids, mut n_items) = (0, 0u64);
-        let counted: Result<(), ()> = shape.grids.for_each(|grid| {
+        let grids = shape.grids(&range(extent)).expect("within the limits");
+        let counted: Result<(), ()> = grids.for_each(|grid| {
             assert!(
                 shape.global(&grid).iter().all(|n| u64::try_from(*n).is_ok_and(|n| n <= MOST_POSITIONS)),
                 "{grid:?}"

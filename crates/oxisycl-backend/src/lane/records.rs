@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 
 /// How many records are taken from the pool at once.
 const AT_ONCE: usize = 64;
+/// How many are made at once at most: 4 MiB of them. To make fewer costs drivers that pin memory more.
+const MOST_AT_ONCE: usize = 4096;
 
 /// Records of the type `R` in memory that `M` frees.
 #[derive(Debug)]
@@ -27,7 +29,8 @@ impl<R, M> Default for RecordPool<R, M> {
 }
 
 impl<R: Copy, M> RecordPool<R, M> {
-    /// Adds a few free records to `records`. If there are none, `make` makes `first`, and as many as there are already from then on.
+    /// Adds a few free records to `records`. If there are none, `make` makes `first`, and as many as there are already from then on, up to
+    /// 4096.
     ///
     /// # Errors
     /// The errors of `make`, which is called without locks.
@@ -46,7 +49,7 @@ impl<R: Copy, M> RecordPool<R, M> {
             }
             state.n_records
         };
-        let (mut made, memory) = make(n_records.max(first))?;
+        let (mut made, memory) = make(n_records.max(first).min(MOST_AT_ONCE))?;
         let mut state = self.0.lock();
         state.n_records += made.len();
         state.chunks.push(memory);
@@ -94,6 +97,21 @@ mod tests {
         let mut again = Vec::new();
         assert_eq!(pool.take(&mut again, FIRST, none), Ok(()));
         assert_eq!(again, taken);
+    }
+
+    #[test]
+    fn a_pool_grows_by_as_many_records_as_it_has_and_by_a_bounded_number() {
+        let pool: RecordPool<usize, ()> = RecordPool::default();
+        let mut made = Vec::new();
+        let mut all = Vec::new();
+        while made.len() < 7 {
+            let make = |n| -> Made {
+                made.push(n);
+                Ok(((0..n).collect(), ()))
+            };
+            assert_eq!(pool.take(&mut all, FIRST, make), Ok(()));
+        }
+        assert_eq!(made, [256, 256, 512, 1024, 2048, 4096, 4096]);
     }
 
     #[test]
