@@ -22,7 +22,10 @@ pub(crate) struct Issued {
     is_over: AtomicBool,
     /// Whether code outside of this crate may have the events, which then live as long as the task.
     is_known_outside: AtomicBool,
-    kept: Mutex<Kept>,
+    /// Whether the driver does not have the task yet. Written with the lane's ring locked.
+    is_held_back: AtomicBool,
+    /// None as a rule.
+    kept: Mutex<Option<Box<Kept>>>,
 }
 
 /// What stays until a command has ended.
@@ -49,14 +52,30 @@ impl Issued {
     /// The driver has the task. Called once.
     pub(crate) fn set(&self, emitted: Emitted, kept: Kept) {
         *self.emitted.write() = emitted;
-        *self.kept.lock() = kept;
+        let is_empty = kept.stage.is_none() && kept.launch.is_none();
+        *self.kept.lock() = (!is_empty).then(|| Box::new(kept));
+    }
+
+    /// The driver does not get the task yet.
+    pub(crate) fn hold_back(&self) {
+        self.is_held_back.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the driver does not have the task yet.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.is_held_back.load(Ordering::Acquire)
+    }
+
+    /// The driver has the task, or has refused it.
+    pub(crate) fn hand_over(&self) {
+        // Release: who reads it sees the events.
+        self.is_held_back.store(false, Ordering::Release);
     }
 
     /// Whether nothing is kept for the driver any more.
     #[cfg(test)]
     pub(crate) fn has_let_go(&self) -> bool {
-        let kept = self.kept.lock();
-        kept.stage.is_none() && kept.launch.is_none()
+        self.kept.lock().is_none()
     }
 
     /// The driver's events, which are not released while they are borrowed.
@@ -66,7 +85,7 @@ impl Issued {
 
     /// Drops what was kept for the driver: the task may be known for long after its end.
     pub(crate) fn release_kept(&self) {
-        let kept = std::mem::take(&mut *self.kept.lock());
+        let kept = self.kept.lock().take();
         drop(kept);
     }
 
@@ -75,6 +94,9 @@ impl Issued {
         const CALL: &str = "clGetEventInfo";
         if self.is_over.load(Ordering::Acquire) {
             return Reached::Over;
+        }
+        if self.is_held_back() {
+            return Reached::Waiting;
         }
         let functions = &context.functions;
         let mut slowest = Reached::Over;

@@ -18,20 +18,19 @@ use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
 use smallvec::{SmallVec, smallvec};
 
+use crate::backlog::{self, Backlog};
 use crate::context::Context;
 use crate::device_state::DeviceState;
-use crate::emitter::{Emitted, Emitter};
 use crate::ending;
 use crate::error::{ClError, check};
-use crate::execute;
-use crate::issued::{Issued, Kept, Reached};
+use crate::issued::{Issued, Reached};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
 use crate::query::Asked;
 use crate::recent::Recent;
 use crate::records::{RecordMemory, Slot};
-use crate::sys::{Handle, Object, code};
+use crate::sys::{Object, code};
 
 /// How many commands of a queue are looked at before others get a turn.
 const BATCH: usize = 256;
@@ -50,6 +49,13 @@ pub(crate) struct Stream {
     is_unflushed: AtomicBool,
 }
 
+impl Stream {
+    /// The driver has commands that it may hold back.
+    pub(crate) fn set_unflushed(&self) {
+        self.is_unflushed.store(true, Ordering::Release);
+    }
+}
+
 /// What a queue has beside its lane.
 pub(crate) struct QueuePart {
     context: Arc<Context>,
@@ -64,11 +70,10 @@ pub(crate) struct QueuePart {
 
 /// What a task waits for.
 pub(crate) struct Waits<'t> {
-    events: SmallVec<[Handle; 4]>,
-    /// Keeps the events until the driver has the list.
-    borrowed: SmallVec<[RwLockReadGuard<'t, Emitted>; 4]>,
+    /// Tasks whose order the driver's queue does not see to. The driver has those of other lanes.
+    pub(crate) open: SmallVec<[&'t ClTask; 4]>,
     /// Whether the task has to come after others that have not ended.
-    follows: bool,
+    pub(crate) follows: bool,
 }
 
 thread_local! {
@@ -149,7 +154,7 @@ unsafe impl Driver for OpenCl {
     type Queue = QueuePart;
     type Own = Mutex<Recent>;
     type Stream = Stream;
-    type Ring = ();
+    type Ring = Backlog;
     type Kernel = ClKernel;
     type Launch = LaunchShape;
     type Record = Slot;
@@ -230,42 +235,38 @@ unsafe impl Driver for OpenCl {
 
     fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t ClTask]) -> Result<(usize, Waits<'t>), BackendError> {
         let follows = queue.options.in_order || !open.is_empty();
-        let mut waits = Waits { events: SmallVec::new(), borrowed: SmallVec::new(), follows };
+        let mut waits = Waits { open: SmallVec::new(), follows };
         for dependency in open {
             let is_own = std::ptr::eq(&*dependency.queue, queue);
             if !is_own {
-                // Commands of another queue may be waited for once that was flushed.
+                // Commands of another queue may be waited for once the driver has them and that was flushed.
+                backlog::hand_over_task(dependency);
                 flush(&dependency.queue.lanes[0])?;
             }
             // The driver's own order is enough within a queue that has one.
             if !(is_own && queue.lanes[0].keeps_order) {
-                let emitted = dependency.issued.emitted();
-                waits.events.extend(emitted.events.iter().map(|event| event.0));
-                waits.borrowed.push(emitted);
+                waits.open.push(*dependency);
             }
         }
         Ok((0, waits))
     }
 
-    fn issue(lane: &ClLane, _ring: &mut Ring<Self>, task: &ClTask, waits: Waits<'_>) -> Result<(), ClError> {
-        let Waits { events, borrowed, follows } = waits;
-        let (context, raw) = (&lane.device.context, lane.stream.raw);
-        let mut emitter = Emitter::new(context, raw, lane.keeps_order, task.queue.options.profiling, events);
-        let mut kept = Kept::default();
-        let emitted = execute::emit(task, follows, &mut emitter, &mut kept);
-        if let Err(error) = emitted {
-            if !emitter.has_begun() {
-                return Err(error);
-            }
-            task.set_error(error);
+    fn is_full(ring: &Ring<Self>) -> bool {
+        backlog::is_full(ring)
+    }
+
+    fn n_held_back(ring: &Ring<Self>) -> usize {
+        ring.part.len()
+    }
+
+    fn issue(lane: &ClLane, ring: &mut Ring<Self>, task: &ClTask, waits: Waits<'_>) -> Result<(), ClError> {
+        if backlog::is_full(ring) {
+            return backlog::hold(lane, ring, task, &waits);
         }
-        let has_begun = emitter.has_begun();
-        task.issued.set(emitter.finish(), kept);
-        drop(borrowed);
-        if has_begun {
-            lane.stream.is_unflushed.store(true, Ordering::Release);
-        }
-        Ok(())
+        // Keeps the events until the driver has the list. None of the tasks is held back: no task of this lane is.
+        let borrowed: SmallVec<[_; 4]> = waits.open.iter().map(|task| task.issued.emitted()).collect();
+        let events = borrowed.iter().flat_map(|emitted| &emitted.events).map(|event| event.0).collect();
+        backlog::give(lane, task, events, waits.follows)
     }
 
     fn submitted(own: &Mutex<Recent>, task: &Arc<ClTask>) {
@@ -282,7 +283,14 @@ unsafe impl Driver for OpenCl {
     fn poll(lane: &ClLane, _thorough: bool) {
         // Whoever enqueues next is told of an error.
         let _ = flush(lane);
-        if lane.keeps_order { poll_first(lane) } else { poll_batch(lane) }
+        if lane.keeps_order {
+            poll_first(lane)
+        } else {
+            poll_batch(lane)
+        }
+        if backlog::refill(lane) {
+            let _ = flush(lane);
+        }
     }
 
     fn take_report(record: Slot) -> Option<PanicRecord> {
@@ -333,6 +341,9 @@ unsafe impl Driver for OpenCl {
 
     fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
         queue.part.is_known_outside.store(true, Ordering::Relaxed);
+        if !queue.part.context.is_foreign() {
+            backlog::close(&queue.lanes[0]);
+        }
         Some(queue.part.raw.0)
     }
 }
@@ -350,8 +361,9 @@ fn flush(lane: &ClLane) -> Result<(), BackendError> {
 
 /// Sets the first tasks apart that are over: those behind one that runs have not ended.
 fn poll_first(lane: &ClLane) {
+    let first_given = |ring: &Ring<OpenCl>| ring.pending.front().filter(|_| backlog::n_given(ring) > 0).cloned();
     for _ in 0..BATCH {
-        let Some(first) = lane.ring().pending.front().cloned() else { return };
+        let Some(first) = first_given(&lane.ring()) else { return };
         let Some(is_finished) = look_at(&first) else { return };
         drop(first);
         // Still the first: one thread at a time polls.
@@ -362,23 +374,33 @@ fn poll_first(lane: &ClLane) {
     }
 }
 
-/// Sets those of the first tasks apart that are over.
+/// Sets those of the next tasks apart that are over.
 fn poll_batch(lane: &ClLane) {
-    let taken: Vec<_> = {
+    let (first, batch): (usize, Vec<_>) = {
         let mut ring = lane.ring();
-        let n = ring.pending.len().min(BATCH);
-        ring.pending.drain(..n).collect()
-    };
-    let mut waiting = Vec::new();
-    for task in taken {
-        match look_at(&task) {
-            Some(is_finished) => lane.set_task_apart(task, is_finished),
-            None => waiting.push(task),
-        }
-    }
-    if !waiting.is_empty() {
+        let n_given = backlog::n_given(&ring);
+        let first = if ring.part.next < n_given { ring.part.next } else { 0 };
+        let end = n_given.min(first + BATCH);
         // Others come first the next time.
-        lane.ring().pending.extend(waiting);
+        ring.part.next = end;
+        (first, ring.pending.range(first..end).cloned().collect())
+    };
+    let looked: Vec<_> = batch.iter().map(|task| look_at(task)).collect();
+    drop(batch);
+    let mut ring = lane.ring();
+    // Others have put tasks behind these meanwhile, and one thread at a time polls.
+    let mut index = first;
+    for is_finished in looked {
+        let Some(is_finished) = is_finished else {
+            index += 1;
+            continue;
+        };
+        // The first one takes its place, which is one further to the front from then on.
+        ring.pending.swap(0, index);
+        if let Some(task) = ring.pending.pop_front() {
+            ring.part.next -= 1;
+            lane.set_task_apart(task, is_finished);
+        }
     }
 }
 

@@ -238,6 +238,7 @@ functions! {
     clGetEventProfilingInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clWaitForEvents(u32, *const Handle) -> Code;
     clReleaseEvent(Handle) -> Code;
+    clRetainEvent(Handle) -> Code;
     clSVMAlloc(Handle, u64, usize, u32) -> *mut c_void;
     clSVMFree(Handle, *mut c_void) -> ();
     clEnqueueSVMMemcpy(Handle, u32, *mut c_void, *const c_void, usize, u32, *const Handle, *mut Handle) -> Code;

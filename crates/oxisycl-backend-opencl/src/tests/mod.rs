@@ -3,6 +3,7 @@
 //! Needs a driver, as Rust's harness can only be told before a test runs: each test is ignored, and run by `cargo xtask` where a driver
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
+mod backlog;
 mod devices;
 mod kernels;
 mod lender;

@@ -13,6 +13,7 @@ mod native;
 mod rounding;
 mod sub_devices;
 mod support;
+mod unfinished;
 
 use oxisycl_backend_testing::suite;
 
@@ -27,5 +28,6 @@ fn main() -> std::process::ExitCode {
         ("native", native::TESTS),
         ("rounding", rounding::TESTS),
         ("sub_devices", sub_devices::TESTS),
+        ("unfinished", unfinished::TESTS),
     ])
 }

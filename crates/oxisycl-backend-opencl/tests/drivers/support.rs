@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
     ArgumentBlock, Backend, Command, Completion, Dependency, Device, Event, KernelCommand, KernelOutput, LoadedKernel,
@@ -222,4 +222,13 @@ pub(crate) fn out_of_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
 /// One row of bytes.
 pub(crate) fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
     Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

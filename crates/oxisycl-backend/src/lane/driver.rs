@@ -161,6 +161,12 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Called when a task was put on the ring.
     fn issued(_lane: &Lane<Self>, _ring: &mut Ring<Self>) {}
 
+    /// Whether [`issue`](Self::issue) holds the next task back because the driver has enough tasks. Such a task is issued without a panic
+    /// record. It gets one by [`Ring::give_record`] before the driver gets it.
+    fn is_full(_ring: &Ring<Self>) -> bool {
+        false
+    }
+
     /// How many of the last tasks of the ring the driver does not have yet.
     fn n_held_back(_ring: &Ring<Self>) -> usize {
         0

@@ -69,6 +69,12 @@ impl<D: Driver> Ring<D> {
     pub fn n_issued(&self) -> u64 {
         self.n_issued
     }
+
+    /// Gives a panic record to a task of the ring that was [held back](Driver::is_full). False if there is no free record.
+    pub fn give_record(&mut self, task: &Task<D>) -> bool {
+        let record = self.records.pop();
+        record.is_some_and(|record| task.set_record(record))
+    }
 }
 
 impl<D: Driver> Lane<D> {
@@ -147,8 +153,13 @@ impl<D: Driver> Lane<D> {
         waits: D::Waits<'_>,
         make: impl FnOnce(u64, Option<D::Record>) -> Arc<Task<D>>,
     ) -> Result<Arc<Task<D>>, BackendError> {
-        let mut ring = if may_panic { self.ring_with_records()? } else { self.ring_to_submit() };
-        let record = if may_panic { ring.records.pop() } else { None };
+        let mut ring = self.ring_to_submit();
+        // A task that is held back gets its record later.
+        let needs_record = may_panic && !D::is_full(&ring);
+        if needs_record && ring.records.is_empty() {
+            ring = self.ring_after_growth(ring)?;
+        }
+        let record = if needs_record { ring.records.pop() } else { None };
         let task = make(ring.n_issued + 1, record);
         if let Err(error) = D::issue(self, &mut ring, &task, waits) {
             ring.records.extend(record);
@@ -162,15 +173,12 @@ impl<D: Driver> Lane<D> {
         Ok(task)
     }
 
-    /// The ring, with a free panic record.
-    #[inline]
-    fn ring_with_records(&self) -> Result<MutexGuard<'_, Ring<D>>, BackendError> {
-        let ring = self.ring_to_submit();
-        if ring.records.is_empty() { self.ring_after_growth(ring) } else { Ok(ring) }
-    }
-
+    /// The ring, unlocked meanwhile, with a free panic record.
+    ///
+    /// # Errors
+    /// The errors of an allocation.
     #[cold]
-    fn ring_after_growth<'r>(
+    pub fn ring_after_growth<'r>(
         &'r self,
         mut ring: MutexGuard<'r, Ring<D>>,
     ) -> Result<MutexGuard<'r, Ring<D>>, BackendError> {

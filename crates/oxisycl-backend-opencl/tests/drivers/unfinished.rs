@@ -1,0 +1,155 @@
+//! Many commands of a queue that have not ended, most of which the driver does not have yet.
+
+use std::alloc::Layout;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oxisycl_backend::{Completion, Dependency, DependencyKind, Device, Event, FailureKind, Outcome, Queue, UsmKind};
+use oxisycl_backend_testing::contract::Affine;
+
+use crate::memory::HostByte;
+use crate::support::{devices_with_host_memory, enqueue, in_order, kernels, launch, launch_with, out_of_order};
+
+crate::suite::tests![
+    commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on,
+    launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own,
+    an_unfinished_launch_has_a_bounded_cost,
+];
+
+/// More than the driver gets at once.
+const MANY: usize = 3 * 4096;
+
+/// Counts ends.
+#[derive(Default)]
+struct Counter {
+    n_ended: AtomicUsize,
+    n_panicked: AtomicUsize,
+}
+
+impl Completion for Counter {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
+        let has_panicked = outcome.result.is_err_and(|failure| matches!(failure.kind(), FailureKind::Panic { .. }));
+        self.n_panicked.fetch_add(usize::from(has_panicked), Ordering::Relaxed);
+        self.n_ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Counter {
+    fn wait_for(&self, n: usize) {
+        crate::support::eventually("the commands end", || self.n_ended.load(Ordering::Acquire) == n);
+    }
+}
+
+/// Holds a queue up until it is opened.
+struct Gate {
+    byte: HostByte,
+    event: Arc<dyn Event>,
+    end: Arc<crate::support::Probe>,
+}
+
+impl Gate {
+    fn new(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Self {
+        let [gate] = kernels(device, ["gate"]);
+        let byte = HostByte::new(device);
+        let (event, end) = enqueue(queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        Self { byte, event, end }
+    }
+
+    fn open(self) {
+        self.byte.open();
+        self.end.wait().result.expect("the gate is open");
+    }
+}
+
+fn after(event: Arc<dyn Event>) -> Dependency {
+    Dependency { event, kind: DependencyKind::Data }
+}
+
+fn commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on() {
+    const NUMBER: Layout = Layout::new::<u32>();
+    for device in devices_with_host_memory() {
+        let [affine] = kernels(&device, ["affine"]);
+        let number = device.memory().allocate(UsmKind::Host, NUMBER, true).expect("there is memory").cast::<u32>();
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let other = out_of_order(&device);
+            // SAFETY: no command uses it.
+            let mut expected = unsafe { number.read() };
+            let counter = Arc::new(Counter::default());
+            let gate = Gate::new(&device, &queue);
+            let mut last = gate.event.clone();
+            for link in 0..MANY {
+                let summand = link as u32;
+                expected = expected.wrapping_mul(3).wrapping_add(summand);
+                let command =
+                    launch_with(&affine, "affine", &Affine { values: number.as_ptr(), factor: 3, summand }, 1);
+                // Now and then on another queue, which has the driver get all before.
+                let queue = if link % 5000 == 4999 { &other } else { &queue };
+                // SAFETY: the number lives until all commands have ended, each of which comes after the one before.
+                last = unsafe { queue.enqueue(command, &[after(last)], counter.clone()) }.expect("accepted");
+            }
+            gate.open();
+            counter.wait_for(MANY);
+            // SAFETY: all commands have ended.
+            assert_eq!(unsafe { number.read() }, expected);
+        }
+        // SAFETY: allocated above.
+        unsafe { device.memory().free(number.cast(), UsmKind::Host, NUMBER) };
+    }
+}
+
+fn launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own() {
+    for device in devices_with_host_memory() {
+        let [failing, empty] = kernels(&device, ["failing", "empty"]);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let counter = Arc::new(Counter::default());
+            let gate = Gate::new(&device, &queue);
+            for number in 0..MANY {
+                let (kernel, name) = if number % 2 == 0 { (&failing, "failing") } else { (&empty, "empty") };
+                let behind = [after(gate.event.clone())];
+                // SAFETY: the kernels use no memory.
+                unsafe { queue.enqueue(launch(kernel, name, 1), &behind, counter.clone()) }.expect("accepted");
+            }
+            gate.open();
+            counter.wait_for(MANY);
+            assert_eq!(counter.n_panicked.load(Ordering::Relaxed), MANY / 2);
+        }
+    }
+}
+
+/// Bytes of the process that are in memory.
+fn resident() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.split_whitespace().next()?.parse::<usize>().ok()? << 10)
+}
+
+fn an_unfinished_launch_has_a_bounded_cost() {
+    /// A little above what was measured. The runtime's node is 360 bytes more.
+    const LIMIT: usize = 900;
+    const LAUNCHES: usize = 50_000;
+    // The process keeps memory that was used once, so only the first measurement counts.
+    let device = devices_with_host_memory().swap_remove(0);
+    let [failing] = kernels(&device, ["failing"]);
+    let queue = out_of_order(&device);
+    let counter = Arc::new(Counter::default());
+    let gate = Gate::new(&device, &queue);
+    let submit = |n: usize| {
+        for _ in 0..n {
+            let behind = [after(gate.event.clone())];
+            // SAFETY: the kernel uses no memory.
+            unsafe { queue.enqueue(launch(&failing, "failing", 1), &behind, counter.clone()) }.expect("accepted");
+        }
+    };
+    // What the driver has is bounded.
+    submit(MANY);
+    let before = resident();
+    submit(LAUNCHES);
+    let (Some(before), Some(after)) = (before, resident()) else {
+        crate::suite::skip("the system does not tell how much memory a process has");
+    };
+    gate.open();
+    counter.wait_for(MANY + LAUNCHES);
+    let bytes = after.saturating_sub(before) / LAUNCHES;
+    println!("{bytes} bytes per unfinished launch");
+    assert!(bytes <= LIMIT, "{bytes} bytes per unfinished launch, at most {LIMIT}");
+}
