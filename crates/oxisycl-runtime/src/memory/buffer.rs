@@ -3,11 +3,11 @@
 
 use std::alloc::Layout;
 use std::any::Any;
-use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
 use parking_lot::{Mutex, MutexGuard};
@@ -99,7 +99,7 @@ unsafe impl Send for Allocation {}
 /// Says that a command group or accessor is being made from the buffer's pointers, which must therefore stay. Dropped without the state locked.
 pub struct OpenHold {
     core: Arc<BufferCore>,
-    is_open: Cell<bool>,
+    is_open: AtomicBool,
 }
 
 impl OpenHold {
@@ -111,13 +111,15 @@ impl OpenHold {
     /// Lets go of the pointers, where the state is locked anyway.
     #[inline]
     pub(crate) fn close(&self, state: &mut BufferState) {
-        state.n_open -= usize::from(self.is_open.take());
+        // Under the state's lock, as every change.
+        state.n_open -= usize::from(self.is_open.load(Ordering::Relaxed));
+        self.is_open.store(false, Ordering::Relaxed);
     }
 }
 
 impl Drop for OpenHold {
     fn drop(&mut self) {
-        if self.is_open.get() {
+        if *self.is_open.get_mut() {
             self.core.lock().n_open -= 1;
         }
     }
@@ -239,7 +241,7 @@ impl BufferState {
     /// Keeps the pointers of the buffer, whose state this is, valid until the result is closed or dropped.
     pub(crate) fn open(&mut self, core: &Arc<BufferCore>) -> OpenHold {
         self.n_open += 1;
-        OpenHold { core: core.clone(), is_open: Cell::new(true) }
+        OpenHold { core: core.clone(), is_open: AtomicBool::new(true) }
     }
 
     /// Whether a command group or accessor is being made.

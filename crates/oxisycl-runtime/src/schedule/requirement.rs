@@ -38,7 +38,7 @@ pub struct Requirement {
     /// The buffer, whose pointers stay valid until the command group is submitted.
     pub hold: OpenHold,
     /// First byte of the buffer's allocation that is used.
-    pub pointer: NonNull<u8>,
+    pub pointer: Address,
     /// The bytes that may be accessed.
     pub bytes: Regions,
     /// Whether `bytes` is exact; else it is a superset.
@@ -53,6 +53,22 @@ pub struct Requirement {
     pub memory: MemoryId,
     /// The buffer's allocation that is used.
     pub allocation: AllocationIdx,
+}
+
+/// The address of an allocation, which by itself gives no access to it.
+#[derive(Clone, Copy)]
+pub struct Address(NonNull<u8>);
+
+// SAFETY: a plain value. Who uses the memory behind it answers for that.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
+
+impl Address {
+    /// The first byte.
+    pub fn as_ptr(self) -> *mut u8 {
+        self.0.as_ptr()
+    }
 }
 
 impl BufferView {
@@ -192,7 +208,7 @@ impl BufferView {
         let allocation = state.ensure(&self.core, device)?;
         Ok(Requirement {
             hold: state.open(&self.core),
-            pointer: state.allocation(allocation).pointer,
+            pointer: Address(state.allocation(allocation).pointer),
             bytes,
             is_exact,
             pages,
