@@ -10,11 +10,13 @@
 //! that bear a [`RESERVED`] name and are not what the name says, so that the name cannot be borrowed.
 //! The names of [`REPLACED`] crates may be borrowed. Which of them are is said to the passes that replace functions of these crates.
 
+mod closures;
 mod formatting;
 mod host;
 mod items;
 mod panics;
 
+pub(crate) use closures::{closure_code, is_closure_type};
 pub(crate) use formatting::{formats, formats_itself, formatter, is_method, pads};
 pub(crate) use host::{HostFunction, host_function, is_foreign, library_position, shown_name};
 pub(crate) use items::{

@@ -100,7 +100,7 @@ impl<'c> Walk<'c> {
         if node.name().starts_with(['&', '*']) {
             return Err(self.message(node, "an address of the host's memory"));
         }
-        let is_closure = source_location::is_closure(node);
+        let is_closure = origin::is_closure_type(&node.name());
         if is_closure {
             self.closures.push(node);
         }

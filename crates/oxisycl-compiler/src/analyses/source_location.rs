@@ -11,15 +11,13 @@ use oxisycl_image::SourceLocation;
 
 use crate::analyses::legality::is_users;
 use crate::llvm::{Context, Node, Value, ValueKind};
+use crate::origin;
 
 /// How many functions are looked at: a user's function is at most a few calls away.
 const MAX_FUNCTIONS: usize = 64;
 
 /// How many functions are looked at for a closure that a kernel captured: it may be called anywhere in the kernel.
 const MAX_FUNCTIONS_TO_CLOSURE: usize = 4096;
-
-/// What the type of a closure has in its name, and its code has not.
-const ENVIRONMENT: &str = "_env";
 
 /// The place of the kernel with this entry, if it is known.
 pub(crate) fn of_kernel<'c>(context: &'c Context, entry: Value<'c>) -> Option<SourceLocation> {
@@ -29,14 +27,9 @@ pub(crate) fn of_kernel<'c>(context: &'c Context, entry: Value<'c>) -> Option<So
     })
 }
 
-/// Whether a type is that of a closure.
-pub(crate) fn is_closure(node: Node<'_>) -> bool {
-    node.name().starts_with("{closure_env#")
-}
-
 /// The place of the closure of a type, if a kernel calls it. What is only captured has no code.
 pub(crate) fn of_closure<'c>(context: &'c Context, entry: Value<'c>, closure: Node<'c>) -> Option<SourceLocation> {
-    let name = closure.name().replacen(ENVIRONMENT, "", 1);
+    let name = origin::closure_code(&closure.name())?;
     find(entry, MAX_FUNCTIONS_TO_CLOSURE, |function| {
         let function = Node::of_function(context, function)?;
         let is_it = function.name() == name && function.scope() == closure.scope();

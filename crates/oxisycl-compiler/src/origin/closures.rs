@@ -1,0 +1,35 @@
+//! Closures in debug information. `closure_env` is rustc's name for the type of a closure, and `closure` for its code; both have a number.
+
+/// What begins the name of a closure's type.
+const TYPE: &str = "{closure_env#";
+/// What begins the name of a closure's code.
+const CODE: &str = "{closure#";
+
+/// Whether a type is that of a closure.
+pub(crate) fn is_closure_type(name: &str) -> bool {
+    name.starts_with(TYPE)
+}
+
+/// The name of a closure's code, by the name of its type. Type arguments stay. `None` for the names of other types.
+pub(crate) fn closure_code(type_name: &str) -> Option<String> {
+    type_name.strip_prefix(TYPE).map(|rest| format!("{CODE}{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_a_closure_has_the_number_and_the_arguments_of_its_type() {
+        assert_eq!(closure_code("{closure_env#0}").as_deref(), Some("{closure#0}"));
+        assert_eq!(closure_code("{closure_env#12}<u32, app::_env>").as_deref(), Some("{closure#12}<u32, app::_env>"));
+    }
+
+    #[test]
+    fn other_types_are_no_closures() {
+        for name in ["closure_env#0", "{closure#0}", "&{closure_env#0}", "{coroutine_env#0}", "{async_fn_env#0}", ""] {
+            assert!(!is_closure_type(name) && closure_code(name).is_none(), "{name}");
+        }
+        assert!(is_closure_type("{closure_env#3}<f32>"));
+    }
+}
