@@ -11,7 +11,7 @@ pub trait Module: Send + Sync {
     /// The kernel with this symbol. `Driver` if the code has none.
     fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError>;
 
-    /// What the driver made of the image's code, to be given to [`Device::load_binary`](crate::Device::load_binary) in a later
+    /// What the driver made of the image's code, to be given to [`Device::load`](crate::Device::load) in a later
     /// process. `None` if the driver does not give it away, or keeps it itself.
     fn binary(&self) -> Option<Vec<u8>> {
         None
