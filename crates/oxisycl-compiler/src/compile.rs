@@ -42,8 +42,9 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<ForTargets, C
     compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess, &KeptNowhere, &Uninspected)
 }
 
-/// Compiles the kernels of a link unit for each target as [`compile`] does, for a program some of whose crates have no bitcode yet: asks
-/// `provider` for a symbol that no module defines, before it looks for it in the standard library. The kernels are compiled by `isolation`, one job for each; it is not used by more than one thread.
+/// Compiles the kernels of a link unit for each target as [`compile`] does, for a program some of whose crates have no bitcode yet. It asks
+/// `provider` for a symbol that no module defines, before it looks for it in the standard library. The kernels are compiled by `isolation`, one
+/// job for each; it is not used by more than one thread.
 /// What was `kept` is not compiled again. A kernel whose code `inspect` refuses is one that the target cannot run.
 ///
 /// # Errors

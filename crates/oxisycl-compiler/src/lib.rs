@@ -1,7 +1,7 @@
 //! The device compiler: from the bitcode of ordinary Rust crates to device images.
 //!
 //! Input is the un-optimised bitcode that a second run of rustc made of a program's crates, and the standard library's own. The compiler
-//! finds the kernels in it (`analyses::kernels`), takes what they reach and leaves the rest, turns host code into device code
+//! finds the kernels in it (`analyses::kernels`), takes what they reach and leaves the rest. It turns host code into device code
 //! (`passes`), and has the toolchain's own LLVM optimise it and generate code for a target (`codegen`).
 //!
 //! Invariants:

@@ -3,8 +3,7 @@
 //! Several stages replace an item of the standard library, of OxiSYCL, or of a few published crates, or believe what it says. They ask
 //! this module first whose it is, and compare its path afterwards. A path alone proves nothing: a user's function may be called
 //! `precondition_check`, and a user's module `math::frexp`. What counts is the crate at the root of the path. Where that only
-//! decides how code is laid out, or what a message says, nobody asks: see [`formatting`]. Nothing outside of this module compares paths, which
-//! `cargo xtask tidy` holds.
+//! decides what a message says, nobody asks. Nothing outside of this module compares paths, which `cargo xtask tidy` holds.
 //!
 //! Invariant: an item has an [`Origin`] other than [`Origin::Other`] only if a crate of that name defines it. `cargo sycl` refuses crates
 //! that bear a [`RESERVED`] name and are not what the name says, so that the name cannot be borrowed.
@@ -17,19 +16,22 @@ mod items;
 mod panics;
 
 pub(crate) use closures::{closure_code, is_closure_type};
-pub(crate) use formatting::{formats, formats_itself, formatter, is_method, pads};
+pub(crate) use formatting::{
+    Formatted, Formatter, formats, formats_itself, formatter, is_method, library_formats, pads, writes_text,
+};
 pub(crate) use host::{HostFunction, host_function, is_foreign, library_position, shown_name};
 pub(crate) use items::{
-    Libm, are_of_one_crate, asks_for_feature, asks_the_processor, builtin, by_integers, checks_a_precondition,
-    describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles, is_of_runtime_library, is_within,
-    may_hold_addresses, of_libm, single_precision,
+    Allocation, Libm, allocation, are_of_one_crate, asks_for_feature, asks_the_processor, builtin, by_integers,
+    checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
+    is_of_runtime_library, is_within, loads_atomically, may_hold_addresses, of_libm, single_precision,
 };
 pub(crate) use panics::{SLICE_ERROR, Says, cuts_a_string, ending, last_name, said_by};
 
-use crate::symbols::{path, plain_path, without_numbers};
+use crate::symbols::{closing, is_of_name, path, plain_path, without_numbers};
 
-/// Names that no crate of a user may have in a program with kernels: those of the standard library.
-pub const RESERVED: [&str; 5] = ["core", "alloc", "std", "std_detect", "compiler_builtins"];
+/// Names that no crate of a user may have in a program with kernels: those of the standard library, and the one that rustc gives to what
+/// leads to the allocator.
+pub const RESERVED: [&str; 6] = ["core", "alloc", "std", "std_detect", "compiler_builtins", "__rustc"];
 
 /// Published crates some of whose functions the compiler replaces by the device's. Another crate with such a name keeps its functions, if
 /// [`Options::borrowed`](crate::Options::borrowed) has the name.
@@ -97,7 +99,7 @@ fn path_unless_borrowed(symbol: &str, origins: &[Origin], borrowed: &[String]) -
     (origins.contains(&origin) && !origin.is_borrowed(borrowed)).then(|| plain_path(symbol))
 }
 
-/// The crate that the path of an item begins with. In the path of an implementation, `<A as B>::f`, there are several: the implementation
+/// The crate that the path of an item begins with. In the path of an implementation, `<A as B>::f`, there are several. The implementation
 /// belongs to the crate of the type or of the trait, so that it is a user's as soon as one of them is.
 pub(crate) fn of_path(path: &str) -> Origin {
     if !path.starts_with('<') {
@@ -116,18 +118,8 @@ pub(crate) fn of_path(path: &str) -> Origin {
 
 /// The crates at the beginnings of all paths in a text: `<core::ops::Range<usize> as app::Trait>::f` has `core` and `app`.
 fn roots(text: &str) -> impl Iterator<Item = &str> {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     // Only what stands within the outermost brackets; the rest is a name.
-    let mut depth = 0_usize;
-    let inside = text.char_indices().find_map(|(at, letter)| {
-        match letter {
-            '<' => depth += 1,
-            '>' if !text[..at].ends_with('-') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    });
-    let text = &text[..inside.unwrap_or(text.len())];
+    let text = &text[..closing(text).unwrap_or(text.len())];
     text.match_indices("::").filter_map(move |(at, _)| {
         let name = &text[..at];
         let start = name.rfind(|letter| !is_of_name(letter)).map_or(0, |before| before + 1);
@@ -209,9 +201,18 @@ mod tests {
             ),
             ("<app::RangeForm as oxisycl_device::kernel::DescribeKernel>::entry", Origin::Other),
             ("<fn(u32) -> app::X as core::ops::function::FnOnce<()>>::call_once", Origin::Other),
+            ("<fn(core::cmp::Ordering) -> u32 as app::Tr>::precondition_check", Origin::Other),
+            // A letter of two characters, the second of which is a mark.
+            ("<u32 as q\u{301}a::core::Tr>::precondition_check", Origin::Other),
         ] {
             assert_eq!(of_path(path), origin, "{path}");
         }
+    }
+
+    #[test]
+    fn a_symbol_with_the_type_of_a_function_in_it_is_of_the_crate_behind_the_arrow() {
+        let users = "_ZN78_$LT$fn$LP$core..cmp..Ordering$RP$$u20$.$GT$$u20$u32$u20$as$u20$arrow1..Tr$GT$18precondition_check17h17403bd248699db3E";
+        assert_eq!(of(users), Origin::Other);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::error::CompileError;
 use crate::options::FloatPolicy;
 use crate::passes::{
     arena, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, fast_math, float_atomics,
-    float_policy, frames, int128, libcalls, native, panics, private_atomics, recursion, strip_host_abi,
-    thread_coarsening, x86,
+    float_policy, formatting_depth, frames, int128, libcalls, native, panics, private_atomics, recursion,
+    strip_host_abi, thread_coarsening, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -109,10 +109,12 @@ pub(crate) const PASSES: &[Pass] = &[
     })
     .when(|unit| !panics::may_begin(&unit.module)),
     //
+    Pass::new("keep-recorders", Optimise, |unit| panics::keep_recorders(&unit.module)),
     Pass::new("call-graph", Optimise, |unit| unit.calls.add(&unit.module)),
     Pass::new("library-use", Optimise, |unit| unit.dependencies.add(&unit.module)),
     Pass::new("thread-coarsening", Optimise, |unit| thread_coarsening::decide(&unit.module, unit.is_paired)),
     Pass::new("keep-library-apart", Optimise, |unit| float_policy::keep_library_apart(&unit.module)),
+    Pass::new("keep-choices-apart", Optimise, |unit| cpu_features::keep_choices_apart(&unit.module, &unit.caches)),
     Pass::new("inline-program", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
     Pass::fallible("llvm-simplify", Optimise, |unit| unit.run_llvm(SIMPLIFY)),
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
@@ -155,6 +157,8 @@ pub(crate) const PASSES: &[Pass] = &[
     //
     Pass::new("recursion", LowerPanics, |unit| recursion::add_checks(&unit.module)).when(has_stack),
     Pass::fallible("frames", LowerPanics, |unit| frames::flatten(&unit.module).map(drop)).when(|unit| !has_stack(unit)),
+    Pass::new("formatting-depth", LowerPanics, |unit| formatting_depth::provide(&unit.module, unit.function))
+        .when(|unit| !has_stack(unit)),
     Pass::new("panics", LowerPanics, |unit| {
         let Unit { module, target, sites, .. } = unit;
         let module = &*module;

@@ -142,6 +142,11 @@ impl<'c, 'a> Program<'c, 'a> {
                 self.early_refusal = oversize.map(|reason| self.kernel.with_place(&reason));
             }
         }
+        for name in std::mem::take(&mut self.unit.caches) {
+            if library.leaves_alone(&name)? {
+                self.unit.caches.insert(name);
+            }
+        }
         self.unit.round += 1;
         self.module().verify("linking")?;
         Ok(true)

@@ -14,7 +14,9 @@ pub(crate) fn path(symbol: &str) -> String {
     let mut rest = without_numbers(symbol);
     loop {
         if let Ok(name) = rustc_demangle::try_demangle(rest) {
-            return format!("{name:#}");
+            let name = format!("{name:#}");
+            // The older mangling has no sign for the first half of the arrow in the type of a function, and writes a dot.
+            return if rest.starts_with("_ZN") { name.replace(".>", "->") } else { without_brackets(name) };
         }
         // Mangled names say how long their parts are, so digits too many make them invalid.
         match rest.strip_suffix(|last: char| last.is_ascii_digit()) {
@@ -22,6 +24,37 @@ pub(crate) fn path(symbol: &str) -> String {
             None => return symbol.to_owned(),
         }
     }
+}
+
+/// The newer mangling has the type of a method in brackets, `<core::fmt::Formatter>::pad`, and the older one has none. Types without a path are
+/// in brackets in both.
+fn without_brackets(name: String) -> String {
+    let Some(end) = closing(&name) else { return name };
+    let (item, rest) = (&name[1..end], &name[end + 1..]);
+    let is_path = item.split_once(':').is_some_and(|(first, _)| first.chars().all(is_of_name));
+    // That of a trait's implementation names the trait, too.
+    if is_path && !item.contains(" as ") { format!("{item}{rest}") } else { name }
+}
+
+/// Whether names have that character. They have marks that are no letters, too, but no other signs than these of ASCII.
+pub(crate) fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+}
+
+/// Where the bracket is closed with which a text begins. The arrow in the type of a function closes none.
+pub(crate) fn closing(text: &str) -> Option<usize> {
+    if !text.starts_with('<') {
+        return None;
+    }
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, letter)| {
+        match letter {
+            '<' => depth += 1,
+            '>' if !text[..at].ends_with('-') => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
 }
 
 /// Less numbers behind dots.
@@ -43,16 +76,8 @@ fn without_arguments(path: &str) -> String {
     let mut rest = path;
     while let Some(position) = rest.find("::<") {
         plain.push_str(&rest[..position]);
-        let mut depth = 0_usize;
-        let after = rest[position + 2..].char_indices().find(|&(_, letter)| {
-            match letter {
-                '<' => depth += 1,
-                '>' => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        });
-        rest = after.map_or("", |(end, _)| &rest[position + 2 + end + 1..]);
+        let arguments = &rest[position + 2..];
+        rest = closing(arguments).map_or("", |end| &arguments[end + 1..]);
     }
     plain.push_str(rest);
     plain
@@ -80,6 +105,26 @@ mod tests {
     }
 
     #[test]
+    fn the_type_of_a_method_has_brackets_in_neither_mangling() {
+        for symbol in
+            ["_RNvMsa_NtCs1234_4core3fmtNtB5_9Formatter3pad", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"]
+        {
+            assert_eq!(path(symbol), "core::fmt::Formatter::pad", "{symbol}");
+        }
+        let kept = |name: &str| assert_eq!(without_brackets(name.to_owned()), name);
+        ["<u32>::pow", "<[u8]>::len", "<a::B as c::D>::e", "<fn(a::B) -> c::D>::e", "<&a::B>::c", "a::b"]
+            .iter()
+            .for_each(|name| kept(name));
+        assert_eq!(without_brackets("<a::B<c::D>>::e".to_owned()), "a::B<c::D>::e");
+    }
+
+    #[test]
+    fn the_arrow_of_a_function_is_whole_in_both_manglings() {
+        let legacy = "_ZN78_$LT$fn$LP$core..cmp..Ordering$RP$$u20$.$GT$$u20$u32$u20$as$u20$arrow1..Tr$GT$18precondition_check17h17403bd248699db3E";
+        assert_eq!(path(legacy), "<fn(core::cmp::Ordering) -> u32 as arrow1::Tr>::precondition_check");
+    }
+
+    #[test]
     fn type_arguments_are_left_out() {
         assert_eq!(
             without_arguments("core::panicking::assert_failed::<u32, <u8 as T>::X>"),
@@ -87,5 +132,6 @@ mod tests {
         );
         assert_eq!(without_arguments("a::<b::<c>>::d::<e>"), "a::d");
         assert_eq!(without_arguments("<a as b>::c"), "<a as b>::c");
+        assert_eq!(without_arguments("a::<fn(u8) -> b>::c::<fn() -> d>"), "a::c");
     }
 }

@@ -34,7 +34,12 @@ pub fn has_call_stack() -> bool {
     true
 }
 
-/// Whether values within values were too deep to be formatted since this was last asked. A device without a stack for calls has the
+/// Says that the text of a message begins. [`formatting_was_cut_off`] ends it. In between, formatting fails where the stack of calls ends; elsewhere
+/// it panics there. Does nothing in native code, and on devices without a stack for calls, where the compiler knows what makes messages.
+#[inline(always)]
+pub fn begin_message() {}
+
+/// Whether values within values were too deep to be formatted in the message that ends here. A device without a stack for calls has the
 /// compiler's word for it.
 #[inline(always)]
 pub fn formatting_was_cut_off() -> bool {

@@ -81,6 +81,7 @@ impl Text {
     fn format(&mut self, message: fmt::Arguments<'_>) {
         let here = 0_u8;
         self.stack = (&raw const here).addr();
+        builtin::begin_message();
         // An error is the value's own; what it has written stands.
         let _ = fmt::write(self, message);
         if core::mem::take(&mut self.is_too_deep) | builtin::formatting_was_cut_off() {

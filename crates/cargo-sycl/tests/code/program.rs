@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use crate::ptxas::assemble;
+use crate::ptxas;
 
 const MANIFEST: &str = r#"
 [workspace]
@@ -90,7 +90,10 @@ pub(crate) fn build(program: &str, arguments: &[&str]) -> Built {
     let path = binary.to_str().unwrap();
     let (code, _) = package.sycl(&["inspect", "--emit", "ptx", path]);
     let (kernels, _) = package.sycl(&["inspect", path]);
-    assert_eq!(assemble(&code, "sm_70"), Ok(()));
+    match ptxas::find() {
+        Some(_) => assert_eq!(ptxas::assemble(&code, "sm_70"), Ok(())),
+        None => println!("not assembled: ptxas is neither installed nor in PATH"),
+    }
     Built { code, kernels, messages, binary, package }
 }
 

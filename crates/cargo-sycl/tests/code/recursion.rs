@@ -3,7 +3,7 @@
 use crate::program::{build, functions};
 use crate::ptx_thread::{Launch, Ran};
 
-const N_ITEMS: u32 = 1000;
+const N_ITEMS: u32 = 300;
 
 fn run(ptx: &str, call_stack: u32) -> Ran {
     let functions = functions(ptx);
@@ -35,7 +35,7 @@ fn a_work_item_whose_recursion_has_no_stack_left_panics_and_the_others_end() {
     let enough = run(&built.code, 64 << 10);
     assert_eq!((stored(&enough), enough.panics.len()), (expected(N_ITEMS as usize), 0));
 
-    let call_stack = 8 << 10;
+    let call_stack = 4 << 10;
     assert!(enough.deepest > u64::from(call_stack), "{}", enough.deepest);
     let ran = run(&built.code, call_stack);
     let stored = stored(&ran);

@@ -1,5 +1,6 @@
-//! The function that a driver launches, which is nearly the same for all targets: it has the launch and the kernel's captures in memory that
-//! came with the launch, and calls the kernel's entry with their addresses.
+//! The function that a driver launches, which is nearly the same for all targets.
+//!
+//! It has the launch and the kernel's captures in memory that came with the launch, and calls the kernel's entry with their addresses.
 
 use crate::error::CompileError;
 use crate::kernel::Kernel;

@@ -10,6 +10,7 @@ use crate::analyses::dependencies;
 use crate::error::CompileError;
 use crate::link::standard_library::{Member, StandardLibrary};
 use crate::llvm::{Context, Linkage, Module, PassTuning};
+use crate::passes::cpu_features;
 
 /// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
 pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
@@ -94,6 +95,21 @@ impl<'p> Library<'p> {
         }
         let found = self.members.get(&member).and_then(Option::as_ref);
         Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
+    }
+
+    /// Whether the program's crates, as far as they were looked into, leave a cache of that name [alone](cpu_features::is_left_alone).
+    pub(crate) fn leaves_alone(&self, name: &str) -> Result<bool, CompileError> {
+        for stored in self.modules.iter().filter(|stored| !stored.is_standard) {
+            let context = Context::new();
+            if Module::lazy(&context, &stored.bitcode, &stored.name)?.global(name).is_none() {
+                continue;
+            }
+            let module = Module::from_bitcode(&context, &stored.bitcode, &stored.name)?;
+            if !cpu_features::is_left_alone(&module, name) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn add_member(&mut self, member: Member) -> Result<Option<(usize, BTreeSet<String>)>, CompileError> {

@@ -1,7 +1,7 @@
 //! A typed layer over LLVM's C API, as much as the compiler needs.
 //!
 //! Handles ([`Value`], [`Type`], [`Block`]) are copied pointers that cannot outlive their [`Context`]. Two things the types do not say are
-//! invariants of this crate: handles of one context are not mixed with those of another, and a handle is not used after its function,
+//! invariants of this crate. Handles of one context are not mixed with those of another. A handle is not used after its function,
 //! global or instruction was deleted. Debug builds panic where a handle is used that this crate itself has made dangling (`deleted`).
 //!
 //! LLVM ends the process on some broken input. Callers that must survive that run the compiler in a child process.

@@ -52,8 +52,8 @@ const ADVICE: [(&str, &str); 18] = [
     ("std::process::", PROCESS),
 ];
 
-/// The function that a user's code calls, if that is why the way ends where no device can go: the first one of `std` or of OxiSYCL's host
-/// crates after the last one of a user's, or of a crate that is neither. `way` has symbols, and what no device has at its end.
+/// The function that a user's code calls, if that is why the way ends where no device can go. It is the first one of `std` or of OxiSYCL's
+/// host crates after the last one of a user's, or of a crate that is neither. `way` has symbols, and what no device has at its end.
 pub(crate) fn host_function(way: &[&str]) -> Option<HostFunction> {
     let start = library_position(way);
     let paths: Vec<(Origin, String)> = way[start..].iter().map(|symbol| (of(symbol), plain_path(symbol))).collect();

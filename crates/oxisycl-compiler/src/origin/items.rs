@@ -37,10 +37,48 @@ pub(crate) fn is_of_runtime_library(symbol: &str) -> bool {
     of(symbol) == Origin::Standard && path(symbol).starts_with("compiler_builtins::")
 }
 
+/// A function that leads to Rust's allocator. They are made when a program is linked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Allocation {
+    Allocate,
+    AllocateZeroed,
+    Grow,
+    Free,
+    /// What says that an allocator was linked.
+    Mark,
+    /// What there is no memory for ends here, and others that a program may come to have.
+    Other,
+}
+
+/// Which function of the allocator it is. Their crate is rustc's own, or they have none; see [`RESERVED`](super::RESERVED).
+pub(crate) fn allocation(symbol: &str) -> Option<Allocation> {
+    let path = symbol.contains("__rust").then(|| plain_path(symbol))?;
+    let name = path.strip_prefix("__rustc::").unwrap_or(&path);
+    if name.contains("::") || !name.starts_with("__rust_") {
+        return None;
+    }
+    Some(match name {
+        "__rust_alloc" => Allocation::Allocate,
+        "__rust_alloc_zeroed" => Allocation::AllocateZeroed,
+        "__rust_realloc" => Allocation::Grow,
+        "__rust_dealloc" => Allocation::Free,
+        _ if name.starts_with("__rust_no_alloc_shim_is_unstable") => Allocation::Mark,
+        _ => Allocation::Other,
+    })
+}
+
 /// Whether a function allocates memory of the heap, or frees it.
 pub(crate) fn is_allocation(symbol: &str) -> bool {
-    let path = plain_path(symbol);
-    path.starts_with("__rustc::__rust") || path.starts_with("__rust_")
+    allocation(symbol).is_some()
+}
+
+/// Whether a function is the method `load` of an atomic type, or what that calls.
+pub(crate) fn loads_atomically(symbol: &str) -> bool {
+    symbol.contains("atomic")
+        && path_in(symbol, &[Origin::Standard]).is_some_and(|path| {
+            let item = path.strip_prefix("core::sync::atomic::");
+            item.is_some_and(|item| item == "atomic_load" || item.ends_with("::load"))
+        })
 }
 
 /// Whether a function is one of those behind `is_x86_feature_detected!` and its like: is the feature of that number there?
@@ -176,6 +214,23 @@ mod tests {
         assert_eq!(builtin("_ZN3app14oxisycl_device7builtin14is_device_code17hd37baa6394757393E"), None);
         assert!(asks_for_feature("_ZN10std_detect6detect9check_for17h0123456789abcdefE"));
         assert!(!asks_for_feature("_ZN3app10std_detect6detect9check_for17h0123456789abcdefE"));
+    }
+
+    #[test]
+    fn functions_of_the_allocator_are_of_rustcs_own_crate_or_of_none() {
+        for symbol in ["__rust_alloc", "_RNvCs1234_7___rustc12___rust_alloc"] {
+            assert_eq!(allocation(symbol), Some(Allocation::Allocate), "{symbol}");
+        }
+        assert_eq!(allocation("_RNvCs1234_7___rustc35___rust_no_alloc_shim_is_unstable_v2"), Some(Allocation::Mark));
+        for symbol in [
+            "_ZN8__rust_x12__rust_alloc17h0123456789abcdefE",
+            "_ZN12__rust_alloc12__rust_alloc17h0123456789abcdefE",
+            "_RNvNtCs1234_7___rustc1m12___rust_alloc",
+            "_ZN3app12__rust_alloc17h0123456789abcdefE",
+            "memcpy",
+        ] {
+            assert_eq!(allocation(symbol), None, "{symbol}");
+        }
     }
 
     #[test]

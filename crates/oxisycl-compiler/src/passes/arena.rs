@@ -7,8 +7,7 @@
 
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Context, Linkage, Module, Opcode, PassTuning, Type, Value};
-use crate::origin;
-use crate::symbols::plain_path;
+use crate::origin::{self, Allocation};
 use rustc_hash::FxHashSet;
 
 const TABLE: &str = include_str!("arena.ll");
@@ -27,64 +26,43 @@ pub(crate) fn message() -> String {
     format!("the work-item's arena of {SIZE} bytes is exhausted")
 }
 
-/// The functions of Rust's allocator, which are made when a program is linked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Request {
-    Allocate,
-    AllocateZeroed,
-    Grow,
-    Free,
-    /// What says that an allocator was linked.
-    Mark,
+/// The allocator's function, if it is one that is only declared and has the type of that.
+fn request_of(context: &Context, function: Value<'_>) -> Option<Allocation> {
+    let request = function.is_declaration().then(|| origin::allocation(function.name()))??;
+    // One of another type is somebody else's.
+    (function.held_type() == held_type(request, context)?).then_some(request)
 }
 
-impl Request {
-    fn of<'c>(context: &'c Context, function: Value<'c>) -> Option<Self> {
-        if !function.is_declaration() || !origin::is_allocation(function.name()) {
-            return None;
-        }
-        let path = plain_path(function.name());
-        let request = match origin::last_name(&path) {
-            "__rust_alloc" => Self::Allocate,
-            "__rust_alloc_zeroed" => Self::AllocateZeroed,
-            "__rust_realloc" => Self::Grow,
-            "__rust_dealloc" => Self::Free,
-            name if name.starts_with("__rust_no_alloc_shim_is_unstable") => Self::Mark,
-            _ => return None,
-        };
-        (function.held_type() == request.held_type(context)).then_some(request)
+/// The type of a function of the allocator.
+fn held_type(request: Allocation, context: &Context) -> Option<Type<'_>> {
+    let (pointer, size, nothing) = (Type::pointer(context, 0), Type::int(context, 64), Type::void(context));
+    match request {
+        Allocation::Allocate | Allocation::AllocateZeroed => Some(Type::function(pointer, &[size; 2])),
+        Allocation::Grow => Some(Type::function(pointer, &[pointer, size, size, size])),
+        Allocation::Free => Some(Type::function(nothing, &[pointer, size, size])),
+        Allocation::Mark => Some(Type::function(nothing, &[])),
+        Allocation::Other => None,
     }
+}
 
-    /// The type of the allocator's function. One of another type is somebody else's.
-    fn held_type(self, context: &Context) -> Type<'_> {
-        let (pointer, size, nothing) = (Type::pointer(context, 0), Type::int(context, 64), Type::void(context));
-        match self {
-            Self::Allocate | Self::AllocateZeroed => Type::function(pointer, &[size; 2]),
-            Self::Grow => Type::function(pointer, &[pointer, size, size, size]),
-            Self::Free => Type::function(nothing, &[pointer, size, size]),
-            Self::Mark => Type::function(nothing, &[]),
-        }
-    }
-
-    /// The function of the table, and how many arguments it takes beside the arena.
-    fn answer(self) -> Option<(&'static str, usize)> {
-        match self {
-            Self::Allocate => Some(("oxisycl.arena.alloc", 2)),
-            Self::AllocateZeroed => Some(("oxisycl.arena.alloc_zeroed", 2)),
-            Self::Grow => Some(("oxisycl.arena.realloc", 4)),
-            Self::Free => Some(("oxisycl.arena.dealloc", 3)),
-            Self::Mark => None,
-        }
+/// The function of the table, and how many arguments it takes beside the arena.
+fn answer_to(request: Allocation) -> Option<(&'static str, usize)> {
+    match request {
+        Allocation::Allocate => Some(("oxisycl.arena.alloc", 2)),
+        Allocation::AllocateZeroed => Some(("oxisycl.arena.alloc_zeroed", 2)),
+        Allocation::Grow => Some(("oxisycl.arena.realloc", 4)),
+        Allocation::Free => Some(("oxisycl.arena.dealloc", 3)),
+        Allocation::Mark | Allocation::Other => None,
     }
 }
 
 /// Whether code may allocate.
 pub(crate) fn is_wanted(module: &Module<'_>) -> bool {
-    requests(module).iter().any(|(request, function)| *request != Request::Mark && function.is_used())
+    requests(module).iter().any(|(request, function)| *request != Allocation::Mark && function.is_used())
 }
 
-fn requests<'c>(module: &Module<'c>) -> Vec<(Request, Value<'c>)> {
-    let known = |function| Some((Request::of(module.context(), function)?, function));
+fn requests<'c>(module: &Module<'c>) -> Vec<(Allocation, Value<'c>)> {
+    let known = |function| Some((request_of(module.context(), function)?, function));
     module.functions().into_iter().filter_map(known).collect()
 }
 
@@ -93,26 +71,26 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
     let Some(kernel) = kernel else { return Ok(()) };
     let mut requests = requests(module);
     requests.retain(|(request, function)| {
-        if *request == Request::Mark {
+        if *request == Allocation::Mark {
             calls_of(*function).into_iter().for_each(Value::erase);
         }
-        *request != Request::Mark && function.is_used()
+        *request != Allocation::Mark && function.is_used()
     });
     if requests.is_empty() {
         return Ok(());
     }
-    if requests.iter().any(|(request, _)| *request != Request::Free) {
+    if requests.iter().any(|(request, _)| *request != Allocation::Free) {
         inline(module, kernel, &requests)?;
     }
     // Functions that are gone by now are of no use to anybody.
     let requests = self::requests(module);
     let mut answered = Vec::new();
     for (request, function) in requests {
-        let Some((name, n_arguments)) = request.answer() else { continue };
+        let Some((name, n_arguments)) = answer_to(request) else { continue };
         for call in calls_of(function) {
             if call.function() == kernel && call.arguments().len() == n_arguments {
                 answered.push((call, name));
-            } else if request == Request::Free {
+            } else if request == Allocation::Free {
                 call.erase();
             }
         }
@@ -131,7 +109,11 @@ fn calls_of(function: Value<'_>) -> Vec<Value<'_>> {
 }
 
 /// Has all that allocates inlined into the kernel.
-fn inline<'c>(module: &Module<'c>, kernel: Value<'c>, requests: &[(Request, Value<'c>)]) -> Result<(), CompileError> {
+fn inline<'c>(
+    module: &Module<'c>,
+    kernel: Value<'c>,
+    requests: &[(Allocation, Value<'c>)],
+) -> Result<(), CompileError> {
     let always = Attribute::plain(module.context(), "alwaysinline", 0);
     let mut reaching: Vec<_> = requests.iter().map(|(_, function)| *function).collect();
     let mut seen: FxHashSet<_> = reaching.iter().copied().collect();

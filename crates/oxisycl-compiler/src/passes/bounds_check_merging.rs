@@ -30,8 +30,8 @@ struct Check<'c> {
     goes_on_to: Block<'c>,
 }
 
-/// Joins the checks of all functions; `kernels` are those whose parameters are in memory of their own. A return is no check: threads that
-/// return meet the others at the end, for which `ptxas` keeps what is the same for all threads of the loops before it in other registers
+/// Joins the checks of all functions; `kernels` are those whose parameters are in memory of their own. A return is no check. Threads that
+/// return meet the others at the end. For that `ptxas` keeps what is the same for all threads of the loops before it in other registers
 /// (nine instructions more in the loop of n-body, 5 % of its time).
 pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Control flow stays as it is: only a value is computed in another way. Where `x` is known not to be null, LLVM then finds that both
-//! branches have the same condition, and joins them. That is sound in this form and only in this form: each arm is a chain of blocks that
-//! nothing else leads to, so that exactly the threads that took an arm go on together after it, before and after the change.
+//! branches have the same condition, and joins them. That is sound in this form and only in this form. Each arm is a chain of blocks that
+//! nothing else leads to. So exactly the threads that took an arm go on together after it, before and after the change.
 
 use crate::llvm::{Block, Builder, Module, Opcode, Value};
 use rustc_hash::FxHashMap;

@@ -5,15 +5,22 @@
 //! function that suits the processor. [`caches`] finds these statics before anything is inlined, and [`forget`], once the answers have
 //! been followed, has each of them hold for ever what it begins with. So every work-item asks for itself, and all get the same answer.
 //!
-//! Invariant: a static is a cache only if a function that refers to it asks the processor itself, by functions inside of it, or by functions of
-//! its crate that say yes or no to nothing, and if nothing is ever stored to it but one constant. Others stay statics, and make their kernels unsupported (`analyses::legality`).
+//! Invariant: a static is a cache only if all of this holds. Others stay statics, and make their kernels unsupported (`analyses::legality`).
+//!
+//! - A function that refers to it asks the processor itself, by functions inside of it, or by functions of its crate that say yes or no to nothing.
+//! - All other functions in the program's crates, as far as kernels need those, only load it ([`is_left_alone`]): the host could give it another
+//!   value.
+//! - The kernel loads it and stores one constant to it, and nothing else.
+//! - The kernel comes to the same with that constant and with what the static begins with ([`trial`]).
+
+mod trial;
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
 use crate::analyses::references::globals_in;
-use crate::llvm::{Module, Opcode, Type, TypeKind, Value, ValueKind};
+use crate::llvm::{Attribute, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use crate::origin::{self, Origin};
 use crate::passes::strip_host_abi::replace_body;
 use crate::symbols::{plain_path, without_numbers};
@@ -21,18 +28,26 @@ use crate::symbols::{plain_path, without_numbers};
 /// Instructions that ask the processor itself; zero says that it has nothing.
 const INSTRUCTIONS: [&str; 2] = ["cpuid", "xgetbv"];
 
+/// Marks functions that are [kept apart](keep_choices_apart).
+const CHOICE: &str = "oxisycl.choice";
+
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
 
 /// Adds the names of the statics that hold what a program made of answers. To be called before [`deny`], which takes the questions away.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
+    asking(module, &mut |asked| names.extend(variables(asked)));
+}
+
+/// The functions that ask, less the standard library's, which `found` is called for; these are among the result.
+fn asking<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSet<Value<'c>> {
     let mut asking: Vec<_> = module.functions().into_iter().filter(|function| is_question(*function)).collect();
     let mut seen: FxHashSet<Value<'_>> = asking.iter().copied().collect();
     while let Some(asked) = asking.pop() {
         let is_standard = origin::of(asked.name()) == Origin::Standard;
         let path = (!is_standard).then(|| plain_path(asked.name()));
         if path.is_some() {
-            names.extend(variables(asked));
+            found(asked);
         }
         for caller in asked.users().into_iter().filter(|user| user.callee() == Some(asked)).map(Value::function) {
             // Who calls a function that asks need not know that it does.
@@ -48,6 +63,29 @@ pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
             }
         }
     }
+    seen
+}
+
+/// Whether all functions of a crate that do not ask the processor only load the static of that name. To be called on a crate as it was compiled.
+pub(crate) fn is_left_alone(module: &Module<'_>, name: &str) -> bool {
+    let Some(global) = module.global(name) else { return true };
+    let asking = asking(module, &mut |_| ());
+    let mut uses: Vec<_> = global.users().into_iter().map(|user| (global, user)).collect();
+    while let Some((used, user)) = uses.pop() {
+        match user.kind() {
+            ValueKind::Instruction if user.is(Opcode::LOAD) || asking.contains(&user.function()) => {}
+            ValueKind::Instruction if is_load(user, used) => {}
+            ValueKind::ConstantExpression => uses.extend(user.users().into_iter().map(|next| (user, next))),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether it is a call of the standard library's atomic load, which may not be inlined yet, from that address.
+fn is_load(call: Value<'_>, address: Value<'_>) -> bool {
+    let is_callee = call.callee().is_some_and(|callee| origin::loads_atomically(callee.name()));
+    is_callee && call.arguments().iter().filter(|argument| **argument == address).count() == 1
 }
 
 /// Whether a function takes nothing and gives a truth value, such as one that is called `is_available`.
@@ -82,27 +120,47 @@ fn variables(function: Value<'_>) -> Vec<String> {
     found
 }
 
-/// Has the statics of these names keep what they begin with, where nothing but one constant is stored to them. To be called on simplified
-/// code, in which the answers were followed.
+/// Keeps functions apart whose addresses are taken where a cache is used, until [`forget`]. What asks ends by a call of the one that it has
+/// chosen. Only as long as that is a call it is seen to do the same as the other.
+pub(crate) fn keep_choices_apart(module: &Module<'_>, names: &BTreeSet<String>) {
+    let context = module.context();
+    for global in module.globals().into_iter().filter(|global| names.contains(without_numbers(global.name()))) {
+        let users = global.users().into_iter().filter(|user| user.kind() == ValueKind::Instruction);
+        for function in users.map(Value::function).collect::<FxHashSet<_>>() {
+            for instruction in function.instructions() {
+                let callee = instruction.callee();
+                for operand in instruction.operands().into_iter().filter(|operand| Some(*operand) != callee) {
+                    let is_apart = || operand.has_attribute(Attribute::FUNCTION, "noinline");
+                    if operand.kind() == ValueKind::Function && !operand.is_declaration() && !is_apart() {
+                        operand.remove_attribute(Attribute::FUNCTION, "alwaysinline");
+                        operand.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "noinline", 0));
+                        operand.add_attribute(Attribute::FUNCTION, Attribute::text(context, CHOICE, ""));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Has the statics of these names keep what they begin with, where that makes no difference. To be called on simplified code, in which the
+/// answers were followed.
 pub(crate) fn forget(module: &Module<'_>, names: &BTreeSet<String>) {
-    for global in module.globals() {
-        let name = global.name();
-        // LLVM may have made a truth value of it, with a name that goes on behind a dot.
-        let is_cache = names.contains(without_numbers(name)) || names.contains(name.strip_suffix(".b").unwrap_or(name));
-        if !is_cache || global.is_constant_global() || global.initializer().is_none() {
-            continue;
-        }
-        let users = global.users();
-        let is_load = |user: &Value<'_>| user.is(Opcode::LOAD);
-        let is_store = |user: &Value<'_>| user.is(Opcode::STORE) && user.operand(1) == global;
-        let stored: FxHashSet<Value<'_>> =
-            users.iter().filter(|user| is_store(user)).map(|user| user.operand(0)).collect();
-        let is_only_kept = users.iter().all(|user| is_load(user) || is_store(user));
-        if !is_only_kept || stored.len() > 1 || !stored.iter().all(|value| is_constant(*value)) {
-            continue;
-        }
-        for user in users {
-            if is_load(&user) {
+    forget_settled(module, names);
+    for function in module.functions().into_iter().filter(|it| it.has_text_attribute(Attribute::FUNCTION, CHOICE)) {
+        function.remove_text_attribute(Attribute::FUNCTION, CHOICE);
+        function.remove_attribute(Attribute::FUNCTION, "noinline");
+    }
+}
+
+fn forget_settled(module: &Module<'_>, names: &BTreeSet<String>) {
+    let candidates: Vec<_> = module.globals().into_iter().filter(|global| may_be_cache(*global, names)).collect();
+    if candidates.is_empty() {
+        return;
+    }
+    let settled = trial::settled(module, &candidates.iter().map(|global| global.name()).collect::<Vec<_>>());
+    for global in candidates.iter().filter(|global| settled.contains(&global.name())) {
+        for user in global.users() {
+            if user.is(Opcode::LOAD) {
                 user.set_ordering(NOT_ATOMIC);
             } else {
                 user.erase();
@@ -110,6 +168,22 @@ pub(crate) fn forget(module: &Module<'_>, names: &BTreeSet<String>) {
         }
         global.make_constant();
     }
+}
+
+/// Whether it is a static of these names that is loaded and stored only, both of it, and to which one constant is stored. What is only stored is
+/// for others to load, and what is only loaded was stored by others.
+fn may_be_cache(global: Value<'_>, names: &BTreeSet<String>) -> bool {
+    if !names.contains(without_numbers(global.name())) || global.is_constant_global() || global.initializer().is_none()
+    {
+        return false;
+    }
+    let users = global.users();
+    let is_store = |user: &Value<'_>| user.is(Opcode::STORE) && user.operand(1) == global;
+    let stored: FxHashSet<Value<'_>> = users.iter().filter(|user| is_store(user)).map(|user| user.operand(0)).collect();
+    users.iter().all(|user| user.is(Opcode::LOAD) || is_store(user))
+        && users.iter().any(|user| user.is(Opcode::LOAD))
+        && stored.len() == 1
+        && stored.iter().all(|value| is_constant(*value))
 }
 
 fn is_constant(value: Value<'_>) -> bool {
@@ -146,7 +220,7 @@ mod tests {
     /// What `cpufeatures` makes: a static that says 255 until somebody has asked, and `name` for the function that does.
     fn program(name: &str, stored: &str) -> String {
         format!(
-            "@_ZN3app5CACHE17h0123456789abcdefE = internal global i8 -1
+            "@_ZN3app5CACHE17h0123456789abcdefE = linkonce_odr global [1 x i8] c\"\\FF\"
             define internal i32 @_ZN3app4init5cpuid17h0123456789abcdefE() noinline {{
                 %r = call i32 asm sideeffect \"cpuid\", \"=r\"() ret i32 %r }}
             define internal i1 @{name}() {{
@@ -172,6 +246,7 @@ mod tests {
         let mut names = BTreeSet::new();
         caches(&module, &mut names);
         deny(&module);
+        keep_choices_apart(&module, &names);
         module.run("thinlto-pre-link<O3>", None, &PassTuning::DEVICE).expect("passes");
         forget(&module, &names);
         module.run("default<O3>", None, &PassTuning::DEVICE).expect("passes");
@@ -183,6 +258,30 @@ mod tests {
     fn the_cache_of_an_answer_folds_away() {
         let code = compiled(&program("_ZN3app4init17h0123456789abcdefE", "%b"));
         assert!(code.contains("ret i32 1") && !code.contains("CACHE") && !code.contains("ret i32 2"), "{code}");
+    }
+
+    #[test]
+    fn a_cache_may_be_a_number_of_several_bytes() {
+        let name = "_ZN3app4init17h0123456789abcdefE";
+        let wide = |initializer: &str| {
+            let text = program(name, "%b").replace("linkonce_odr global [1 x i8] c\"\\FF\"", initializer);
+            compiled(
+                &text
+                    .replace("i8 ", "i32 ")
+                    .replace("i8,", "i32,")
+                    .replace("to i8", "to i32")
+                    .replace("align 1", "align 4"),
+            )
+        };
+        // As rustc writes it, as a number, and with something behind it.
+        for initializer in [
+            "linkonce_odr global [4 x i8] c\"\\FF\\00\\00\\00\"",
+            "linkonce_odr global i32 255",
+            "linkonce_odr global <{ [4 x i8], [4 x i8] }> <{ [4 x i8] c\"\\FF\\00\\00\\00\", [4 x i8] undef }>",
+        ] {
+            let code = wide(initializer);
+            assert!(code.contains("ret i32 1") && !code.contains("CACHE") && !code.contains("ret i32 2"), "{code}");
+        }
     }
 
     #[test]
@@ -202,12 +301,42 @@ mod tests {
     }
 
     #[test]
+    fn a_static_whose_value_makes_a_difference_stays() {
+        // As a user may write it: what is stored is seen again.
+        let text = "@_ZN3app4SEEN17h0123456789abcdefE = linkonce_odr global i32 5
+            define i32 @kernel() {
+                %a = load atomic i32, ptr @_ZN3app4SEEN17h0123456789abcdefE monotonic, align 4
+                %c = call i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 5)
+                store atomic i32 9, ptr @_ZN3app4SEEN17h0123456789abcdefE monotonic, align 4
+                %b = load atomic i32, ptr @_ZN3app4SEEN17h0123456789abcdefE monotonic, align 4
+                RESULT
+            }
+            define internal zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) { ret i1 true }";
+        for result in [
+            "ret i32 %b",
+            // With all loads alike, it would come to the same.
+            "%r = icmp eq i32 %a, %b %s = select i1 %r, i32 1, i32 2 ret i32 %s",
+            "%r = sub i32 %a, %b ret i32 %r",
+        ] {
+            let code = compiled(&text.replace("RESULT", result));
+            assert!(code.contains("4SEEN") && code.contains("i32 9"), "{code}");
+        }
+        let code = compiled(&text.replace("RESULT", "ret i32 7"));
+        assert!(code.contains("ret i32 7") && !code.contains("load"), "{code}");
+    }
+
+    #[test]
     fn a_function_that_was_chosen_for_the_processor_is_called() {
         let text = "
-            @_ZN3app2FN17h0123456789abcdefE = internal global ptr @_ZN3app6detect17h0123456789abcdefE
+            @_ZN3app2FN17h0123456789abcdefE = linkonce_odr global ptr @_ZN3app6detect17h0123456789abcdefE
             define internal zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) { ret i1 true }
             define internal i32 @_ZN3app4fast17h0123456789abcdefE(i32 %x) { ret i32 %x }
-            define internal i32 @_ZN3app4slow17h0123456789abcdefE(i32 %x) { %r = add i32 %x, 7 ret i32 %r }
+            define internal i32 @_ZN3app4slow17h0123456789abcdefE(i32 %x) alwaysinline {
+                %c = icmp ult i32 %x, 9 br i1 %c, label %few, label %many
+                few: %v = load volatile i32, ptr @place ret i32 %v
+                many: %r = add i32 %x, 7 ret i32 %r
+            }
+            @place = external global i32
             define internal zeroext i1 @_ZN3app12is_available17h0123456789abcdefE() {
                 %c = call zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 5)
                 ret i1 %c
@@ -227,5 +356,55 @@ mod tests {
         let code = compiled(text);
         assert!(code.contains("add i32 %x, 7") && !code.contains("2FN"), "{code}");
         assert!(!code.contains("call i32 %"), "{code}");
+    }
+
+    #[test]
+    fn a_static_that_the_kernel_only_stores_or_only_loads_stays() {
+        let asks = "call i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 5)";
+        for body in [
+            "store atomic i32 9, ptr @_ZN3app4SEEN17h0123456789abcdefE monotonic, align 4 ret i32 7",
+            "%r = load atomic i32, ptr @_ZN3app4SEEN17h0123456789abcdefE monotonic, align 4 ret i32 %r",
+        ] {
+            let code = compiled(&format!(
+                "@_ZN3app4SEEN17h0123456789abcdefE = linkonce_odr global i32 5
+                define i32 @kernel() {{ %c = {asks} {body} }}
+                define internal zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) {{ ret i1 true }}"
+            ));
+            assert!(code.contains("@_ZN3app4SEEN17h0123456789abcdefE monotonic"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_cache_is_left_alone_by_who_asks_and_by_who_only_loads() {
+        const CACHE: &str = "_ZN3app5CACHE17h0123456789abcdefE";
+        let is_left_alone = |user: &str| {
+            let context = context();
+            let text = format!("{} {user}", program("_ZN3app4init17h0123456789abcdefE", "%b"));
+            super::is_left_alone(&module(&context, &text), CACHE)
+        };
+        let load = "_ZN4core4sync6atomic8AtomicU84load17h0123456789abcdefE";
+        let store = "_ZN4core4sync6atomic8AtomicU85store17h0123456789abcdefE";
+        let call = |callee: &str, arguments: &str| {
+            format!(
+                "declare i8 @{callee}(ptr, ptr) define i8 @user(ptr %p) {{ %r = call i8 @{callee}({arguments}) ret i8 %r }}"
+            )
+        };
+        let cache = format!("ptr @{CACHE}");
+        // The method, and what is left of it where rustc has inlined it.
+        let inlined = "_ZN4core4sync6atomic11atomic_load17hbf7ee057e86d0c8fE";
+        for user in [String::new(), call(load, &format!("{cache}, ptr %p")), call(inlined, &format!("{cache}, ptr %p"))]
+        {
+            assert!(is_left_alone(&user), "{user}");
+        }
+        for user in [
+            call(store, &format!("{cache}, ptr %p")),
+            // A user's own function of that name.
+            call("_ZN3app6atomic8AtomicU84load17h0123456789abcdefE", &format!("{cache}, ptr %p")),
+            format!("define void @user() {{ store atomic i8 3, {cache} monotonic, align 1 ret void }}"),
+            format!("define void @user(ptr %p) {{ store {cache}, ptr %p ret void }}"),
+            format!("@table = constant ptr @{CACHE}"),
+        ] {
+            assert!(!is_left_alone(&user), "{user}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Recursion on devices that have no stack of calls: functions that call each other in a circle become one function with frames of its own.
 //!
 //! The blocks of all functions of a circle go into one function. A call among them stores its arguments, goes on to the next frame and to the first
-//! block of what it calls; a return goes back by a frame, and to the block behind the call, whose number is in the frame it leaves. Frames are a
+//! block of what it calls. A return goes back by a frame, and to the block behind the call, whose number is in the frame it leaves. Frames are a
 //! variable, and hold what is alive across such calls, and the variables of the functions. The code is there once, however deep calls
 //! go; from the [`DEPTH`]th call on, a work-item panics and says so.
 //!
@@ -13,7 +13,7 @@ use crate::error::CompileError;
 use crate::llvm::{
     Attribute, Block, Builder, Context, Layout, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind,
 };
-use crate::passes::{panic_names, panics, recursion};
+use crate::passes::{calls, panic_names, panics, recursion};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many calls can be open at a time.
@@ -95,7 +95,7 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
 
 /// Whether a function has a body, and formats nothing.
 fn is_plain(function: Value<'_>) -> bool {
-    !function.is_declaration() && !recursion::formats(function)
+    !function.is_declaration() && !calls::formats(function)
 }
 
 /// In how many places others call a member of a circle.

@@ -5,12 +5,15 @@ pub(crate) mod atomics;
 pub(crate) mod bounds_check_merging;
 pub(crate) mod branch_correlation;
 pub(crate) mod builtins;
+pub(crate) mod calls;
+pub(crate) mod choice;
 pub(crate) mod cold_blocks;
 pub(crate) mod cpu_features;
 pub(crate) mod early_return;
 pub(crate) mod fast_math;
 pub(crate) mod float_atomics;
 pub(crate) mod float_policy;
+pub(crate) mod formatting_depth;
 pub(crate) mod frames;
 #[cfg(test)]
 mod host_tests;

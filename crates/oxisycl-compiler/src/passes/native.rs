@@ -1,5 +1,6 @@
-//! Functions of published crates that compute with integers or by the host's instructions what LLVM has an operation for: conversions of
-//! the crate `half`, square roots and fused products of `libm` (also of the copy in Rust's own runtime library). Also functions of `libm` that
+//! Functions of published crates that compute with integers or by the host's instructions what LLVM has an operation for.
+//!
+//! They are conversions of the crate `half`, square roots and fused products of `libm` (also of the copy in Rust's own runtime library). Also functions of `libm` that
 //! call themselves and need not: not all devices can do that.
 //!
 //! `native.ll` has a function for each. Results are the same for numbers, with one exception: from `f64`, `half` on an x86 host may round

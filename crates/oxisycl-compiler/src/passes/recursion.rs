@@ -5,117 +5,79 @@
 //! [`add_checks`] puts a question there, after functions were inlined; the panic becomes a record as others do. [`lower`] answers the
 //! questions at the end, when it is known how much stack functions take. Where a kernel's stack begins is the same for all its
 //! work-items, and is kept in the memory of the group; how much there is comes with the launch. Kernels without recursion have nothing
-//! of this. Formatting has a limit of its own, see `recorded` in `oxisycl-device`: calls through pointers from there and to there do not count.
+//! of this.
+//!
+//! Formatting is calls through pointers, whose types say little. They count where they can lead back to code of a user, such as a method that
+//! shows a value within a value. A function that formats can say that it failed. It does so within the text of a message, which ends there,
+//! see `recorded` in `oxisycl-device`; elsewhere it panics like any other.
 
 use std::mem::offset_of;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use oxisycl_image::{MessagePiece, SourceLocation};
 use oxisycl_types::DeviceLaunch;
 
 use crate::llvm::{Attribute, Block, Builder, Context, Layout, Linkage, Module, Node, Opcode, Type, Value, ValueKind};
 use crate::origin;
-use crate::passes::{builtins, panic_names, panics};
+use crate::passes::calls::{Calls, can_fail_to_format, formats, leads_back_to_user};
+use crate::passes::{builtins, panic_names};
 
 /// Whether there is stack left for the function that asks.
 const IS_LEFT: &str = "oxisycl.stack_is_left";
 /// How many bytes of stack calls have.
 const SIZE: &str = "oxisycl.stack_size";
+/// Whether the work-item is within the text of a message, which ends where it is then.
+const ENDS_MESSAGE: &str = "oxisycl.stack_ends_message";
+/// What `oxisycl_device::builtin` says when the text of a message begins, and asks when it has ended.
+const BEGIN_MESSAGE: &str = "oxisycl.begin_message";
+const WAS_CUT_OFF: &str = "oxisycl.formatting_was_cut_off";
 /// What is called where none is left, after the prefix of panics. Its argument is the size.
 pub(crate) const PATH: &str = "oxisycl.stack";
 
 /// Where a kernel leaves the lowest address that its stack may have.
 const SLOT: &str = "oxisycl_stack_limit";
+/// Where a kernel leaves the address of two numbers of each work-item: how many messages it has begun, and whether one of them was cut off. They
+/// are on the stack, and at the same address for all work-items, since each has addresses of its own there.
+const MESSAGES: &str = "oxisycl_messages";
 
 /// What a function is taken to need beside its variables: registers that it saves.
 const SAVED: u64 = 128;
-/// Comparison `unsigned <=` of LLVM.
+/// Comparisons of LLVM: `!=`, and `<=` without a sign.
+const UNEQUAL: i32 = 33;
 const AT_MOST: i32 = 37;
-
-/// Who calls whom.
-struct Calls<'c> {
-    callees: FxHashMap<Value<'c>, Vec<Value<'c>>>,
-}
-
-impl<'c> Calls<'c> {
-    fn of(module: &Module<'c>) -> Self {
-        let functions: Vec<_> = module.functions().into_iter().filter(|function| !function.is_declaration()).collect();
-        let pointed_to: Vec<_> = functions.iter().copied().filter(|function| is_pointed_to(*function)).collect();
-        let callees = functions.iter().map(|&function| (function, callees(function, &pointed_to))).collect();
-        Self { callees }
-    }
-
-    fn of_function(&self, function: Value<'c>) -> &[Value<'c>] {
-        self.callees.get(&function).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether a function can be called again before it has returned.
-    fn comes_back(&self, function: Value<'c>) -> bool {
-        let mut seen = FxHashSet::default();
-        let mut next = self.of_function(function).to_vec();
-        while let Some(callee) = next.pop() {
-            if callee == function {
-                return true;
-            }
-            if seen.insert(callee) {
-                next.extend(self.of_function(callee));
-            }
-        }
-        false
-    }
-}
-
-/// The functions with a body that a function may call: through a pointer, any of that type that somebody has the address of.
-fn callees<'c>(function: Value<'c>, pointed_to: &[Value<'c>]) -> Vec<Value<'c>> {
-    let mut callees = Vec::new();
-    let mut called_types = Vec::new();
-    for call in function.instructions() {
-        let Some(callee) = call.callee().filter(|_| !panics::fails_again(call)) else { continue };
-        match callee.kind() {
-            ValueKind::Function if callee.is_declaration() => {}
-            ValueKind::Function => callees.push(callee),
-            ValueKind::InlineAsm => {}
-            _ => called_types.push(call.called_type()),
-        }
-    }
-    if !formats(function) {
-        callees.extend(pointed_to.iter().filter(|other| called_types.contains(&other.held_type())));
-    }
-    callees
-}
-
-/// Whether a function's address is used for more than to call it, by code that does not format.
-fn is_pointed_to(function: Value<'_>) -> bool {
-    !formats(function)
-        && function
-            .users()
-            .into_iter()
-            .any(|user| user.callee() != Some(function) || user.arguments().contains(&function))
-}
-
-/// Whether a function formats, which has a limit of its own.
-pub(crate) fn formats(function: Value<'_>) -> bool {
-    let name = function.name();
-    origin::formats(name) || panic_names::is_record(name) || panic_names::is_print(name)
-}
 
 /// What LLVM may have found out about functions, and what is wrong if they panic.
 const NO_LONGER: [&str; 5] = ["memory", "willreturn", "nosync", "nofree", "speculatable"];
 
 /// Has every function that can be called again before it has returned ask for stack first. Those that do so are left as they are.
 pub(crate) fn add_checks(module: &Module<'_>) {
-    let calls = Calls::of(module);
-    // In the order of the module, not of the table.
-    let functions = module.functions().into_iter().filter(|function| !function.is_declaration());
-    let recursive: Vec<_> = functions.filter(|function| calls.comes_back(*function) && !has_check(*function)).collect();
-    if recursive.is_empty() {
-        return;
+    let plain = Calls::without_formatting(module);
+    let mut has_changed = add_checks_to(module, &|function| plain.comes_back(function));
+    let all = Calls::all(module);
+    if leads_back_to_user(&all) {
+        // Methods first, then what else can say that it failed. Most circles are broken by that.
+        let is_method = |function: Value<'_>| can_fail_to_format(function) && origin::is_method(function.name());
+        let orders: [&dyn Fn(Value<'_>) -> bool; 3] = [&is_method, &|function| can_fail_to_format(function), &|_| true];
+        for asks in orders {
+            let left = all.without(&has_check);
+            has_changed |= add_checks_to(module, &|function| asks(function) && left.comes_back(function));
+        }
     }
-    for function in recursive {
+    if has_changed {
+        forget_attributes(module);
+    }
+}
+
+/// Has some functions ask. Returns whether there are any.
+fn add_checks_to<'c>(module: &Module<'c>, is_recursive: &dyn Fn(Value<'c>) -> bool) -> bool {
+    // In the order of the module, not of a table.
+    let functions = module.functions().into_iter().filter(|function| !function.is_declaration());
+    let recursive: Vec<_> = functions.filter(|function| is_recursive(*function) && !has_check(*function)).collect();
+    for &function in &recursive {
         add_check(module, function);
     }
-    forget_attributes(module);
+    !recursive.is_empty()
 }
 
 /// Takes away what LLVM may have found out about functions that panic now.
@@ -167,6 +129,15 @@ fn add_check<'c>(module: &Module<'c>, function: Value<'c>) {
         call
     };
     asks.branch_if(call(&asks, is_left, &[]), body, none_left);
+    let ends = if can_fail_to_format(function) {
+        let ends_message = declare(ENDS_MESSAGE, Type::int(context, 1), &[], &["nounwind", "convergent"]);
+        let (fails, panics) = (Block::append(context, function), Block::append(context, function));
+        ends.branch_if(call(&ends, ends_message, &[]), fails, panics);
+        Builder::at_end(context, fails).ret(Type::int(context, 1).constant(1));
+        Builder::at_end(context, panics)
+    } else {
+        ends
+    };
     let size = call(&ends, size, &[]);
     call(&ends, panic, &[size]);
     ends.unreachable();
@@ -199,6 +170,7 @@ pub(crate) fn lower<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u3
         let start = Builder::before(context, function.blocks()[0].instructions()[0]);
         builder.address_to_int(start.alloca(byte, word.constant(1)), word)
     };
+    lower_messages(module, kernel, group_memory);
     if let Some(is_left) = module.function(IS_LEFT) {
         let needs = Needs::of(module);
         let calls: Vec<_> = is_left.users().into_iter().filter(|user| user.callee() == Some(is_left)).collect();
@@ -229,15 +201,72 @@ pub(crate) fn lower<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u3
     }
 }
 
+/// Says and answers whether the work-item is within a message, by numbers on the stack of each. Without a question nothing is said.
+fn lower_messages<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32) {
+    let context = module.context();
+    let (number, pointer) = (Type::int(context, 32), Type::pointer(context, 0));
+    let calls = |name: &str| {
+        let function = module.function(name);
+        let users = function.map_or_else(Vec::new, |function| function.users());
+        users.into_iter().filter(|user| user.callee() == function).collect::<Vec<_>>()
+    };
+    let (questions, begun, ended) = (calls(ENDS_MESSAGE), calls(BEGIN_MESSAGE), calls(WAS_CUT_OFF));
+    let zero = number.constant(0);
+    if questions.is_empty() {
+        ended.iter().for_each(|call| call.replace_all_uses_with(Type::int(context, 1).constant(0)));
+    } else {
+        let slot = module.add_global(MESSAGES, pointer, group_memory);
+        slot.set_initializer(pointer.poison());
+        slot.set_linkage(Linkage::INTERNAL);
+        slot.set_alignment(8);
+        let begins = Builder::before(context, kernel.blocks()[0].instructions()[0]);
+        let numbers = begins.alloca(number, number.constant(2));
+        let cut_off = |builder: &Builder<'c>, numbers| builder.offset(number, numbers, number.constant(1));
+        begins.store(zero, numbers);
+        begins.store(zero, cut_off(&begins, numbers));
+        begins.store(numbers, slot);
+        let at = |call: Value<'c>| {
+            let builder = Builder::before(context, call);
+            let numbers = builder.load(pointer, slot);
+            let n_open = builder.load(number, numbers);
+            (builder, numbers, n_open)
+        };
+        for &call in &begun {
+            let (builder, numbers, n_open) = at(call);
+            builder.store(builder.add(n_open, number.constant(1)), numbers);
+        }
+        for &call in &ended {
+            let (builder, numbers, n_open) = at(call);
+            builder.store(builder.subtract(n_open, number.constant(1)), numbers);
+            let flag = cut_off(&builder, numbers);
+            let was_cut_off = builder.compare(UNEQUAL, builder.load(number, flag), zero);
+            builder.store(zero, flag);
+            call.replace_all_uses_with(was_cut_off);
+        }
+        for &call in &questions {
+            let (builder, numbers, n_open) = at(call);
+            // How many are open is not zero if any is.
+            builder.store(n_open, cut_off(&builder, numbers));
+            call.replace_all_uses_with(builder.compare(UNEQUAL, n_open, zero));
+        }
+    }
+    questions.into_iter().chain(begun).chain(ended).for_each(Value::erase);
+    for name in [ENDS_MESSAGE, BEGIN_MESSAGE, WAS_CUT_OFF] {
+        module.function(name).into_iter().for_each(Value::delete_function);
+    }
+}
+
 /// How much stack functions take for themselves and for what they call, up to the next function that asks.
 struct Needs<'c>(FxHashMap<Value<'c>, u64>);
 
 impl<'c> Needs<'c> {
     fn of(module: &Module<'c>) -> Self {
-        let calls = Calls::of(module);
+        let mut functions = module.functions().into_iter();
+        let formatting_asks = functions.any(|f| !f.is_declaration() && formats(f) && has_check(f));
+        let calls = if formatting_asks { Calls::all(module) } else { Calls::without_formatting(module) };
         let mut needs = Self(FxHashMap::default());
-        for function in calls.callees.keys() {
-            needs.find(module, &calls, *function);
+        for function in calls.functions() {
+            needs.find(module, &calls, function);
         }
         needs
     }
@@ -246,7 +275,7 @@ impl<'c> Needs<'c> {
         if let Some(known) = self.0.get(&function) {
             return *known;
         }
-        // Formatting may come back to where it is, which has a limit of its own.
+        // The library's formatting may come back to where it is, as deep as its values are.
         self.0.insert(function, 0);
         let callees = calls.of_function(function).iter().filter(|callee| !has_check(**callee));
         let deepest = callees.map(|callee| self.find(module, calls, *callee)).max().unwrap_or(0);
@@ -271,124 +300,4 @@ fn variables(module: &Module<'_>, function: Value<'_>) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::llvm::PassTuning;
-    use crate::passes::panics::Sites;
-    use crate::passes::tests::{context, module, ptx_for};
-
-    const FUNCTIONS: &str = "
-        @table = internal constant [2 x ptr] [ptr @pointed_to, ptr @other_type]
-        declare void @elsewhere()
-        define void @leaf() { %v = alloca [400 x i8] call void @use(ptr %v) ret void }
-        define void @use(ptr %v) { call void @elsewhere() ret void }
-        define void @itself(i32 %n) memory(none) willreturn {
-          %v = alloca i64
-          %c = icmp eq i32 %n, 0
-          br i1 %c, label %end, label %again
-        again:
-          call void @leaf()
-          %m = sub i32 %n, 1
-          call void @itself(i32 %m)
-          br label %end
-        end:
-          ret void
-        }
-        define void @there() { call void @back() ret void }
-        define void @back() { call void @there() ret void }
-        define void @pointed_to(ptr %f) { call void %f(ptr %f) ret void }
-        define void @other_type(i32 %n, ptr %f) { call void %f(i32 %n) ret void }
-        define void @outside(ptr %f) { call void %f(ptr %f) ret void }
-        define void @\"core::fmt::Formatter::pad\"(ptr %f) { call void %f(ptr %f) ret void }
-        define void @\"core::str::slice_error_fail_rt\"() { call void @\"core::str::slice_error_fail_rt\"() unreachable }";
-
-    #[test]
-    fn what_can_be_called_before_it_has_returned_asks_for_stack_once() {
-        let context = context();
-        let text = format!("{FUNCTIONS} @other = constant ptr @\"core::fmt::Formatter::pad\"");
-        let module = module(&context, &text);
-        for _ in 0..2 {
-            add_checks(&module);
-            module.verify("checks").expect("a valid module");
-            let asking: Vec<_> =
-                module.functions().into_iter().filter(|f| !f.is_declaration() && has_check(*f)).collect();
-            let names: Vec<_> = asking.iter().map(|function| function.name()).collect();
-            assert_eq!(names, ["itself", "there", "back", "pointed_to"], "{module}");
-        }
-        let code = module.to_string();
-        assert_eq!(code.matches(&format!("call i1 @{IS_LEFT}()")).count(), 4, "{code}");
-        // Its variables are where a function begins, and it may panic now.
-        let itself = module.function("itself").expect("it is there");
-        assert!(itself.blocks()[0].instructions()[0].is(Opcode::ALLOCA), "{}", itself.print());
-        assert!(!itself.has_attribute(Attribute::FUNCTION, "memory"), "{}", itself.print());
-    }
-
-    #[test]
-    fn a_function_needs_its_variables_and_those_of_what_it_calls_up_to_the_next_check() {
-        let context = context();
-        let module = module(&context, FUNCTIONS);
-        add_checks(&module);
-        let needs = Needs::of(&module);
-        let need = |name: &str| needs.of_function(module.function(name).expect("a function"));
-        assert_eq!([need("use"), need("leaf"), need("there")], [SAVED, 2 * SAVED + 400, SAVED]);
-        assert_eq!(need("itself"), SAVED + 8 + need("leaf"));
-        // What it calls asks for itself.
-        assert_eq!([need("pointed_to"), need("outside")], [SAVED, SAVED]);
-    }
-
-    #[test]
-    fn a_panic_says_how_much_stack_there_is_and_code_without_recursion_has_none_of_it() {
-        let context = context();
-        let text = "
-            define internal i32 @sum(i32 %n) noinline {
-              %c = icmp eq i32 %n, 0
-              br i1 %c, label %end, label %again
-            again:
-              %m = sub i32 %n, 1
-              %rest = call i32 @sum(i32 %m)
-              %r = mul i32 %rest, %n
-              %s = add i32 %r, %n
-              br label %end
-            end:
-              %all = phi i32 [ 0, %0 ], [ %s, %again ]
-              ret i32 %all
-            }
-            define ptx_kernel void @k(ptr byval([104 x i8]) align 8 %launch, ptr %out) {
-              %r = call i32 @sum(i32 7)
-              store i32 %r, ptr %out
-              ret void
-            }
-            define ptx_kernel void @plain(ptr byval([104 x i8]) align 8 %launch, ptr %out) {
-              store i32 7, ptr %out
-              ret void
-            }";
-        for (name, is_recursive) in [("k", true), ("plain", false)] {
-            let module = module(&context, text);
-            if !is_recursive {
-                module.function("k").expect("it is there").delete_function();
-                module.run("globaldce", None, &PassTuning::DEVICE).expect("passes");
-            }
-            let kernel = module.function(name).expect("it is there");
-            add_checks(&module);
-            let mut sites = Sites::default();
-            let end = |builder: &Builder<'_>| {
-                let exit = module.declare("llvm.nvvm.exit", Type::function(Type::void(&context), &[]));
-                builder.call(exit, &[]);
-            };
-            panics::lower(&module, &mut sites, &|builder| builtins::launch(&module, builder), &end);
-            lower(&module, kernel, 3);
-            builtins::lower_launch(&module, &[kernel], || module.add_global("slot", Type::pointer(&context, 0), 3));
-            let ptx = ptx_for(&module, 70);
-            assert_eq!(ptx.contains(SLOT), is_recursive, "{ptx}");
-            assert_eq!(sites.list.len(), usize::from(is_recursive));
-            if is_recursive {
-                let text = format!("{:?}", sites.list[0].message);
-                assert!(
-                    text.contains("recursive calls need more stack") && text.contains("OXISYCL_CALL_STACK"),
-                    "{text}"
-                );
-                assert!(ptx.contains("setp.") && ptx.contains("exit;") && ptx.contains("st.shared"), "{ptx}");
-            }
-        }
-    }
-}
+mod tests;

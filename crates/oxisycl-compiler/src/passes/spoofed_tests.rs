@@ -5,7 +5,7 @@ use crate::FloatPolicy;
 use crate::REPLACED;
 use crate::builtin_table::{Bodies, Family};
 use crate::llvm::{Module, Opcode};
-use crate::passes::{builtins, cpu_features, float_policy, libcalls, native, panics, strip_host_abi};
+use crate::passes::{arena, builtins, cpu_features, float_policy, libcalls, native, panics, strip_host_abi};
 
 /// Whether a function still has the instruction that its author wrote.
 fn has(module: &Module<'_>, name: &str, opcode: Opcode) -> bool {
@@ -49,6 +49,30 @@ fn functions_of_a_user_are_not_taken_for_those_of_published_crates() {
     native::replace(&module, &[]).expect("nothing to replace");
     libcalls::replace_all(&module, &[]);
     assert_eq!(module.to_string(), before);
+}
+
+/// Taken for an allocation, it would give a reference into the arena.
+#[test]
+fn functions_of_a_crate_that_is_called_as_the_allocator_are_not_the_allocators() {
+    let context = context();
+    let text = "
+        declare ptr @_ZN8__rust_x12__rust_alloc17h0123456789abcdefE(i64, i64)
+        declare ptr @\"_ZN8__rust_x1n76_$LT$impl$u20$__rust_x..Make$LT$core..fmt..Error$GT$$u20$for$u20$__rust_x..Y$GT$12__rust_alloc17h0123456789abcdefE\"(i64, i64)
+        declare ptr @__rust_alloc(i64, i64)
+        define void @kernel(ptr %p) {
+            %a = call ptr @_ZN8__rust_x12__rust_alloc17h0123456789abcdefE(i64 8, i64 8)
+            %b = call ptr @\"_ZN8__rust_x1n76_$LT$impl$u20$__rust_x..Make$LT$core..fmt..Error$GT$$u20$for$u20$__rust_x..Y$GT$12__rust_alloc17h0123456789abcdefE\"(i64 8, i64 8)
+            %c = call ptr @__rust_alloc(i64 8, i64 8)
+            store ptr %a, ptr %p
+            store ptr %b, ptr %p
+            store ptr %c, ptr %p
+            ret void
+        }";
+    let module = module(&context, text);
+    arena::provide(&module, module.function("kernel")).expect("there is an arena");
+    let code = module.to_string();
+    assert_eq!((code.matches("call ptr @_ZN").count(), code.matches("call ptr @\"_ZN").count()), (1, 1), "{code}");
+    assert!(!code.contains("call ptr @__rust_alloc"), "{code}");
 }
 
 /// A crate named `libm` or `half` may have functions of all types at the paths of the published ones. Replaced by what takes a number,

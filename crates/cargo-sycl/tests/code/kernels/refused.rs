@@ -1,15 +1,22 @@
 //! Kernels that no GPU can run, one construct each, with the warning that the build gives in `refused.stderr`.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 static LIMIT: u32 = 7;
+/// Other code may change what these begin with, or look at what was stored.
+static LEVEL: AtomicU32 = AtomicU32::new(1);
+static KEPT: AtomicU32 = AtomicU32::new(u32::MAX);
+static DONE: AtomicU32 = AtomicU32::new(0);
+static ONCE: OnceLock<u32> = OnceLock::new();
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static OWN: Cell<u32> = const { Cell::new(1) };
 }
 
 trait Scale: Sync {
@@ -61,6 +68,45 @@ fn counted(x: u32) -> u32 {
     COUNTER.fetch_add(x, Ordering::Relaxed)
 }
 
+fn only_loaded(x: u32) -> u32 {
+    x * LEVEL.load(Ordering::Relaxed)
+}
+
+fn only_stored(x: u32) -> u32 {
+    DONE.store(1, Ordering::Relaxed);
+    x
+}
+
+fn set_elsewhere(x: u32) -> u32 {
+    ONCE.get().map_or(x, |factor| factor * x)
+}
+
+fn of_the_thread(x: u32) -> u32 {
+    OWN.get() * x
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_feature() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_feature() -> bool {
+    false
+}
+
+/// Would be a cache of the answer, if the host did not store something else there.
+fn beside_a_question(x: u32) -> u32 {
+    match KEPT.load(Ordering::Relaxed) {
+        u32::MAX => {
+            let answer = u32::from(has_feature());
+            KEPT.store(answer, Ordering::Relaxed);
+            x + answer
+        }
+        answer => x + answer,
+    }
+}
+
 fn update(buffer: &Buffer<u32, 1>, f: impl Fn(u32) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result {
     let queue = Queue::builder().build()?;
     queue
@@ -79,6 +125,13 @@ fn main() -> oxisycl::Result {
     update(&buffer, deeper)?;
     update(&buffer, assembled)?;
     update(&buffer, counted)?;
+    LEVEL.store(3, Ordering::Relaxed);
+    KEPT.store(3, Ordering::Relaxed);
+    update(&buffer, only_loaded)?;
+    update(&buffer, only_stored)?;
+    update(&buffer, set_elsewhere)?;
+    update(&buffer, of_the_thread)?;
+    update(&buffer, beside_a_question)?;
     let limit: &'static u32 = &LIMIT;
     update(&buffer, move |x| x.min(*limit))?;
     let function: fn(u32) -> u32 = u32::swap_bytes;

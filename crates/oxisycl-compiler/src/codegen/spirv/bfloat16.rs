@@ -1,6 +1,6 @@
 //! Numbers of 16 bits with the range of `f32`: bf16.
 //!
-//! OpenCL has none. Values are kept as their bits, and computed with in `f32`, from which each result is rounded: for sums, products,
+//! OpenCL has none. Values are kept as their bits, and computed with in `f32`, from which each result is rounded. For sums, products,
 //! quotients and square roots that gives the same as rounding once, since `f32` has more than twice the digits. What would not is refused.
 
 use rspirv::spirv::{Op, Word};

@@ -1,37 +1,56 @@
 //! Which functions call each other in cycles.
 //!
-//! SPIR-V has no recursion. Calls of formatting functions are the exception, by their addresses or not: a message shows values within
-//! values, but only so deep, so that there is a copy of the code for each depth, and the deepest ends with an error of formatting.
+//! SPIR-V has no recursion. Calls of formatting functions are the exception, by their addresses or not. There is a copy of the code for each
+//! depth. Within a message the deepest ends with an error of formatting, and the message says so. Elsewhere it panics: nothing else
+//! would tell an error from one of the value's own.
 
 use super::function_pointers::{chooses_formatter, has_depth};
 use super::implicit_parameters::Hidden;
 use crate::llvm::{Value, ValueKind};
+pub(super) use crate::passes::formatting_depth::DEEPEST;
 use crate::passes::panic_names;
 use crate::refused::Refused;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
-/// How deep values within values are formatted.
-pub(super) const DEEPEST: u32 = 5;
+/// The message whose values a function is called for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Within {
+    NoMessage,
+    Print,
+    Panic,
+}
 
-/// A function as it is called: whether that happens while a panic is recorded.
+/// A function as it is called: whether that happens while a panic is recorded, or a print.
 ///
-/// What formats a message can panic in its turn. The launch's record is taken by then, so that such a panic records nothing, and what would
+/// What formats a panic's message can panic in its turn. The launch's record is taken by then, so that such a panic records nothing, and what would
 /// be a cycle of calls ends there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Callable<'c> {
     pub(super) function: Value<'c>,
-    pub(super) is_recorded: bool,
+    pub(super) within: Within,
 }
 
 impl<'c> Callable<'c> {
     pub(super) fn kernel(function: Value<'c>) -> Self {
-        Self { function, is_recorded: false }
+        Self { function, within: Within::NoMessage }
     }
 
     /// A function that this one calls; `None` if the call does nothing.
     pub(super) fn callee(self, function: Value<'c>) -> Option<Self> {
-        let records = panic_names::is_record(function.name());
-        (!(records && self.is_recorded)).then_some(Self { function, is_recorded: self.is_recorded || records })
+        let (records, prints) = (panic_names::is_record(function.name()), panic_names::is_print(function.name()));
+        let within = match self.within {
+            Within::Panic if records => return None,
+            _ if records => Within::Panic,
+            Within::NoMessage if prints => Within::Print,
+            within => within,
+        };
+        Some(Self { function, within })
+    }
+
+    /// Whether its deepest copy panics.
+    pub(super) fn may_panic_too_deep(self) -> bool {
+        self.within == Within::NoMessage && has_depth(self.function)
     }
 
     /// The functions with a body that are called.
@@ -53,38 +72,72 @@ pub(super) struct Components<'c> {
     /// For functions in a cycle, a number of that cycle.
     cycles: FxHashMap<Callable<'c>, usize>,
     hidden: FxHashMap<Callable<'c>, Hidden>,
+    /// What formatting calls that is too deep, if it is not within a message.
+    pub(super) too_deep: Option<Value<'c>>,
 }
 
 impl<'c> Components<'c> {
-    /// Of everything that a kernel reaches. `own` tells what the code of a function itself needs.
-    pub(super) fn of(kernel: Value<'c>, own: &dyn Fn(Value<'c>) -> Hidden) -> Result<Self, Refused> {
-        let mut components = Self::default();
-        let mut reached = vec![Callable::kernel(kernel)];
-        let mut at = 0;
-        while let Some(&called) = reached.get(at) {
-            at += 1;
-            let callees = called.callees();
-            reached.extend(callees.iter().filter(|callee| !reached.contains(callee)).copied().collect::<Vec<_>>());
-            components.callees.insert(called, callees);
+    /// Of everything that a kernel reaches. `own` tells what the code of a function itself needs. Formatting that is too deep calls `too_deep`;
+    /// without it, formatting has no cycles but within messages.
+    pub(super) fn of(
+        kernel: Value<'c>,
+        too_deep: Option<Value<'c>>,
+        own: &dyn Fn(Value<'c>) -> Hidden,
+    ) -> Result<Self, Refused> {
+        let mut components = Self { too_deep, ..Self::default() };
+        let mut reached = Vec::new();
+        components.reach(Callable::kernel(kernel), &mut reached);
+        components.find_cycles(&reached)?;
+        if let Some(panic) = too_deep {
+            let panics = |called: &Callable<'c>| components.cycles.contains_key(called) && called.may_panic_too_deep();
+            let deep: Vec<_> = reached.iter().copied().filter(panics).collect();
+            for called in deep {
+                let panic = Callable { function: panic, ..called };
+                components.reach(panic, &mut reached);
+                components.callees.entry(called).or_default().push(panic);
+            }
         }
         let needs: FxHashMap<_, _> = reached.iter().map(|&called| (called, own(called.function))).collect();
         for &called in &reached {
             let behind = components.behind(called, &|_| true);
-            let all = behind.iter().chain([&called]).fold(Hidden::default(), |all, other| all.with(needs[other]));
+            let all = behind.iter().fold(needs[&called], |all, other| all.with(needs[other]));
             components.hidden.insert(called, all);
+        }
+        Ok(components)
+    }
+
+    /// Adds a function, and what it calls, to those that are reached.
+    fn reach(&mut self, called: Callable<'c>, reached: &mut Vec<Callable<'c>>) {
+        let mut next = VecDeque::from([called]);
+        while let Some(called) = next.pop_front() {
+            if !reached.contains(&called) {
+                reached.push(called);
+                let callees = called.callees();
+                next.extend(&callees);
+                self.callees.insert(called, callees);
+            }
+        }
+    }
+
+    fn find_cycles(&mut self, reached: &[Callable<'c>]) -> Result<(), Refused> {
+        for &called in reached {
+            let has_end = |callee: Callable<'c>| {
+                has_depth(callee.function) && (self.too_deep.is_some() || callee.within != Within::NoMessage)
+            };
             // Without calls of formatting functions there has to be no way back.
-            if components.behind(called, &|callee| !has_depth(callee)).contains(&called) {
+            if self.behind(called, &|callee| !has_end(callee)).contains(&called) {
                 let refused = Refused::new("recursion: devices of this kind have no stack of calls");
                 return Err(refused.within(called.function));
             }
-            if behind.contains(&called) && !components.cycles.contains_key(&called) {
-                let number = components.cycles.len();
-                let cycle = behind.iter().filter(|&&other| components.behind(other, &|_| true).contains(&called));
+            let behind = self.behind(called, &|_| true);
+            if behind.contains(&called) && !self.cycles.contains_key(&called) {
+                let number = self.cycles.len();
+                let cycle = behind.iter().filter(|&&other| self.behind(other, &|_| true).contains(&called));
                 let cycle: Vec<_> = cycle.copied().collect();
-                components.cycles.extend(cycle.into_iter().map(|member| (member, number)));
+                self.cycles.extend(cycle.into_iter().map(|member| (member, number)));
             }
         }
-        Ok(components)
+        Ok(())
     }
 
     /// What a function needs, and what it calls.
@@ -103,12 +156,12 @@ impl<'c> Components<'c> {
     }
 
     /// What a function reaches by one or more calls of functions that `enters` allows.
-    fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Value<'c>) -> bool) -> FxHashSet<Callable<'c>> {
+    fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Callable<'c>) -> bool) -> FxHashSet<Callable<'c>> {
         let mut behind = FxHashSet::default();
         let mut queue = vec![called];
         while let Some(next) = queue.pop() {
             let callees = &self.callees[&next];
-            queue.extend(callees.iter().filter(|&&callee| enters(callee.function) && behind.insert(callee)));
+            queue.extend(callees.iter().filter(|&&callee| enters(callee) && behind.insert(callee)));
         }
         behind
     }

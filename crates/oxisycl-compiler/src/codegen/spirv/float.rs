@@ -1,8 +1,8 @@
 //! Floating-point arithmetic, comparisons and intrinsics.
 //!
-//! Kernels are compiled with contraction off; where a product and a sum may become one operation, they become `mad`, which rounds
-//! once or twice as the device does faster, unless it would cost more than it saves (`uneven`). Functions of mathematics are those of the device library, as on every target; here are the
-//! operations that OpenCL defines exactly.
+//! Kernels are compiled with contraction off. Where a product and a sum may become one operation, they become `mad`, which rounds
+//! once or twice as the device does faster. They stay apart where that would cost more than it saves (`uneven`). Functions of mathematics are
+//! those of the device library, as on every target; here are the operations that OpenCL defines exactly.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, FPFastMathMode, Op, Word};

@@ -3,7 +3,7 @@
 use rspirv::spirv::{Op, StorageClass, Word};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::call_graph::{Callable, DEEPEST};
+use super::call_graph::{Callable, DEEPEST, Within};
 use super::divergent_loops::blocks_of_uneven_loops;
 use super::function_builder::Code;
 use super::function_pointers::has_depth;
@@ -37,8 +37,8 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) given: Given,
     /// How deep it is in a cycle of formatting functions.
     pub(super) depth: u32,
-    /// Whether it is called while a panic is recorded.
-    is_recorded: bool,
+    /// The message whose values it is called for.
+    within: Within,
 }
 
 impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
@@ -70,7 +70,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             fused: FxHashSet::default(),
             given: Given::default(),
             depth: called.map_or(0, |called| called.depth),
-            is_recorded: called.is_some_and(|called| called.of.is_recorded),
+            within: called.map_or(Within::NoMessage, |called| called.of.within),
         };
         // Such as the record of a panic. Inlined, its loops would keep drivers for CPUs from executing several work-items as one vector.
         if !is_kernel && function.has_attribute(Attribute::FUNCTION, "noinline") {
@@ -78,7 +78,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         }
         translator.declare(&parameters)?;
         if translator.depth > DEEPEST && has_depth(function) {
-            translator.fail_to_format()?;
+            translator.end_formatting()?;
             translator.code.finish();
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
 
     /// The function as it is called.
     pub(super) fn this(&self) -> Callable<'c> {
-        Callable { function: self.function, is_recorded: self.is_recorded }
+        Callable { function: self.function, within: self.within }
     }
 
     /// Parameters: a kernel's are bytes by value, and local memory; those of other functions are scalars.

@@ -4,10 +4,11 @@
 //! is its address from now on, also in tables of trait objects. A call of an address becomes a call of a function that compares it with the
 //! numbers of all functions of that type, and calls the one that it is of.
 //!
-//! What formats values has such functions of its own: only there a cycle of calls can be given an end.
+//! What formats values has such functions of its own: only there a cycle of calls can be given an end, since each call says whether it failed.
 
-use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, TypeKind, Value, ValueKind};
+use crate::llvm::{Attribute, Module, Type, TypeKind, Value, ValueKind};
 use crate::origin;
+use crate::passes::choice::{call_choice, choose};
 use crate::passes::panic_names;
 use rustc_hash::FxHashMap;
 
@@ -15,8 +16,6 @@ use rustc_hash::FxHashMap;
 const CHOICE: &str = "oxisycl.choice.";
 /// Those that what formats values calls.
 const CHOICE_OF_FORMATTERS: &str = "oxisycl.choice.format.";
-/// `LLVMIntEQ`
-const EQUAL: i32 = 32;
 
 /// Whether the function is one that calls formatting functions by their addresses.
 pub(super) fn chooses_formatter(function: Value<'_>) -> bool {
@@ -25,7 +24,24 @@ pub(super) fn chooses_formatter(function: Value<'_>) -> bool {
 
 /// Whether the function is a method of one of the formatting traits, which says whether it failed.
 pub(super) fn shows_value(function: Value<'_>) -> bool {
-    function.held_type().result().kind() == TypeKind::Integer(1) && { origin::is_method(function.name()) }
+    says_whether(function.held_type().result()) && origin::is_method(function.name())
+}
+
+/// Whether it is the type of what says whether something failed.
+fn says_whether(result: Type<'_>) -> bool {
+    result.kind() == TypeKind::Integer(1)
+}
+
+/// Whether what a function calls by an address is a formatting function, or what text is written to. In a user's method all functions of that
+/// type have to be methods of formatting traits. The library's code calls nothing else that gives a truth value, but a user's closure may have
+/// been inlined there: nothing else may have that type, either.
+fn calls_formatters(caller: &str, result: Type<'_>, candidates: &[Value<'_>]) -> bool {
+    let is_librarys =
+        origin::library_formats(caller) || panic_names::is_record(caller) || panic_names::is_print(caller);
+    let is_text =
+        |function: Value<'_>| origin::library_formats(function.name()) || origin::writes_text(function.name());
+    let is_formatter = |function: &Value<'_>| shows_value(*function) || is_librarys && is_text(*function);
+    says_whether(result) && (is_librarys || origin::is_method(caller)) && candidates.iter().all(is_formatter)
 }
 
 /// Gives numbers to functions whose addresses are taken, and calls them by these.
@@ -46,25 +62,22 @@ pub(super) fn number_functions(module: &Module<'_>) {
             if matches!(callee.kind(), ValueKind::Function | ValueKind::InlineAsm) {
                 continue;
             }
-            let name = caller.name();
-            let formats = origin::formats(name) || panic_names::is_record(name) || panic_names::is_print(name);
+            let is_candidate = |position: &usize| taken[*position].held_type() == call.called_type();
+            let positions: Vec<usize> = (0..taken.len()).filter(is_candidate).collect();
+            let candidates: Vec<_> = positions.iter().map(|&position| taken[position]).collect();
+            let formats = calls_formatters(caller.name(), call.value_type(), &candidates);
             let count = choices.len();
             let choice = *choices.entry((call.called_type(), formats)).or_insert_with(|| {
-                let candidates: Vec<_> = (0..taken.len())
-                    .filter(|&position| taken[position].held_type() == call.called_type())
-                    .map(|position| (number(position), taken[position]))
-                    .collect();
+                let numbers = positions.iter().map(|&position| number(position));
+                let candidates: Vec<_> = numbers.zip(candidates).collect();
                 let prefix = if formats { CHOICE_OF_FORMATTERS } else { CHOICE };
-                let parameters: Vec<_> = call.arguments().into_iter().map(Value::value_type).collect();
-                let parameters = [&[pointer], &parameters[..]].concat();
-                choose(module, &format!("{prefix}{count}"), (&parameters, call.value_type()), &candidates)
+                let choice = choose(module, &format!("{prefix}{count}"), call, pointer, &candidates);
+                for attribute in ["nounwind", "convergent", "noinline"] {
+                    choice.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+                }
+                choice
             });
-            let arguments: Vec<_> = [callee].into_iter().chain(call.arguments()).collect();
-            let direct = Builder::before(context, call).call(choice, &arguments);
-            if call.is_used() {
-                call.replace_all_uses_with(direct);
-            }
-            call.erase();
+            call_choice(context, call, choice, callee);
         }
     }
     for (position, function) in taken.into_iter().enumerate() {
@@ -74,39 +87,6 @@ pub(super) fn number_functions(module: &Module<'_>) {
             call.set_callee(function);
         }
     }
-}
-
-/// A function that calls the candidate whose number is its first argument, with the others.
-fn choose<'c>(
-    module: &Module<'c>,
-    name: &str,
-    (parameters, result): (&[Type<'c>], Type<'c>),
-    candidates: &[(Value<'c>, Value<'c>)],
-) -> Value<'c> {
-    let context = module.context();
-    let choice = module.declare(name, Type::function(result, parameters));
-    choice.set_linkage(Linkage::INTERNAL);
-    for attribute in ["nounwind", "convergent", "noinline"] {
-        choice.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
-    }
-    let mut builder = Builder::at_end(context, Block::append(context, choice));
-    let given = choice.parameters();
-    for &(number, candidate) in candidates {
-        let is_it = builder.compare(EQUAL, given[0], number);
-        let [found, next] = std::array::from_fn(|_| Block::append(context, choice));
-        builder.branch_if(is_it, found, next);
-        let inside = Builder::at_end(context, found);
-        let value = inside.call(candidate, &given[1..]);
-        if result.kind() == TypeKind::Void {
-            inside.ret_void()
-        } else {
-            inside.ret(value)
-        }
-        builder = Builder::at_end(context, next);
-    }
-    // No other function has this type.
-    builder.unreachable();
-    choice
 }
 
 /// Whether calls of the function count as a value within a value.

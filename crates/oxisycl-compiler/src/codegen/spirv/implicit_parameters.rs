@@ -1,8 +1,8 @@
 //! What functions that were not inlined need of the kernel beside their parameters.
 //!
 //! It is passed to them before their own parameters. SPIR-V can end a function only, not the work-item: where the work-item may end in a
-//! function, that is told the address of a flag, sets it and returns; and so does whoever called it. Formatting that goes too deep ends by
-//! another flag, which what began it looks at.
+//! function, that is told the address of a flag, sets it and returns; and so does whoever called it. The text of a message that goes too deep ends
+//! by another flag, which what began it looks at.
 
 use rspirv::spirv::{Op, StorageClass, Word};
 
@@ -182,17 +182,25 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.return_value(nothing)
     }
 
-    /// The body of a function that is too deep in a cycle of formatting: raises the flag, and gives an error of formatting, which is true.
-    pub(super) fn fail_to_format(&mut self) -> Result<(), Refused> {
+    /// The body of a function that is too deep in a cycle of formatting: within a message it raises the flag, and gives an error of formatting,
+    /// which is true. Elsewhere it panics.
+    pub(super) fn end_formatting(&mut self) -> Result<(), Refused> {
         let label = self.code.id();
         self.code.begin(label);
-        self.raise(IS_CUT_OFF);
-        let shape = Shape::of(self.function.held_type().result())?;
-        if shape == Shape::Bool {
-            let error = self.code.boolean(true);
-            self.code.effect(Op::ReturnValue, &[error]);
-            return Ok(());
+        let this = self.this();
+        if let Some(panic) = self.globals.components.too_deep.filter(|_| this.may_panic_too_deep()) {
+            let panic = this.callee(panic).expect("it is no recorder");
+            let function = self.globals.function(self.code.writer, panic, Vec::new(), 0);
+            self.code.needs.calls.insert(function);
+            let mut operands = vec![function];
+            operands.extend(self.give(self.globals.components.hidden(panic))?);
+            let void = self.code.writer.void();
+            self.code.op_of(Op::FunctionCall, void, &operands);
+            return self.leave();
         }
-        self.leave()
+        self.raise(IS_CUT_OFF);
+        let error = self.code.boolean(true);
+        self.code.effect(Op::ReturnValue, &[error]);
+        Ok(())
     }
 }

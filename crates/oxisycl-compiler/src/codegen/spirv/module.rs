@@ -12,6 +12,7 @@ use super::implicit_parameters::Hidden;
 use super::module_builder::{Extensions, Writer};
 use super::storage_classes::{Known, of_global};
 use crate::llvm::{Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
+use crate::passes::formatting_depth::too_deep;
 use crate::refused::Refused;
 
 /// An instruction of SPIR-V has at most 65535 words.
@@ -37,7 +38,7 @@ pub(super) fn translate<'c>(
     let place = (module.context(), Layout::of(module));
     let mut done = 0;
     for &kernel in kernels {
-        globals.components = Components::of(kernel, &Hidden::of)?;
+        globals.components = Components::of(kernel, too_deep(module), &Hidden::of)?;
         let id = writer.id();
         let code = Code::new(&mut writer, id);
         FunctionTranslator::translate(code, &mut globals, place, kernel, None).map_err(|r| r.within(kernel))?;

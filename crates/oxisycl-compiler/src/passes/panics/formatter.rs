@@ -2,8 +2,8 @@
 
 use oxisycl_image::{ArgumentKind, FormatTrait};
 
-use crate::llvm::Value;
-use crate::origin::{self, Origin};
+use crate::llvm::{Opcode, TypeKind, Value};
+use crate::origin::{self, Formatted, Formatter};
 
 /// What a formatting function prints of the address it is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,98 +14,158 @@ pub(super) struct Shown {
     pub(super) indirections: u32,
 }
 
-/// The trait and type of a formatting function.
-fn formatter(symbol: &str) -> Option<(FormatTrait, String)> {
-    let (name, shown) = origin::formatter(symbol)?;
-    let style = match name.as_str() {
-        "Display" => FormatTrait::Display,
-        "Debug" => FormatTrait::Debug,
-        "LowerHex" => FormatTrait::LowerHex,
-        "UpperHex" => FormatTrait::UpperHex,
-        "Octal" => FormatTrait::Octal,
-        "Binary" => FormatTrait::Binary,
-        "LowerExp" => FormatTrait::LowerExp,
-        "UpperExp" => FormatTrait::UpperExp,
-        "Pointer" => FormatTrait::Pointer,
-        _ => return None,
-    };
-    Some((style, shown))
-}
+/// References to references than so many are formatted by the device.
+const MOST_INDIRECTIONS: u32 = 8;
+
+/// Intrinsics that do nothing.
+const IDLE: [&str; 4] = ["llvm.assume", "llvm.dbg.", "llvm.experimental.noalias.scope.decl", "llvm.lifetime."];
 
 /// What a formatting function prints; `None` if the host does not know how.
 pub(super) fn shown_by(function: Value<'_>) -> Option<Shown> {
-    let (style, name) = formatter(function.name())?;
-    let kind = |name: &str| {
-        Some(match name {
-            "bool" => ArgumentKind::Bool,
-            "char" => ArgumentKind::Char,
-            "i8" => ArgumentKind::I8,
-            "i16" => ArgumentKind::I16,
-            "i32" => ArgumentKind::I32,
-            "i64" => ArgumentKind::I64,
-            "i128" => ArgumentKind::I128,
-            "isize" => ArgumentKind::Isize,
-            "u8" => ArgumentKind::U8,
-            "u16" => ArgumentKind::U16,
-            "u32" => ArgumentKind::U32,
-            "u64" => ArgumentKind::U64,
-            "u128" => ArgumentKind::U128,
-            "usize" => ArgumentKind::Usize,
-            "f32" => ArgumentKind::F32,
-            "f64" => ArgumentKind::F64,
-            _ => return None,
-        })
-    };
-    if let Some(kind) = kind(&name).filter(|_| origin::of(function.name()) == Origin::Standard) {
-        return Some(Shown { style, kind, indirections: 0 });
+    shown_within(function, MOST_INDIRECTIONS)
+}
+
+fn shown_within(function: Value<'_>, n_left: u32) -> Option<Shown> {
+    let Formatter { style, formatted } = origin::formatter(function.name())?;
+    match formatted {
+        Formatted::Value(kind) => Some(Shown { style, kind, indirections: 0 }),
+        Formatted::StrReference => Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 }),
+        Formatted::Reference if n_left > 0 => shown_behind(function, style, n_left - 1),
+        Formatted::Reference | Formatted::Str | Formatted::Other => None,
     }
-    if name == "&str" {
-        return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
+}
+
+/// What the formatting function of `&T` prints. Symbols need not say what `T` is, and what `T` does itself may have been inlined. So the function
+/// counts only if all it does is to call another one with what the reference refers to.
+fn shown_behind(function: Value<'_>, style: FormatTrait, n_left: u32) -> Option<Shown> {
+    let call = only_call(function)?;
+    let callee = call.callee()?;
+    let (reference, formatter) = (function.parameter(0), function.parameter(1));
+    let is_address = |value: Value<'_>| value.is(Opcode::LOAD) && value.operand(0) == reference;
+    let is_length = |value: Value<'_>| value.is(Opcode::LOAD) && is_second_word(value.operand(0), reference);
+    let text = |style| Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
+    if origin::pads(callee.name()) {
+        let [first, address, length] = call.arguments()[..] else { return None };
+        let is_text = first == formatter && is_address(address) && is_length(length);
+        // Only `Display` of a text pads.
+        return if is_text && style == FormatTrait::Display { text(style) } else { None };
     }
-    // `&T`, where legacy symbols do not say what `T` is: its formatting function says it.
-    if !name.starts_with('&') || function.is_declaration() {
+    let inner = origin::formatter(callee.name())?;
+    if inner.formatted == Formatted::Str {
+        let [address, length, last] = call.arguments()[..] else { return None };
+        return if is_address(address) && is_length(length) && last == formatter { text(inner.style) } else { None };
+    }
+    let [address, last] = call.arguments()[..] else { return None };
+    if !is_address(address) || last != formatter {
         return None;
     }
+    let inner = shown_within(callee, n_left)?;
+    Some(Shown { indirections: inner.indirections + 1, ..inner })
+}
+
+/// The call of a function that loads, calls once and returns what the call gave.
+fn only_call(function: Value<'_>) -> Option<Value<'_>> {
+    let [_] = function.blocks()[..] else { return None };
+    let mut call = None;
     for instruction in function.instructions() {
-        let Some(callee) = instruction.callee() else { continue };
-        match formatter(callee.name()) {
-            Some((_, inner)) if inner == "str" => {
-                return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
-            }
-            Some((_, inner)) if kind(&inner).is_some() => {
-                return Some(Shown { style, kind: kind(&inner)?, indirections: 1 });
-            }
-            Some(_) => {
-                let inner = shown_by(callee)?;
-                return Some(Shown { style, indirections: inner.indirections + 1, ..inner });
-            }
-            None if origin::pads(callee.name()) => {
-                return Some(Shown { style, kind: ArgumentKind::Str, indirections: 0 });
-            }
-            None => {}
+        let is_idle = |callee: Value<'_>| IDLE.iter().any(|name| callee.name().starts_with(name));
+        match instruction.callee() {
+            Some(callee) if is_idle(callee) => {}
+            Some(_) if call.is_none() => call = Some(instruction),
+            None if [Opcode::LOAD, Opcode::GET_ELEMENT_PTR].iter().any(|opcode| instruction.is(*opcode)) => {}
+            None if instruction.is(Opcode::RET) && Some(instruction.operand(0)) == call => {}
+            _ => return None,
         }
     }
-    None
+    call
+}
+
+/// Whether an address is eight bytes behind another one.
+fn is_second_word(address: Value<'_>, first: Value<'_>) -> bool {
+    let is_offset = address.is(Opcode::GET_ELEMENT_PTR)
+        && address.operand(0) == first
+        && address.gep_type().kind() == TypeKind::Integer(8)
+        && address.operands().len() == 2;
+    is_offset && address.operand(1).integer() == Some(8)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::passes::tests::{context, module};
 
     #[test]
-    fn formatting_functions_are_read_from_both_manglings() {
-        for (symbol, style, name) in [
-            ("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt", FormatTrait::Display, "f64"),
-            ("_RNvXs6_NtNtCsgEmfK2I1SDS_4core3fmt3numjNtB7_8LowerHex3fmt", FormatTrait::LowerHex, "usize"),
-            ("_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17hb9624c4616cd4342E", FormatTrait::Debug, "&T"),
-            (
-                "_ZN4core3fmt3num3imp52_$LT$impl$u20$core..fmt..Display$u20$for$u20$i32$GT$3fmt17h0123456789abcdefE",
-                FormatTrait::Display,
-                "i32",
-            ),
+    fn a_reference_shows_what_it_refers_to_only_if_the_library_says_so() {
+        const LIBRARY: &str = "_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE";
+        const USER: &str = "_ZN49_$LT$$RF$app..X$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE";
+        const HEX: &str =
+            "_ZN4core3fmt3num53_$LT$impl$u20$core..fmt..LowerHex$u20$for$u20$u64$GT$3fmt17h0123456789abcdefE";
+        const NUMBER: &str =
+            "_ZN4core3fmt3num3imp52_$LT$impl$u20$core..fmt..Display$u20$for$u20$u64$GT$3fmt17h0123456789abcdefE";
+        const STR: &str = "_ZN42_$LT$str$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE";
+        let shown = |name: &str, body: &str| {
+            let context = context();
+            let text = format!(
+                "declare i1 @\"{NUMBER}\"(ptr, ptr)
+                declare i1 @\"{HEX}\"(ptr, ptr)
+                declare i1 @\"{STR}\"(ptr, i64, ptr)
+                declare i1 @_ZN4core3fmt9Formatter3pad17h0123456789abcdefE(ptr, ptr, i64)
+                define i1 @\"{name}\"(ptr %self, ptr %f) {{ %p = load ptr, ptr %self {body} ret i1 %r }}"
+            );
+            let module = module(&context, &text);
+            shown_by(module.function(name).expect("it is there"))
+        };
+        let length = "%q = getelementptr i8, ptr %self, i64 8 %n = load i64, ptr %q";
+        let call = |what: &str| format!("%r = call i1 @\"{NUMBER}\"(ptr {what}, ptr %f)");
+        let pad = |what: &str, n: &str| {
+            let name = "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE";
+            format!("{length} %r = call i1 @{name}(ptr %f, ptr {what}, i64 {n})")
+        };
+        let text = |what: &str, n: &str| format!("{length} %r = call i1 @\"{STR}\"(ptr {what}, i64 {n}, ptr %f)");
+        let number = Shown { style: FormatTrait::Display, kind: ArgumentKind::U64, indirections: 1 };
+        assert_eq!(shown(LIBRARY, &call("%p")), Some(number));
+        let string = Shown { kind: ArgumentKind::Str, indirections: 0, ..number };
+        assert_eq!([pad("%p", "%n"), text("%p", "%n")].map(|body| shown(LIBRARY, &body)), [Some(string); 2]);
+        // What the method of `T` does was inlined: it shows the number in another way.
+        let hex = Shown { style: FormatTrait::LowerHex, ..number };
+        assert_eq!(shown(LIBRARY, &call("%p").replace(NUMBER, HEX)), Some(hex));
+
+        let own = "%own = alloca i64 ";
+        let sometimes = "%c = icmp eq ptr %p, %f br i1 %c, label %a, label %b a: CALL br label %b
+            b: %r = phi i1 [ %x, %a ], [ false, %0 ]";
+        let sometimes = sometimes.replace("CALL", &call("%p").replace("%r", "%x"));
+        for (name, body) in [
+            // A user's method for the reference.
+            (USER, call("%p")),
+            (USER, pad("%p", "%n")),
+            // Users' methods that were inlined into the library's: of another value or length, with another formatter, twice, not always, with a
+            // trace of it, and with another result.
+            (LIBRARY, own.to_owned() + &call("%own")),
+            (LIBRARY, own.to_owned() + &pad("%own", "%n")),
+            (LIBRARY, pad("%p", "7")),
+            (LIBRARY, text("%p", "7")),
+            (LIBRARY, call("%p").replace("ptr %f", "ptr %p")),
+            (LIBRARY, call("%p") + &call("%p").replace("%r", "%s")),
+            (LIBRARY, sometimes),
+            (LIBRARY, "store i64 1, ptr %p ".to_owned() + &call("%p")),
+            (LIBRARY, call("%p").replace("%r", "%s") + " %r = icmp eq ptr %p, %f"),
         ] {
-            assert_eq!(formatter(symbol), Some((style, name.to_owned())), "{symbol}");
+            assert_eq!(shown(name, &body), None, "{name}: {body}");
         }
-        assert_eq!(formatter("memcpy"), None);
+        // Only `Display` of a text is what pads.
+        assert_eq!(shown(&LIBRARY.replace("7Display", "5Debug").replace("Display", "Debug"), &pad("%p", "%n")), None);
+    }
+
+    #[test]
+    fn types_that_show_each_other_are_left_to_the_device() {
+        let [x, y] = ["0", "1"]
+            .map(|digit| format!("_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h{digit}123456789abcdefE"));
+        let text = format!(
+            "define i1 @\"{x}\"(ptr %self, ptr %f) {{ %p = load ptr, ptr %self %r = call i1 @\"{y}\"(ptr %p, ptr %f) ret i1 %r }}
+            define i1 @\"{y}\"(ptr %self, ptr %f) {{ %p = load ptr, ptr %self %r = call i1 @\"{x}\"(ptr %p, ptr %f) ret i1 %r }}"
+        );
+        let context = context();
+        let module = module(&context, &text);
+        assert_eq!(shown_by(module.function(&x).expect("it is there")), None);
     }
 }

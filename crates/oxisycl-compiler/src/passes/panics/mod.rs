@@ -16,8 +16,10 @@ use crate::analyses::legality;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
 use crate::origin::{self, SLICE_ERROR, Says};
-use crate::passes::panic_names::{ENDING, FORMATTED, PREFIX, PRINT, RECORD, RECORD_VALUES, is_record, prints};
-use crate::passes::{arena, frames, recursion};
+use crate::passes::panic_names::{
+    ENDING, FORMATTED, PREFIX, PRINT, RECORD, RECORD_VALUES, is_print, is_record, prints,
+};
+use crate::passes::{arena, formatting_depth, frames, recursion};
 use arguments::{Recorded, plain};
 
 /// What the host's panic hook prints of other values than strings.
@@ -167,8 +169,20 @@ pub(crate) fn lower<'c>(
         call.erase();
     }
     // Whatever calls it is there now.
-    if let Some(record) = module.function(RECORD).filter(|record| !record.is_declaration()) {
-        record.set_linkage(Linkage::INTERNAL);
+    set_linkage_of_recorders(module, Linkage::INTERNAL);
+}
+
+/// Has recorders keep their parameters while more code is optimised with them: calls are added when its panics are lowered.
+pub(crate) fn keep_recorders(module: &Module<'_>) {
+    set_linkage_of_recorders(module, Linkage::EXTERNAL);
+}
+
+fn set_linkage_of_recorders(module: &Module<'_>, linkage: Linkage) {
+    let is_recorder = |function: &Value<'_>| is_record(function.name()) || is_print(function.name());
+    for function in module.functions().into_iter().filter(is_recorder) {
+        if !function.is_declaration() {
+            function.set_linkage(linkage);
+        }
     }
 }
 
@@ -205,6 +219,7 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         }
         arena::PATH => return text(&arena::message()),
         frames::PATH => return text(&frames::message()),
+        formatting_depth::PATH => return text(&formatting_depth::message()),
         SLICE_ERROR => Says::SliceError,
         _ => origin::said_by(path).unwrap_or(Says::Name),
     };

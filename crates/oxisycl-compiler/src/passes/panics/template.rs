@@ -1,8 +1,12 @@
 //! Messages with values: `core::fmt::Arguments` as rustc 1.95 makes them.
 //!
-//! The template is a sequence of parts: a length below 128 and so many bytes of text; 0x80, a length in 16 bits, and text; a byte with the
-//! two highest bits set for a value, whose lower bits say which of flags, width, precision and position follow; zero at the end. Where
-//! there are no values the two addresses are a plain string instead, the second one being twice the length plus one.
+//! The template is a sequence of parts, and ends with zero:
+//!
+//! - a length below 128 and so many bytes of text;
+//! - 0x80, a length in 16 bits, and text;
+//! - a byte with the two highest bits set for a value, whose lower bits say which of flags, width, precision and position follow.
+//!
+//! Where there are no values the two addresses are a plain string instead, the second one being twice the length plus one.
 
 use oxisycl_image::{FormatAlignment, FormatCount, FormatTrait, MessagePiece};
 

@@ -15,6 +15,7 @@ tests![
     numbers_print_as_on_the_host,
     strings_print_as_on_the_host,
     users_types_print_as_on_the_host,
+    what_is_implemented_for_references_is_what_prints,
     pieces_of_a_line_come_one_after_the_other,
     output_is_there_before_the_wait_returns,
     a_kernel_that_panics_has_printed,
@@ -186,6 +187,69 @@ impl fmt::Display for Degrees {
         fmt::Display::fmt(&self.0, f)?;
         f.pad("°")
     }
+}
+
+/// Shows more than it holds, and a reference to it something else.
+#[derive(Clone, Copy)]
+struct Thousands(u8);
+
+impl fmt::Display for Thousands {
+    #[inline(always)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&(u64::from(self.0) * 1000), f)
+    }
+}
+
+impl fmt::LowerHex for &Thousands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt("text", f)
+    }
+}
+
+impl fmt::Debug for &Thousands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&(u64::from(self.0) << 33), f)
+    }
+}
+
+/// What it does is inlined into the library's method for references: a number in another form, nothing at all, and a text of its own length.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Inlined([u8; 0], u64);
+
+impl fmt::Display for Inlined {
+    #[inline(always)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::str::from_utf8(&self.0).map_or(Ok(()), |text| f.pad(text))
+    }
+}
+
+impl fmt::Debug for Inlined {
+    #[inline(always)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.1, f)
+    }
+}
+
+impl fmt::Octal for Inlined {
+    #[inline(always)]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 > 100 { fmt::Octal::fmt(&self.1, f) } else { Ok(()) }
+    }
+}
+
+fn what_is_implemented_for_references_is_what_prints(env: &Env) {
+    let text = printed_by(env, |item| {
+        let value = Thousands(item.index() as u8 + 3);
+        let shown = &value;
+        oxisycl::println!("{} {} {:x} {:?} {}", shown, &shown, shown, shown, &&"text");
+        // A number stands beside the reference, where the length of a text would be.
+        let pairs = [(&Inlined([], 30), item.index() + 64), (&Inlined([], 300), 40)];
+        let first = item.index() % 2;
+        let ((one, n), (other, _)) = (pairs[first], pairs[1 - first]);
+        oxisycl::println!("<{}> {n} {:?} <{:o}> <{:o}>", one, one, one, other);
+    });
+    assert_eq!(text, "3000 3000 text 25769803776 text\n<> 64 1e <> <454>\n");
 }
 
 fn users_types_print_as_on_the_host(env: &Env) {

@@ -75,8 +75,18 @@ define internal i64 @square(i64 %n) noinline {{ %r = mul i64 %n, %n ret i64 %r }
 }
 
 /// Code of functions with the names of formatting functions: `work` writes a number of levels to `%count`, each in one below it. `%before`
-/// and `%after` stand around the first call.
+/// and `%after` stand around the first call, which is within a message.
 fn nested(before: &str, after: &str) -> String {
+    let code = nested_outside(before, after);
+    let write = "call i1 @\"core::fmt::write\"(";
+    let print = "define internal i1 @__oxisycl_print_formatted(ptr %deep, ptr %count, ptr %f) noinline {
+  %r = call i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr %f)
+  ret i1 %r\n}\n";
+    format!("{print}{}", code.replacen(write, "call i1 @__oxisycl_print_formatted(", 1))
+}
+
+/// The same in no message.
+fn nested_outside(before: &str, after: &str) -> String {
     format!(
         "declare i1 @oxisycl.spirv.was_cut_off()
 define void @k{BEGIN}{PLACE}
@@ -121,6 +131,24 @@ fn values_within_values_are_formatted_so_deep() {
     // As many levels as are allowed, and the next one fails.
     let deepest = u64::from(DEEPEST);
     assert_eq!(found, (0..8).map(|i| if i < deepest { i + 1 } else { 1000 + deepest }).collect::<Vec<u64>>());
+}
+
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn what_is_too_deep_outside_of_messages_ends_the_work_item() {
+    let begin = "store i64 7, ptr %place";
+    let panic = "declare void @oxisycl.end_work_item() noreturn
+define void @oxisycl.formatting_too_deep() noinline {
+  call void @oxisycl.end_work_item()
+  unreachable\n}\n";
+    let call = "call i1 @\"core::fmt::write\"(ptr %deep, ptr %count, ptr @\"<app::Inner as core::fmt::Display>::fmt\")";
+    let by_address = format!("{panic}{}", nested_outside(begin, ""));
+    let (first, second) = by_address.rsplit_once(call).expect("the inner call");
+    let itself = format!("{first}call i1 @\"<app::Inner as core::fmt::Display>::fmt\"(ptr %deep, ptr %count){second}");
+    for (code, deepest) in [(&by_address, DEEPEST), (&itself, DEEPEST + 1)] {
+        let deepest = u64::from(deepest);
+        assert_eq!(numbers(code), (0..8).map(|i| if i < deepest { i + 1 } else { 7 }).collect::<Vec<u64>>());
+    }
 }
 
 #[test]

@@ -40,6 +40,66 @@ define internal void @again(i64 %n, ptr %p) noinline {{
     assert_eq!(reason(&code), "recursion: devices of this kind have no stack of calls in again");
 }
 
+/// Only the library's code, and methods that give a formatting error, may be cut off where they are too deep in a message.
+#[test]
+fn recursion_that_only_looks_like_formatting_is_refused() {
+    let begin = "_ZN43_$LT$app..X$u20$as$u20$core..fmt..Debug$GT$3fmt";
+    for (name, result) in [("4deep", "i1"), ("4deep", "i32"), ("", "i32")] {
+        let name = format!("\"{begin}{name}17h0123456789abcdefE\"");
+        let code = format!(
+            "define void @k{BEGIN}%x = call {result} @{name}(ptr %out, ptr %out)\nret void\n}}
+define internal {result} @{name}(ptr %n, ptr %p) noinline {{
+  store ptr @{name}, ptr %p
+  %f = load volatile ptr, ptr %p
+  %r = call {result} %f(ptr %n, ptr %p)
+  ret {result} %r\n}}\n"
+        );
+        assert!(reason(&code).starts_with("recursion: devices of this kind have no stack"), "{}", reason(&code));
+    }
+    // A method to which other functions lead back can say itself that it failed. Only a message tells that from any other failure.
+    let method = format!("\"{begin}17h0123456789abcdefE\"");
+    let code = |first: &str| {
+        format!(
+            "define void @k{BEGIN}%x = call i1 {first}(ptr %out, ptr %out)\nret void\n}}
+define internal i1 @__oxisycl_print_formatted(ptr %n, ptr %p) noinline {{ %r = call i1 @{method}(ptr %n, ptr %p) ret i1 %r }}
+define internal i1 @other(ptr %n, ptr %p) noinline {{ %r = call i1 @{method}(ptr %n, ptr %p) ret i1 %r }}
+define internal i1 @{method}(ptr %n, ptr %p) noinline {{
+  store ptr @other, ptr %p
+  %f = load volatile ptr, ptr %p
+  %r = call i1 %f(ptr %n, ptr %p)
+  ret i1 %r\n}}\n"
+        )
+    };
+    let context = context();
+    assert!(try_translate(&context, &code("@__oxisycl_print_formatted")).is_ok());
+    let outside = reason(&code(&format!("@{method}")));
+    assert!(outside.starts_with("recursion: devices of this kind have no stack"), "{outside}");
+}
+
+/// A closure of a user's may be inlined into the library's code, and call what gives a truth value.
+#[test]
+fn a_users_call_within_the_librarys_code_is_not_taken_for_a_formatters() {
+    let writer = "_ZN43_$LT$app..W$u20$as$u20$core..fmt..Write$GT$9write_str17h0123456789abcdefE";
+    let code = |called: &str| {
+        format!(
+            "define void @k{BEGIN}call void @__oxisycl_print_formatted(ptr %out, ptr %out)\nret void\n}}
+define internal void @__oxisycl_print_formatted(ptr %n, ptr %p) noinline {{ %r = call i1 @\"{called}\"(ptr %n, ptr %p) ret void }}
+define internal i1 @\"{called}\"(ptr %n, ptr %p) noinline {{
+  %r = call i1 @\"core::fmt::Formatter::pad\"(ptr %n, ptr %p)
+  ret i1 %r\n}}
+define internal i1 @\"core::fmt::Formatter::pad\"(ptr %n, ptr %p) noinline {{
+  store ptr @\"{called}\", ptr %p
+  %f = load volatile ptr, ptr %p
+  %r = call i1 %f(ptr %n, ptr %p)
+  ret i1 %r\n}}\n"
+        )
+    };
+    let context = context();
+    assert!(try_translate(&context, &code(writer)).is_ok());
+    let refused = reason(&code("app::is_odd"));
+    assert!(refused.starts_with("recursion: devices of this kind have no stack"), "{refused}");
+}
+
 #[test]
 fn functions_without_code_are_refused_also_by_their_address() {
     let code = format!(
