@@ -207,7 +207,7 @@ fn launches(device: &Arc<dyn Device>, bare: &Bare) {
                 for _ in 0..LAUNCHES {
                     let dependencies = last.as_slice();
                     // SAFETY: the kernel uses no memory.
-                    let event = unsafe { queue.enqueue(command(&code), dependencies, counter.clone()) };
+                    let event = unsafe { queue.issue(command(&code), dependencies, counter.clone()) };
                     let event = event.expect("the command is accepted");
                     if chained {
                         last = Some(Dependency { event, kind: DependencyKind::Order });
@@ -231,7 +231,7 @@ fn latency(device: &Arc<dyn Device>, bare: &Bare) {
         time(|| {
             for n in 1..=N {
                 // SAFETY: the kernel uses no memory.
-                unsafe { queue.enqueue(command(&code), &[], counter.clone()) }.expect("the command is accepted");
+                unsafe { queue.issue(command(&code), &[], counter.clone()) }.expect("the command is accepted");
                 counter.wait(&queue, n);
             }
         }) / N as f64
@@ -264,7 +264,7 @@ fn copies(device: &Arc<dyn Device>, bare: &Bare) {
             time(|| {
                 let command = Command::Copy(CopyCommand { source, target, extent: [1, 1, COPY_SIZE] });
                 // SAFETY: both allocations are alive and used by nobody else.
-                unsafe { queue.enqueue(command, &[], counter.clone()) }.expect("the command is accepted");
+                unsafe { queue.issue(command, &[], counter.clone()) }.expect("the command is accepted");
                 counter.wait(&queue, 1);
             }) * 1e3
         };

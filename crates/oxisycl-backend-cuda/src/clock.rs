@@ -1,7 +1,7 @@
 //! The clock of execution times: nanoseconds of the host's monotonic clock, and events of a device translated to it.
 //!
 //! A device's events tell how long after each other they happened, as a 32-bit float of milliseconds. So times are measured against a
-//! base that is renewed before the float gets too coarse, and commands keep the base they were enqueued under.
+//! base that is renewed before the float gets too coarse, and commands keep the base they were issued under.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Clock {
         Self { current: Mutex::new(None) }
     }
 
-    /// The base for commands that are enqueued now. `None` before the first `renew`.
+    /// The base for commands that are issued now. `None` before the first `renew`.
     pub(crate) fn base(&self) -> Option<Arc<Base>> {
         self.current.lock().clone()
     }

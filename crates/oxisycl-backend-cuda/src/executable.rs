@@ -113,7 +113,7 @@ impl Executable {
 
     pub(crate) fn launch(&self, stream: RawStream) -> Result<(), DriverError> {
         // SAFETY: executable and stream are alive, and their context is current. What the kernels use is valid by the promise of those that
-        // enqueued them.
+        // issued them.
         unsafe { self.context.driver.graph_launch(self.raw, stream) }.unwrap_or(Err(lacking("cuGraphLaunch")))
     }
 }

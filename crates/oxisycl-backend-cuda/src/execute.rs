@@ -52,7 +52,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
         emitter.call(|driver, stream| {
             // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image
             // promises (checked at loading and at acceptance), which the driver copies; what the arguments point to is valid by the
-            // enqueuer's promise.
+            // issuer's promise.
             unsafe {
                 driver.launch_kernel(
                     *function,
@@ -86,7 +86,7 @@ fn prefetch(
     }
     let device = context.device;
     heed(emitter.call(|driver, stream| {
-        // SAFETY: managed memory, valid by the enqueuer's promise.
+        // SAFETY: managed memory, valid by the issuer's promise.
         let newer = unsafe { driver.mem_prefetch_async_v2(pointer, size, MemoryLocation::of(device), 0, stream) };
         // SAFETY: as above.
         newer.or_else(|| unsafe { driver.mem_prefetch_async(pointer, size, device, stream) }).unwrap_or(Ok(()))
@@ -108,7 +108,7 @@ fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) ->
     };
     for (hint, device) in calls {
         let driver = &context.driver;
-        // SAFETY: managed memory, valid by the enqueuer's promise.
+        // SAFETY: managed memory, valid by the issuer's promise.
         let newer = unsafe { driver.mem_advise_v2(pointer, size, hint, MemoryLocation::of(device)) };
         // SAFETY: as above.
         heed(newer.or_else(|| unsafe { driver.mem_advise(pointer, size, hint, device) }).unwrap_or(Ok(())))?;

@@ -89,7 +89,7 @@ fn set(value: Value, target: DevicePointer, shape: &BoxShape, emitter: &mut Emit
     for slice in 0..shape.slices {
         let target = target + (slice * shape.pitches[0].slice) as u64;
         emitter.call(|driver, stream| {
-            // SAFETY: the box is valid by the enqueuer's promise, and aligned for the value.
+            // SAFETY: the box is valid by the issuer's promise, and aligned for the value.
             unsafe {
                 match (value, rows) {
                     (Value::One(value), 1) => driver.memset_d8_async(target, value, width, stream),
@@ -165,7 +165,7 @@ fn launch(
     let mut values = [parameters.as_ptr().cast_mut().cast::<c_void>()];
     emitter.call(|driver, stream| {
         // SAFETY: the kernel is this crate's, stays loaded as long as `kernels`, and takes this one parameter, which the driver
-        // copies; it writes the box, which is valid by the enqueuer's promise.
+        // copies; it writes the box, which is valid by the issuer's promise.
         unsafe {
             let extra = std::ptr::null_mut();
             driver.launch_kernel(function, blocks, grid[0], grid[1], BLOCK, 1, 1, 0, stream, values.as_mut_ptr(), extra)

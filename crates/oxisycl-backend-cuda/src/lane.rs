@@ -1,6 +1,6 @@
 //! The CUDA driver as the lanes of [`oxisycl_backend::lane`] see it: a queue is one stream if its commands run in order, a few otherwise.
 //!
-//! A command is put on a stream when it is enqueued, or a little later with others (`batch`). The device keeps the order, by the stream and by
+//! A command is put on a stream when it is issued, or a little later with others (`batch`). The device keeps the order, by the stream and by
 //! events. Transfers of memory that
 //! the driver does not know are left to the host.
 

@@ -21,7 +21,7 @@
 //!   their dependencies have ended (`host_transfer`, the quirk `waiting-copies`).
 //! - Freed memory goes back to the driver once the device has nothing to do (`retired`, the quirk `waiting-free`).
 //! - Loading a module waits for running kernels, by the driver: so does the first launch of a kernel of an image that is not loaded yet.
-//! - The driver keeps about a thousand launches per stream; beyond that, enqueuing waits until the device has begun the oldest.
+//! - The driver keeps about a thousand launches per stream; beyond that, issuing waits until the device has begun the oldest.
 //!
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
 

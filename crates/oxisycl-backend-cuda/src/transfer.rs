@@ -128,7 +128,7 @@ fn emit(shape: &BoxShape, ends: [End; 2], peers: bool, emitter: &mut Emitter<'_>
 fn copy_row(width: usize, ends: [End; 2], peers: bool, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let [source, target] = ends;
     emitter.call(|driver, stream| match (source.context, target.context) {
-        // SAFETY: both ends are valid for the command's box, by the enqueuer's promise.
+        // SAFETY: both ends are valid for the command's box, by the issuer's promise.
         (Some(from), Some(to)) if peers => unsafe {
             driver.memcpy_peer_async(target.pointer, to, source.pointer, from, width, stream)
         },
@@ -156,7 +156,7 @@ fn copy_rows(shape: &BoxShape, [source, target]: [End; 2], emitter: &mut Emitter
         width: shape.width,
         height: shape.rows,
     };
-    // SAFETY: the structure describes the command's boxes, which are valid by the enqueuer's promise; it is read by the call.
+    // SAFETY: the structure describes the command's boxes, which are valid by the issuer's promise; it is read by the call.
     emitter.call(|driver, stream| unsafe { driver.memcpy_2d_async(&raw const copy, stream) })
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
 /// Runs the work-items `begin..end` of a launch.
 ///
 /// # Safety
-/// `end` is at most the launch's size, and the promises of `Queue::enqueue` hold for the command.
+/// `end` is at most the launch's size, and the promises of `Queue::issue` hold for the command.
 #[inline]
 pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
     let chunk = HostChunk::new(begin, end);
@@ -59,8 +59,8 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     CURRENT.with(|current| current.set(&raw const frame));
     let entry = command.descriptor.host_entry;
     let arguments = command.arguments.as_ptr();
-    // SAFETY: the enqueuer promises that the argument block belongs to the entry and that its accessors are valid (contract of
-    // `Queue::enqueue`); the range is the launch's own.
+    // SAFETY: the issuer promises that the argument block belongs to the entry and that its accessors are valid (contract of
+    // `Queue::issue`); the range is the launch's own.
     let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(arguments, &command.range, &chunk) }));
     CURRENT.with(|current| current.set(frame.outer));
     match ended {

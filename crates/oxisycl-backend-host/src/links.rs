@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - `remaining` starts one above the number of announced dependencies. Each dependency that ends, or had ended
-//!   already, subtracts one, and so does the enqueuer when all are linked. The thread that subtracts the last one owns
+//!   already, subtracts one, and so does the issuer when all are linked. The thread that subtracts the last one owns
 //!   the task from then on.
 //! - A follower is on the list of a task, or was told that the task has ended, never both. The list's lock decides which.
 //! - The list is empty after the end.

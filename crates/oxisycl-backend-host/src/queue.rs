@@ -33,7 +33,7 @@ impl HostQueue {
 
 // SAFETY: a command becomes ready when the last of its dependencies ends, and ends when all threads have left it.
 unsafe impl Queue for HostQueue {
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         command: Command,
         dependencies: &[Dependency],

@@ -1,4 +1,4 @@
-//! One enqueued command, from the call of `enqueue` to its completion.
+//! One issued command, from the call of `issue` to its completion.
 //!
 //! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is
 //! decided by [`Links`]: nobody until the last dependency has arrived, then one owner, which is the executor.

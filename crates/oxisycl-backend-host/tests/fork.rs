@@ -35,7 +35,7 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         KernelCommand { descriptor, code: None, arguments: ArgumentBlock::new(&()), range: LaunchRange::SINGLE };
     let done = Arc::<Done>::default();
     // SAFETY: the command uses no memory.
-    unsafe { queue.enqueue(command.into(), &[], done.clone()) }?;
+    unsafe { queue.issue(command.into(), &[], done.clone()) }?;
     Ok(done)
 }
 

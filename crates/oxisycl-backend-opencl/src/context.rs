@@ -4,9 +4,8 @@
 //! - The driver's context is alive at least as long as this object, and everything made in it holds this object.
 //! - Once `lost` is set it stays set, and nothing of the context is used for work again.
 //!
-//! OpenCL does not say that a device is lost. It counts as lost when the driver says that it is not available, when it gives up the
-//! context or a queue, and when a command ends with an error of the driver: what other commands do then is left open by the
-//! specification.
+//! OpenCL does not say that a device is lost. It counts as lost when the driver says that it is not available, and when it gives up the
+//! context or a queue. So it does when a command ends with an error of the driver: the specification leaves open what other commands do then.
 
 use std::sync::{Arc, Once, OnceLock};
 

@@ -49,7 +49,7 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
     }
     emitter.next_stage()?;
     let context = emitter.context();
-    // Arguments belong to the kernel until it is enqueued.
+    // Arguments belong to the kernel until it is issued.
     let mut told = kernel.told.lock();
     let mut telling = context.sharing.tell(&context.functions, context.raw, kernel.raw, &mut told.indirect)?;
     kept.launch = telling.begin(&task.queue.device.context);
@@ -70,7 +70,7 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
             let (global, local, no_offset) = (positions.as_ptr(), local.as_ptr(), std::ptr::null());
             // SAFETY: queue and kernel are live (the command keeps its kernel), the arrays have as many dimensions as are said, and the
             // events are live. All arguments are set (their number and sizes were checked); what they point to is valid by the
-            // enqueuer's promise.
+            // issuer's promise.
             unsafe {
                 let enqueue = functions.clEnqueueNDRangeKernel;
                 enqueue(queue, kernel.raw.0, dimensions, no_offset, global, local, n, list, event)
@@ -97,7 +97,7 @@ fn set_argument(emitter: &Emitter<'_>, kernel: Object, index: u32, size: usize, 
 fn prefetch(pointer: *mut u8, size: usize, emitter: &mut Emitter<'_>) {
     let Some(migrate) = emitter.context().sharing.migrate.filter(|_| size > 0) else { return };
     let _ = emitter.call("clEnqueueMigrateMemINTEL", |_, queue, n, list, event| {
-        // SAFETY: a live queue, live events, and shared memory that is valid by the enqueuer's promise; no flags.
+        // SAFETY: a live queue, live events, and shared memory that is valid by the issuer's promise; no flags.
         unsafe { migrate(queue, pointer.cast(), size, 0, n, list, event) }
     });
 }

@@ -1,6 +1,6 @@
 //! OpenCL as the lanes of [`oxisycl_backend::lane`] see it: a queue is one queue of the driver, in order or not.
 //!
-//! A command is given to the driver when it is enqueued, with the list of events that it waits for. Such a list cannot name events of
+//! A command is given to the driver when it is issued, with the list of events that it waits for. Such a list cannot name events of
 //! another context, which is another device.
 
 use std::ffi::c_void;
@@ -281,7 +281,7 @@ unsafe impl Driver for OpenCl {
     }
 
     fn poll(lane: &ClLane, _thorough: bool) {
-        // Whoever enqueues next is told of an error.
+        // Whoever issues next is told of an error.
         let _ = flush(lane);
         if lane.keeps_order {
             poll_first(lane)

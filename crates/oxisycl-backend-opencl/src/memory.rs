@@ -38,7 +38,7 @@ impl ClMemory {
     /// The alignment that an allocation gets.
     ///
     /// On processors large ones begin with a large page. The room for that also keeps arrays whose sizes are powers of two from lying at such
-    /// distances (the quirk `equal-distances`): adding two of 128 MiB takes 9.4 ms side by side and 7.4 ms with 2 MiB between.
+    /// distances (the quirk `equal-distances`). Adding two of 128 MiB takes 9.4 ms side by side and 7.4 ms with 2 MiB between.
     fn alignment(&self, kind: UsmKind, layout: Layout) -> usize {
         let is_wanted = self.is_host_memory && self.context.quirks.equal_distances;
         let is_large = is_wanted && kind == UsmKind::Device && layout.size() >= HUGE_PAGE;

@@ -62,7 +62,7 @@ pub(crate) struct ClKernel {
     pub(crate) may_print: bool,
     /// What groups it takes.
     pub(crate) limits: GroupLimits,
-    /// Locked from setting the kernel's arguments until it is enqueued.
+    /// Locked from setting the kernel's arguments until it is issued.
     pub(crate) told: Mutex<Told>,
 }
 

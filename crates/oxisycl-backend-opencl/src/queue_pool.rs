@@ -1,8 +1,8 @@
 //! Queues of the driver: used again while their context lives.
 //!
-//! A driver may not bear that a queue is released soon after its last command has ended (the quirk `queue-release`): it tells the end of a
+//! A driver may not bear that a queue is released soon after its last command has ended (the quirk `queue-release`). It tells the end of a
 //! kernel before the thread that ran it has let go of the queue. If that thread turns out to hold it last, it waits for ever for the very
-//! command that it is cleaning up; and on a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
+//! command that it is cleaning up. On a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
 //!
 //! Invariants:
 //! - A queue that is idle here has no command that has not ended, and nobody else has its handle.

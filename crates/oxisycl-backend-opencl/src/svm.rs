@@ -148,7 +148,7 @@ impl Telling<'_> {
     /// Where no list is needed.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// The launch that is about to be enqueued. The list stays as it is as long as `self`.
+    /// The launch that is about to be issued. The list stays as it is as long as `self`.
     pub(crate) fn begin(&mut self, context: &Arc<Context>) -> Option<Launch> {
         let number = self.0.as_mut()?.begin();
         Some(Launch { context: context.clone(), number })

@@ -19,7 +19,7 @@ pub(crate) fn copy(copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<()> 
     }
     for_each_row(&shape, |[source, target]| {
         let (source, target) = (copy.source.pointer.wrapping_add(source), copy.target.pointer.wrapping_add(target));
-        // SAFETY: a row of both boxes, which are valid by the enqueuer's promise until the command has ended, and do not overlap.
+        // SAFETY: a row of both boxes, which are valid by the issuer's promise until the command has ended, and do not overlap.
         unsafe { copy_row(emitter, source, target, shape.width) }
     })
 }

@@ -20,9 +20,9 @@ pub use failures::{
 pub use kernels::{Affine, Gate, affine_entry, failing_entry, gate_entry, kernels_run_every_item_once, native};
 pub use memory::{allocations_are_aligned_and_distinct, zeroed_memory_is_zero};
 pub use order::{
-    a_chain_runs_in_order, a_completion_may_enqueue, a_diamond_joins, a_marker_waits,
-    an_in_order_queue_keeps_the_order_that_it_promises, dependencies_may_repeat_and_be_complete, enqueue_does_not_wait,
-    every_command_completes_once, profiling_gives_times, threads_may_share_a_queue,
+    a_chain_runs_in_order, a_completion_may_issue, a_diamond_joins, a_marker_waits,
+    an_in_order_queue_keeps_the_order_that_it_promises, dependencies_may_repeat_and_be_complete,
+    every_command_completes_once, issue_does_not_wait, profiling_gives_times, threads_may_share_a_queue,
 };
 pub use subject::{Need, Subject};
 pub use transfers::{copies_agree_with_a_model, fills_agree_with_a_model};
@@ -52,8 +52,8 @@ pub const TESTS: &[Test] = tests![
     a_diamond_joins,
     dependencies_may_repeat_and_be_complete,
     a_marker_waits,
-    enqueue_does_not_wait [EndlessKernel],
-    a_completion_may_enqueue,
+    issue_does_not_wait [EndlessKernel],
+    a_completion_may_issue,
     threads_may_share_a_queue,
     profiling_gives_times [Profiling],
     kernels_run_every_item_once,

@@ -1,7 +1,7 @@
 //! What the runtime does around a backend's queue, for tests that use a queue by itself.
 //!
 //! The runtime executes a command that the device cannot do behind others, and delays a command that depends on an event which the queue cannot
-//! wait for. Here the thread that enqueues does both, and blocks meanwhile.
+//! wait for. Here the thread that issues does both, and blocks meanwhile.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,6 +13,11 @@ use oxisycl_backend::{
 
 /// No command may take longer.
 pub const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 3600 } else { 60 });
+
+/// A number of rounds that an interpreter can cope with, too.
+pub(crate) const fn scaled(n_rounds: u32) -> u32 {
+    if cfg!(miri) { n_rounds.div_ceil(15) } else { n_rounds }
+}
 
 /// A queue of the device, with a poller where the device does not report by itself.
 ///
@@ -29,17 +34,17 @@ pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<
     Ok(queue)
 }
 
-/// Enqueues a command, or executes it, behind `dependencies`.
+/// Issues a command, or executes it, behind `dependencies`.
 ///
 /// # Errors
-/// The errors of [`Queue::is_executed`] and [`Queue::enqueue`].
+/// The errors of [`Queue::is_executed`] and [`Queue::issue`].
 ///
 /// # Panics
 /// If a command that has to end before does not end within [`PATIENCE`].
 ///
 /// # Safety
-/// That of [`Queue::enqueue`].
-pub unsafe fn enqueue(
+/// That of [`Queue::issue`].
+pub unsafe fn issue(
     queue: &dyn Queue,
     command: Command,
     dependencies: &[Dependency],
@@ -49,7 +54,7 @@ pub unsafe fn enqueue(
         dependencies.iter().for_each(|dependency| wait_for(queue, &*dependency.event));
         if queue.keeps_order() {
             // SAFETY: a marker uses no memory.
-            let marker = unsafe { queue.enqueue(Command::Marker, &[], Arc::new(Unheard)) }?;
+            let marker = unsafe { queue.issue(Command::Marker, &[], Arc::new(Unheard)) }?;
             wait_for(queue, &*marker);
         }
         // SAFETY: by the contract of this function, and what the command comes after has ended.
@@ -72,7 +77,7 @@ pub unsafe fn enqueue(
         }
     }
     // SAFETY: by the contract of this function.
-    unsafe { queue.enqueue(command, &behind, completion) }
+    unsafe { queue.issue(command, &behind, completion) }
 }
 
 /// Waits until a command has ended, and helps the queue meanwhile.

@@ -43,7 +43,7 @@ pub enum CompletionMode {
     /// When the test calls the recorder.
     #[default]
     Manual,
-    /// Before `enqueue` returns, or together with the last of their dependencies.
+    /// Before `issue` returns, or together with the last of their dependencies.
     AtOnce,
     /// One at a time, the oldest first, when a waiting thread helps its queue ([`Queue::help`]).
     WhenHelped,
@@ -300,7 +300,7 @@ struct RecordingQueue {
 
 // SAFETY: commands are carried out within their boxes, once nothing that they wait for is left, and end afterwards.
 unsafe impl Queue for RecordingQueue {
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         command: Command,
         dependencies: &[Dependency],

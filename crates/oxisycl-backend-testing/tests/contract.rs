@@ -21,8 +21,8 @@ fn recording_devices_keep_the_contract_when_they_are_helped() {
 #[test]
 fn recording_devices_that_end_commands_at_once_keep_the_contract() {
     for subject in subjects(CompletionMode::AtOnce) {
-        // A kernel that waits for the host would never let `enqueue` return.
-        let left_out = [ORDER, "enqueue_does_not_wait", "a_command_that_does_not_run_completes_after_all_dependencies"];
+        // A kernel that waits for the host would never let `issue` return.
+        let left_out = [ORDER, "issue_does_not_wait", "a_command_that_does_not_run_completes_after_all_dependencies"];
         assert_eq!(run_all(&subject.without_endless_kernels()), left_out);
     }
 }

@@ -48,18 +48,18 @@ fn setup(config: RecordingConfig) -> Setup {
 }
 
 impl Setup {
-    fn try_enqueue(&self, command: Command, dependencies: &[Dependency]) -> Result<Arc<dyn Event>, BackendError> {
+    fn try_issue(&self, command: Command, dependencies: &[Dependency]) -> Result<Arc<dyn Event>, BackendError> {
         let entry = Arc::new(Entry { log: self.log.clone(), number: self.recorder.len() });
         // SAFETY: markers use no memory; what copies and fills here use lives until the end of the test.
-        unsafe { self.queue.enqueue(command, dependencies, entry) }
+        unsafe { self.queue.issue(command, dependencies, entry) }
     }
 
-    fn enqueue(&self, command: Command, dependencies: &[Dependency]) -> Arc<dyn Event> {
-        self.try_enqueue(command, dependencies).unwrap()
+    fn issue(&self, command: Command, dependencies: &[Dependency]) -> Arc<dyn Event> {
+        self.try_issue(command, dependencies).unwrap()
     }
 
     fn marker(&self, dependencies: &[Dependency]) -> Arc<dyn Event> {
-        self.enqueue(Command::Marker, dependencies)
+        self.issue(Command::Marker, dependencies)
     }
 }
 
@@ -148,7 +148,7 @@ fn a_refused_command_leaves_nothing_behind() {
     let setup = setup(RecordingConfig::new(1));
     setup.recorder.refuse_command(2);
     setup.marker(&[]);
-    assert!(matches!(setup.try_enqueue(Command::Marker, &[]), Err(BackendError::InjectedFault { count: 2, .. })));
+    assert!(matches!(setup.try_issue(Command::Marker, &[]), Err(BackendError::InjectedFault { count: 2, .. })));
     setup.marker(&[]);
     setup.recorder.complete_all();
     assert_eq!(setup.log.entries(), [(0, true), (1, true)]);
@@ -159,7 +159,7 @@ fn events_of_another_backend_are_refused() {
     let other = setup(RecordingConfig::new(1));
     let event = other.marker(&[]);
     let setup = setup(RecordingConfig::new(1));
-    assert!(matches!(setup.try_enqueue(Command::Marker, &[data(&event)]), Err(BackendError::Unsupported { .. })));
+    assert!(matches!(setup.try_issue(Command::Marker, &[data(&event)]), Err(BackendError::Unsupported { .. })));
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn copies_and_fills_are_described_by_their_places_and_carried_out_when_they_end(
         slice_pitch: 64,
     };
     let fill = FillCommand { target: rectangle(4), pattern: FillPattern::from_slice(&[7, 8]), extent: [1, 2, 3] };
-    let filled = setup.enqueue(Command::Fill(fill), &[]);
+    let filled = setup.issue(Command::Fill(fill), &[]);
     let mut host = [0u8; 8];
     let target = Rectangle { memory: MemoryId::HOST, pointer: host.as_mut_ptr(), row_pitch: 4, slice_pitch: 8 };
     let copy = CopyCommand { source: rectangle(20), target, extent: [1, 1, 8] };
-    setup.enqueue(Command::Copy(copy), &[data(&filled)]);
+    setup.issue(Command::Copy(copy), &[data(&filled)]);
 
     let [fill, copy] = [0, 1].map(|index| setup.recorder.command(index));
     let place = |offset| Place { memory: memory.id(), offset: Some(offset), row_pitch: 16, slice_pitch: 64 };
@@ -204,7 +204,7 @@ fn memory_that_is_freed_too_early_is_reported_and_not_used() {
     let pointer = memory.allocate(UsmKind::Device, layout, true).unwrap();
     let target = Rectangle { memory: memory.id(), pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
-    setup.enqueue(Command::Fill(fill), &[]);
+    setup.issue(Command::Fill(fill), &[]);
     // SAFETY: the recorder finds out that the command has lost its memory, and does not carry it out.
     unsafe { memory.free(pointer, UsmKind::Device, layout) };
     assert_eq!(setup.recorder.violations(), ["command 0 is pending while its memory is freed"]);
@@ -226,9 +226,9 @@ fn a_copy_beyond_an_allocation_is_reported_and_fails() {
         slice_pitch: 64,
     };
     let copy = |source, target| Command::Copy(CopyCommand { source, target, extent: [1, 1, 32] });
-    setup.enqueue(copy(place(0, 0), place(1, 32)), &[]);
-    setup.enqueue(copy(place(0, 40), place(1, 0)), &[]);
-    setup.enqueue(copy(Rectangle { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);
+    setup.issue(copy(place(0, 0), place(1, 32)), &[]);
+    setup.issue(copy(place(0, 40), place(1, 0)), &[]);
+    setup.issue(copy(Rectangle { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);
     setup.recorder.complete_all();
     assert_eq!(setup.log.entries(), [(0, true), (1, false), (2, false)]);
     assert_eq!(setup.recorder.violations().len(), 2);

@@ -82,7 +82,7 @@ fn execute(job: Job) {
     task.issued.0[0].store(now(), Ordering::Relaxed);
     match &task.command {
         Command::Kernel(command) => launch(command, task.record()),
-        // SAFETY: by the enqueuer's promise.
+        // SAFETY: by the issuer's promise.
         command => unsafe { transfer_on_host(command) },
     }
     task.issued.0[1].store(now(), Ordering::Relaxed);
@@ -91,7 +91,7 @@ fn execute(job: Job) {
 fn launch(command: &KernelCommand, record: Option<Record>) {
     let chunk = HostChunk::new(0, command.range.size());
     let entry = command.descriptor.host_entry;
-    // SAFETY: the arguments belong to the entry, and all else is by the enqueuer's promise.
+    // SAFETY: the arguments belong to the entry, and all else is by the issuer's promise.
     let run = || unsafe { entry(command.arguments.as_ptr(), &command.range, &chunk) };
     if catch_unwind(AssertUnwindSafe(run)).is_err()
         && let Some(Record(record)) = record

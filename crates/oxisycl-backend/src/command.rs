@@ -10,7 +10,7 @@ use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 
 /// One unit of work of a queue.
 ///
-/// Whoever enqueues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
+/// Whoever issues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
 #[derive(Debug)]
 pub enum Command {
     /// Run a kernel.
@@ -39,7 +39,7 @@ pub enum Command {
     },
 }
 
-// SAFETY: the pointers are addresses that the enqueuer keeps valid until completion; they are used by one executor at a time.
+// SAFETY: the pointers are addresses that the issuer keeps valid until completion; they are used by one executor at a time.
 unsafe impl Send for Command {}
 // SAFETY: a shared command only gives its addresses away.
 unsafe impl Sync for Command {}

@@ -87,7 +87,7 @@ pub enum Partition {
 /// One device or sub-device.
 ///
 /// # Safety
-/// What a device gives and says of itself is true. Commands are enqueued, and memory is read, because of it:
+/// What a device gives and says of itself is true. Commands are issued, and memory is read, because of it:
 /// - The memory is always the same, and is the one that commands of its queues use.
 /// - Boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says so.
 /// - A module has the kernels of the image that it was loaded from, by their symbols.
@@ -96,7 +96,7 @@ pub unsafe trait Device: Any + Send + Sync {
     /// Limits, names and aspects; constant for the life of the object.
     fn info(&self) -> &DeviceInfo;
 
-    /// The memory its kernels work on. Devices that are the same hardware return the same memory (S-R13, S-R14).
+    /// The memory its kernels work on. Devices that are the same hardware return the same memory.
     fn memory(&self) -> &Arc<dyn Memory>;
 
     /// Splits the device. Arguments were checked against `info` by the caller.

@@ -1,10 +1,10 @@
-//! The contract between the runtime and its backends (the RFC's "interface layer", S-F2).
+//! The contract between the runtime and its backends (the RFC's "interface layer").
 //!
 //! A backend exposes platforms with devices ([`Backend`], [`Platform`], [`Device`]), memory ([`Memory`]) and queues ([`Queue`]). A queue
 //! executes [`Command`]s asynchronously, in an order given by [`Event`]s. It reports the end of each one to its [`Completion`].
 //!
 //! Invariants that every backend keeps:
-//! - `enqueue` never waits for device work, and never calls user code other than `Completion::complete`.
+//! - `issue` never waits for device work, and never calls user code other than `Completion::complete`.
 //! - Each accepted command completes exactly once, on whatever thread, also if a dependency failed or the device is lost.
 //! - A command reports its own failure only. If a backend starts commands after their dependencies have ended, it does not run one
 //!   with a failed dependency of kind `Data`, and reports that. A backend that issues commands ahead runs it. The runtime decides what

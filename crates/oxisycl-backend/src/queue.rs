@@ -73,7 +73,7 @@ pub enum EventStatus {
     Complete,
 }
 
-/// A backend's handle of an enqueued command, used as a dependency of later ones of the same backend.
+/// A backend's handle of an issued command, used as a dependency of later ones of the same backend.
 pub trait Event: Any + Send + Sync {
     /// Where the command stands.
     fn status(&self) -> EventStatus;
@@ -161,13 +161,13 @@ pub trait Completion: Send + Sync {
     /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
     ///
     /// # Safety
-    /// The caller is the [`Queue`] that the completion was enqueued with. The command has ended, and this was not called before. Memory
+    /// The caller is the [`Queue`] that the completion was issued with. The command has ended, and this was not called before. Memory
     /// that the command used is released, or used by others, because of this call.
     unsafe fn complete(self: Arc<Self>, outcome: Outcome);
 }
 
 /// The most launches that may print ([`LoadedKernel::may_print`](crate::LoadedKernel::may_print)) that a queue has unfinished at a time:
-/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. Whoever enqueues more waits for earlier ones.
+/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. Whoever issues more waits for earlier ones.
 pub const MOST_PRINTING: usize = 16;
 
 /// Executes commands.
@@ -185,26 +185,26 @@ pub unsafe trait Queue: Any + Send + Sync {
     /// # Safety
     /// Until `completion` is called, all memory that the command refers to is valid. Nothing outside the order given by the dependencies uses it
     /// in conflict with the command. A kernel's argument block belongs to its descriptor's entry.
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         command: Command,
         dependencies: &[Dependency],
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
 
-    /// Whether each command starts, and is told, after the one enqueued before it without a dependency that says so. What the host
-    /// [executes](Self::is_executed) is not enqueued, and in no such order.
+    /// Whether each command starts, and is told, after the one issued before it without a dependency that says so. What the host
+    /// [executes](Self::is_executed) is not issued, and in no such order.
     fn keeps_order(&self) -> bool {
         false
     }
 
     /// What has to be polled for commands to be reported; `None` where the device reports them by itself. Whoever makes the queue
-    /// [starts](crate::poller::start) a poller before it enqueues.
+    /// [starts](crate::poller::start) a poller before it issues.
     fn progress(&self) -> Option<Arc<dyn Progress>> {
         None
     }
 
-    /// Whether commands can be enqueued behind that event, which is one of the same context. If not, they are enqueued once it is complete.
+    /// Whether commands can be issued behind that event, which is one of the same context. If not, they are issued once it is complete.
     fn can_wait_for(&self, _event: &dyn Event) -> bool {
         true
     }
@@ -228,7 +228,7 @@ pub unsafe trait Queue: Any + Send + Sync {
         Outcome::ran(Err(CommandFailure::new(command, "", FailureKind::Device(error))))
     }
 
-    /// Makes sure that enqueued commands make progress without further calls. Does not block.
+    /// Makes sure that issued commands make progress without further calls. Does not block.
     fn flush(&self) -> Result<(), BackendError>;
 
     /// Runs one piece of ready work on the calling thread, if the device works that way. Returns whether it did.

@@ -12,7 +12,7 @@ use oxisycl_backend_cuda::{native_context, native_streams};
 use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
-use crate::support::{Enqueued, enqueue, image, in_order, kernel, launch, line};
+use crate::support::{Issued, image, in_order, issue, kernel, launch, line};
 use crate::words::Words;
 
 /// More kernels than a busy stream launches one by one at first.
@@ -45,9 +45,9 @@ pub(crate) fn busy_with(
     kernel: impl Fn() -> Command,
 ) -> Arc<dyn Queue> {
     let queue = in_order(device);
-    enqueue(&queue, words.gate(&self::kernel(device, "gate")), &[]);
+    issue(&queue, words.gate(&self::kernel(device, "gate")), &[]);
     for _ in 0..n_kernels {
-        enqueue(&queue, kernel(), &[]);
+        issue(&queue, kernel(), &[]);
     }
     queue.flush().expect("the device is alive");
     queue
@@ -60,7 +60,7 @@ fn kernels_behind_a_busy_device_go_out_together_and_in_order() {
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let queue = busy(&device, &words, || words.same(&affine));
     let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
-    let commands: Vec<_> = (0..1000).map(|n| enqueue(&queue, words.affine(&affine, 3, n), &[])).collect();
+    let commands: Vec<_> = (0..1000).map(|n| issue(&queue, words.affine(&affine, 3, n), &[])).collect();
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
     assert_eq!(
@@ -83,7 +83,7 @@ fn kernels_of_an_idle_device_go_out_at_once() {
     for _ in 0..2 * MANY {
         let n_launched = || fake.count("cuLaunchKernel") + fake.count("cuGraphLaunch");
         let before = n_launched();
-        let command = enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
+        let command = issue(&queue, launch(&empty, "empty", &(), line(1)), &[]);
         assert_eq!(n_launched() - before, 1);
         command.probe.succeed();
     }
@@ -100,7 +100,7 @@ fn kernels_of_several_functions_in_turn_go_out_one_by_one_and_in_order() {
     let queue = busy(&device, &words, || words.same(&kernels[0]));
     let before = fake.count("cuLaunchKernel");
     let commands: Vec<_> =
-        (0..600usize).map(|n| enqueue(&queue, words.affine(&kernels[n % MANY_FUNCTIONS], 3, n as u32), &[])).collect();
+        (0..600usize).map(|n| issue(&queue, words.affine(&kernels[n % MANY_FUNCTIONS], 3, n as u32), &[])).collect();
     let n_plain = fake.count("cuLaunchKernel") - before;
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
@@ -117,8 +117,7 @@ fn a_large_kernel_that_comes_again_and_again_is_launched_as_a_graph_but_not_stag
     let device = fake.device();
     let (queue, empty) = (in_order(&device), kernel(&device, "empty"));
     fake.set("paused", 1);
-    let commands: Vec<_> =
-        (0..100).map(|_| enqueue(&queue, launch(&empty, "empty", &(), line(1 << 24)), &[])).collect();
+    let commands: Vec<_> = (0..100).map(|_| issue(&queue, launch(&empty, "empty", &(), line(1 << 24)), &[])).collect();
     let [n_launches, n_graphs] = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
     fake.set("paused", 0);
     commands.iter().for_each(|command| command.probe.succeed());
@@ -133,7 +132,7 @@ fn a_staged_kernel_is_handed_over_without_a_further_call() {
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let queue = busy(&device, &words, || words.same(&affine));
     let before = fake.count("cuGraphLaunch");
-    let command = enqueue(&queue, words.affine(&affine, 0, 7), &[]);
+    let command = issue(&queue, words.affine(&affine, 0, 7), &[]);
     until("the thread that keeps the bound hands it over", || fake.count("cuGraphLaunch") > before);
     words.open();
     // The probe only listens.
@@ -174,9 +173,9 @@ fn staged_while_the_poller_is_held_up(n_ahead: usize) {
     let blocking = Arc::new(Blocking { words: words.clone(), is_told, has_ended });
     let other = in_order(&device);
     // SAFETY: the kernel uses no memory.
-    unsafe { other.enqueue(launch(&empty, "empty", &(), line(1)), &[], blocking.clone()) }.expect("it is accepted");
+    unsafe { other.issue(launch(&empty, "empty", &(), line(1)), &[], blocking.clone()) }.expect("it is accepted");
     until("the poller tells it", || blocking.is_told.load(Ordering::Acquire));
-    let command = enqueue(&queue, words.affine(&affine, 0, 5), &[]);
+    let command = issue(&queue, words.affine(&affine, 0, 5), &[]);
     words.open();
     until("the completion returns", || blocking.has_ended.load(Ordering::Acquire));
     command.probe.succeed();
@@ -195,8 +194,8 @@ fn a_panic_among_staged_kernels_names_its_kernel_and_the_others_go_on() {
             38 => launch(&failing, "the_39th", &(), line(1)),
             _ => words.affine(&affine, 1, 1),
         };
-        let commands: Vec<_> = (0..64).map(|index| enqueue(&queue, command(index), &[])).collect();
-        let beside = enqueue(&other, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]);
+        let commands: Vec<_> = (0..64).map(|index| issue(&queue, command(index), &[])).collect();
+        let beside = issue(&other, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]);
         words.open();
         for (index, command) in commands.iter().enumerate() {
             if !(36..39).contains(&index) {
@@ -219,14 +218,14 @@ fn not_taken_behind(n_before: u64, refuses: bool) {
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let queue = busy(&device, &words, || words.same(&affine));
-    let mut commands: Vec<_> = (0..n_before).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])).collect();
+    let mut commands: Vec<_> = (0..n_before).map(|_| issue(&queue, words.affine(&affine, 1, 1), &[])).collect();
     queue.flush().expect("the device is alive");
     fake.fail(SET, 0, 1);
     if refuses {
         fake.fail("cuLaunchKernel", 0, 1);
     }
-    let not_taken = enqueue(&queue, launch(&affine, "not_taken", &words.arguments(1, 1), line(1)), &[]);
-    commands.extend((0..5).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
+    let not_taken = issue(&queue, launch(&affine, "not_taken", &words.arguments(1, 1), line(1)), &[]);
+    commands.extend((0..5).map(|_| issue(&queue, words.affine(&affine, 1, 1), &[])));
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
     if refuses {
@@ -255,7 +254,7 @@ fn a_staged_kernel_that_the_driver_does_not_take_goes_out_behind_those_before() 
     let (words, affine, queue) = (Words::new(&device), kernel(&device, "affine"), always(&device));
     for round in 0..50 {
         fake.fail(SET, round % 3, 1);
-        let commands: Vec<_> = (0..7).map(|n| enqueue(&queue, words.affine(&affine, 3, n), &[])).collect();
+        let commands: Vec<_> = (0..7).map(|n| issue(&queue, words.affine(&affine, 3, n), &[])).collect();
         commands.iter().for_each(|command| command.probe.succeed());
     }
     let expected = (0..50).flat_map(|_| 0..7u32).fold(0, |sum: u32, n| sum.wrapping_mul(3).wrapping_add(n));
@@ -263,13 +262,13 @@ fn a_staged_kernel_that_the_driver_does_not_take_goes_out_behind_those_before() 
 }
 
 /// Three kernels that go out in one graph. The poller may hand some over before the last is staged, so this is tried a few times.
-fn three_in_one_graph(fail: impl Fn(&Fake)) -> (Fake, Arc<dyn Queue>, [Enqueued; 3]) {
+fn three_in_one_graph(fail: impl Fn(&Fake)) -> (Fake, Arc<dyn Queue>, [Issued; 3]) {
     for _ in 0..1000 {
         let fake = Fake::new();
         let device = fake.device();
         let (queue, empty) = (always(&device), kernel(&device, "empty"));
         fail(&fake);
-        let commands = ["one", "two", "three"].map(|name| enqueue(&queue, launch(&empty, name, &(), line(1)), &[]));
+        let commands = ["one", "two", "three"].map(|name| issue(&queue, launch(&empty, name, &(), line(1)), &[]));
         if [SET, "cuGraphLaunch"].map(|call| fake.count(call)) == [3, 1] {
             return (fake, queue, commands);
         }
@@ -301,7 +300,7 @@ fn a_stream_goes_on_after_a_graph_that_could_not_be_launched() {
     let (queue, empty) = (always(&device), kernel(&device, "empty"));
     fake.fail("cuGraphLaunch", 0, 2);
     let results: Vec<_> = (0..9)
-        .map(|_| enqueue(&queue, launch(&empty, "empty", &(), line(1)), &[]))
+        .map(|_| issue(&queue, launch(&empty, "empty", &(), line(1)), &[]))
         .map(|command| command.probe.wait().result.is_ok())
         .collect();
     assert_eq!(results.iter().filter(|is_ok| !**is_ok).count(), 1, "{results:?}");
@@ -314,7 +313,7 @@ fn a_device_lost_with_staged_kernels_blames_one_that_it_had() {
     let (queue, crash, empty) = (always(&device), kernel(&device, "crash"), kernel(&device, "empty"));
     fake.set("paused", 1);
     let commands = [("crash", &crash), ("later", &empty), ("later", &empty), ("staged", &empty)]
-        .map(|(name, code)| enqueue(&queue, launch(code, name, &(), line(1)), &[]));
+        .map(|(name, code)| issue(&queue, launch(code, name, &(), line(1)), &[]));
     fake.set("paused", 0);
     for command in &commands {
         let failure = command.probe.fail();
@@ -329,10 +328,10 @@ fn an_event_behind_a_staged_kernel_hands_it_over_first() {
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     let (one, two) = (always(&device), always(&device));
-    enqueue(&one, words.gate(&kernel(&device, "gate")), &[]);
-    let first = enqueue(&one, words.affine(&affine, 0, 5), &[]);
+    issue(&one, words.gate(&kernel(&device, "gate")), &[]);
+    let first = issue(&one, words.affine(&affine, 0, 5), &[]);
     let before = fake.count("cuStreamWaitEvent");
-    let second = enqueue(&two, words.affine(&affine, 2, 1), &[first.data()]);
+    let second = issue(&two, words.affine(&affine, 2, 1), &[first.data()]);
     assert_eq!(fake.count("cuStreamWaitEvent") - before, 1, "the other stream waits for it");
     words.open();
     second.probe.succeed();
@@ -348,7 +347,7 @@ fn work_of_others_comes_after_what_was_submitted_before() {
         let affine = kernel(&device, "affine");
         let queue = busy(&device, &words, || words.same(&affine));
         let before = fake.count("cuGraphLaunch");
-        let mut commands = vec![enqueue(&queue, words.affine(&affine, 0, 5), &[])];
+        let mut commands = vec![issue(&queue, words.affine(&affine, 0, 5), &[])];
         if by_context {
             native_context(&*device).expect("a device of this backend");
         } else {
@@ -356,7 +355,7 @@ fn work_of_others_comes_after_what_was_submitted_before() {
         }
         assert_eq!(fake.count("cuGraphLaunch") - before, 1, "what was staged is on the stream");
         let before = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
-        commands.extend((0..MANY).map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[])));
+        commands.extend((0..MANY).map(|_| issue(&queue, words.affine(&affine, 1, 1), &[])));
         let after = ["cuLaunchKernel", "cuGraphLaunch"].map(|call| fake.count(call));
         assert_eq!((after[0] - before[0], after[1]), (MANY as u64, before[1]), "nothing is staged any more");
         words.open();
@@ -379,7 +378,7 @@ fn graphs_hold_the_modules_of_their_kernels_until_those_are_unloaded() {
     let device = fake.device();
     let queue = always(&device);
     let run = |code: &Arc<dyn LoadedKernel>| {
-        let commands = [0; 4].map(|_| enqueue(&queue, launch(code, "empty", &(), line(1)), &[]));
+        let commands = [0; 4].map(|_| issue(&queue, launch(code, "empty", &(), line(1)), &[]));
         commands.iter().for_each(|command| command.probe.succeed());
     };
     let n_loaded = fake.held()[1];
@@ -406,7 +405,7 @@ fn graphs_made_after_the_handle_of_their_module_is_gone_do_not_keep_it_loaded() 
         drop(module);
         let n_graphs = fake.count("cuGraphCreate");
         let commands: Vec<_> =
-            (0..2 * MANY).map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
+            (0..2 * MANY).map(|_| issue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
         words.open();
         commands.iter().for_each(|command| command.probe.succeed());
         assert!(fake.count("cuGraphCreate") > n_graphs, "they went out as graphs");
@@ -423,7 +422,7 @@ fn staged_kernels_of_a_module_that_is_unloaded_run() {
     let (module, code) = another_module(&device);
     let empty = || launch(&code, "empty", &(), line(1));
     let queue = busy(&device, &words, empty);
-    let commands = [0; 3].map(|_| enqueue(&queue, empty(), &[]));
+    let commands = [0; 3].map(|_| issue(&queue, empty(), &[]));
     drop((module, code));
     words.open();
     commands.iter().for_each(|command| command.probe.succeed());
@@ -435,7 +434,7 @@ fn a_queue_that_is_dropped_hands_over_what_it_has_staged() {
     let device = fake.device();
     let (words, affine) = (Words::new(&device), kernel(&device, "affine"));
     for queue in [busy(&device, &words, || words.same(&affine)), always(&device)] {
-        let commands = [0; 2].map(|_| enqueue(&queue, words.affine(&affine, 1, 1), &[]));
+        let commands = [0; 2].map(|_| issue(&queue, words.affine(&affine, 1, 1), &[]));
         drop(queue);
         words.open();
         commands.iter().for_each(|command| command.probe.succeed());
@@ -447,7 +446,7 @@ fn a_queue_that_is_dropped_hands_over_what_it_has_staged() {
 fn large_printing_recursive_and_profiled_kernels_and_old_drivers_stage_nothing() {
     let old = Fake::old();
     let device = old.device();
-    enqueue(&always(&device), launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.succeed();
+    issue(&always(&device), launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.succeed();
     assert_eq!(old.count("cuLaunchKernel"), 1);
     let fake = Fake::new();
     let device = fake.device();
@@ -471,7 +470,7 @@ fn large_printing_recursive_and_profiled_kernels_and_old_drivers_stage_nothing()
     ];
     for (queue, command) in commands {
         let before = fake.count("cuLaunchKernel");
-        let command = enqueue(&queue, command, &[]);
+        let command = issue(&queue, command, &[]);
         assert_eq!(fake.count("cuLaunchKernel") - before, 1);
         command.probe.succeed();
     }

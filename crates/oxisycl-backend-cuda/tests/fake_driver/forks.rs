@@ -6,7 +6,7 @@ use oxisycl_backend::{BackendError, Command, UsmKind};
 use oxisycl_backend_cuda::{native_context, native_streams};
 
 use crate::fake::Fake;
-use crate::support::{enqueue, image, in_order, kernel, launch, line, refused};
+use crate::support::{image, in_order, issue, kernel, launch, line, refused};
 
 /// Runs `child` in a forked child, and says whether it returned true.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
@@ -31,7 +31,7 @@ fn a_forked_child_is_refused_and_does_not_hang() {
     let layout = Layout::new::<u64>();
     let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
     let code = kernel(&device, "empty");
-    enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+    issue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
     let (child_device, child_queue) = (device.clone(), queue.clone());
     // SAFETY: the fake driver's own kernels.
     let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
@@ -49,7 +49,7 @@ fn a_forked_child_is_refused_and_does_not_hang() {
         drop((child_queue, child_device));
         is_refused
     }));
-    enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+    issue(&queue, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
     // SAFETY: allocated above, and not used.
     unsafe { device.memory().free(memory, UsmKind::Device, layout) };
 }

@@ -8,7 +8,7 @@ use oxisycl_backend::{Command, FillCommand, FillPattern, MemoryId, Rectangle, Us
 
 use crate::batches::{busy_with, until};
 use crate::fake::Fake;
-use crate::support::{enqueue, in_order, kernel, launch, line};
+use crate::support::{in_order, issue, kernel, launch, line};
 use crate::words::Words;
 
 #[test]
@@ -17,10 +17,10 @@ fn a_device_lost_while_a_staged_kernel_is_handed_over_blames_it_too() {
     let device = fake.device();
     let (words, code, empty) = (Words::new(&device), kernel(&device, "gate"), kernel(&device, "empty"));
     let queue = in_order(&device);
-    let gate = enqueue(&queue, words.gate(&code), &[]);
+    let gate = issue(&queue, words.gate(&code), &[]);
     // A launch waits until the gate is open.
     fake.set("depth", 1);
-    let staged = enqueue(&queue, launch(&empty, "staged", &(), line(1)), &[]);
+    let staged = issue(&queue, launch(&empty, "staged", &(), line(1)), &[]);
     until("the driver is given it", || fake.count("cuLaunchKernel") == 2);
     fake.fail("cuMemAlloc_v2", 0, 719);
     let layout = Layout::new::<u64>();
@@ -32,7 +32,7 @@ fn a_device_lost_while_a_staged_kernel_is_handed_over_blames_it_too() {
     words.open();
     until("both run", || fake.ran()[0] == 2);
     let error = error.to_string();
-    assert!(error.contains("kernel \"gate\"") && error.ends_with(", or in the kernel enqueued after it"), "{error}");
+    assert!(error.contains("kernel \"gate\"") && error.ends_with(", or in the kernel issued after it"), "{error}");
 }
 
 #[test]
@@ -52,13 +52,13 @@ fn a_stream_that_commands_of_many_calls_have_filled_does_not_hold_up_others() {
         extent: [1; 3],
     };
     let before = fake.count("cuLaunchKernel");
-    let mut commands: Vec<_> = (0..10).map(|_| enqueue(&queues[0], Command::Fill(fill()), &[])).collect();
+    let mut commands: Vec<_> = (0..10).map(|_| issue(&queues[0], Command::Fill(fill()), &[])).collect();
     assert!(fake.count("cuLaunchKernel") - before >= 1000);
     fake.set("depth", 1000);
-    commands.push(enqueue(&queues[0], full.affine(&affine, 0, 5), &[]));
+    commands.push(issue(&queues[0], full.affine(&affine, 0, 5), &[]));
     // It is handed over, or left alone.
     std::thread::sleep(Duration::from_millis(20));
-    commands.push(enqueue(&queues[1], other.affine(&affine, 0, 7), &[]));
+    commands.push(issue(&queues[1], other.affine(&affine, 0, 7), &[]));
     other.open();
     until("the other stream goes on", || other.at(0).load(Ordering::Acquire) == 7);
     full.open();
@@ -77,16 +77,16 @@ fn who_submits_to_a_stream_that_gets_full_while_it_is_handed_over_does_not_hold_
     let (words, other) = (Words::new(&device), Words::new(&device));
     let (gate, affine, empty) = (kernel(&device, "gate"), kernel(&device, "affine"), kernel(&device, "empty"));
     let [full, beside] = [0; 2].map(|_| in_order(&device));
-    enqueue(&beside, other.gate(&gate), &[]);
-    gates.iter().for_each(|words| drop(enqueue(&full, words.gate(&gate), &[])));
+    issue(&beside, other.gate(&gate), &[]);
+    gates.iter().for_each(|words| drop(issue(&full, words.gate(&gate), &[])));
     full.flush().expect("the device is alive");
     fake.set("depth", N_GATES as i64);
     let n_launched = || fake.count("cuLaunchKernel");
     let before = n_launched();
-    let staged = enqueue(&full, words.affine(&affine, 0, 5), &[]);
+    let staged = issue(&full, words.affine(&affine, 0, 5), &[]);
     until("the thread that hands it over waits for room", || n_launched() == before + 1);
     std::thread::scope(|scope| {
-        let large = scope.spawn(|| enqueue(&full, launch(&empty, "large", &(), line(1 << 20)), &[]));
+        let large = scope.spawn(|| issue(&full, launch(&empty, "large", &(), line(1 << 20)), &[]));
         std::thread::sleep(Duration::from_millis(20));
         // There is room for one, and then the thread that submits waits for more.
         for words in &gates {
@@ -96,7 +96,7 @@ fn who_submits_to_a_stream_that_gets_full_while_it_is_handed_over_does_not_hold_
             }
         }
         assert!(n_launched() == before + 2 && !large.is_finished());
-        let command = enqueue(&beside, other.affine(&affine, 0, 7), &[]);
+        let command = issue(&beside, other.affine(&affine, 0, 7), &[]);
         other.open();
         until("the other stream goes on", || other.at(0).load(Ordering::Acquire) == 7);
         command.probe.succeed();

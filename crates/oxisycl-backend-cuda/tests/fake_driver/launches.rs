@@ -6,7 +6,7 @@ use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_types::LaunchRange;
 
 use crate::fake::Fake;
-use crate::support::{enqueue, in_order, kernel, launch, line, queue, refused};
+use crate::support::{in_order, issue, kernel, launch, line, queue, refused};
 
 #[test]
 fn a_large_launch_is_several_grids_and_one_command() {
@@ -19,7 +19,7 @@ fn a_large_launch_is_several_grids_and_one_command() {
     let code = kernel(&device, "affine");
     let before = fake.count("cuLaunchKernel");
     let queue = in_order(&device);
-    enqueue(&queue, launch(&code, "affine", &arguments, range), &[]).probe.succeed();
+    issue(&queue, launch(&code, "affine", &arguments, range), &[]).probe.succeed();
     assert_eq!(fake.count("cuLaunchKernel") - before, 3);
     // SAFETY: zeroed memory of the host, which the kernel has written.
     let values = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<u32>(), 140_000) };
@@ -74,7 +74,7 @@ fn a_refused_launch_leaves_the_queue_usable() {
     let error = refused(&queue, launch(&code, "failing", &(), line(1)));
     assert_eq!(error.to_string(), "cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE: invalid argument (1)");
     for _ in 0..3 {
-        let failure = enqueue(&queue, launch(&code, "failing", &(), line(1)), &[]).probe.fail();
+        let failure = issue(&queue, launch(&code, "failing", &(), line(1)), &[]).probe.fail();
         assert!(failure.to_string().contains("src/main.rs:42:5: this kernel always fails"), "{failure}");
     }
 }
@@ -87,12 +87,12 @@ fn launches_of_a_chain_record_no_events_and_wait_for_none() {
     for in_order in [true, false] {
         let options = QueueOptions { in_order, batching: Batching::Off, ..QueueOptions::default() };
         let queue = create_queue(&device, &options).expect("a queue");
-        let mut before = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
+        let mut before = issue(&queue, launch(&code, "empty", &(), line(1)), &[]);
         let counts = || ["cuStreamWaitEvent", "cuMemHostAlloc", "cuModuleLoadDataEx"].map(|call| fake.count(call));
         let counted = counts();
         let launched = fake.count("cuLaunchKernel");
         for _ in 0..200 {
-            before = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[before.data()]);
+            before = issue(&queue, launch(&code, "empty", &(), line(1)), &[before.data()]);
         }
         assert_eq!(fake.count("cuLaunchKernel") - launched, 200);
         before.probe.succeed();
@@ -111,11 +111,11 @@ fn a_thread_that_submits_without_pause_leaves_fences_by_which_its_commands_end()
     let options = QueueOptions { in_order: true, batching: Batching::Off, ..QueueOptions::default() };
     let queue = create_queue(&device, &options).expect("a queue");
     let code = kernel(&device, "empty");
-    enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+    issue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
     // One of the fences cannot be recorded: the next one does.
     fake.fail("cuEventRecord", 1, 2);
     let recorded = fake.count("cuEventRecord");
-    let launched: Vec<_> = (0..1000).map(|_| enqueue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
+    let launched: Vec<_> = (0..1000).map(|_| issue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
     let recorded = fake.count("cuEventRecord") - recorded;
     assert!((15..100).contains(&recorded), "{recorded} fences");
     assert!(launched.iter().all(|command| !command.probe.is_complete()));
@@ -135,9 +135,9 @@ fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
     let layout = std::alloc::Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
     let (queue, code) = (in_order(&device), kernel(&device, "failing"));
-    enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+    issue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
     let pinned = fake.count("cuMemHostAlloc");
-    let launched: Vec<_> = (0..8000).map(|_| enqueue(&queue, launch(&code, "failing", &(), line(1)), &[])).collect();
+    let launched: Vec<_> = (0..8000).map(|_| issue(&queue, launch(&code, "failing", &(), line(1)), &[])).collect();
     assert_eq!(fake.count("cuMemHostAlloc") - pinned, 2, "each launch that may panic has a record of its own");
     // SAFETY: the byte is alive, and the kernel reads it as an atomic.
     unsafe {
@@ -164,11 +164,10 @@ fn full_stream(batching: Batching) {
     let full = create_queue(&device, &options).expect("a queue");
     let (other, code) = (in_order(&device), kernel(&device, "empty"));
     let blocker = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
-    enqueue(&full, blocker, &[]);
+    issue(&full, blocker, &[]);
     std::thread::scope(|scope| {
         let submitter = scope.spawn(|| {
-            let launched: Vec<_> =
-                (0..100).map(|_| enqueue(&full, launch(&code, "empty", &(), line(1)), &[])).collect();
+            let launched: Vec<_> = (0..100).map(|_| issue(&full, launch(&code, "empty", &(), line(1)), &[])).collect();
             launched.iter().for_each(|command| command.probe.succeed());
         });
         // Fences of the poller take room in the stream, too.
@@ -177,7 +176,7 @@ fn full_stream(batching: Batching) {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
         for _ in 0..10 {
-            enqueue(&other, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
+            issue(&other, launch(&code, "empty", &(), line(1)), &[]).probe.succeed();
         }
         assert!(!submitter.is_finished());
         // SAFETY: the byte is alive, and the kernel reads it as an atomic.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use oxisycl_backend::{BackendError, Command, CommandFailure, Device, FailureKind, UsmKind};
 
 use crate::fake::Fake;
-use crate::support::{enqueue, image, in_order, kernel, launch, line, queue, refused};
+use crate::support::{image, in_order, issue, kernel, launch, line, queue, refused};
 
 fn lose(device: &Arc<dyn Device>) -> CommandFailure {
     let queue = in_order(device);
-    enqueue(&queue, launch(&kernel(device, "crash"), "crash", &(), line(1)), &[]).probe.fail()
+    issue(&queue, launch(&kernel(device, "crash"), "crash", &(), line(1)), &[]).probe.fail()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_lost_device_names_its_kernel_from_then_on_and_other_devices_go_on() {
     // SAFETY: allocated above, and not used.
     unsafe { devices[0].memory().free(memory, UsmKind::Device, layout) };
     let other = in_order(&devices[1]);
-    enqueue(&other, launch(&kernel(&devices[1], "empty"), "empty", &(), line(1)), &[]).probe.succeed();
+    issue(&other, launch(&kernel(&devices[1], "empty"), "empty", &(), line(1)), &[]).probe.succeed();
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_device_lost_after_kernels_whose_calls_nobody_can_follow_names_the_setting_o
     // SAFETY: the fake driver runs its own kernels only.
     let module = unsafe { device.load(&image, None) }.expect("the image is taken");
     let code = module.kernel("crash").expect("the kernel");
-    let failure = enqueue(&in_order(&device), launch(&code, "crash", &(), line(1)), &[]).probe.fail().to_string();
+    let failure = issue(&in_order(&device), launch(&code, "crash", &(), line(1)), &[]).probe.fail().to_string();
     let expected = "; if calls are recursive or go through pointers, they may have needed more stack than the 8192 bytes that \
                     OXISYCL_CALL_STACK says";
     assert!(failure.contains("kernel \"crash\"") && failure.contains(expected), "{failure}");
@@ -74,15 +74,15 @@ fn all_commands_of_a_lost_device_end() {
     let gate_layout = std::alloc::Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, gate_layout, true).expect("there is memory");
     let blocker = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
-    let blocker = enqueue(&queue, blocker, &[]);
-    let crashed = enqueue(&queue, launch(&crash, "crash", &(), line(1)), &[blocker.data()]);
+    let blocker = issue(&queue, blocker, &[]);
+    let crashed = issue(&queue, launch(&crash, "crash", &(), line(1)), &[blocker.data()]);
     let mut others = Vec::new();
     for index in 0..200 {
         let command = match index % 2 {
             0 => launch(&empty, "empty", &(), line(1)),
             _ => Command::Marker,
         };
-        others.push(enqueue(&queue, command, &[crashed.data()]));
+        others.push(issue(&queue, command, &[crashed.data()]));
     }
     // SAFETY: the byte is alive, and the kernel reads it as an atomic.
     unsafe {
@@ -102,7 +102,7 @@ fn all_commands_of_a_lost_device_end() {
     }
 }
 
-/// How a loss is told while one kernel on each of several queues may have caused it, enqueued in this order.
+/// How a loss is told while one kernel on each of several queues may have caused it, issued in this order.
 fn suspected(names: &[&'static str]) -> String {
     let fake = Fake::new();
     let device = fake.device();
@@ -112,7 +112,7 @@ fn suspected(names: &[&'static str]) -> String {
     fake.set("paused", 1);
     let launched: Vec<_> = std::iter::zip(names, &codes)
         .zip(&queues)
-        .map(|((name, code), queue)| enqueue(queue, launch(code, name, &(), line(1)), &[]))
+        .map(|((name, code), queue)| issue(queue, launch(code, name, &(), line(1)), &[]))
         .collect();
     // The first who asks is told of the crash.
     fake.fail("cuStreamQuery", 0, 700);
@@ -135,10 +135,10 @@ fn a_loss_names_the_first_kernel_that_may_have_caused_it_and_how_many_others_may
         assert!(reason.contains(&expected) && reason.ends_with(&others), "{reason}");
     };
     told(&suspected(&["crash"]), "crash", "");
-    told(&suspected(&["crash", "second"]), "crash", ", or in the kernel enqueued after it");
-    told(&suspected(&["crash", "second", "third"]), "crash", ", or in one of the 2 kernels enqueued after it");
+    told(&suspected(&["crash", "second"]), "crash", ", or in the kernel issued after it");
+    told(&suspected(&["crash", "second", "third"]), "crash", ", or in one of the 2 kernels issued after it");
     // The driver does not say which of them it was.
-    told(&suspected(&["first", "crash"]), "first", ", or in the kernel enqueued after it");
+    told(&suspected(&["first", "crash"]), "first", ", or in the kernel issued after it");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_end_of_the_process_is_no_crash() {
     let device = fake.device();
     let queue = in_order(&device);
     fake.fail("cuStreamQuery", 0, 4);
-    let failure = enqueue(&queue, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.fail();
+    let failure = issue(&queue, launch(&kernel(&device, "empty"), "empty", &(), line(1)), &[]).probe.fail();
     assert!(failure.to_string().contains("the process is ending"), "{failure}");
     drop((queue, device));
 }
@@ -170,11 +170,11 @@ fn a_dependent_of_a_panicked_kernel_has_run_if_it_was_enqueued_before_and_report
     let device = fake.device();
     let queue = in_order(&device);
     let (failing, empty) = (kernel(&device, "failing"), kernel(&device, "empty"));
-    let panicked = enqueue(&queue, launch(&failing, "failing", &(), line(3)), &[]);
-    let early = enqueue(&queue, launch(&empty, "early", &(), line(1)), &[panicked.data()]);
+    let panicked = issue(&queue, launch(&failing, "failing", &(), line(3)), &[]);
+    let early = issue(&queue, launch(&empty, "early", &(), line(1)), &[panicked.data()]);
     let root = panicked.probe.fail();
     assert!(matches!(root.kind(), FailureKind::Panic { item: Some((1, [0, 0, _])), .. }), "{root}");
-    let ordered = enqueue(&queue, launch(&empty, "ordered", &(), line(1)), &[panicked.order(), early.data()]);
+    let ordered = issue(&queue, launch(&empty, "ordered", &(), line(1)), &[panicked.order(), early.data()]);
     for dependent in [early, ordered] {
         let outcome = dependent.probe.wait();
         assert!(outcome.has_run && outcome.result.is_ok(), "{outcome:?}");

@@ -6,7 +6,7 @@ use oxisycl_backend::{Backend, BackendError};
 use oxisycl_image::ImageTarget;
 
 use crate::fake::Fake;
-use crate::support::{enqueue, image, in_order, launch, line};
+use crate::support::{image, in_order, issue, launch, line};
 
 fn load(fake: &Fake, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Result<(), BackendError> {
     let mut image = image();
@@ -67,7 +67,7 @@ fn a_module_lives_until_its_last_command_has_ended() {
     let before = fake.held()[1];
     let code = crate::support::kernel(&device, "empty");
     assert_eq!(fake.held()[1], before + 1);
-    let launched = enqueue(&queue, launch(&code, "empty", &(), line(1)), &[]);
+    let launched = issue(&queue, launch(&code, "empty", &(), line(1)), &[]);
     drop(code);
     launched.probe.succeed();
     drop(launched);
@@ -133,7 +133,7 @@ fn a_launch_tells_its_kernel_how_much_stack_calls_have() {
         let told = AtomicU32::new(0);
         let code = crate::support::kernel(&device, "call_stack");
         let address = told.as_ptr().expose_provenance();
-        enqueue(&in_order(&device), launch(&code, "call_stack", &address, line(1)), &[]).probe.succeed();
+        issue(&in_order(&device), launch(&code, "call_stack", &address, line(1)), &[]).probe.succeed();
         assert_eq!(told.load(Ordering::Acquire), expected);
     }
 }
@@ -164,7 +164,7 @@ fn a_kernel_is_loaded_when_it_is_asked_for_and_not_by_its_first_launch() {
         let before = fake.count("cuFuncLoad");
         let kernel = module.kernel("empty").expect("the kernel");
         let asked = fake.count("cuFuncLoad") - before;
-        enqueue(&queue, launch(&kernel, "empty", &(), line(4)), &[]).probe.succeed();
+        issue(&queue, launch(&kernel, "empty", &(), line(4)), &[]).probe.succeed();
         (asked, fake.count("cuFuncLoad") - before - asked)
     };
     assert_eq!(loads(&Fake::new()), (1, 0));

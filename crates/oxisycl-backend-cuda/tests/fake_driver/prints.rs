@@ -8,7 +8,7 @@ use oxisycl_backend::{Command, Device, LoadedKernel, MOST_PRINTING, Queue, Queue
 use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
-use crate::support::{Enqueued, enqueue, in_order, kernel, launch, line, queue};
+use crate::support::{Issued, in_order, issue, kernel, launch, line, queue};
 
 /// A launch of `n` work-items each of which prints `times`.
 #[track_caller]
@@ -26,10 +26,10 @@ fn output_comes_with_the_completion_in_its_order() {
     let device = fake.device();
     let code = kernel(&device, "printing");
     for queue in [queue(&device), in_order(&device)] {
-        let printed = enqueue(&queue, printing(&code, 3, 2), &[]).probe.printed();
+        let printed = issue(&queue, printing(&code, 3, 2), &[]).probe.printed();
         assert_eq!(printed.text, "item 0\nitem 0\nitem 1\nitem 1\nitem 2\nitem 2\n");
         assert_eq!((printed.lost, printed.unreadable), (None, 0));
-        assert_eq!(enqueue(&queue, printing(&code, 3, 0), &[]).probe.printed().text, "", "the buffer was emptied");
+        assert_eq!(issue(&queue, printing(&code, 3, 0), &[]).probe.printed().text, "", "the buffer was emptied");
     }
 }
 
@@ -41,11 +41,11 @@ fn kernels_that_never_print_cost_no_buffer() {
         || ["cuMemAlloc_v2", "cuMemHostAlloc", "cuMemsetD32Async", "cuMemcpyAsync"].map(|call| fake.count(call));
     let (queue, code) = (in_order(&device), kernel(&device, "empty"));
     let before = counts();
-    enqueue(&queue, launch(&code, "empty", &(), line(5)), &[]).probe.succeed();
+    issue(&queue, launch(&code, "empty", &(), line(5)), &[]).probe.succeed();
     assert_eq!(counts(), before);
     let code = kernel(&device, "printing");
     for _ in 0..5 {
-        enqueue(&queue, printing(&code, 1, 1), &[]).probe.succeed();
+        issue(&queue, printing(&code, 1, 1), &[]).probe.succeed();
     }
     let after = counts();
     let added: Vec<_> = after.iter().zip(before).map(|(after, before)| after - before).collect();
@@ -59,9 +59,9 @@ fn what_finds_no_room_is_counted_and_the_rest_is_told() {
     let fake = Fake::new();
     let device = fake.device();
     let code = kernel(&device, "printing");
-    let printed = enqueue(&with_buffer(&device, 100), printing(&code, 5, 1), &[]).probe.printed();
+    let printed = issue(&with_buffer(&device, 100), printing(&code, 5, 1), &[]).probe.printed();
     assert_eq!((printed.text.as_str(), printed.lost), ("item 0\nitem 1\n", Some((3, 100))));
-    let printed = enqueue(&with_buffer(&device, 0), printing(&code, 2, 3), &[]).probe.printed();
+    let printed = issue(&with_buffer(&device, 0), printing(&code, 2, 3), &[]).probe.printed();
     assert_eq!((printed.text.as_str(), printed.lost), ("", Some((6, 0))));
 }
 
@@ -69,7 +69,7 @@ fn what_finds_no_room_is_counted_and_the_rest_is_told() {
 fn records_that_no_kernel_writes_are_not_believed() {
     let fake = Fake::new();
     let device = fake.device();
-    let printed = enqueue(&queue(&device), printing(&kernel(&device, "printing"), 1, 101), &[]).probe.printed();
+    let printed = issue(&queue(&device), printing(&kernel(&device, "printing"), 1, 101), &[]).probe.printed();
     assert_eq!((printed.text.as_str(), printed.unreadable), ("", 4000));
 }
 
@@ -88,12 +88,12 @@ fn many_launches_use_buffers_again_and_none_loses_a_line() {
         for round in 0..6 {
             is_open.store(false, Ordering::Release);
             let closed = launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1));
-            let first = enqueue(queue, closed, &[]);
+            let first = issue(queue, closed, &[]);
             let mut last = first.data();
             // Each depends on the one before, so that none can end before the gate opens.
-            let launched: Vec<Enqueued> = (0..MOST_PRINTING)
+            let launched: Vec<Issued> = (0..MOST_PRINTING)
                 .map(|number| {
-                    let launched = enqueue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
+                    let launched = issue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
                     last = launched.data();
                     launched
                 })
@@ -118,7 +118,7 @@ fn buffers_are_given_back_with_their_queue() {
     let code = kernel(&device, "printing");
     let before = fake.held();
     let queue = queue(&device);
-    enqueue(&queue, printing(&code, 1, 1), &[]).probe.succeed();
+    issue(&queue, printing(&code, 1, 1), &[]).probe.succeed();
     let held = fake.held();
     assert!(held[0] > before[0], "{held:?}");
     drop(queue);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use oxisycl_backend::{Command, CopyCommand, Device, MemoryId, Queue, Rectangle, UsmKind};
 
 use crate::fake::Fake;
-use crate::support::{Enqueued, enqueue, in_order, kernel, launch, line};
+use crate::support::{Issued, in_order, issue, kernel, launch, line};
 
 fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 64).expect("a layout")
@@ -18,14 +18,14 @@ fn layout(size: usize) -> Layout {
 /// A kernel that runs until it is let go.
 struct Running {
     gate: NonNull<u8>,
-    command: Enqueued,
+    command: Issued,
 }
 
 impl Running {
     fn start(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Self {
         let gate = device.memory().allocate(UsmKind::Host, Layout::new::<u8>(), true).expect("there is memory");
         let code = kernel(device, "gate");
-        let command = enqueue(queue, launch(&code, "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+        let command = issue(queue, launch(&code, "gate", &(gate.as_ptr() as usize), line(1)), &[]);
         Self { gate, command }
     }
 
@@ -139,7 +139,7 @@ fn an_in_order_queue_that_ended_with_work_of_the_host_is_let_go() {
             target: row(device.memory().id(), memory.as_ptr()),
             extent: [1, 1, 64],
         };
-        enqueue(&queue, Command::Copy(copy), &[]).probe.succeed();
+        issue(&queue, Command::Copy(copy), &[]).probe.succeed();
         // SAFETY: allocated above; the copy has ended.
         unsafe { device.memory().free(memory, UsmKind::Device, layout(64)) };
         Arc::downgrade(&queue)

@@ -182,12 +182,12 @@ impl Probe {
     }
 }
 
-pub(crate) struct Enqueued {
+pub(crate) struct Issued {
     pub(crate) event: Arc<dyn Event>,
     pub(crate) probe: Arc<Probe>,
 }
 
-impl Enqueued {
+impl Issued {
     pub(crate) fn data(&self) -> Dependency {
         Dependency { event: self.event.clone(), kind: DependencyKind::Data }
     }
@@ -199,18 +199,18 @@ impl Enqueued {
 
 /// Enqueues a command whose memory outlives it, or executes it as the runtime does.
 #[track_caller]
-pub(crate) fn enqueue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Enqueued {
+pub(crate) fn issue(queue: &Arc<dyn Queue>, command: Command, dependencies: &[Dependency]) -> Issued {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until they have seen the completion, and order what conflicts.
     let event =
-        unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
-    Enqueued { event, probe }
+        unsafe { harness::issue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
+    Issued { event, probe }
 }
 
 /// The error of a command that is not accepted.
 #[track_caller]
 pub(crate) fn refused(queue: &Arc<dyn Queue>, command: Command) -> BackendError {
     // SAFETY: the command is refused, and so uses no memory.
-    let refused = unsafe { queue.enqueue(command, &[], Arc::new(Probe::default())) };
+    let refused = unsafe { queue.issue(command, &[], Arc::new(Probe::default())) };
     refused.err().expect("the command is accepted")
 }

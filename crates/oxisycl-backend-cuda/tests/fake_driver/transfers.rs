@@ -9,7 +9,7 @@ use oxisycl_backend::{
 };
 
 use crate::fake::Fake;
-use crate::support::{enqueue, in_order, kernel, launch, line, queue};
+use crate::support::{in_order, issue, kernel, launch, line, queue};
 
 fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
     Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
@@ -42,8 +42,7 @@ fn a_copy_of_unknown_memory_is_for_the_host_and_waits_for_no_other_command() {
     for queue in [in_order(&device), queue(&device)] {
         // SAFETY: allocated above; no kernel looks at it yet.
         unsafe { gate.write(0) };
-        let blocker =
-            enqueue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
+        let blocker = issue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
         let (mut up, mut down) = (vec![7u8; 64], vec![0u8; 64]);
         let upload = copy(row(MemoryId::HOST, up.as_mut_ptr()), row(id, buffer.as_ptr()), 64);
         let target = row(id, buffer.as_ptr());
@@ -55,11 +54,11 @@ fn a_copy_of_unknown_memory_is_for_the_host_and_waits_for_no_other_command() {
         let outcome = unsafe { queue.execute(&upload) };
         assert!(outcome.has_run && outcome.result.is_ok(), "{outcome:?}");
         assert!(!blocker.probe.is_complete(), "the transfer has waited for the kernel");
-        let fill = enqueue(&queue, fill, &[blocker.data()]);
+        let fill = issue(&queue, fill, &[blocker.data()]);
         assert!(!fill.probe.is_complete());
         assert_eq!(fill.event.status(), EventStatus::Submitted);
         open(gate);
-        enqueue(&queue, download, &[fill.data()]).probe.succeed();
+        issue(&queue, download, &[fill.data()]).probe.succeed();
         blocker.probe.succeed();
         fill.probe.succeed();
         assert_eq!((&down[..32], &down[32..]), (&[9u8; 32][..], &[7u8; 32][..]));
@@ -85,10 +84,10 @@ fn in_order_queues_keep_their_order_without_being_told() {
         let on_device = row(id, buffer.as_ptr());
         let pattern = FillPattern::from_slice(&[round + 1]);
         let fill = FillCommand { target: on_device, pattern, extent: [1, 1, 1024] };
-        enqueue(&queue, copy(host(&mut up), on_device, 4096), &[]);
-        enqueue(&queue, Command::Fill(fill), &[]);
-        enqueue(&queue, copy(on_device, host(&mut down), 4096), &[]);
-        enqueue(&queue, Command::Marker, &[]).probe.succeed();
+        issue(&queue, copy(host(&mut up), on_device, 4096), &[]);
+        issue(&queue, Command::Fill(fill), &[]);
+        issue(&queue, copy(on_device, host(&mut down), 4096), &[]);
+        issue(&queue, Command::Marker, &[]).probe.succeed();
         assert_eq!((down[0], down[1023], down[1024], down[4095]), (round + 1, round + 1, round, round));
     }
     // SAFETY: allocated above; the commands have ended.
@@ -146,9 +145,9 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
         let queues = [in_order(&devices[0]), in_order(&devices[1])];
         let target = row(ids[0], memories[0].as_ptr());
         let pattern = FillPattern::from_slice(&[1, 2, 3]);
-        let fill = enqueue(&queues[0], Command::Fill(FillCommand { target, pattern, extent: [1, 1, 80] }), &[]);
+        let fill = issue(&queues[0], Command::Fill(FillCommand { target, pattern, extent: [1, 1, 80] }), &[]);
         let across = copy(row(ids[0], memories[0].as_ptr()), row(ids[1], memories[1].as_ptr()), 240);
-        let across = enqueue(&queues[1], across, &[fill.data()]);
+        let across = issue(&queues[1], across, &[fill.data()]);
         let boxes = [(ids[1], memories[1]), (ids[0], memories[0])].map(|(memory, pointer)| Rectangle {
             memory,
             pointer: pointer.as_ptr(),
@@ -156,10 +155,10 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
             slice_pitch: 45,
         });
         let back = CopyCommand { source: boxes[0], target: boxes[1], extent: [2, 3, 6] };
-        let back = enqueue(&queues[0], Command::Copy(back), &[across.data()]);
+        let back = issue(&queues[0], Command::Copy(back), &[across.data()]);
         let mut bytes = vec![0u8; 240];
         let target = row(MemoryId::HOST, bytes.as_mut_ptr());
-        enqueue(&queues[1], copy(row(ids[1], memories[1].as_ptr()), target, 240), &[back.order()]).probe.succeed();
+        issue(&queues[1], copy(row(ids[1], memories[1].as_ptr()), target, 240), &[back.order()]).probe.succeed();
         assert!(bytes.chunks_exact(3).all(|bytes| bytes == [1, 2, 3]));
         assert_eq!((fake.count("cuMemcpyPeerAsync"), fake.count("cuMemcpy3DPeerAsync")), (1, 1));
         assert_eq!(fake.count("cuCtxEnablePeerAccess"), 4);
@@ -178,9 +177,9 @@ fn hint(fake: &Fake, kind: UsmKind) {
     let layout = Layout::from_size_align(4096, 64).expect("a layout");
     let memory = device.memory().allocate(kind, layout, false).expect("there is memory");
     let (pointer, size) = (memory.as_ptr(), 4096);
-    enqueue(&queue, Command::Prefetch { pointer, size }, &[]).probe.succeed();
+    issue(&queue, Command::Prefetch { pointer, size }, &[]).probe.succeed();
     for advice in [Advice::ReadMostly, Advice::PreferHost, Advice::PreferDevice, Advice::Reset] {
-        enqueue(&queue, Command::Advise { pointer, size, advice }, &[]).probe.succeed();
+        issue(&queue, Command::Advise { pointer, size, advice }, &[]).probe.succeed();
     }
     // SAFETY: allocated above; the commands have ended.
     unsafe { device.memory().free(memory, kind, layout) };
@@ -229,7 +228,7 @@ fn long_patterns_are_filled_in_columns() {
     let pattern: Vec<u8> = (0..length).map(|index| (index % 251) as u8 + 1).collect();
     let target = Rectangle { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 4000, slice_pitch: 0 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent: [1, 3, elements] };
-    enqueue(&queue, Command::Fill(fill), &[]).probe.succeed();
+    issue(&queue, Command::Fill(fill), &[]).probe.succeed();
     // SAFETY: zeroed memory of the host, which the fill has written.
     let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr(), 3 * 4000) };
     for row in bytes.chunks_exact(4000) {

@@ -105,7 +105,7 @@ fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
 fn attempt(queue: &Arc<dyn Queue>, command: Command) -> Result<Outcome, BackendError> {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.
-    unsafe { harness::enqueue(&**queue, command, &[], probe.clone()) }?;
+    unsafe { harness::issue(&**queue, command, &[], probe.clone()) }?;
     let outcome = probe.outcome.lock().unwrap();
     let limit = Duration::from_secs(30);
     let (outcome, _) = probe.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
@@ -228,7 +228,7 @@ fn lose_a_device() {
     let FailureKind::Device(BackendError::DeviceLost { reason, .. }) = failure.kind() else { panic!("{failure}") };
     assert!(reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && reason.contains("kernel \"crash\""), "{reason}");
     // SAFETY: a marker uses no memory.
-    let refused = unsafe { other.enqueue(Command::Marker, &[], Arc::new(Probe::default())) };
+    let refused = unsafe { other.issue(Command::Marker, &[], Arc::new(Probe::default())) };
     assert!(matches!(refused.err(), Some(BackendError::DeviceLost { .. })));
     assert!(matches!(device.memory().allocate(UsmKind::Device, layout, false), Err(BackendError::DeviceLost { .. })));
     // SAFETY: allocated above, and not used.
@@ -249,7 +249,7 @@ fn lose_a_device() {
         };
         println!("\"{name}\": {failure}");
         // SAFETY: a marker uses no memory.
-        let refused = unsafe { queue.enqueue(Command::Marker, &[], Arc::new(Probe::default())) }.err();
+        let refused = unsafe { queue.issue(Command::Marker, &[], Arc::new(Probe::default())) }.err();
         let unallocated = device.memory().allocate(UsmKind::Device, layout, false).err();
         for error in [refused, unallocated] {
             let Some(error @ BackendError::DeviceLost { .. }) = error else { panic!("a lost device works: {error:?}") };

@@ -107,7 +107,7 @@ impl Job {
         // SAFETY: the chunk is not done, so the task is not complete and its command is still there.
         let work = Work::of(unsafe { self.task.command() });
         let watch = Stopwatch::start(&work, self.shape.total);
-        // SAFETY: the chunk lies within the work's total, nobody else runs it, and the enqueuer keeps the memory valid until the task
+        // SAFETY: the chunk lies within the work's total, nobody else runs it, and the issuer keeps the memory valid until the task
         // completes.
         let ended = unsafe { work.run(chunk.begin, chunk.end) };
         let has_panicked = ended.is_err();

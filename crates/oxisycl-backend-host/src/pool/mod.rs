@@ -179,7 +179,7 @@ impl Pool {
         let total = work.total();
         if threads <= 1 || self.costs.is_light(&work, total) {
             let watch = Stopwatch::start(&work, total);
-            // SAFETY: the units are all there are, this thread owns the task, and the enqueuer keeps the memory valid.
+            // SAFETY: the units are all there are, this thread owns the task, and the issuer keeps the memory valid.
             let result = unsafe { work.run(0, total) };
             if let Some(nanoseconds) = watch.stop() {
                 self.costs.note(&work, total, nanoseconds);

@@ -87,7 +87,7 @@ impl<'a> Work<'a> {
     /// Runs the units `begin..end`.
     ///
     /// # Safety
-    /// `end` is at most `total()`, the promises of `Queue::enqueue` hold, and no other thread runs these units.
+    /// `end` is at most `total()`, the promises of `Queue::issue` hold, and no other thread runs these units.
     #[inline]
     pub(crate) unsafe fn run(&self, begin: usize, end: usize) -> Result<(), PanicReport> {
         if begin >= end {

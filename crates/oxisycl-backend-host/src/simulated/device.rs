@@ -142,7 +142,7 @@ struct SimulatedQueue {
 
 // SAFETY: a command becomes ready when the last of its dependencies ends, and ends when its engine has carried it out.
 unsafe impl Queue for SimulatedQueue {
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         command: Command,
         dependencies: &[Dependency],

@@ -1,7 +1,7 @@
 //! The thread of a simulated device, and the order in which it runs what is ready.
 //!
 //! An [`Engine`] owns the device's ready tasks and its thread, which starts with the first command. The thread ends
-//! when nothing can enqueue any more and every accepted command has ended. Invariant: one command runs at a time.
+//! when nothing can issue any more and every accepted command has ended. Invariant: one command runs at a time.
 //! Without a seed it is the oldest ready one. With a seed it is the one that the seed and its number put first.
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct State {
     submitted: u64,
     has_thread: bool,
     paused: bool,
-    /// Nobody can enqueue any more.
+    /// Nobody can issue any more.
     closed: bool,
 }
 
@@ -167,7 +167,7 @@ impl Engine {
     fn carry_out(&self, command: &Command) -> Result<(), FailureKind> {
         self.checker.check(command, &self.device_name).map_err(FailureKind::Device)?;
         let work = Work::of(command);
-        // SAFETY: these are all units, and the enqueuer promises that the memory is valid until the task completes.
+        // SAFETY: these are all units, and the issuer promises that the memory is valid until the task completes.
         unsafe { work.run(0, work.total()) }.map_err(|report| FailureKind::Panic {
             message: report.message,
             location: report.location,

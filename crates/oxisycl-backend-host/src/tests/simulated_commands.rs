@@ -64,10 +64,10 @@ fn data_goes_to_a_device_through_a_kernel_to_another_device_and_back() {
     let at_host = place(MemoryId::HOST, host.as_mut_ptr());
     let (at_a, at_b) = (place(ids[0], a.as_ptr()), place(ids[1], b.as_ptr()));
     let probes: Vec<_> = (0..4).map(|_| Probe::new()).collect();
-    let up = enqueue(&queues[0], copy(at_host, at_a), &[], &probes[0]);
-    let ran = enqueue(&queues[0], kernel(&(a.as_ptr() as usize), add_one, range(SIZE)), &[data(&up)], &probes[1]);
-    let over = enqueue(&queues[1], copy(at_a, at_b), &[data(&ran)], &probes[2]);
-    enqueue(&queues[1], copy(at_b, at_host), &[data(&over)], &probes[3]);
+    let up = issue(&queues[0], copy(at_host, at_a), &[], &probes[0]);
+    let ran = issue(&queues[0], kernel(&(a.as_ptr() as usize), add_one, range(SIZE)), &[data(&up)], &probes[1]);
+    let over = issue(&queues[1], copy(at_a, at_b), &[data(&ran)], &probes[2]);
+    issue(&queues[1], copy(at_b, at_host), &[data(&over)], &probes[3]);
     probes.iter().for_each(|probe| probe.succeed());
     assert_eq!(host, [42; SIZE]);
     let control = backend.control();
@@ -112,7 +112,7 @@ fn profiling_and_native_kernels_can_be_taken_away() {
     let options = QueueOptions { profiling: true, ..QueueOptions::default() };
     let queue = less.create_queue(&options).expect("a queue");
     let probe = Probe::new();
-    enqueue(&queue, Command::Marker, &[], &probe);
+    issue(&queue, Command::Marker, &[], &probe);
     assert!(probe.wait().times.is_none());
 }
 
@@ -226,7 +226,7 @@ fn a_waiting_thread_cannot_help() {
     let queue = queue_of(&devices(&backend)[0]);
     control.pause(0);
     let probe = Probe::new();
-    enqueue(&queue, nothing(), &[], &probe);
+    issue(&queue, nothing(), &[], &probe);
     assert!(!queue.help() && queue.begin_help().is_none());
     assert!(!probe.is_complete());
     control.resume(0);

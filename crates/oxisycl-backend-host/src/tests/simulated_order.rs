@@ -20,7 +20,7 @@ fn completed(config: SimulatedConfig) -> Vec<usize> {
         .map(|number| {
             let probe = Probe::logged(&log, number);
             let dependencies: Vec<_> = last.iter().filter(|_| number % 3 == 0).map(data).collect();
-            last = Some(enqueue(&queue, nothing(), &dependencies, &probe));
+            last = Some(issue(&queue, nothing(), &dependencies, &probe));
             probe
         })
         .collect();
@@ -60,7 +60,7 @@ fn a_dropped_backend_finishes_its_work_and_then_its_thread_ends() {
     for (number, probe) in probes.iter().enumerate() {
         // A chain that goes from device to device.
         let dependencies: Vec<_> = last.iter().map(data).collect();
-        last = Some(enqueue(&queues[number % 2], nothing(), &dependencies, probe));
+        last = Some(issue(&queues[number % 2], nothing(), &dependencies, probe));
     }
     assert!(!probes[49].is_complete());
     drop((backend, queues));

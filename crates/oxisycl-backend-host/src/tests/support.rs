@@ -210,21 +210,21 @@ impl Completion for Probe {
     }
 }
 
-/// Enqueues a command whose memory outlives it.
-pub(crate) fn enqueue(
+/// Issues a command whose memory outlives it.
+pub(crate) fn issue(
     queue: &Arc<dyn Queue>,
     command: Command,
     dependencies: &[Dependency],
     probe: &Arc<Probe>,
 ) -> Arc<dyn Event> {
     // SAFETY: the tests keep memory until they have seen the completion, and order conflicting commands.
-    unsafe { queue.enqueue(command, dependencies, probe.clone()) }.expect("an accepted command")
+    unsafe { queue.issue(command, dependencies, probe.clone()) }.expect("an accepted command")
 }
 
-/// Enqueues a command and waits for it.
+/// Issues a command and waits for it.
 pub(crate) fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
     let probe = Probe::new();
-    let event = enqueue(queue, command, &[], &probe);
+    let event = issue(queue, command, &[], &probe);
     let outcome = probe.wait();
     assert_eq!(event.status(), EventStatus::Complete);
     outcome

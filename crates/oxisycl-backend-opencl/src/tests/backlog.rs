@@ -33,7 +33,7 @@ fn fills(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>, memory: NonNull<u8>) 
         let command = Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] });
         let probe = Arc::new(Probe::default());
         // SAFETY: the tests keep the memory until the commands have ended.
-        let event = unsafe { queue.enqueue(command, before.as_slice(), probe.clone()) }.expect("accepted");
+        let event = unsafe { queue.issue(command, before.as_slice(), probe.clone()) }.expect("accepted");
         fills.push((event, probe));
     }
     fills
@@ -109,7 +109,7 @@ fn a_command_that_the_driver_refuses_when_it_is_handed_over_fails_alone() {
         let before = fills(&device, &queue, memory);
         let refused = Arc::new(Probe::default());
         // SAFETY: a marker uses no memory.
-        unsafe { queue.enqueue(Command::Marker, &[], refused.clone()) }.expect("accepted");
+        unsafe { queue.issue(Command::Marker, &[], refused.clone()) }.expect("accepted");
         let behind = fills(&device, &queue, memory);
         RUNS.store(false, Ordering::Relaxed);
         let failure = refused.wait().result.expect_err("the driver has refused it");
@@ -134,7 +134,7 @@ fn queues_whose_commands_wait_for_each_others_go_on() {
             let submit = &|own: usize| {
                 let pointer = std::ptr::with_exposed_provenance_mut(address);
                 let target = Rectangle { memory: device.memory().id(), pointer, row_pitch: 0, slice_pitch: 0 };
-                let enqueue = |number: usize| {
+                let issue = |number: usize| {
                     let other = if number.is_multiple_of(20) { 1 - own } else { own };
                     let event = last[other].lock().clone();
                     let before = event.map(|event| Dependency { event, kind: DependencyKind::Order });
@@ -142,11 +142,11 @@ fn queues_whose_commands_wait_for_each_others_go_on() {
                     let command = Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] });
                     let probe = Arc::new(Probe::default());
                     // SAFETY: the memory lives until all commands have ended; they write the same bytes.
-                    let event = unsafe { queues[own].enqueue(command, before.as_slice(), probe.clone()) };
+                    let event = unsafe { queues[own].issue(command, before.as_slice(), probe.clone()) };
                     *last[own].lock() = Some(event.expect("accepted"));
                     probe
                 };
-                let probes: Vec<_> = (0..20 * DEPTH).map(enqueue).collect();
+                let probes: Vec<_> = (0..20 * DEPTH).map(issue).collect();
                 probes.iter().for_each(|probe| probe.wait().result.expect("it is a fill"));
             };
             std::thread::scope(|scope| [0, 1].map(|own| scope.spawn(move || submit(own))).map(drop));

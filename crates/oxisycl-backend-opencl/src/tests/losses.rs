@@ -56,7 +56,7 @@ pub(super) fn fill_with(
     let command = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent: [1, 1, 20] };
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives until the command has ended.
-    let accepted = unsafe { queue.enqueue(Command::Fill(command), &[], probe.clone()) };
+    let accepted = unsafe { queue.issue(Command::Fill(command), &[], probe.clone()) };
     let outcome = accepted.map(|event| (probe.wait(), event));
     // SAFETY: allocated above, and the command has ended or was refused.
     unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
@@ -146,7 +146,7 @@ fn what_waits_for_a_lost_device_ends() {
             let probe = Arc::new(Probe::default());
             let command = if link % 2 == 0 { command() } else { Command::Marker };
             // SAFETY: the memory is never freed.
-            let event = unsafe { queue.enqueue(command, &before, probe.clone()) }.expect("accepted");
+            let event = unsafe { queue.issue(command, &before, probe.clone()) }.expect("accepted");
             last = Some(Dependency { event, kind: DependencyKind::Order });
             probes.push(probe);
         }

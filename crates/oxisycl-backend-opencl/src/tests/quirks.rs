@@ -29,11 +29,11 @@ fn allocate(device: &Arc<dyn Device>, kind: UsmKind, layout: Layout) -> NonNull<
     device.memory().allocate(kind, layout, true).expect("there is memory")
 }
 
-/// Enqueues a command, which the tests let end, with memory that they do not free before.
+/// Issues a command, which the tests let end, with memory that they do not free before.
 fn start(queue: &Arc<dyn Queue>, command: Command) -> Arc<Probe> {
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives as long as the process or the command.
-    unsafe { queue.enqueue(command, &[], probe.clone()) }.expect("the command is accepted");
+    unsafe { queue.issue(command, &[], probe.clone()) }.expect("the command is accepted");
     queue.flush().expect("the queue goes on");
     probe
 }

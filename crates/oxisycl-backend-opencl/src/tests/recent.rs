@@ -140,10 +140,10 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
                 });
                 for _ in 0..n {
                     // SAFETY: the memory lives until all commands have ended, below; several write the same bytes.
-                    let event = unsafe { queue.enqueue(fill(), &[], counter.clone()) }.expect("accepted");
+                    let event = unsafe { queue.issue(fill(), &[], counter.clone()) }.expect("accepted");
                     let dependency = Dependency { event, kind: DependencyKind::Data };
                     // SAFETY: as above.
-                    unsafe { other.enqueue(fill(), &[dependency], counter.clone()) }.expect("accepted");
+                    unsafe { other.issue(fill(), &[dependency], counter.clone()) }.expect("accepted");
                 }
                 let began = Instant::now();
                 while !is_done() {

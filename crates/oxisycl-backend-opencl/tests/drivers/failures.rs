@@ -3,9 +3,7 @@
 use oxisycl_backend::{Command, Dependency, DependencyKind, FailureKind};
 use oxisycl_backend_opencl::SharingKind;
 
-use crate::support::{
-    devices, devices_with_host_memory, enqueue, in_order, kernels, launch, out_of_order, run, succeed,
-};
+use crate::support::{devices, devices_with_host_memory, in_order, issue, kernels, launch, out_of_order, run, succeed};
 
 crate::suite::tests![
     commands_behind_a_known_panic_report_themselves_alone,
@@ -20,12 +18,12 @@ fn commands_behind_a_known_panic_report_themselves_alone() {
     for device in devices(SharingKind::Best) {
         let [failing, empty] = kernels(&device, ["failing", "empty"]);
         for queue in [in_order(&device), out_of_order(&device)] {
-            let (event, probe) = enqueue(&queue, launch(&failing, "failing", 1), &[]);
+            let (event, probe) = issue(&queue, launch(&failing, "failing", 1), &[]);
             let root = probe.wait().result.expect_err("the kernel panics");
             assert!(matches!(root.kind(), FailureKind::Panic { .. }), "{root}");
             for kind in [DependencyKind::Data, DependencyKind::Order] {
                 let behind = [Dependency { event: event.clone(), kind }];
-                let (_, behind) = enqueue(&queue, launch(&empty, "empty", 1), &behind);
+                let (_, behind) = issue(&queue, launch(&empty, "empty", 1), &behind);
                 // The device is not told that data is lost.
                 let outcome = behind.wait();
                 assert!(outcome.has_run && outcome.result.is_ok(), "{outcome:?}");
@@ -38,7 +36,7 @@ fn queues_modules_and_devices_may_be_dropped_before_their_commands_end() {
     for device in devices(SharingKind::Best) {
         let [empty] = kernels(&device, ["empty"]);
         let queue = out_of_order(&device);
-        let ends: Vec<_> = (0..50).map(|_| enqueue(&queue, launch(&empty, "empty", 1000), &[])).collect();
+        let ends: Vec<_> = (0..50).map(|_| issue(&queue, launch(&empty, "empty", 1000), &[])).collect();
         drop((queue, empty, device));
         for (event, probe) in ends {
             drop(event);
@@ -51,7 +49,7 @@ fn what_is_forgotten_disturbs_nobody() {
     for device in devices(SharingKind::Best) {
         let [empty] = kernels(&device, ["empty"]);
         let queue = in_order(&device);
-        let (event, _) = enqueue(&queue, Command::Marker, &[]);
+        let (event, _) = issue(&queue, Command::Marker, &[]);
         std::mem::forget((event, queue));
         succeed(&in_order(&device), launch(&empty, "empty", 1));
     }
@@ -65,7 +63,7 @@ fn long_chains_end_without_deep_recursion() {
         let mut probe = None;
         for _ in 0..LINKS {
             let before: Vec<Dependency> = last.take().into_iter().collect();
-            let (event, end) = enqueue(&queue, Command::Marker, &before);
+            let (event, end) = issue(&queue, Command::Marker, &before);
             last = Some(Dependency { event, kind: DependencyKind::Data });
             probe = Some(end);
         }
@@ -84,7 +82,7 @@ fn a_panicking_completion_stops_nothing() {
         let [empty] = kernels(&device, ["empty"]);
         let queue = in_order(&device);
         // SAFETY: the kernel uses no memory.
-        unsafe { queue.enqueue(launch(&empty, "empty", 1), &[], std::sync::Arc::new(Panics)) }.expect("accepted");
+        unsafe { queue.issue(launch(&empty, "empty", 1), &[], std::sync::Arc::new(Panics)) }.expect("accepted");
         assert!(run(&queue, launch(&empty, "empty", 1)).result.is_ok());
     }
 }
@@ -98,7 +96,7 @@ fn a_process_that_ends_while_a_kernel_runs_ends_with_its_own_status() {
         let [gate] = kernels(device, ["gate"]);
         let byte = crate::memory::HostByte::new(device);
         let queue = in_order(device);
-        let (event, _) = enqueue(&queue, crate::support::launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        let (event, _) = issue(&queue, crate::support::launch_with(&gate, "gate", &byte.address(), 1), &[]);
         queue.flush().expect("a queue can be flushed");
         // The gate is never opened.
         std::mem::forget((byte, event));

@@ -13,7 +13,7 @@ use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_types::DeviceLaunch;
 
 use crate::support::{
-    Probe, WAYS, devices, devices_with_host_memory, enqueue, in_order, kernels, launch, launch_with, out_of_order, row,
+    Probe, WAYS, devices, devices_with_host_memory, in_order, issue, kernels, launch, launch_with, out_of_order, row,
     run, succeed,
 };
 
@@ -55,7 +55,7 @@ fn many_launches_that_panic_have_a_record_each_and_records_are_used_again() {
             let [failing, empty] = kernels(&device, ["failing", "empty"]);
             let queue = out_of_order(&device);
             for _ in 0..3 {
-                let probes: Vec<_> = (0..200).map(|_| enqueue(&queue, launch(&failing, "failing", 3), &[]).1).collect();
+                let probes: Vec<_> = (0..200).map(|_| issue(&queue, launch(&failing, "failing", 3), &[]).1).collect();
                 assert!(probes.iter().all(|probe| probe.wait().result.is_err()));
                 succeed(&queue, launch(&empty, "empty", 3));
             }
@@ -68,7 +68,7 @@ fn what_kernels_print_comes_with_the_completion() {
         for device in devices(way) {
             let [printing] = kernels(&device, ["printing"]);
             for queue in [in_order(&device), out_of_order(&device)] {
-                let (_, probe) = enqueue(&queue, launch(&printing, "printing", 100), &[]);
+                let (_, probe) = issue(&queue, launch(&printing, "printing", 100), &[]);
                 probe.wait().result.expect("it prints");
                 assert_eq!(*probe.output.lock().unwrap(), "printed\n".repeat(100));
             }
@@ -80,7 +80,7 @@ fn more_launches_than_there_are_print_buffers_lose_nothing() {
     for device in devices(SharingKind::Best) {
         let [printing] = kernels(&device, ["printing"]);
         for queue in [in_order(&device), out_of_order(&device)] {
-            let probes: Vec<_> = (0..100).map(|_| enqueue(&queue, launch(&printing, "printing", 3), &[]).1).collect();
+            let probes: Vec<_> = (0..100).map(|_| issue(&queue, launch(&printing, "printing", 3), &[]).1).collect();
             for probe in probes {
                 probe.wait().result.expect("it prints");
                 assert_eq!(*probe.output.lock().unwrap(), "printed\n".repeat(3));
@@ -94,7 +94,7 @@ fn what_finds_no_room_is_counted() {
         let [printing] = kernels(&device, ["printing"]);
         let options = QueueOptions { print_buffer: 64, ..QueueOptions::default() };
         let queue = create_queue(&device, &options).expect("a queue");
-        let (_, probe) = enqueue(&queue, launch(&printing, "printing", 10), &[]);
+        let (_, probe) = issue(&queue, launch(&printing, "printing", 10), &[]);
         probe.wait().result.expect("it prints");
         let expected = "printed\n".repeat(4) + "Lost { count: 6, capacity: 64 }\n";
         assert_eq!(*probe.output.lock().unwrap(), expected);
@@ -106,13 +106,13 @@ fn a_marker_without_dependencies_waits_for_nothing_on_a_queue_without_order() {
         let [gate] = kernels(&device, ["gate"]);
         let byte = crate::memory::HostByte::new(&device);
         let queue = out_of_order(&device);
-        let (blocked, end) = enqueue(&queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        let (blocked, end) = issue(&queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
         // A chain of markers behind nothing, which the host waits for before it lets the kernel end.
         let mut last = None;
         for _ in 0..10 {
             let before: Vec<Dependency> =
                 last.take().map(|event| Dependency { event, kind: DependencyKind::Data }).into_iter().collect();
-            let (event, probe) = enqueue(&queue, Command::Marker, &before);
+            let (event, probe) = issue(&queue, Command::Marker, &before);
             probe.wait().result.expect("a marker succeeds");
             last = Some(event);
         }
@@ -129,7 +129,7 @@ fn queues_cannot_wait_for_events_of_another_device_and_go_on_when_those_have_end
         for other in devices(SharingKind::Best) {
             let [gate] = kernels(&device, ["gate"]);
             let byte = crate::memory::HostByte::new(&device);
-            let (first, end) = enqueue(&in_order(&device), launch_with(&gate, "gate", &byte.address(), 1), &[]);
+            let (first, end) = issue(&in_order(&device), launch_with(&gate, "gate", &byte.address(), 1), &[]);
             let queue = in_order(&other);
             assert!(in_order(&device).can_wait_for(&*first) && !queue.can_wait_for(&*first));
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -137,10 +137,10 @@ fn queues_cannot_wait_for_events_of_another_device_and_go_on_when_those_have_end
             byte.open();
             let [empty] = kernels(&other, ["empty"]);
             let before = [Dependency { event: first.clone(), kind: DependencyKind::Data }];
-            let (second, behind) = enqueue(&queue, launch(&empty, "empty", 1), &before);
-            assert_eq!(first.status(), EventStatus::Complete, "the command was enqueued before");
+            let (second, behind) = issue(&queue, launch(&empty, "empty", 1), &before);
+            assert_eq!(first.status(), EventStatus::Complete, "the command was issued before");
             let before = [Dependency { event: second, kind: DependencyKind::Data }];
-            let (_, last) = enqueue(&queue, launch(&empty, "empty", 1), &before);
+            let (_, last) = issue(&queue, launch(&empty, "empty", 1), &before);
             for probe in [end, behind, last] {
                 probe.wait().result.expect("the gate is open");
             }
@@ -162,7 +162,7 @@ fn arguments_beyond_the_device_s_limit_are_refused_before_the_launch() {
         let gate = module.kernel("gate").expect("the image has the kernel");
         let command = launch_with(&gate, "gate", &[0u64; 1 << 17], 1);
         // SAFETY: the command is refused.
-        let refused = unsafe { in_order(&device).enqueue(command, &[], Arc::new(Probe::default())) };
+        let refused = unsafe { in_order(&device).issue(command, &[], Arc::new(Probe::default())) };
         let error = refused.err().expect("no device takes a megabyte of arguments").to_string();
         assert!(error.contains("kernel \"gate\"") && error.contains(&(limit + LAUNCH).to_string()), "{error}");
         assert!(error.contains(&device.info().name) && error.contains(&((1 << 20) + LAUNCH).to_string()), "{error}");
@@ -175,7 +175,7 @@ fn arguments_of_another_size_than_the_image_s_are_refused() {
         let completion: Arc<dyn Completion> = Arc::new(Probe::default());
         let command = launch_with(&affine, "affine", &0u32, 1);
         // SAFETY: the command is refused.
-        let error = unsafe { in_order(&device).enqueue(command, &[], completion) }.err().expect("the sizes differ");
+        let error = unsafe { in_order(&device).issue(command, &[], completion) }.err().expect("the sizes differ");
         assert!(matches!(error, BackendError::Unsupported { .. }), "{error}");
         assert!(error.to_string().contains("its argument is 4 bytes, but 16 in the image"), "{error}");
     }
@@ -221,7 +221,7 @@ fn other_memory_comes_and_goes_while_kernels_run() {
             let mut probes = Vec::new();
             for _ in 0..50 {
                 let other = allocate();
-                probes.push(enqueue(&queue, launch_with(&affine, "affine", &add, LEN), &[]).1);
+                probes.push(issue(&queue, launch_with(&affine, "affine", &add, LEN), &[]).1);
                 // SAFETY: allocated above, and no command uses it.
                 unsafe { device.memory().free(other, UsmKind::Device, layout) };
             }

@@ -5,7 +5,7 @@ use oxisycl_backend_opencl::{
     SharingKind, native_context, native_device, native_events, native_platform, native_queue,
 };
 
-use crate::support::{devices, enqueue, in_order, kernels, launch};
+use crate::support::{devices, in_order, issue, kernels, launch};
 
 crate::suite::tests![
     handles_of_devices_queues_and_events_are_given_out,
@@ -24,7 +24,7 @@ fn handles_of_devices_queues_and_events_are_given_out() {
         assert!(native_queue(&*queue).is_some_and(|queue| !queue.is_null()));
         assert_eq!(queue.native_queue(), native_queue(&*queue));
         let [empty] = kernels(&device, ["empty"]);
-        let (event, probe) = enqueue(&queue, launch(&empty, "empty", 1), &[]);
+        let (event, probe) = issue(&queue, launch(&empty, "empty", 1), &[]);
         let events = native_events(&*event).expect("an event of OpenCL");
         assert!(events.len() == 1 && !events[0].is_null());
         probe.wait().result.expect("an empty kernel succeeds");

@@ -169,7 +169,7 @@ impl Probe {
 }
 
 /// Enqueues a command whose memory the test keeps, as the runtime does.
-pub(crate) fn enqueue(
+pub(crate) fn issue(
     queue: &Arc<dyn Queue>,
     command: Command,
     dependencies: &[Dependency],
@@ -177,13 +177,13 @@ pub(crate) fn enqueue(
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and order commands that conflict.
     let event =
-        unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
+        unsafe { harness::issue(&**queue, command, dependencies, probe.clone()) }.expect("the command is accepted");
     (event, probe)
 }
 
 /// Enqueues a command and waits for it.
 pub(crate) fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
-    enqueue(queue, command, &[]).1.wait()
+    issue(queue, command, &[]).1.wait()
 }
 
 #[track_caller]

@@ -8,7 +8,7 @@ use oxisycl_backend::{Completion, Dependency, DependencyKind, Device, Event, Fai
 use oxisycl_backend_testing::contract::Affine;
 
 use crate::memory::HostByte;
-use crate::support::{devices_with_host_memory, enqueue, in_order, kernels, launch, launch_with, out_of_order};
+use crate::support::{devices_with_host_memory, in_order, issue, kernels, launch, launch_with, out_of_order};
 
 crate::suite::tests![
     commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on,
@@ -51,7 +51,7 @@ impl Gate {
     fn new(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Self {
         let [gate] = kernels(device, ["gate"]);
         let byte = HostByte::new(device);
-        let (event, end) = enqueue(queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
+        let (event, end) = issue(queue, launch_with(&gate, "gate", &byte.address(), 1), &[]);
         Self { byte, event, end }
     }
 
@@ -85,7 +85,7 @@ fn commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on() {
                 // Now and then on another queue, which has the driver get all before.
                 let queue = if link % 5000 == 4999 { &other } else { &queue };
                 // SAFETY: the number lives until all commands have ended, each of which comes after the one before.
-                last = unsafe { queue.enqueue(command, &[after(last)], counter.clone()) }.expect("accepted");
+                last = unsafe { queue.issue(command, &[after(last)], counter.clone()) }.expect("accepted");
             }
             gate.open();
             counter.wait_for(MANY);
@@ -107,7 +107,7 @@ fn launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own() 
                 let (kernel, name) = if number % 2 == 0 { (&failing, "failing") } else { (&empty, "empty") };
                 let behind = [after(gate.event.clone())];
                 // SAFETY: the kernels use no memory.
-                unsafe { queue.enqueue(launch(kernel, name, 1), &behind, counter.clone()) }.expect("accepted");
+                unsafe { queue.issue(launch(kernel, name, 1), &behind, counter.clone()) }.expect("accepted");
             }
             gate.open();
             counter.wait_for(MANY);
@@ -137,7 +137,7 @@ fn an_unfinished_launch_has_a_bounded_cost() {
         for _ in 0..n {
             let behind = [after(gate.event.clone())];
             // SAFETY: the kernel uses no memory.
-            unsafe { queue.enqueue(launch(&failing, "failing", 1), &behind, counter.clone()) }.expect("accepted");
+            unsafe { queue.issue(launch(&failing, "failing", 1), &behind, counter.clone()) }.expect("accepted");
         }
     };
     // What the driver has is bounded.

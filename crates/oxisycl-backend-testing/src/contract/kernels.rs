@@ -150,8 +150,8 @@ pub fn kernels_run_every_item_once(subject: &Subject) {
     let launches = [
         LaunchRange::SINGLE,
         line(1),
-        line(1000),
-        line(70_001),
+        line(if cfg!(miri) { 100 } else { 1000 }),
+        line(if cfg!(miri) { 501 } else { 70_001 }),
         LaunchRange { dimensions: 2, extent: [1, 7, 13], offset: [0; 3] },
         LaunchRange { dimensions: 3, extent: [5, 3, 11], offset: [2, 1, 4] },
     ];

@@ -96,7 +96,7 @@ impl Subject {
         self
     }
 
-    /// Without tests that need a kernel that runs until the host lets it end, for devices that run commands within `enqueue`.
+    /// Without tests that need a kernel that runs until the host lets it end, for devices that run commands within `issue`.
     #[must_use]
     pub fn without_endless_kernels(mut self) -> Self {
         self.gate = None;
@@ -344,12 +344,12 @@ impl Completion for Probe {
 }
 
 /// A command that was accepted.
-pub(super) struct Enqueued {
+pub(super) struct Issued {
     pub(super) event: Arc<dyn Event>,
     pub(super) probe: Arc<Probe>,
 }
 
-impl Enqueued {
+impl Issued {
     /// As a dependency that must not fail.
     pub(super) fn data(&self) -> Dependency {
         Dependency { event: self.event.clone(), kind: DependencyKind::Data }
@@ -361,32 +361,32 @@ impl Enqueued {
     }
 }
 
-/// Enqueues a command whose memory the test keeps until it has seen the completion.
-pub(super) fn enqueue(queue: &TestQueue, command: Command, dependencies: &[Dependency]) -> Enqueued {
-    enqueue_after(queue, command, dependencies, None)
+/// Issues a command whose memory the test keeps until it has seen the completion.
+pub(super) fn issue(queue: &TestQueue, command: Command, dependencies: &[Dependency]) -> Issued {
+    issue_after(queue, command, dependencies, None)
 }
 
-/// Enqueues a command that comes after another one by the order of the queue, as [`enqueue`] does.
-pub(super) fn enqueue_after(
+/// Issues a command that comes after another one by the order of the queue, as [`issue`] does.
+pub(super) fn issue_after(
     queue: &TestQueue,
     command: Command,
     dependencies: &[Dependency],
     earlier: Option<Arc<dyn Event>>,
-) -> Enqueued {
+) -> Issued {
     let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier);
     let earlier = if queue.runs_ahead { Vec::new() } else { earlier.collect() };
     let probe = Arc::new(Probe { earlier, ..Probe::default() });
     // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
     // kernels by the contract of `Subject`.
-    let event = unsafe { harness::enqueue(&**queue, command, dependencies, probe.clone()) };
-    Enqueued { event: event.expect("a queue accepts commands"), probe }
+    let event = unsafe { harness::issue(&**queue, command, dependencies, probe.clone()) };
+    Issued { event: event.expect("a queue accepts commands"), probe }
 }
 
-/// Enqueues a command and waits for its success.
+/// Issues a command and waits for its success.
 #[track_caller]
 pub(super) fn run(queue: &TestQueue, command: Command) -> Outcome {
-    let enqueued = enqueue(queue, command, &[]);
-    let outcome = enqueued.probe.succeed(queue);
-    assert_eq!(enqueued.event.status(), EventStatus::Complete, "a completed command's event is complete");
+    let issued = issue(queue, command, &[]);
+    let outcome = issued.probe.succeed(queue);
+    assert_eq!(issued.event.status(), EventStatus::Complete, "a completed command's event is complete");
     outcome
 }

@@ -133,7 +133,7 @@ unsafe impl Memory for RecordingMemory {
 /// Carries out a command whose rectangles were checked.
 ///
 /// # Safety
-/// The promises that `Queue::enqueue` demands for the command hold.
+/// The promises that `Queue::issue` demands for the command hold.
 pub(super) unsafe fn carry_out(command: &Command) -> Result<(), FailureKind> {
     match command {
         // SAFETY: the caller's promise.

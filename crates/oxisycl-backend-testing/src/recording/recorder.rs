@@ -135,7 +135,7 @@ impl Recorder {
         lock(&self.0.state).mode = mode;
     }
 
-    /// The `nth` command from now is refused: its `enqueue` returns an error. 1 is the next one.
+    /// The `nth` command from now is refused: its `issue` returns an error. 1 is the next one.
     pub fn refuse_command(&self, nth: u64) {
         self.0.command_faults.plan(nth);
     }

@@ -394,7 +394,7 @@ impl Shared {
                 return Err(FailureKind::Device(BackendError::Unsupported { device: "recording".to_owned(), what }));
             }
         }
-        // SAFETY: whoever enqueued the command promised what `enqueue` demands until its completion, which comes after this; that
+        // SAFETY: whoever issued the command promised what `issue` demands until its completion, which comes after this; that
         // memory of the devices is still allocated was checked above.
         unsafe { carry_out(command) }
     }

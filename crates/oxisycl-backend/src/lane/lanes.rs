@@ -58,8 +58,8 @@ impl<D: Driver> Lanes<D> {
         let first = kernels.iter().min_by_key(|task| task.number)?;
         Some(match kernels.len() {
             1 => first.command.to_string(),
-            2 => format!("{}, or in the kernel enqueued after it", first.command),
-            n => format!("{}, or in one of the {} kernels enqueued after it", first.command, n - 1),
+            2 => format!("{}, or in the kernel issued after it", first.command),
+            n => format!("{}, or in one of the {} kernels issued after it", first.command, n - 1),
         })
     }
 }

@@ -72,7 +72,7 @@ impl<D: Driver> Drop for Reserved<'_, D> {
 
 // SAFETY: commands are issued behind their dependencies, which are on lanes of the driver, and end when the driver says so ([`Driver`]).
 unsafe impl<D: Driver> Queue for DriverQueue<D> {
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         command: Command,
         dependencies: &[Dependency],

@@ -148,7 +148,7 @@ fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -
     let completion: Arc<dyn Completion> = node.clone();
     // SAFETY: `start`'s contract: memory lives until the node completes (its holds), and `events` together with the resolved
     // dependencies order the command after everything that conflicts with it.
-    let event = unsafe { node.shared.queue.enqueue(command, events, completion) }?;
+    let event = unsafe { node.shared.queue.issue(command, events, completion) }?;
     let waiting = {
         let mut inner = node.inner.lock();
         // The command may have completed already; then the event is of no use. The state of a command changes under this lock only.

@@ -90,10 +90,12 @@ impl PageState {
         if !self.arrivals.is_empty() {
             let mut current = self.current;
             self.arrivals.retain(|(allocation, copy)| {
-                if copy.has_failed() {
+                // Once it has ended it stays so. It may fail between two questions in the other order, and would count as a copy that arrived.
+                let has_ended = copy.is_complete();
+                if has_ended && copy.has_failed() {
                     current = current.without(*allocation);
                 }
-                !copy.is_complete()
+                !has_ended
             });
             self.current = current;
         }

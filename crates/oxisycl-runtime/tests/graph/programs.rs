@@ -17,6 +17,8 @@ use crate::support::{Buffer, Change, Part, World};
 
 const N_DEVICES: usize = 3;
 const N_BUFFERS: usize = 2;
+/// Steps of a program. Under Miri forty take half a minute.
+const MOST_STEPS: usize = if cfg!(miri) { 16 } else { 40 };
 
 /// A box of the index space, before it is cut to the buffer.
 type Corners = [(usize, usize); 3];
@@ -74,7 +76,7 @@ fn program() -> impl Strategy<Value = Program> {
     let extent = [1..4usize, 1..5usize, 1..8usize];
     let page = proptest::option::of([1..3usize, 1..3usize, 1..4usize]);
     let buffers = ([extent.clone(), extent], [page.clone(), page]);
-    (buffers, any::<bool>(), proptest::collection::vec(step(), 1..40))
+    (buffers, any::<bool>(), proptest::collection::vec(step(), 1..MOST_STEPS))
         .prop_map(|((extents, pages), peer_copies, steps)| Program { extents, pages, peer_copies, steps })
 }
 

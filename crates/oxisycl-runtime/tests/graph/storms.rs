@@ -128,7 +128,7 @@ fn buffers_dropped_in_a_storm_are_freed() {
                 scope.spawn(move || {
                     let mut random = Sequence(thread);
                     let queues = [world_ref.queue(0), world_ref.queue(1)];
-                    for _ in 0..if cfg!(miri) { 6 } else { 300 } {
+                    for _ in 0..if cfg!(miri) { 2 } else { 300 } {
                         let buffer = Buffer::new(8).initialized();
                         for _ in 0..random.next(4) {
                             queues[random.next(2)].update("step", &buffer);
