@@ -1,7 +1,8 @@
 //! The end of the process: commands get a moment to end, errors that nobody has seen are told, files are written. An executable does not
 //! end with success if a command of its own has panicked unseen. A forked child leaves all that to its parent.
 
-use std::ffi::{OsStr, OsString, c_int};
+use std::env;
+use std::ffi::{OsString, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use crate::output::report;
 use crate::program::{self, lies_in_the_program};
 use crate::{Error, Result, fork};
 
-const SETTING: &str = "OXISYCL_EXIT_CODE";
+const EXIT_CODE: &str = "OXISYCL_EXIT_CODE";
+const COUNTERS: &str = "OXISYCL_COUNTERS";
 /// The status of a program that panicked, as Rust's own.
 const PANICKED: c_int = 101;
 /// How long commands of an executable are waited for: what they still have to tell counts, but nobody waits for what may never end.
@@ -22,32 +24,51 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether panics that nobody has seen decide the status.
 static DECIDES_STATUS: AtomicBool = AtomicBool::new(true);
+/// Whether the counters are printed.
+static PRINTS_COUNTERS: AtomicBool = AtomicBool::new(false);
+
+/// What the end of the process is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settings {
+    decides_status: bool,
+    prints_counters: bool,
+}
 
 /// From now on the end of the process is looked after.
-pub(crate) fn watch(decides_status: bool) {
-    DECIDES_STATUS.store(decides_status, Ordering::Relaxed);
+pub(crate) fn watch(settings: Settings) {
+    DECIDES_STATUS.store(settings.decides_status, Ordering::Relaxed);
+    PRINTS_COUNTERS.store(settings.prints_counters, Ordering::Relaxed);
     process_end::run_first(end);
     // The handler brings the first one with it.
     process_end::at_exit(|_| ());
 }
 
-/// What the environment says: `0` leaves the status alone.
-///
-/// # Errors
-/// `Platform` for another value.
-pub(crate) fn decides_status_from_env() -> Result<bool> {
-    decides_status(std::env::var_os(SETTING))
-}
+impl Settings {
+    /// What the environment says.
+    ///
+    /// # Errors
+    /// `Platform` if a variable has a wrong value.
+    pub(crate) fn from_env() -> Result<Self> {
+        Self::of(env::var_os(EXIT_CODE), env::var_os(COUNTERS))
+    }
 
-fn decides_status(value: Option<OsString>) -> Result<bool> {
-    match value.as_deref().map(OsStr::as_encoded_bytes) {
-        None | Some(b"101") => Ok(true),
-        Some(b"0") => Ok(false),
-        Some(_) => {
-            let value = value.unwrap_or_default();
-            let message = format!("{SETTING}={value:?}: expected 0, or 101 as without it");
-            Err(Error::new(ErrorCode::Platform, message))
-        }
+    fn of(exit_code: Option<OsString>, counters: Option<OsString>) -> Result<Self> {
+        let wrong = |name: &str, value: &OsString, expected: &str| {
+            Err(Error::new(ErrorCode::Platform, format!("{name}={value:?}: expected {expected}")))
+        };
+        let decides_status = match &exit_code {
+            None => true,
+            Some(value) if value == "101" => true,
+            Some(value) if value == "0" => false,
+            Some(value) => return wrong(EXIT_CODE, value, "0, or 101 as without it"),
+        };
+        let prints_counters = match &counters {
+            None => false,
+            Some(value) if value == "0" => false,
+            Some(value) if value == "1" => true,
+            Some(value) => return wrong(COUNTERS, value, "1, or 0 as without it"),
+        };
+        Ok(Self { decides_status, prints_counters })
     }
 }
 
@@ -74,7 +95,7 @@ fn end(_status: Option<c_int>) {
             report(&format!("cannot write the {what} file: {error}"));
         }
     }
-    if std::env::var_os("OXISYCL_COUNTERS").is_some() {
+    if PRINTS_COUNTERS.load(Ordering::Relaxed) {
         eprintln!("oxisycl: {:#?}", counters().snapshot());
     }
     if any_panic && is_executable && DECIDES_STATUS.load(Ordering::Relaxed) {
@@ -87,12 +108,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_setting_is_0_or_what_it_is_without() {
-        let decided = |value: &str| decides_status(Some(value.into()));
-        assert!(decides_status(None).unwrap() && decided("101").unwrap() && !decided("0").unwrap());
-        for wrong in ["", "1", "no"] {
-            let error = decided(wrong).unwrap_err();
-            assert!(error.to_string().contains("expected 0, or 101 as without it"), "{error}");
+    fn each_setting_has_two_values_and_the_others_are_refused() {
+        let of = |exit_code: &str, counters: &str| {
+            let value = |text: &str| (text != "-").then(|| OsString::from(text));
+            Settings::of(value(exit_code), value(counters)).map_err(|error| error.to_string())
+        };
+        let ends = |decides_status, prints_counters| Ok(Settings { decides_status, prints_counters });
+        assert_eq!(
+            [of("-", "-"), of("101", "0"), of("0", "1")],
+            [ends(true, false), ends(true, false), ends(false, true)]
+        );
+        for wrong in ["", "9", "no"] {
+            let error = of(wrong, "-").unwrap_err();
+            assert!(
+                error.contains("OXISYCL_EXIT_CODE=") && error.ends_with("expected 0, or 101 as without it"),
+                "{error}"
+            );
+            let error = of("-", wrong).unwrap_err();
+            assert!(
+                error.contains("OXISYCL_COUNTERS=") && error.ends_with("expected 1, or 0 as without it"),
+                "{error}"
+            );
         }
     }
 }

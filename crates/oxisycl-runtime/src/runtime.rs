@@ -87,7 +87,7 @@ impl Runtime {
         }
         program::programs().limit_compiling(program::compile_limit_from_env()?);
         fork::watch();
-        process_end::watch(process_end::decides_status_from_env()?);
+        process_end::watch(process_end::Settings::from_env()?);
         set_in_kernel(wiring.in_kernel);
         Ok(Self { host, platforms, filter, print_buffer, batching })
     }
