@@ -111,6 +111,9 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("example", "08_ndarray", 1),
     ("example", "09_nalgebra", 1),
     ("example", "10_image", 1),
+    ("example", "11_half", 1),
+    ("example", "12_num_complex", 1),
+    ("example", "13_glam", 1),
     ("example", "tour", 7),
 ];
 

@@ -422,7 +422,7 @@ fn check_dependencies((specs, ops, seed): &Program) -> Result<(), TestCaseError>
 }
 
 fn check(test: impl Fn(&Program) -> Result<(), TestCaseError>) {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     if let Err(failure) = TestRunner::new(config).run(&program(), |program| test(&program)) {
         panic!("{failure}");

@@ -270,7 +270,7 @@ fn captures_of_a_host_task_that_never_ran_may_panic_when_they_are_dropped() {
         }
         queue.wait_and_throw().unwrap_err();
         assert_eq!(errors.lock().unwrap().len(), 3);
-        for _ in 0..10 {
+        for _ in 0..scaled(10) {
             assert_usable(&queue);
         }
     }
@@ -369,7 +369,7 @@ fn a_panicking_waker_does_not_keep_others_from_being_woken() {
         gate.open();
         waiting.join().unwrap().unwrap();
         blocked.unwrap().wait().unwrap();
-        for _ in 0..10 {
+        for _ in 0..scaled(10) {
             assert_usable(&queue);
         }
     }

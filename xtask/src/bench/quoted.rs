@@ -1,23 +1,38 @@
-//! Holds what the README says of a GPU's speed against the newest results that are kept.
+//! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value as Json;
 
 use crate::workspace::{Workspace, read};
 
-/// The results of the GPU benchmark with the latest date in their name.
-fn newest(workspace: &Workspace) -> Vec<Json> {
+/// The latest results of the GPU benchmark on each card, with the card's name: `gpu-2026-11-24-h100.json` and its like.
+fn newest(workspace: &Workspace) -> Vec<(String, Vec<Json>)> {
     let folder = workspace.root.join("benches/results");
-    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let is_wanted = |name: &str| name.starts_with("gpu-") && name.ends_with(".json");
-    let kept = files.filter(|path| path.file_name().is_some_and(|name| is_wanted(&name.to_string_lossy())));
-    let newest = kept.max().expect("results of the GPU benchmark are kept");
-    serde_json::from_str(&read(&newest).unwrap()).unwrap()
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut latest: BTreeMap<String, String> = BTreeMap::new();
+    for (day, card) in names.filter_map(|name| day_and_card(&name)) {
+        let of_card = latest.entry(card).or_default();
+        *of_card = day.max(std::mem::take(of_card));
+    }
+    assert!(!latest.is_empty(), "results of the GPU benchmark are kept");
+    let read_all = |(card, day): (&String, &String)| {
+        let text = read(&folder.join(format!("gpu-{day}-{card}.json"))).unwrap();
+        (card.to_uppercase(), serde_json::from_str(&text).unwrap())
+    };
+    latest.iter().map(read_all).collect()
 }
 
-/// What the README has to say.
-fn sentences(results: &[Json]) -> String {
+/// What the name of a file with results says of them. Earlier ones name no card.
+fn day_and_card(name: &str) -> Option<(String, String)> {
+    const DAY: usize = "2026-11-24".len();
+    let (day, card) = name.strip_prefix("gpu-")?.strip_suffix(".json")?.split_at_checked(DAY)?;
+    Some((day.to_owned(), card.strip_prefix('-')?.to_owned()))
+}
+
+/// What the README has to say of a run on a card.
+fn sentences(card: &str, results: &[Json]) -> String {
     let verdicts = |wanted: &str| results.iter().filter(|result| result["verdict"] == wanted).count();
     let ratios = |name: &str| -> Vec<f64> {
         let chosen = results.iter().filter(|result| result["name"].as_str().is_some_and(|own| own.starts_with(name)));
@@ -34,8 +49,8 @@ fn sentences(results: &[Json]) -> String {
     let (least, greatest) =
         streams.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &ratio| (least.min(ratio), greatest.max(ratio)));
     format!(
-        "In the last one of the GPU {bars}. Memory streams reach {least:.3} to {greatest:.3} of CUDA C++, n-body {:.3}, and a launch takes \
-         {:.2} times as long as a bare one.",
+        "On an {card} {bars}. There memory streams reach {least:.3} to {greatest:.3} of CUDA C++, n-body {:.3}, and a launch takes {:.2} times as \
+         long as a bare one.",
         ratios("gpu.nbody")[0],
         ratios("gpu.launch")[0],
     )
@@ -46,8 +61,19 @@ fn the_readme_quotes_the_newest_results_of_the_gpu_benchmark() {
     let workspace = Workspace::load().unwrap();
     let readme = read(&workspace.root.join("README.md")).unwrap();
     let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = sentences(&newest(&workspace));
-    assert!(readme.contains(&expected), "the README must say: {expected}");
+    for (card, results) in newest(&workspace) {
+        let expected = sentences(&card, &results);
+        assert!(readme.contains(&expected), "the README must say: {expected}");
+    }
+}
+
+#[test]
+fn names_of_results_have_the_day_and_the_card() {
+    let named = |name: &str| day_and_card(name).map(|(day, card)| format!("{day} {card}"));
+    assert_eq!(named("gpu-2026-11-24-h100.json").as_deref(), Some("2026-11-24 h100"));
+    for other in ["gpu-2026-11-24-h100.md", "gpu-2026-11-23.json", "gpu-1.json", "opencl-2026-11-24-h100.json"] {
+        assert_eq!(named(other), None, "{other}");
+    }
 }
 
 #[test]
@@ -62,8 +88,8 @@ fn bars_that_do_not_hold_are_told() {
         result("gpu.launch.out_of_order", 2.0, "holds"),
     ];
     assert_eq!(
-        sentences(&results),
-        "In the last one of the GPU 3 of 5 bars hold, 1 within noise, 1 MISSED. Memory streams reach 0.989 to 1.090 of CUDA C++, n-body 0.900, \
-         and a launch takes 1.18 times as long as a bare one."
+        sentences("H100", &results),
+        "On an H100 3 of 5 bars hold, 1 within noise, 1 MISSED. There memory streams reach 0.989 to 1.090 of CUDA C++, n-body 0.900, and a launch \
+         takes 1.18 times as long as a bare one."
     );
 }

@@ -11,17 +11,19 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl-backend-host::fork", "it forks the process"),
     (
         "oxisycl-backend-testing::contract",
-        "more than half an hour; the host's tests keep the contract with threads of their own",
+        "more than half an hour; the unit tests of the host's backend run commands on threads of their own",
     ),
     ("oxisycl-backend-testing::toy", "more than half an hour, since its thread and a waiting one take turns"),
     ("oxisycl::compile_fail", "it runs the compiler"),
     ("oxisycl::conformance", "its sizes and time limits are those of devices; both sanitizers run it"),
     ("oxisycl::endurance", PROCESSES),
     ("oxisycl::examples", PROCESSES),
+    ("oxisycl::faults", "dozens of runs of a program of half a minute; other programs of tests inject faults, too"),
     ("oxisycl::fork", PROCESSES),
     ("oxisycl::lost_device", PROCESSES),
     ("oxisycl::math", "a million inputs of each function; mathematics has no unsafe code"),
     ("oxisycl::process", PROCESSES),
+    ("oxisycl::programs", "more than half a minute a program; other tests have random programs, too"),
     ("oxisycl::settings", PROCESSES),
     ("oxisycl::slow_driver", PROCESSES),
     ("oxisycl::tour", PROCESSES),
@@ -39,6 +41,16 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         "oxisycl-backend-host",
         &["tests::host_memory::more_than_there_is_is_an_error_that_names_the_device"],
         "it asks for more memory than there is, and Miri ends then",
+    ),
+    (
+        "oxisycl-backend-host::contract",
+        &[
+            "a_simulated_device_without_profiling_keeps_the_contract",
+            "a_slow_simulated_device_without_peer_copies_keeps_the_contract",
+            "simulated_devices_keep_the_contract",
+            "simulated_devices_that_reorder_commands_keep_the_contract",
+        ],
+        "a minute and a half a device, of which they have eight; the host device runs the same checks",
     ),
     (
         "oxisycl-device",
@@ -87,6 +99,7 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         &[
             "program::link_unit::tests::functions_of_one_program_lie_in_one_link_unit",
             "program::tests::loading::unregistering_waits_for_native_code_of_the_library",
+            "program::tests::lookup::a_kernel_that_is_launched_elsewhere_in_the_image_is_another_one",
             "program::tests::lookup::an_image_of_another_link_unit_that_disagrees_is_passed_over",
             "program::tests::lookup::different_images_of_other_link_units_are_ambiguous",
             "program::tests::lookup::the_link_unit_that_holds_the_kernel_is_preferred",
@@ -124,6 +137,12 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         ],
         PROCESSES,
     ),
+    (
+        "oxisycl",
+        &["environment::tests::misspelt_settings_are_reported_with_the_right_name"],
+        "half a minute in comparisons of names, which have no unsafe code",
+    ),
+    ("oxisycl::bad_group", &["columns_of_a_view_in_another_shape_are_told_apart_up_to_1024_rows"], SLOW),
     ("oxisycl::errors", &["many_dependents_of_one_failure_are_summed_up"], SLOW),
     (
         "oxisycl::images",

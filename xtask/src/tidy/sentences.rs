@@ -4,17 +4,12 @@
 //! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, a code span is one word, and each
 //! cell of a table and each item of a list is a text of its own. Ordinary comments, tests and results of benchmarks do not count.
 
-use std::collections::BTreeMap;
-
 use crate::workspace::File;
 
 /// The most words of a sentence in a source or a README.
 const MOST_WORDS: usize = 35;
 /// The most words of a sentence in the book, and in documents for contributors.
 const MOST_WORDS_OF_A_PAGE: usize = 25;
-
-/// Folders and documents with longer sentences, and how many. The number has to be the measured one, so it can only fall.
-const CEILINGS: &[(&str, usize)] = &[("crates/oxisycl-backend-opencl", 6), ("crates/oxisycl-compiler", 18)];
 
 /// Documents beside the book that the rule holds for.
 const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
@@ -29,46 +24,31 @@ struct Long {
 
 /// Findings for all files.
 pub(super) fn check(files: &[File]) -> Vec<String> {
-    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for file in files {
-        let Some(scope) = scope(&file.path) else { continue };
-        let is_rust = file.path.ends_with(".rs");
-        let lines = if is_rust { documentation(&file.text) } else { numbered(&file.text) };
-        let most = if is_page(&file.path) { MOST_WORDS_OF_A_PAGE } else { MOST_WORDS };
-        let finding = |long: Long| {
-            format!(
-                "{}:{}: a sentence of {} words, at most {most}: {} ..",
-                file.path, long.line, long.n_words, long.begin
-            )
-        };
-        let long = long_sentences(&lines, most);
-        found.entry(scope).or_default().extend(long.into_iter().map(finding));
-    }
-    findings(found, CEILINGS)
+    files.iter().filter(|file| has_rule(&file.path)).flat_map(check_one).collect()
 }
 
-fn findings(found: BTreeMap<&str, Vec<String>>, ceilings: &[(&str, usize)]) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (scope, ceiling) in ceilings.iter().filter(|(scope, _)| !found.contains_key(scope)) {
-        findings.push(format!("{scope}: no such folder or document: remove its ceiling of {ceiling} long sentences"));
-    }
-    for (scope, long) in found {
-        let ceiling = ceilings.iter().find(|(listed, _)| *listed == scope).map(|(_, ceiling)| *ceiling);
-        match ceiling {
-            Some(ceiling) if long.len() < ceiling => {
-                findings
-                    .push(format!("{scope}: {} long sentences: lower the ceiling of {ceiling} to that", long.len()));
-            }
-            Some(0) => findings.push(format!("{scope}: remove the ceiling of 0 long sentences")),
-            Some(ceiling) if long.len() == ceiling => {}
-            Some(ceiling) => {
-                findings.push(format!("{scope}: {} long sentences, at most {ceiling}; among them are:", long.len()));
-                findings.extend(long);
-            }
-            None => findings.extend(long),
-        }
-    }
-    findings
+fn check_one(file: &File) -> Vec<String> {
+    let path = &file.path;
+    let lines = if path.ends_with(".rs") { documentation(&file.text) } else { numbered(&file.text) };
+    let most = if is_page(path) { MOST_WORDS_OF_A_PAGE } else { MOST_WORDS };
+    let long = long_sentences(&lines, most).into_iter().map(|Long { line, n_words, begin }| {
+        format!("{path}:{line}: a sentence of {n_words} words, at most {most}: {begin} ..")
+    });
+    // Readers do not have the list of these numbers.
+    let is_published = path.starts_with("crates/") && path.ends_with(".rs");
+    let numbered = lines.iter().filter(|(_, text)| is_published && text.split_whitespace().any(has_requirement));
+    long.chain(numbered.map(|(line, _)| format!("{path}:{line}: documentation with the number of a requirement")))
+        .collect()
+}
+
+/// Whether a word has a number such as `S-R13`.
+fn has_requirement(word: &str) -> bool {
+    word.match_indices("S-").any(|(at, _)| {
+        let mut letters = word[at + 2..].chars();
+        word[..at].chars().all(|letter| !letter.is_alphanumeric())
+            && letters.next().is_some_and(|letter| letter.is_ascii_uppercase())
+            && letters.next().is_some_and(|letter| letter.is_ascii_digit())
+    })
 }
 
 /// Whether the shorter limit holds: for the book, and for the documents that contributors read.
@@ -76,18 +56,16 @@ fn is_page(path: &str) -> bool {
     path.starts_with("book/") || ["ARCHITECTURE.md", "CONTRIBUTING.md"].contains(&path)
 }
 
-/// What a ceiling is for: the folder of a crate, the book, or a document. `None` for files that the rule does not hold for.
-fn scope(path: &str) -> Option<&str> {
+/// Whether the rule holds for a file.
+fn has_rule(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    let is_test = parts.iter().any(|part| ["tests", "tests.rs", "benches"].contains(part));
+    let is_source = path.ends_with(".rs") && !parts.iter().any(|part| ["tests", "tests.rs", "benches"].contains(part));
     match parts.as_slice() {
-        _ if DOCUMENTS.contains(&path) => Some(path),
-        ["book", "src", ..] if path.ends_with(".md") => Some("book"),
-        ["crates", name, "src", ..] if path.ends_with(".rs") && !is_test => Some(&path[.."crates/".len() + name.len()]),
-        ["crates", name, "README.md"] => Some(&path[.."crates/".len() + name.len()]),
-        ["xtask", "src", ..] if path.ends_with(".rs") && !is_test => Some("xtask"),
-        ["examples", ..] if path.ends_with(".rs") => Some("examples"),
-        _ => None,
+        _ if DOCUMENTS.contains(&path) => true,
+        ["book", "src", ..] => path.ends_with(".md"),
+        ["crates", _, "README.md"] => true,
+        ["crates", _, "src", ..] | ["xtask", "src", ..] | ["examples", ..] => is_source,
+        _ => false,
     }
 }
 
@@ -274,10 +252,11 @@ mod tests {
 
     #[test]
     fn the_rule_holds_for_sources_and_documents_and_not_for_tests() {
-        assert_eq!(scope("crates/a/src/b/c.rs"), Some("crates/a"));
-        assert_eq!(scope("book/src/x.md"), Some("book"));
+        for one in ["crates/a/src/b/c.rs", "crates/a/README.md", "book/src/x.md", "README.md", "examples/a.rs"] {
+            assert!(has_rule(one), "{one}");
+        }
         for other in ["crates/a/src/tests/b.rs", "crates/a/tests/b.rs", "benches/LOG.md", "CHANGELOG.md"] {
-            assert_eq!(scope(other), None, "{other}");
+            assert!(!has_rule(other), "{other}");
         }
     }
 
@@ -294,14 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_is_what_is_measured() {
-        let found = |n: usize| BTreeMap::from([("crates/a", vec!["x".to_owned(); n])]);
-        let with = |n, ceiling| findings(found(n), &[("crates/a", ceiling)]);
-        assert!(with(3, 3).is_empty() && findings(found(0), &[]).is_empty());
-        assert_eq!(findings(found(2), &[]).len(), 2);
-        assert_eq!(with(4, 3).len(), 5);
-        assert_eq!(with(2, 3), ["crates/a: 2 long sentences: lower the ceiling of 3 to that"]);
-        assert_eq!(with(0, 0), ["crates/a: remove the ceiling of 0 long sentences"]);
-        assert!(findings(found(0), &[("crates/b", 1)])[0].starts_with("crates/b: no such folder"));
+    fn public_documentation_has_no_numbers_of_requirements() {
+        let found = |text: &str| check(&[File { path: "crates/a/src/b.rs".to_owned(), text: text.to_owned() }]).len();
+        assert_eq!(found("/// The contract (S-F2).\n//! Memory, S-R13\n"), 2);
+        assert_eq!(found("// S-R13\n/// Of S-shape, US-R1 and S-r1.\n"), 0);
     }
 }

@@ -407,7 +407,7 @@ fn ranges_without_elements_do_no_harm_wherever_they_lie() {
 fn buffers_without_elements_may_have_any_extent() {
     let queue = Queue::new(&host()).unwrap();
     let huge = usize::MAX;
-    let Ok(buffer) = Buffer::<u8, 3>::uninit([0, huge, huge]) else { return };
+    let buffer = Buffer::<u8, 3>::uninit([0, huge, huge]).unwrap();
     for offset in [[0, 64, 0], [0, 1, huge - 63], [0, huge, huge], [0, huge / 2 + 1, 2]] {
         let part = buffer.sub_buffer(offset, [0, 0, 0]).unwrap();
         for view in [&buffer, &part] {

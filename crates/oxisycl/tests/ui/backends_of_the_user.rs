@@ -27,7 +27,7 @@ impl Memory for Nowhere {
 struct AtOnce;
 
 impl Queue for AtOnce {
-    unsafe fn enqueue(
+    unsafe fn issue(
         &self,
         _: Command,
         _: &[Dependency],

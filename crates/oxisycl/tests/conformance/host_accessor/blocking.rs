@@ -27,6 +27,7 @@ tests![
     a_forgotten_one_holds_its_buffer_back_and_nothing_else,
     it_is_released_in_unwinding,
     a_cancelled_wait_leaves_nothing_behind,
+    a_refused_access_that_was_to_overwrite_all_has_overwritten_nothing,
     submission_beside_it_does_not_block,
     commands_run_in_the_order_of_submission_around_it,
     ; once:
@@ -309,6 +310,23 @@ fn a_cancelled_wait_leaves_nothing_behind(env: &Env) {
     assert_completes(&mixed);
     assert_completes(&after);
     assert_eq!(other.to_vec().unwrap(), [1, 2, 3, 4]);
+}
+
+fn a_refused_access_that_was_to_overwrite_all_has_overwritten_nothing(env: &Env) {
+    let buffer = Buffer::from_vec(vec![10, 11, 12, 13]).unwrap();
+    let other = Buffer::from_vec(vec![0; 4]).unwrap();
+    assert_completes(&update(&env.queue(), &other, |x| x + 5));
+    let host = buffer.host_access(ReadWrite).unwrap();
+    let mixed = env.queue().submit(|cg| {
+        let (from, to) = (cg.access_range(&buffer, Read, 1, 3), cg.access_range(&other, Write, 1, 3));
+        cg.copy(from, to)
+    });
+    let mixed = mixed.unwrap();
+    assert_eq!(code(other.host_access(Write.no_init())), ErrorCode::Invalid);
+    drop(host);
+    assert_completes(&mixed);
+    assert_completes(&update(&env.queue(), &other, |x| x + 1));
+    assert_eq!(other.to_vec().unwrap(), [6, 12, 13, 14]);
 }
 
 fn submission_beside_it_does_not_block(env: &Env) {
