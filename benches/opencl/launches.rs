@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
                 })
             },
         );
-        let bar = if one_by_one { Bar::Information } else { Bar::RatioAtMost(1.3) };
+        let bar = if one_by_one { Bar::Information } else { Bar::RatioAtMost(1.12) };
         let measured = rounds.measured(name, "us", "bare OpenCL").bar(bar);
         let measured = measured.beside(format!("{} host device", Summary::of(&host_times[1..])));
         measured.print();

@@ -31,8 +31,8 @@ const CASES: [Case; 7] = [
     Case { name: "memory.chain", unit: "ms", bar: Bar::Information, measure: chain },
     Case { name: "memory.chain.blocked", unit: "ms", bar: Bar::Information, measure: chain_blocked },
     Case { name: "memory.chain.delayed", unit: "ms", bar: Bar::Information, measure: chain_delayed },
-    Case { name: "memory.unfinished.blocked", unit: "B", bar: Bar::Information, measure: unfinished_blocked },
-    Case { name: "memory.unfinished.delayed", unit: "B", bar: Bar::Information, measure: unfinished_delayed },
+    Case { name: "memory.unfinished.blocked", unit: "B", bar: Bar::AtMost(1536.0), measure: unfinished_blocked },
+    Case { name: "memory.unfinished.delayed", unit: "B", bar: Bar::AtMost(1536.0), measure: unfinished_delayed },
 ];
 
 pub(crate) fn run(options: &Options, results: &mut Vec<Measured>) -> Result {

@@ -75,7 +75,7 @@ fn submit_range(queue: &Queue) {
 }
 
 fn independent(options: &Options, results: &mut Vec<Measured>, in_order: &Queue, out_of_order: &Queue) {
-    let bar = Bar::ScaledAtMost(1.0);
+    let bar = Bar::ScaledAtMost(0.45);
     let case = |name, bar, adaptive_cpp| Case { name, bar, adaptive_cpp, peer: "rayon spawn" };
     type Run = fn(&Queue);
     let cases: [(Case, &Queue, Run); 4] = [
@@ -108,7 +108,7 @@ fn independent(options: &Options, results: &mut Vec<Measured>, in_order: &Queue,
 
 fn chain(options: &Options, results: &mut Vec<Measured>, in_order: &Queue, out_of_order: &Queue) {
     let cases = [
-        ("submit.chain", out_of_order, Bar::ScaledAtMost(1.5), adaptive_cpp::CHAIN),
+        ("submit.chain", out_of_order, Bar::ScaledAtMost(0.8), adaptive_cpp::CHAIN),
         ("submit.chain.in_order", in_order, Bar::Information, adaptive_cpp::CHAIN_IN_ORDER),
     ];
     for (name, queue, bar, adaptive_cpp) in cases {

@@ -23,6 +23,7 @@ const UNCHANGED: &str = "[1.0, 2.0] ([2.0], [3.0]) configured=true panic=false\n
 #[test]
 fn a_debug_build_and_what_follows_it() {
     let project = Project::new("debug");
+    checking_makes_no_device_code(&project);
     let (_, messages) = succeed(&mut project.sycl(&["build", "--workspace", "--all-targets"]));
     assert!(!messages.contains("warning"), "{messages}");
 
@@ -134,6 +135,8 @@ fn a_debug_build_and_what_follows_it() {
     assert!(codes(&project) == first, "expected the same bytes again");
     assert_eq!(succeed(&mut project.sycl(&llvm)).0, assembly);
 
+    programs_of_any_name_have_their_kernels(&project);
+    functions_of_f32_need_no_f64(&project);
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
     borrowed_names_are_refused(&project);
@@ -402,9 +405,7 @@ fn an_unknown_compiler_has_to_pass_the_probe_and_one_without_llvm_is_refused() {
     assert!(messages.contains("holds no libLLVM") && messages.contains("rustup toolchain install"), "{messages}");
 }
 
-#[test]
-fn functions_of_f32_need_no_f64() {
-    let project = Project::new("math");
+fn functions_of_f32_need_no_f64(project: &Project) {
     let functions = [
         "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp exp10 exp2 expm1 fabs floor lgamma \
          log log10 log1p log2 logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc",
@@ -422,20 +423,21 @@ fn functions_of_f32_need_no_f64() {
                   + x.powf(0.3) + x.powi(n) + x % 0.3 + x.rem_euclid(0.3) + x.mul_add(2.0, 0.1) + x.log(3.0)";
     let body = format!("{} + {others}", terms.join(" + "));
     project.write(
-        "app/src/main.rs",
+        "app/src/bin/functions.rs",
         &format!(
             "use oxisycl::math;\nfn main() {{\n    let sums = kernels::mapped(vec![0.5, 0.75], |x| {{\n        let n = x as i32;\n        \
              {body}\n    }});\n    assert!(!sums[0].is_infinite());\n}}\n"
         ),
     );
-    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--bin", "app"]));
+    let (_, messages) = succeed(&mut project.sycl(&["build", "--package", "app", "--bin", "functions"]));
     assert!(!messages.contains("warning"), "{messages}");
-    let app = project.inspect("target/sycl/debug/app");
+    let app = project.inspect("target/sycl/debug/functions");
     assert!(app.starts_with("sm_70: ") && !app.contains("needs") && !app.contains("cannot run"), "{app}");
-    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/functions", "--emit", "ptx"]));
     assert!(ptx.contains("fma.rn.f32") && ptx.contains("sin.approx.f32"), "the functions are there: {ptx}");
     let doubles: Vec<_> = ptx.lines().filter(|line| line.contains(".f64")).collect();
     assert_eq!(doubles, Vec::<&str>::new());
+    fs::remove_file(project.root.join("app/src/bin/functions.rs")).unwrap();
 }
 
 #[test]
@@ -504,9 +506,7 @@ fn a_doctor_names_what_is_there_and_what_to_do_about_what_is_not() {
 }
 
 /// Programs whose names are those of folders and crates of this tool.
-#[test]
-fn programs_of_any_name_have_their_kernels() {
-    let project = Project::new("names");
+fn programs_of_any_name_have_their_kernels(project: &Project) {
     let program = "fn main() {\n    println!(\"{:?}\", kernels::mapped(vec![2.0], |x| x + 40.0));\n}\n";
     let names = ["oxisycl", "sycl", "build-script-build"];
     for name in names {
@@ -518,12 +518,11 @@ fn programs_of_any_name_have_their_kernels() {
         assert!(kernels.contains(KERNEL), "{name}: {kernels}");
         let output = succeed(&mut Command::new(project.root.join("target/sycl/debug").join(name))).0;
         assert_eq!(output, "[42.0]\n", "{name}");
+        fs::remove_file(project.root.join(format!("app/src/bin/{name}.rs"))).unwrap();
     }
 }
 
-#[test]
-fn checking_needs_no_device_code() {
-    let project = Project::new("check");
+fn checking_makes_no_device_code(project: &Project) {
     succeed(&mut project.sycl(&["check", "--package", "app"]));
     let outputs = fs::read_dir(project.root.join("target/sycl/debug/.oxisycl")).unwrap();
     let bitcode = outputs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|name| name == "bc"));
