@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use oxisycl_backend::driver::{Grid, Grids};
 use oxisycl_types::LaunchRange;
 
-/// Most positions of a grid per dimension, by the calling convention of kernels.
-const MOST_POSITIONS: u64 = u32::MAX as u64;
+/// Most positions of a grid per dimension. The calling convention of kernels has twice as many; the quirk `signed-positions` has the reason.
+const MOST_POSITIONS: u64 = i32::MAX as u64;
 /// Groups are not made smaller than this to have more of them.
 const LEAST_GROUP: usize = 32;
 

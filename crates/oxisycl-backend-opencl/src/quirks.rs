@@ -10,7 +10,8 @@ use crate::sys::{Object, code};
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const QUIRKS: &[Quirk] = &[WAITING_THREADS, SECOND_WAITER, PROCESS_END, QUEUE_RELEASE, EQUAL_DISTANCES];
+pub(crate) const QUIRKS: &[Quirk] =
+    &[WAITING_THREADS, SECOND_WAITER, PROCESS_END, QUEUE_RELEASE, EQUAL_DISTANCES, SIGNED_POSITIONS];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
 const ANY_CPU: &str = "any OpenCL CPU";
@@ -64,6 +65,18 @@ const EQUAL_DISTANCES: Quirk = Quirk {
     fault: "Arrays whose sizes are powers of two lie exactly that far apart, where memory serves them one after the other.",
     switch: "large allocations begin with a large page, and take one more (`memory.rs`)",
     reproducer: Reproducer::Test("large_arrays_do_not_lie_their_size_apart"),
+};
+
+/// No driver loses anything by the remedy, so that all of them have it, and no switch of [`Quirks`].
+#[cfg(test)]
+const SIGNED_POSITIONS: Quirk = Quirk {
+    name: "signed-positions",
+    driver: INTEL_CPU,
+    seen: "2026.22",
+    fixed: None,
+    fault: "A comparison of a work-item's position with a number is wrong in grids of more than 2^31 - 1 positions.",
+    switch: "larger launches have several grids (`launch_shape.rs`)",
+    reproducer: Reproducer::Without("the remedy is on for all drivers"),
 };
 
 /// The faults that a device's driver has.

@@ -6,9 +6,9 @@
 use crate::error::CompileError;
 use crate::options::FloatPolicy;
 use crate::passes::{
-    arena, bounds_check_merging, branch_correlation, builtins, cold_blocks, cpu_features, fast_math, float_atomics,
-    float_policy, formatting_depth, frames, int128, libcalls, native, panics, private_atomics, recursion,
-    strip_host_abi, thread_coarsening, x86,
+    arena, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, fast_math,
+    float_atomics, float_policy, formatting_depth, frames, int128, libcalls, native, panics, private_atomics,
+    recursion, strip_host_abi, thread_coarsening, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -92,6 +92,7 @@ pub(crate) const PASSES: &[Pass] = &[
         let (is_entry, is_kernel) = (|name: &str| unit.is_entry(name), |name: &str| unit.is_kernel(name));
         strip_host_abi::strip(&unit.module, &is_entry, &is_kernel)
     }),
+    Pass::new("by-value", Adapt, |unit| by_value::copy(&unit.module, &|name| unit.is_kernel(name))),
     Pass::new("drop-library-checks", Adapt, |unit| strip_host_abi::drop_library_checks(&unit.module)),
     Pass::new("target-adapt", Adapt, |unit| unit.target.adapt(&unit.module)),
     Pass::fallible("lower-invokes", Adapt, |unit| {

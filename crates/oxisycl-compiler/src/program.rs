@@ -143,7 +143,7 @@ impl<'c, 'a> Program<'c, 'a> {
             }
         }
         for name in std::mem::take(&mut self.unit.caches) {
-            if library.leaves_alone(&name)? {
+            if library.is_cache(&name)? {
                 self.unit.caches.insert(name);
             }
         }

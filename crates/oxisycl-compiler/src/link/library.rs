@@ -97,19 +97,17 @@ impl<'p> Library<'p> {
         Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
     }
 
-    /// Whether the program's crates, as far as they were looked into, leave a cache of that name [alone](cpu_features::is_left_alone).
-    pub(crate) fn leaves_alone(&self, name: &str) -> Result<bool, CompileError> {
-        for stored in self.modules.iter().filter(|stored| !stored.is_standard) {
+    /// Whether the program's crates, as far as they were looked into, use the static of that name as a [cache](cpu_features).
+    pub(crate) fn is_cache(&self, name: &str) -> Result<bool, CompileError> {
+        let context = Context::new();
+        let names_it = |stored: &&Stored| {
             let context = Context::new();
-            if Module::lazy(&context, &stored.bitcode, &stored.name)?.global(name).is_none() {
-                continue;
-            }
-            let module = Module::from_bitcode(&context, &stored.bitcode, &stored.name)?;
-            if !cpu_features::is_left_alone(&module, name) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+            let module = Module::lazy(&context, &stored.bitcode, &stored.name);
+            module.map_or(true, |module| module.global(name).is_some())
+        };
+        let crates = self.modules.iter().filter(|stored| !stored.is_standard).filter(names_it);
+        let modules = crates.map(|stored| Module::from_bitcode(&context, &stored.bitcode, &stored.name));
+        cpu_features::is_cache(modules, name)
     }
 
     fn add_member(&mut self, member: Member) -> Result<Option<(usize, BTreeSet<String>)>, CompileError> {

@@ -42,6 +42,7 @@ pub(crate) struct Linkage(i32);
 impl Linkage {
     pub(crate) const EXTERNAL: Self = Self(0);
     pub(crate) const LINK_ONCE_ODR: Self = Self(3);
+    pub(crate) const WEAK_ODR: Self = Self(6);
     pub(crate) const APPENDING: Self = Self(7);
     pub(crate) const INTERNAL: Self = Self(8);
     pub(crate) const PRIVATE: Self = Self(9);

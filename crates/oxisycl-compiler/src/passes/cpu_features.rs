@@ -8,11 +8,12 @@
 //! Invariant: a static is a cache only if all of this holds. Others stay statics, and make their kernels unsupported (`analyses::legality`).
 //!
 //! - A function that refers to it asks the processor itself, by functions inside of it, or by functions of its crate that say yes or no to nothing.
-//! - All other functions in the program's crates, as far as kernels need those, only load it ([`is_left_alone`]): the host could give it another
-//!   value.
+//! - The program's crates, as far as kernels need those, do with it what a kernel may do ([`is_cache`]), and store the same constant: the host
+//!   could give it another value, or read what the kernel stored.
 //! - The kernel loads it and stores one constant to it, and nothing else.
 //! - The kernel comes to the same with that constant and with what the static begins with ([`trial`]).
 
+mod crate_use;
 mod trial;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,8 @@ use crate::llvm::{Attribute, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use crate::origin::{self, Origin};
 use crate::passes::strip_host_abi::replace_body;
 use crate::symbols::{plain_path, without_numbers};
+
+pub(crate) use crate_use::is_cache;
 
 /// Instructions that ask the processor itself; zero says that it has nothing.
 const INSTRUCTIONS: [&str; 2] = ["cpuid", "xgetbv"];
@@ -64,28 +67,6 @@ fn asking<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSe
         }
     }
     seen
-}
-
-/// Whether all functions of a crate that do not ask the processor only load the static of that name. To be called on a crate as it was compiled.
-pub(crate) fn is_left_alone(module: &Module<'_>, name: &str) -> bool {
-    let Some(global) = module.global(name) else { return true };
-    let asking = asking(module, &mut |_| ());
-    let mut uses: Vec<_> = global.users().into_iter().map(|user| (global, user)).collect();
-    while let Some((used, user)) = uses.pop() {
-        match user.kind() {
-            ValueKind::Instruction if user.is(Opcode::LOAD) || asking.contains(&user.function()) => {}
-            ValueKind::Instruction if is_load(user, used) => {}
-            ValueKind::ConstantExpression => uses.extend(user.users().into_iter().map(|next| (user, next))),
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// Whether it is a call of the standard library's atomic load, which may not be inlined yet, from that address.
-fn is_load(call: Value<'_>, address: Value<'_>) -> bool {
-    let is_callee = call.callee().is_some_and(|callee| origin::loads_atomically(callee.name()));
-    is_callee && call.arguments().iter().filter(|argument| **argument == address).count() == 1
 }
 
 /// Whether a function takes nothing and gives a truth value, such as one that is called `is_available`.
@@ -371,40 +352,6 @@ mod tests {
                 define internal zeroext i1 @_ZN10std_detect6detect5cache4test17h01f568ad8f49c693E(i32 %bit) {{ ret i1 true }}"
             ));
             assert!(code.contains("@_ZN3app4SEEN17h0123456789abcdefE monotonic"), "{code}");
-        }
-    }
-
-    #[test]
-    fn a_cache_is_left_alone_by_who_asks_and_by_who_only_loads() {
-        const CACHE: &str = "_ZN3app5CACHE17h0123456789abcdefE";
-        let is_left_alone = |user: &str| {
-            let context = context();
-            let text = format!("{} {user}", program("_ZN3app4init17h0123456789abcdefE", "%b"));
-            super::is_left_alone(&module(&context, &text), CACHE)
-        };
-        let load = "_ZN4core4sync6atomic8AtomicU84load17h0123456789abcdefE";
-        let store = "_ZN4core4sync6atomic8AtomicU85store17h0123456789abcdefE";
-        let call = |callee: &str, arguments: &str| {
-            format!(
-                "declare i8 @{callee}(ptr, ptr) define i8 @user(ptr %p) {{ %r = call i8 @{callee}({arguments}) ret i8 %r }}"
-            )
-        };
-        let cache = format!("ptr @{CACHE}");
-        // The method, and what is left of it where rustc has inlined it.
-        let inlined = "_ZN4core4sync6atomic11atomic_load17hbf7ee057e86d0c8fE";
-        for user in [String::new(), call(load, &format!("{cache}, ptr %p")), call(inlined, &format!("{cache}, ptr %p"))]
-        {
-            assert!(is_left_alone(&user), "{user}");
-        }
-        for user in [
-            call(store, &format!("{cache}, ptr %p")),
-            // A user's own function of that name.
-            call("_ZN3app6atomic8AtomicU84load17h0123456789abcdefE", &format!("{cache}, ptr %p")),
-            format!("define void @user() {{ store atomic i8 3, {cache} monotonic, align 1 ret void }}"),
-            format!("define void @user(ptr %p) {{ store {cache}, ptr %p ret void }}"),
-            format!("@table = constant ptr @{CACHE}"),
-        ] {
-            assert!(!is_left_alone(&user), "{user}");
         }
     }
 }

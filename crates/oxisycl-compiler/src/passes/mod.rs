@@ -5,6 +5,7 @@ pub(crate) mod atomics;
 pub(crate) mod bounds_check_merging;
 pub(crate) mod branch_correlation;
 pub(crate) mod builtins;
+pub(crate) mod by_value;
 pub(crate) mod calls;
 pub(crate) mod choice;
 pub(crate) mod cold_blocks;

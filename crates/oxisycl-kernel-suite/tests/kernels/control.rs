@@ -16,6 +16,7 @@ kernels![
     a_state_machine_reads_a_text,
     an_expression_is_evaluated_on_a_stack,
     control_flow_as_a_value,
+    arguments_that_are_passed_by_value_are_copies,
 ];
 
 fn options_are_combined(env: &Env) {
@@ -301,5 +302,46 @@ fn control_flow_as_a_value(env: &Env) {
             ControlFlow::Break((step, sum)) => (true, step, sum),
             ControlFlow::Continue(sum) => (false, 0, sum),
         }
+    });
+}
+
+/// Functions of C's calling convention get structs of this size by a copy that LLVM counts on the call to make.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Eight {
+    values: [u64; 8],
+}
+
+extern "C" fn add_one(mut x: Eight, at: usize) -> u64 {
+    x.values[at % 8] += 1;
+    x.values.iter().sum()
+}
+
+extern "C" fn add_ten(mut x: Eight, at: usize) -> u64 {
+    x.values[at % 8] += 10;
+    x.values.iter().sum()
+}
+
+#[inline(never)]
+extern "C" fn halves(mut x: Eight, depth: usize) -> u64 {
+    if depth == 0 {
+        return x.values.iter().sum();
+    }
+    x.values[depth % 8] /= 2;
+    let deeper = halves(x, depth - 1);
+    x.values[(depth + 1) % 8] += deeper;
+    x.values.iter().fold(0, |sum, value| sum * 3 + value)
+}
+
+const ADDITIONS: [extern "C" fn(Eight, usize) -> u64; 2] = [add_one, add_ten];
+
+/// On OpenCL a function that was called through a table wrote into its caller's value.
+fn arguments_that_are_passed_by_value_are_copies(env: &Env) {
+    env.compare(|i| {
+        let mut x = Eight { values: [scramble(i).into(); 8] };
+        x.values[i % 8] = 1;
+        let add = ADDITIONS[i % 2];
+        let (once, twice) = (add(x, i + 1), add(x, i + 1));
+        (once, twice, x.values[(i + 1) % 8], halves(x, 3), x.values[3])
     });
 }

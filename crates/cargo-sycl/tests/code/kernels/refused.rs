@@ -12,6 +12,7 @@ static LIMIT: u32 = 7;
 static LEVEL: AtomicU32 = AtomicU32::new(1);
 static KEPT: AtomicU32 = AtomicU32::new(u32::MAX);
 static DONE: AtomicU32 = AtomicU32::new(0);
+static FORCED: AtomicU32 = AtomicU32::new(0);
 static ONCE: OnceLock<u32> = OnceLock::new();
 
 thread_local! {
@@ -107,6 +108,23 @@ fn beside_a_question(x: u32) -> u32 {
     }
 }
 
+/// The host stores something else here in a function that asks the processor itself.
+fn force(level: u32) {
+    assert!(level != 2 || has_feature());
+    FORCED.store(level, Ordering::Relaxed);
+}
+
+fn set_by_who_asks(x: u32) -> u32 {
+    match FORCED.load(Ordering::Relaxed) {
+        0 => {
+            let level = 1 + u32::from(has_feature());
+            FORCED.store(level, Ordering::Relaxed);
+            x * level
+        }
+        level => x * level,
+    }
+}
+
 fn update(buffer: &Buffer<u32, 1>, f: impl Fn(u32) -> u32 + Copy + Send + Sync + 'static) -> oxisycl::Result {
     let queue = Queue::builder().build()?;
     queue
@@ -127,11 +145,13 @@ fn main() -> oxisycl::Result {
     update(&buffer, counted)?;
     LEVEL.store(3, Ordering::Relaxed);
     KEPT.store(3, Ordering::Relaxed);
+    force(3);
     update(&buffer, only_loaded)?;
     update(&buffer, only_stored)?;
     update(&buffer, set_elsewhere)?;
     update(&buffer, of_the_thread)?;
     update(&buffer, beside_a_question)?;
+    update(&buffer, set_by_who_asks)?;
     let limit: &'static u32 = &LIMIT;
     update(&buffer, move |x| x.min(*limit))?;
     let function: fn(u32) -> u32 = u32::swap_bytes;

@@ -133,6 +133,10 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     }
 
     fn declare_plain(&mut self, parameters: &[Value<'c>], known: &[Option<Known>]) -> Result<(), Refused> {
+        // `by_value` made a copy of each, which nothing here would.
+        if (1..=parameters.len() as u32).any(|index| self.function.type_attribute(index, "byval").is_some()) {
+            return Err(Refused::new("a parameter of a function that is passed by value"));
+        }
         let shapes =
             parameters.iter().map(|parameter| Shape::of(parameter.value_type())).collect::<Result<Vec<_>, _>>()?;
         let scalars = shapes.iter().zip(known).flat_map(|(shape, known)| match known {
