@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::driver;
+use oxisycl_backend::driver::now;
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -14,11 +14,6 @@ use crate::sys::{RawEvent, RawStream};
 
 /// After how many nanoseconds a base is renewed: a float of milliseconds then still tells 60 ns apart.
 const MAX_AGE: u64 = 1_000_000_000;
-
-/// The time on the host's clock.
-pub(crate) fn now() -> u64 {
-    driver::now()
-}
 
 /// An event whose time on the host's clock is known.
 pub(crate) struct Base {

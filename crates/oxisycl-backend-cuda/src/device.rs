@@ -5,12 +5,10 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, NativeHandle, Partition, Queue,
-    QueueOptions,
+    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, NativeHandle, Queue, QueueOptions,
 };
 use oxisycl_image::DeviceImage;
 
-use crate::clock;
 use crate::device_state::DeviceState;
 use crate::lane;
 use crate::module::CudaModule;
@@ -40,11 +38,6 @@ unsafe impl Device for CudaDevice {
         &self.memory
     }
 
-    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
-        let what = "sub-devices (the driver does not split a GPU)".to_owned();
-        Err(BackendError::Unsupported { device: self.info.name.clone(), what })
-    }
-
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(lane::create_queue(&self.core, *options)?))
     }
@@ -52,10 +45,6 @@ unsafe impl Device for CudaDevice {
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
         let reaches = |memory| self.core.memory.fleet.can_reach(&self.core.context, memory);
         reaches(source) && reaches(target)
-    }
-
-    fn timestamp(&self) -> u64 {
-        clock::now()
     }
 
     // There are no binaries: the driver keeps what it has compiled, in a cache of its own.

@@ -137,12 +137,3 @@ impl Progress for DeviceState {
         self.context.is_foreign()
     }
 }
-
-impl Drop for DeviceState {
-    fn drop(&mut self) {
-        // In a forked child there are no threads, and their locks may be held for ever.
-        if !self.context.is_foreign() {
-            self.lanes.counts.close();
-        }
-    }
-}

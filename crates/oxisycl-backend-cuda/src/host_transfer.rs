@@ -3,10 +3,9 @@
 //! For such memory the driver's asynchronous copies wait for the device (the quirk `waiting-copies`), or read it later than the call returns. Those that touch
 //! no memory of a device are made here.
 
-use oxisycl_backend::driver::transfer_on_host;
+use oxisycl_backend::driver::{now, transfer_on_host};
 use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
 
-use crate::clock;
 use crate::emitter::Emitter;
 use crate::memory::CudaMemory;
 use crate::transfer;
@@ -17,7 +16,7 @@ use crate::transfer;
 /// The command's memory is valid and used by nothing else.
 pub(crate) unsafe fn execute(memory: &CudaMemory, command: &Command, is_profiling: bool) -> Outcome {
     let context = &memory.context;
-    let start = clock::now();
+    let start = now();
     let is_unknown = |rectangle, extent| transfer::is_unknown(context, rectangle, extent);
     let run = || {
         let _entered = context.enter()?;
@@ -40,6 +39,6 @@ pub(crate) unsafe fn execute(memory: &CudaMemory, command: &Command, is_profilin
         emitted.and(finished).map_err(|error| context.fail(error))
     };
     let result = run().map_err(|error| CommandFailure::new(command, &*context.name, FailureKind::Device(error)));
-    let times = is_profiling.then(|| ExecutionTimes { start, end: clock::now() });
+    let times = is_profiling.then(|| ExecutionTimes { start, end: now() });
     Outcome { has_run: true, result, times }
 }

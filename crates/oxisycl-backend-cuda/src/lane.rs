@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use oxisycl_backend::driver::take_report;
+use oxisycl_backend::driver::{self, take_report};
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::batch::{self, Taken};
-use crate::clock::{self, Base};
+use crate::clock::Base;
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
@@ -138,10 +138,6 @@ unsafe impl Driver for Cuda {
 
     fn fail(device: &DeviceState, error: DriverError) -> BackendError {
         device.context.fail(error)
-    }
-
-    fn now(_device: &DeviceState) -> u64 {
-        clock::now()
     }
 
     fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
@@ -275,7 +271,7 @@ unsafe impl Driver for Cuda {
             let _entered = context.enter().ok()?;
             let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
             // The two clocks are not exactly together; no command starts before it is submitted or ends after its end is seen.
-            let now = clock::now().max(task.submitted);
+            let now = driver::now().max(task.submitted);
             let start = start.clamp(task.submitted, now);
             Some(ExecutionTimes { start, end: end.clamp(start, now) })
         };

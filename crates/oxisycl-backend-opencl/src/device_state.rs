@@ -85,7 +85,6 @@ impl Drop for DeviceState {
     fn drop(&mut self) {
         // In a forked child there are no threads, and their locks may be held for ever.
         if !self.context.is_foreign() {
-            self.lanes.counts.close();
             self.lender.close();
         }
     }

@@ -54,10 +54,6 @@ unsafe impl Device for UnusableDevice {
     fn can_copy(&self, _source: MemoryId, _target: MemoryId) -> bool {
         false
     }
-
-    fn timestamp(&self) -> u64 {
-        oxisycl_backend::driver::now()
-    }
 }
 
 /// Memory that gives nothing.

@@ -27,7 +27,7 @@ use oxisycl_types::{Aspect, BackendKind};
 
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
-    Outcome, Partition, Platform, PlatformInfo, Queue, QueueOptions,
+    Outcome, Platform, PlatformInfo, Queue, QueueOptions,
 };
 
 pub use images::RecordedLoad;
@@ -251,10 +251,6 @@ unsafe impl Device for RecordingDevice {
 
     fn memory(&self) -> &Arc<dyn Memory> {
         &self.memory
-    }
-
-    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
-        Err(BackendError::Unsupported { device: self.info.name.clone(), what: "sub-devices".to_owned() })
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {

@@ -15,11 +15,11 @@ use oxisycl_backend::poller::{Counts, Progress};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
     BackendError, Command, Device, DeviceInfo, EventStatus, ExecutionTimes, KernelCommand, LoadedKernel, Memory,
-    MemoryId, Partition, Queue, QueueOptions, UsmKind,
+    MemoryId, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_testing::contract::{Subject, native, run_all};
 use oxisycl_backend_testing::recording::{RecordingBackend, RecordingConfig};
-use oxisycl_image::{KernelDescriptor, PanicSite};
+use oxisycl_image::KernelDescriptor;
 use oxisycl_types::{HostChunk, PanicRecord};
 
 /// The driver: a thread for each stream, and the number of tasks that it has done.
@@ -111,12 +111,6 @@ impl Progress for ToyState {
     }
 }
 
-impl Drop for ToyState {
-    fn drop(&mut self) {
-        self.lanes.counts.close();
-    }
-}
-
 thread_local! {
     static NEAR: Near<Arc<MaybeUninit<Task<Toy>>>> = const { Near::new() };
 }
@@ -168,17 +162,9 @@ unsafe impl Driver for Toy {
         Self::lost_error(device)
     }
 
-    fn now(_: &ToyState) -> u64 {
-        now()
-    }
-
     fn facts(ToyKernel(kernel): &ToyKernel) -> KernelFacts<'_> {
         let (parameters, symbol) = (kernel.parameters, kernel.type_name);
         KernelFacts { device: "toy", symbol, parameters, may_panic: true, may_print: false }
-    }
-
-    fn sites(_: &ToyKernel) -> &[PanicSite] {
-        &[]
     }
 
     fn is_loaded_on(_: &ToyKernel, _: &ToyState) -> bool {
@@ -275,10 +261,6 @@ unsafe impl Device for ToyDevice {
         &self.memory
     }
 
-    fn partition(&self, _: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
-        Err(BackendError::Unsupported { device: self.info.name.clone(), what: "sub-devices".to_owned() })
-    }
-
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         let stream = |_| {
             let (jobs, received) = mpsc::channel::<Job>();
@@ -298,10 +280,6 @@ unsafe impl Device for ToyDevice {
 
     fn can_copy(&self, _: MemoryId, _: MemoryId) -> bool {
         true
-    }
-
-    fn timestamp(&self) -> u64 {
-        now()
     }
 }
 

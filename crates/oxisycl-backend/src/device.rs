@@ -8,7 +8,7 @@ use std::sync::Arc;
 use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOptions};
+use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOptions, driver};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
@@ -100,7 +100,12 @@ pub unsafe trait Device: Any + Send + Sync {
     fn memory(&self) -> &Arc<dyn Memory>;
 
     /// Splits the device. Arguments were checked against `info` by the caller.
-    fn partition(&self, partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError>;
+    ///
+    /// # Errors
+    /// `Unsupported` if the device has no sub-devices, as by default.
+    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info().name.clone(), what: "sub-devices".to_owned() })
+    }
 
     /// A new queue. Its commands may overlap unless `options.in_order` is set.
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
@@ -108,8 +113,10 @@ pub unsafe trait Device: Any + Send + Sync {
     /// Whether a queue of this device can copy between the two memories without a detour.
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool;
 
-    /// Nanoseconds on the clock that execution times use.
-    fn timestamp(&self) -> u64;
+    /// Nanoseconds on the clock that execution times use. By default that is the [host's](driver::now).
+    fn timestamp(&self) -> u64 {
+        driver::now()
+    }
 
     /// Loads an image. The image was decoded and verified, and is for one of the device's [targets](DeviceInfo::image_targets). The driver may
     /// compile it, which can take long. With a `binary`, the driver gets that instead of the image's code; if it fails, the caller loads the

@@ -16,7 +16,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::driver::{Worker, spawn};
+use crate::driver::{Worker, generation, spawn, watch};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The shortest time between two polls while no command ends.
@@ -42,13 +42,37 @@ const FLUSHER_TURN: Duration = Duration::from_millis(1);
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
 
-/// How many commands a device was given and has ended, and what wakes its poller.
-#[derive(Debug, Default)]
+/// How many commands a device was given and has ended, and what wakes its poller. The device's threads end when it is dropped.
+#[derive(Debug)]
 pub struct Counts {
     bell: Arc<Worker>,
     flusher: Arc<Worker>,
     n_accepted: Padded<AtomicU64>,
     n_ended: Padded<AtomicU64>,
+    generation: u32,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        watch();
+        Self {
+            bell: Arc::default(),
+            flusher: Arc::default(),
+            n_accepted: Padded::default(),
+            n_ended: Padded::default(),
+            generation: generation(),
+        }
+    }
+}
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        // A forked child has no such threads, and their locks may be held for ever.
+        if self.generation == generation() {
+            self.bell.close();
+            self.flusher.close();
+        }
+    }
 }
 
 /// A command that is about to be accepted. It counts as ended unless it is.
@@ -81,12 +105,6 @@ impl Counts {
     /// Wakes the thread that hands over what is [held back](Progress::hand_over).
     pub fn flusher(&self) -> &Arc<Worker> {
         &self.flusher
-    }
-
-    /// Ends the threads: the device is gone.
-    pub fn close(&self) {
-        self.bell.close();
-        self.flusher.close();
     }
 
     /// Counts a command that is about to be accepted, and sees to it that it is polled for.

@@ -25,6 +25,9 @@ const LONG: &[(&str, &str)] = &[
     ("crates/oxisycl/tests/programs/main.rs", "one kind of random program, from its parts to its result"),
 ];
 
+/// Files that stay shorter than others: what shows how much a task takes.
+const SHORT: &[(&str, usize)] = &[("crates/oxisycl-backend-testing/tests/toy.rs", 300)];
+
 /// Findings for one Rust source. `paths` are all files, which tell whether the source has a folder of submodules.
 pub(super) fn check(file: &File, paths: &[&str]) -> Vec<String> {
     let path = &file.path;
@@ -39,6 +42,9 @@ pub(super) fn check(file: &File, paths: &[&str]) -> Vec<String> {
         findings.push(format!("{path}: {lines} lines, at most {MOST_LINES}: which two things is it?"));
     } else if lines <= MOST_LINES && is_listed {
         findings.push(format!("{path}: {lines} lines: remove the row of LONG in xtask/src/tidy/sources.rs"));
+    }
+    if let Some((_, most)) = SHORT.iter().find(|(short, most)| short == path && lines > *most) {
+        findings.push(format!("{path}: {lines} lines, at most {most}: a backend has to provide too much"));
     }
     if has_modules(path, paths) && !file.text.trim_start().starts_with("//!") {
         findings.push(format!("{path}: a file with modules below it opens with `//!`"));
@@ -79,8 +85,10 @@ fn is_number(word: &str) -> bool {
 
 /// Findings for exceptions of files that do not exist.
 pub(super) fn check_exceptions(paths: &[&str]) -> Vec<String> {
-    let gone = LONG.iter().filter(|(long, _)| !paths.contains(long));
-    gone.map(|(long, _)| format!("{long}: no such file: remove the row of LONG in xtask/src/tidy/sources.rs")).collect()
+    let listed = LONG.iter().map(|(path, _)| ("LONG", path)).chain(SHORT.iter().map(|(path, _)| ("SHORT", path)));
+    let gone = listed.filter(|(_, path)| !paths.contains(path));
+    gone.map(|(list, path)| format!("{path}: no such file: remove the row of {list} in xtask/src/tidy/sources.rs"))
+        .collect()
 }
 
 /// Findings for tab characters in any text file.
@@ -168,8 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_on_lanes_is_short() {
+        let (toy, most) = SHORT[0];
+        assert!(check(&file(toy, &"//! x\n".repeat(most)), &[]).is_empty());
+        let findings = check(&file(toy, &"//! x\n".repeat(most + 1)), &[]);
+        assert_eq!(findings, [format!("{toy}: {} lines, at most {most}: a backend has to provide too much", most + 1)]);
+    }
+
+    #[test]
     fn exceptions_are_of_files_that_are_there() {
-        let paths: Vec<&str> = LONG.iter().map(|(path, _)| *path).collect();
+        let paths: Vec<&str> = LONG.iter().map(|(path, _)| *path).chain(SHORT.iter().map(|(path, _)| *path)).collect();
         assert!(check_exceptions(&paths).is_empty());
         assert_eq!(check_exceptions(&paths[1..]).len(), 1);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{
     BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, FpConfig, Memory, MemoryId, Module,
-    Partition, Queue, QueueOptions, UsmKind, VectorWidths,
+    Queue, QueueOptions, UsmKind, VectorWidths,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
@@ -99,11 +99,6 @@ unsafe impl Device for SimulatedDevice {
 
     fn memory(&self) -> &Arc<dyn Memory> {
         &self.memory
-    }
-
-    fn partition(&self, _partition: &Partition) -> Result<Vec<Arc<dyn Device>>, BackendError> {
-        let device = self.info.name.clone();
-        Err(BackendError::Unsupported { device, what: "sub-devices".to_owned() })
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {

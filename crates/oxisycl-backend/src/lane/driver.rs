@@ -14,7 +14,7 @@ use crate::poller::Progress;
 use crate::pool::Pool;
 use crate::{
     BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
-    LoadedKernel, Outcome,
+    LoadedKernel, Outcome, driver,
 };
 
 /// What a launch has to know of a loaded kernel.
@@ -91,14 +91,18 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// A failed call as the contract's error; the device is marked as lost if it is. Called without locks.
     fn fail(device: &Self::Device, error: Self::Error) -> BackendError;
 
-    /// The time on the clock of execution times.
-    fn now(device: &Self::Device) -> u64;
+    /// The time on the clock of execution times, which [`Device::timestamp`](crate::Device::timestamp) also reads.
+    fn now(_device: &Self::Device) -> u64 {
+        driver::now()
+    }
 
     /// What there is to know of a kernel.
     fn facts(kernel: &Self::Kernel) -> KernelFacts<'_>;
 
-    /// What images say of the places where a kernel panics or prints.
-    fn sites(kernel: &Self::Kernel) -> &[PanicSite];
+    /// What images say of the places where a kernel panics or prints. A kernel without an image has none.
+    fn sites(_kernel: &Self::Kernel) -> &[PanicSite] {
+        &[]
+    }
 
     /// Whether the kernel was loaded on the device.
     fn is_loaded_on(kernel: &Self::Kernel, device: &Self::Device) -> bool;
