@@ -62,8 +62,6 @@ pub(crate) struct CudaKernel {
     pub(crate) is_paired: bool,
     /// Whether nobody can tell how deep its calls are.
     pub(crate) has_unbounded_stack: bool,
-    /// Most work-items of a work-group.
-    pub(crate) max_threads: u32,
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,
     /// What all kernels of the module keep.
@@ -257,7 +255,6 @@ impl CudaModule {
             may_print: promise.may_print,
             is_paired: promise.is_paired,
             has_unbounded_stack: promise.has_unbounded_stack,
-            max_threads,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
             _kept: kept,
         }))
@@ -265,10 +262,6 @@ impl CudaModule {
 }
 
 impl LoadedKernel for CudaKernel {
-    fn max_work_group_size(&self) -> usize {
-        self.max_threads as usize
-    }
-
     fn may_print(&self) -> bool {
         self.may_print
     }

@@ -369,10 +369,6 @@ impl ClKernel {
 }
 
 impl LoadedKernel for ClKernel {
-    fn max_work_group_size(&self) -> usize {
-        self.limits.items
-    }
-
     fn may_print(&self) -> bool {
         self.may_print
     }

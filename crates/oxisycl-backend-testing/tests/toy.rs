@@ -52,11 +52,7 @@ struct ToyState {
 #[derive(Debug)]
 struct ToyKernel(KernelDescriptor);
 
-impl LoadedKernel for ToyKernel {
-    fn max_work_group_size(&self) -> usize {
-        1
-    }
-}
+impl LoadedKernel for ToyKernel {}
 
 /// A record in a box, which is leaked with its chunk's address kept.
 #[derive(Clone, Copy)]

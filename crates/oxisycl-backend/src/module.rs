@@ -22,9 +22,6 @@ pub trait Module: Send + Sync {
 ///
 /// Keeps its module loaded: commands hold it until they have completed (soundness rule 9).
 pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
-    /// The largest work-group it can run in, in work-items, as far as the driver limits it.
-    fn max_work_group_size(&self) -> usize;
-
     /// Whether its launches need a print buffer of their queue.
     fn may_print(&self) -> bool {
         false

@@ -31,8 +31,4 @@ impl Module for SimulatedModule {
     }
 }
 
-impl LoadedKernel for SimulatedKernel {
-    fn max_work_group_size(&self) -> usize {
-        usize::MAX
-    }
-}
+impl LoadedKernel for SimulatedKernel {}

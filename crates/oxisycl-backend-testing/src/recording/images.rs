@@ -132,11 +132,7 @@ impl RecordedKernel {
     }
 }
 
-impl LoadedKernel for RecordedKernel {
-    fn max_work_group_size(&self) -> usize {
-        1024
-    }
-}
+impl LoadedKernel for RecordedKernel {}
 
 impl std::fmt::Debug for LoadedImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -189,10 +189,6 @@ fn printing_kernel(name: &'static str) -> Command {
     struct Printing;
 
     impl LoadedKernel for Printing {
-        fn max_work_group_size(&self) -> usize {
-            1
-        }
-
         fn may_print(&self) -> bool {
             true
         }
