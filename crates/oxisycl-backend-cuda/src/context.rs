@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::driver;
+use oxisycl_backend::fork;
 use oxisycl_backend::poller::Padded;
 use oxisycl_backend::{BackendError, MemoryId};
 use parking_lot::Mutex;
@@ -67,7 +67,7 @@ impl Context {
         first_loss: FirstLoss,
         call_stack: usize,
     ) -> Result<Self, DriverError> {
-        driver::watch();
+        fork::watch();
         let mut raw = RawContext::NULL;
         // SAFETY: `device` came from `cuDeviceGet`.
         unsafe { driver.primary_ctx_retain(&raw mut raw, device) }?;
@@ -80,7 +80,7 @@ impl Context {
             lost: OnceLock::new(),
             first_loss,
             suspects: OnceLock::new(),
-            generation: driver::generation(),
+            generation: fork::generation(),
             stack: StackLimit::new(call_stack),
             plain_events: Padded::default(),
             timed_events: Mutex::default(),
@@ -121,7 +121,7 @@ impl Context {
     /// Whether this is another process than the one that made the context.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.generation != driver::generation()
+        self.generation != fork::generation()
     }
 
     #[inline]

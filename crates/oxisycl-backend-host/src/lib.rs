@@ -17,7 +17,6 @@ mod backend;
 mod clock;
 mod device;
 mod event;
-mod fork;
 mod info;
 mod kernel;
 mod links;

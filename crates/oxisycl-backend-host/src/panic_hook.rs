@@ -3,9 +3,10 @@
 //! Installed once, in front of the hook that is there at that time, which is still called. A user who sets a hook later replaces
 //! it; reports then have no location. Does nothing for panics outside kernels.
 
-use std::panic::{self, PanicHookInfo};
+use std::panic::PanicHookInfo;
 use std::sync::Once;
 
+use oxisycl_backend::panic_hook;
 #[cfg(panic = "abort")]
 use oxisycl_types::HostChunk;
 #[cfg(any(panic = "abort", test))]
@@ -13,18 +14,11 @@ use oxisycl_types::LaunchRange;
 
 use crate::kernel::{self, Frame};
 
-/// Installs the hook, unless that was done. Not possible on a thread that is panicking; a later call then does it.
+/// Installs the hook, unless that was done ([`panic_hook::put_in_front`]).
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
-    if INSTALLED.is_completed() || std::thread::panicking() {
-        return;
-    }
-    INSTALLED.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            kernel::with_frame(|frame| record(frame, info));
-            previous(info);
-        }));
+    panic_hook::put_in_front(&INSTALLED, |info| {
+        kernel::with_frame(|frame| record(frame, info));
     });
 }
 

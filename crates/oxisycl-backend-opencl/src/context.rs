@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Once, OnceLock};
 
-use oxisycl_backend::{BackendError, MemoryId, UsmKind, driver};
+use oxisycl_backend::{BackendError, MemoryId, UsmKind, fork};
 
 use crate::ending;
 use crate::error::{ClError, Result, check};
@@ -55,8 +55,8 @@ pub(crate) struct Parts {
 impl Context {
     /// A context for the device. A sub-device belongs to it from then on.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
-        driver::watch();
-        queue_pool::release_rested(driver::generation());
+        fork::watch();
+        queue_pool::release_rested(fork::generation());
         let Parts { functions, platform, device, name, memory, sharing, quirks, is_sub_device } = parts;
         let mut result = 0;
         // SAFETY: one live device, no properties, and no callback.
@@ -85,7 +85,7 @@ impl Context {
             is_sub_device,
             lost: OnceLock::new(),
             suspects: OnceLock::new(),
-            generation: driver::generation(),
+            generation: fork::generation(),
         })
     }
 
@@ -98,7 +98,7 @@ impl Context {
     /// Whether the driver must not be called: this is another process than the one that made the context, or it is ending.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.generation != driver::generation() || ending::is_ending()
+        self.generation != fork::generation() || ending::is_ending()
     }
 
     #[inline]

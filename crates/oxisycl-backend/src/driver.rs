@@ -4,13 +4,11 @@
 //! - `grids`: launches cut into grids;
 //! - `host_transfer`: copies and fills by a thread of the host;
 //! - `panic_report` and `print_pool`: panic records as text, and print buffers;
-//! - `worker`: threads that sleep while they have no work;
-//! - `fork`: how a forked process is told from its parent.
+//! - `worker`: threads that sleep while they have no work.
 //!
 //! None of it calls a driver.
 
 mod box_shape;
-mod fork;
 mod grids;
 mod host_transfer;
 mod panic_report;
@@ -22,7 +20,6 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 pub use box_shape::{BoxShape, Pitches};
-pub use fork::{generation, watch};
 pub use grids::{Grid, Grids};
 pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};

@@ -16,7 +16,8 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::driver::{Worker, generation, spawn, watch};
+use crate::driver::{Worker, spawn};
+use crate::fork;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The shortest time between two polls while no command ends.
@@ -54,13 +55,13 @@ pub struct Counts {
 
 impl Default for Counts {
     fn default() -> Self {
-        watch();
+        fork::watch();
         Self {
             bell: Arc::default(),
             flusher: Arc::default(),
             n_accepted: Padded::default(),
             n_ended: Padded::default(),
-            generation: generation(),
+            generation: fork::generation(),
         }
     }
 }
@@ -68,7 +69,7 @@ impl Default for Counts {
 impl Drop for Counts {
     fn drop(&mut self) {
         // A forked child has no such threads, and their locks may be held for ever.
-        if self.generation == generation() {
+        if self.generation == fork::generation() {
             self.bell.close();
             self.flusher.close();
         }

@@ -75,14 +75,14 @@ impl Settings {
 fn end(_status: Option<c_int>) {
     // A library does not make its host wait, nor does it decide what that ends with.
     let is_executable = lies_in_the_program(end as *const ());
-    if fork::generation() == fork::FIRST_GENERATION && is_executable {
+    if !fork::is_child() && is_executable {
         let began = Instant::now();
         while counters().unfinished_nodes() > 0 && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
     program::process_ends();
-    if fork::generation() != fork::FIRST_GENERATION {
+    if fork::is_child() {
         return;
     }
     let pending = counters().unfinished_nodes();

@@ -7,11 +7,10 @@ use std::env::VarError;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use oxisycl_backend::BackendError;
+use oxisycl_backend::{BackendError, fork};
 use parking_lot::Mutex;
 
 use super::Pool;
-use crate::fork;
 
 /// Names the setting in messages.
 pub(crate) const THREADS_VARIABLE: &str = "OXISYCL_HOST_THREADS";

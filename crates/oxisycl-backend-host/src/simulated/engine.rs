@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation, Outcome};
+use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation, Outcome, fork};
 use parking_lot::{Condvar, Mutex};
 
 use super::check::Checker;
 use super::fault::Attempts;
 use crate::clock;
-use crate::fork;
 use crate::pool::Work;
 use crate::task::{Executor, HandOver, HostTask};
 

@@ -242,7 +242,7 @@ impl Drop for AsyncErrors {
     fn drop(&mut self) {
         let n_omitted = self.state.get_mut().n_omitted;
         // A forked child leaves its parent's to the parent.
-        if fork::generation() == fork::FIRST_GENERATION
+        if !fork::is_child()
             && let Some(error) = omitted(n_omitted)
         {
             report_later(format!("{error:?}"));
@@ -305,7 +305,7 @@ static REPORTS: Mutex<Reports> = Mutex::new(Reports { texts: Vec::new(), is_prin
 
 /// One line on standard error by a thread of the runtime, for `drop`, which prints nothing itself.
 pub fn report_later(text: String) {
-    if fork::generation() != fork::FIRST_GENERATION {
+    if fork::is_child() {
         // The thread would be the parent's, and the lock may be held for ever.
         return report(&text);
     }

@@ -5,8 +5,9 @@
 //! runs while it waits.
 
 use std::cell::RefCell;
-use std::panic;
 use std::sync::Once;
+
+use oxisycl_backend::panic_hook;
 
 use super::blocking::in_kernel;
 
@@ -15,29 +16,22 @@ thread_local! {
     static PLACE: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// Installs the hook, unless that was done. Not possible on a thread that is panicking; a later call then does it.
+/// Installs the hook, unless that was done ([`panic_hook::put_in_front`]).
 pub(super) fn watch() {
     static INSTALLED: Once = Once::new();
-    if INSTALLED.is_completed() || std::thread::panicking() {
-        return;
-    }
-    INSTALLED.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if let Some(location) = info.location()
-                && !in_kernel()
-            {
-                // Nothing to do on a thread that is ending, or while the place itself is being changed.
-                let _ = PLACE.try_with(|place| {
-                    if let Ok(mut place) = place.try_borrow_mut()
-                        && let Some(place) = &mut *place
-                    {
-                        *place = Some(location.to_string());
-                    }
-                });
-            }
-            previous(info);
-        }));
+    panic_hook::put_in_front(&INSTALLED, |info| {
+        if let Some(location) = info.location()
+            && !in_kernel()
+        {
+            // Nothing to do on a thread that is ending, or while the place itself is being changed.
+            let _ = PLACE.try_with(|place| {
+                if let Ok(mut place) = place.try_borrow_mut()
+                    && let Some(place) = &mut *place
+                {
+                    *place = Some(location.to_string());
+                }
+            });
+        }
     });
 }
 

@@ -148,7 +148,7 @@ pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>], uses: &Arc<Us
     let mut pause = Duration::from_micros(20);
     let mut tell = Some(Instant::now() + Duration::from_secs(10));
     // In a forked child the commands of its parent never end; at the end of the process nobody runs what they call.
-    let is_over = || is_process_ending() || fork::generation() != fork::FIRST_GENERATION;
+    let is_over = || is_process_ending() || fork::is_child();
     while is_used() && !is_over() {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
