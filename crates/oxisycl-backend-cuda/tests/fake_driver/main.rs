@@ -13,6 +13,7 @@ mod graphs;
 mod hand_over;
 mod launches;
 mod losses;
+mod memory;
 mod modules;
 mod prints;
 mod retirement;
