@@ -129,6 +129,13 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         SLOW,
     ),
     (
+        "oxisycl-runtime::graph",
+        &[
+            "reports::a_wait_for_a_report_that_never_comes_ends_within_five_seconds_and_fails_the_test_with_the_commands_name",
+        ],
+        "it waits until a report is late, which Miri allows half an hour",
+    ),
+    (
         "oxisycl::messages",
         &[
             "a_panic_that_nothing_has_asked_for_when_the_program_ends",

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::CompletionMode;
 use super::images::RecordedLoad;
@@ -118,15 +119,27 @@ impl Recorder {
 
     /// Reports a command, if it has ended and its report was held back.
     pub fn release_report(&self, index: usize) {
-        self.0.reports.release(index);
+        self.0.release_report(index);
     }
 
-    /// Panics with the names of commands that have ended and were not reported.
+    /// Commands that have ended and were not reported. A command that is just being reported is one of them.
+    pub fn missing_reports(&self) -> Vec<usize> {
+        self.0.missing_reports()
+    }
+
+    /// A command's name, with its number.
+    pub fn name(&self, index: usize) -> String {
+        format!("{} (command {index})", self.command(index).label)
+    }
+
+    /// Panics with the names of commands that have ended and were not reported. Other threads have a second for reports that they have begun.
     #[track_caller]
     pub fn assert_reported(&self) {
-        let missing = self.0.reports.missing();
-        let name = |index: &usize| format!("{} (command {index})", self.command(*index).label);
-        let names: Vec<_> = missing.iter().map(name).collect();
+        let began = Instant::now();
+        while !self.missing_reports().is_empty() && began.elapsed() < Duration::from_secs(1) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let names: Vec<_> = self.missing_reports().into_iter().map(|index| self.name(index)).collect();
         assert!(names.is_empty(), "no report of {}", names.join(", "));
     }
 

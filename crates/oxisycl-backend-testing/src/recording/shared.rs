@@ -50,14 +50,14 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Reports a command, unless its report is held back.
+    /// Reports a command, unless its report is held back. Whether it was reported.
     ///
     /// # Safety
     /// That of [`Completion::complete`], but that a test may have a command reported twice.
-    unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) {
+    unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) -> bool {
         if lock(&self.held).contains(&index) {
             lock(&self.waiting).insert(index, (completion, outcome));
-            return;
+            return false;
         }
         if self.is_doubled.load(Ordering::Relaxed) {
             // SAFETY: the runtime promises to ignore a second report; all else is by the contract of this function.
@@ -65,21 +65,7 @@ impl Reports {
         }
         // SAFETY: as above.
         unsafe { completion.complete(outcome) };
-    }
-
-    /// Reports a command now whose report was held back, if it has ended.
-    pub(super) fn release(&self, index: usize) {
-        lock(&self.held).remove(&index);
-        let waiting = lock(&self.waiting).remove(&index);
-        if let Some((completion, outcome)) = waiting {
-            // SAFETY: taken from the list, into which `report` has put it once.
-            unsafe { self.report(index, completion, outcome) };
-        }
-    }
-
-    /// Commands that have ended and were not reported.
-    pub(super) fn missing(&self) -> Vec<usize> {
-        lock(&self.waiting).keys().copied().collect()
+        true
     }
 }
 
@@ -140,6 +126,8 @@ pub(super) struct Entry {
     followers: Vec<(usize, DependencyKind)>,
     /// Whether data of a dependency is lost, so that the command does not run.
     is_poisoned: bool,
+    /// Whether its completion was called, and has returned.
+    is_reported: bool,
 }
 
 /// A command on its way into the record.
@@ -259,6 +247,7 @@ impl Shared {
             n_open,
             followers: Vec::new(),
             is_poisoned,
+            is_reported: false,
         });
         let next = if n_open == 0 { state.arrive(index) } else { None };
         drop(state);
@@ -375,9 +364,38 @@ impl Shared {
             lock(&self.state).mark_ended(index, &outcome, &mut next);
             drop(command);
             // SAFETY: the command was taken from its entry above, so that it ends once, and it has been carried out or will not be.
-            unsafe { self.reports.report(index, completion, outcome) };
+            unsafe { self.report(index, completion, outcome) };
         }
         was_first
+    }
+
+    /// Reports a command, and notes that, unless its report is held back.
+    ///
+    /// # Safety
+    /// That of [`Reports::report`].
+    unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) {
+        // SAFETY: by the contract of this function.
+        if unsafe { self.reports.report(index, completion, outcome) } {
+            lock(&self.state).entries[index].is_reported = true;
+        }
+    }
+
+    /// Reports a command now whose report was held back, if it has ended.
+    pub(super) fn release_report(&self, index: usize) {
+        lock(&self.reports.held).remove(&index);
+        let waiting = lock(&self.reports.waiting).remove(&index);
+        if let Some((completion, outcome)) = waiting {
+            // SAFETY: taken from the list, into which `Reports::report` has put it once.
+            unsafe { self.report(index, completion, outcome) };
+        }
+    }
+
+    /// Commands that have ended and were not reported.
+    pub(super) fn missing_reports(&self) -> Vec<usize> {
+        let state = lock(&self.state);
+        let entries = state.entries.iter().enumerate();
+        let is_missing = |entry: &Entry| entry.recorded.state != CommandState::Pending && !entry.is_reported;
+        entries.filter(|(_, entry)| is_missing(entry)).map(|(index, _)| index).collect()
     }
 
     /// Carries out a command, unless it uses memory that it must not.

@@ -1,5 +1,8 @@
 //! What the graph tests share: devices that only record, buffers, and command groups in few words.
 
+#[path = "watchdog.rs"]
+mod watchdog;
+
 use std::any::{Any, TypeId};
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -44,6 +47,7 @@ pub(crate) struct World {
     pub(crate) recorder: Recorder,
     pub(crate) devices: Vec<Arc<dyn Device>>,
     pub(crate) context: Arc<Context>,
+    _watchdog: watchdog::Watchdog,
 }
 
 impl World {
@@ -57,7 +61,7 @@ impl World {
         let backend = RecordingBackend::new(config);
         let devices = backend.devices();
         let context = Context::new(devices.clone(), None);
-        Self { recorder: backend.recorder(), devices, context }
+        Self { _watchdog: watchdog::start(backend.recorder()), recorder: backend.recorder(), devices, context }
     }
 
     /// Another context of the same devices.
