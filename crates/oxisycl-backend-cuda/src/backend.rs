@@ -21,7 +21,7 @@ use crate::sys::{self, Driver, LoadFailure};
 pub struct CudaBackend {
     library: Option<PathBuf>,
     call_stack: Option<usize>,
-    platform: OnceLock<Result<Option<Arc<dyn Platform>>, BackendError>>,
+    platform: OnceLock<Result<Option<Arc<Platform>>, BackendError>>,
 }
 
 impl CudaBackend {
@@ -45,7 +45,7 @@ impl CudaBackend {
         self
     }
 
-    fn open(&self) -> Result<Option<Arc<dyn Platform>>, BackendError> {
+    fn open(&self) -> Result<Option<Arc<Platform>>, BackendError> {
         // A wrong value is an error also where there is no driver.
         let call_stack = self.call_stack.map_or_else(call_stack_from_env, Ok)?;
         let path = self.library.as_ref().map(|path| path.as_os_str());
@@ -71,7 +71,7 @@ impl CudaBackend {
             vendor: "NVIDIA Corporation".to_owned(),
             version: format!("CUDA {}", version_text(driver.version)),
         };
-        Ok(Some(Arc::new(CudaPlatform { info, devices })))
+        Ok(Some(Arc::new(Platform::new(info, devices))))
     }
 }
 
@@ -80,23 +80,8 @@ impl Backend for CudaBackend {
         BackendKind::Cuda
     }
 
-    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         self.platform.get_or_init(|| self.open()).clone().map(|platform| platform.into_iter().collect())
-    }
-}
-
-struct CudaPlatform {
-    info: PlatformInfo,
-    devices: Vec<Arc<dyn Device>>,
-}
-
-impl Platform for CudaPlatform {
-    fn info(&self) -> &PlatformInfo {
-        &self.info
-    }
-
-    fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.devices.clone()
     }
 }
 

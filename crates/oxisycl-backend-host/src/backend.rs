@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_backend::{Backend, BackendError, Platform};
+use oxisycl_backend::{Backend, BackendError, Platform, PlatformInfo};
 use oxisycl_types::BackendKind;
 
 use crate::device::{HostDevice, PoolHandle, Shared};
 use crate::info::{Processor, host_info};
 use crate::memory::HostMemory;
-use crate::platform::HostPlatform;
 use crate::pool::process_pool;
 use crate::topology::SysfsTopology;
 
@@ -18,7 +17,7 @@ use crate::topology::SysfsTopology;
 /// the value of `OXISYCL_HOST_THREADS`.
 #[derive(Default)]
 pub struct HostBackend {
-    platform: OnceLock<Result<Arc<dyn Platform>, BackendError>>,
+    platform: OnceLock<Result<Arc<Platform>, BackendError>>,
 }
 
 impl HostBackend {
@@ -33,7 +32,7 @@ impl Backend for HostBackend {
         BackendKind::Host
     }
 
-    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         let platform = self.platform.get_or_init(|| {
             let processor = Processor::detect();
             let pool = process_pool(&processor.name)?;
@@ -43,7 +42,14 @@ impl Backend for HostBackend {
                 topology: Box::new(SysfsTopology::default()),
             };
             let info = host_info(&processor, pool.threads());
-            Ok(Arc::new(HostPlatform::new(Arc::new(HostDevice::root(Arc::new(shared), info)))))
+            let device = HostDevice::root(Arc::new(shared), info);
+            let info = PlatformInfo {
+                backend: BackendKind::Host,
+                name: "OxiSYCL host".to_owned(),
+                vendor: "OxiSYCL".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            Ok(Arc::new(Platform::new(info, vec![Arc::new(device)])))
         });
         platform.clone().map(|platform| vec![platform])
     }

@@ -22,7 +22,6 @@ mod kernel;
 mod links;
 mod memory;
 mod panic_hook;
-mod platform;
 mod pool;
 mod queue;
 mod simulated;

@@ -14,7 +14,7 @@ use crate::sharing::SharingKind;
 use crate::sys::{Functions, Handle, Object, code};
 use crate::unusable::UnusableDevice;
 
-type Platforms = Vec<Arc<dyn Platform>>;
+type Platforms = Vec<Arc<Platform>>;
 
 /// OpenCL devices as a backend: the platforms that the loader knows, or none without a loader.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl OpenClBackend {
                 Ok(devices) => {
                     let open = |device| open_device(functions, handle, device, self.sharing);
                     let devices: Vec<_> = devices.into_iter().map(open).collect();
-                    platforms.push(Arc::new(ClPlatform { info, devices }));
+                    platforms.push(Arc::new(Platform::new(info, devices)));
                 }
                 // One platform does not take the others with it.
                 Err(error) => tracing::debug!("OpenCL platform \"{}\" is left out: {}", info.name, error.to_backend()),
@@ -102,21 +102,6 @@ impl Backend for OpenClBackend {
 
     fn platforms(&self) -> Result<Platforms, BackendError> {
         self.platforms.get_or_init(|| self.open()).clone()
-    }
-}
-
-struct ClPlatform {
-    info: PlatformInfo,
-    devices: Vec<Arc<dyn Device>>,
-}
-
-impl Platform for ClPlatform {
-    fn info(&self) -> &PlatformInfo {
-        &self.info
-    }
-
-    fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.devices.clone()
     }
 }
 

@@ -151,14 +151,9 @@ impl RecordingConfig {
 
 /// See the module documentation.
 pub struct RecordingBackend {
-    platform: Arc<RecordingPlatform>,
+    platform: Arc<Platform>,
     kind: BackendKind,
     recorder: Recorder,
-}
-
-struct RecordingPlatform {
-    info: PlatformInfo,
-    devices: Vec<Arc<dyn Device>>,
 }
 
 impl RecordingBackend {
@@ -197,7 +192,7 @@ impl RecordingBackend {
             vendor: "OxiSYCL".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let platform = Arc::new(RecordingPlatform { info, devices });
+        let platform = Arc::new(Platform::new(info, devices));
         Self { platform, kind, recorder: Recorder::new(shared) }
     }
 
@@ -208,7 +203,7 @@ impl RecordingBackend {
 
     /// All devices, the host device first if there is one.
     pub fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.platform.devices.clone()
+        self.platform.devices()
     }
 }
 
@@ -217,18 +212,8 @@ impl Backend for RecordingBackend {
         self.kind
     }
 
-    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         Ok(vec![self.platform.clone()])
-    }
-}
-
-impl Platform for RecordingPlatform {
-    fn info(&self) -> &PlatformInfo {
-        &self.info
-    }
-
-    fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.devices.clone()
     }
 }
 

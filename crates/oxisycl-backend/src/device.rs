@@ -16,7 +16,7 @@ pub trait Backend: Send + Sync {
     fn kind(&self) -> BackendKind;
 
     /// Its platforms, the same ones in the same order at every call. A backend without a driver has none.
-    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError>;
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError>;
 }
 
 /// What a platform says of itself (SYCL 2020 section 4.6.2).
@@ -33,12 +33,26 @@ pub struct PlatformInfo {
 }
 
 /// A set of devices under one driver.
-pub trait Platform: Send + Sync {
+pub struct Platform {
+    info: PlatformInfo,
+    devices: Vec<Arc<dyn Device>>,
+}
+
+impl Platform {
+    /// A platform with these root devices.
+    pub fn new(info: PlatformInfo, devices: Vec<Arc<dyn Device>>) -> Self {
+        Self { info, devices }
+    }
+
     /// What it says of itself.
-    fn info(&self) -> &PlatformInfo;
+    pub fn info(&self) -> &PlatformInfo {
+        &self.info
+    }
 
     /// Its root devices, the same ones in the same order at every call.
-    fn devices(&self) -> Vec<Arc<dyn Device>>;
+    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
+        self.devices.clone()
+    }
 }
 
 /// Memory or cache level that sub-devices of one part share (SYCL 2020 `partition_affinity_domain`).

@@ -22,7 +22,7 @@ pub struct Wiring {
 /// The devices of the process.
 pub struct Runtime {
     host: Arc<dyn Device>,
-    platforms: Vec<Arc<dyn Platform>>,
+    platforms: Vec<Arc<Platform>>,
     filter: Option<DeviceFilter>,
     print_buffer: u32,
     batching: Batching,
@@ -98,7 +98,7 @@ impl Runtime {
     }
 
     /// All platforms, whether or not the environment hides their devices.
-    pub fn platforms(&self) -> &[Arc<dyn Platform>] {
+    pub fn platforms(&self) -> &[Arc<Platform>] {
         &self.platforms
     }
 

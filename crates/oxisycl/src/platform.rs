@@ -18,7 +18,7 @@ use crate::{Context, Device, Error, Result};
 pub struct Platform(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    platform: Arc<dyn oxisycl_backend::Platform>,
+    platform: Arc<oxisycl_backend::Platform>,
     /// What the environment leaves visible, for the process's own platforms. Devices hold their platform, so a list of them
     /// here keeps it for ever, which these may.
     visible: OnceLock<Vec<Device>>,
@@ -49,7 +49,7 @@ impl Platform {
         let runtime = runtime()?;
         let platforms = ALL.get_or_init(|| {
             let mut n_seen = std::collections::HashMap::new();
-            let mut make = |platform: &Arc<dyn oxisycl_backend::Platform>| {
+            let mut make = |platform: &Arc<oxisycl_backend::Platform>| {
                 let made = Platform::new(platform.clone());
                 let index = n_seen.entry(platform.info().backend).or_insert(0);
                 let (mut visible, mut hidden) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ impl Platform {
         Ok(platforms.clone())
     }
 
-    pub(crate) fn new(platform: Arc<dyn oxisycl_backend::Platform>) -> Self {
+    pub(crate) fn new(platform: Arc<oxisycl_backend::Platform>) -> Self {
         let (visible, hidden) = (OnceLock::new(), OnceLock::new());
         Self(Arc::new(Inner { platform, visible, hidden, default_context: Mutex::default() }))
     }

@@ -43,7 +43,7 @@ impl Simulator {
     pub fn new(config: SimulatedConfig) -> Result<Self> {
         runtime()?;
         let backend = oxisycl_backend_host::SimulatedBackend::new(config);
-        let platforms: Vec<Arc<dyn oxisycl_backend::Platform>> = backend.platforms()?;
+        let platforms: Vec<Arc<oxisycl_backend::Platform>> = backend.platforms()?;
         let first = platforms.into_iter().next();
         let platform = first.ok_or_else(|| Error::new(ErrorCode::Platform, "the simulator has no platform"))?;
         Ok(Self { backend, platform: Platform::new(platform) })

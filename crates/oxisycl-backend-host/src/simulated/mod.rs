@@ -33,13 +33,8 @@ use memory::{Registry, SimulatedMemory};
 
 /// Any number of simulated devices as a backend: one platform.
 pub struct SimulatedBackend {
-    platform: Arc<SimulatedPlatform>,
+    platform: Arc<Platform>,
     control: SimulatedControl,
-}
-
-struct SimulatedPlatform {
-    info: PlatformInfo,
-    devices: Vec<Arc<dyn Device>>,
 }
 
 impl SimulatedBackend {
@@ -90,7 +85,7 @@ impl SimulatedBackend {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let control = SimulatedControl { devices: handles.into(), registry };
-        Self { platform: Arc::new(SimulatedPlatform { info, devices }), control }
+        Self { platform: Arc::new(Platform::new(info, devices)), control }
     }
 
     /// A handle to watch and to disturb the devices.
@@ -104,17 +99,7 @@ impl Backend for SimulatedBackend {
         BackendKind::Simulated
     }
 
-    fn platforms(&self) -> Result<Vec<Arc<dyn Platform>>, BackendError> {
-        Ok(vec![Arc::clone(&self.platform) as _])
-    }
-}
-
-impl Platform for SimulatedPlatform {
-    fn info(&self) -> &PlatformInfo {
-        &self.info
-    }
-
-    fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.devices.clone()
+    fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
+        Ok(vec![Arc::clone(&self.platform)])
     }
 }

@@ -35,7 +35,7 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
     let mut functions = loaded();
     (functions.clSVMAlloc, functions.clSVMFree) = (allocate, free);
     let backend = OpenClBackend::new().sharing(SharingKind::Svm);
-    let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
+    let platforms: Vec<Arc<Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
     let devices = platforms.iter().flat_map(|platform| platform.devices());
     let is_processor = |device: &Arc<dyn oxisycl_backend::Device>| {
         device.info().unusable.is_none() && device.info().device_type == DeviceType::Cpu
@@ -76,7 +76,7 @@ fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     let mut functions = loaded();
     functions.clSVMAlloc = none;
     let backend = OpenClBackend::new().sharing(SharingKind::Svm);
-    let platforms: Vec<Arc<dyn Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
+    let platforms: Vec<Arc<Platform>> = backend.open_all(&Arc::new(functions)).expect("platforms can be asked for");
     let devices: Vec<_> = platforms.iter().flat_map(|platform| platform.devices()).collect();
     let device = devices.iter().find(|device| device.info().unusable.is_none()).expect("an OpenCL device can be used");
     let layout = Layout::new::<[u64; 32]>();

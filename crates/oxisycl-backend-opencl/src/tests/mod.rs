@@ -36,7 +36,7 @@ fn real() -> &'static Functions {
 }
 
 /// The platforms that the backend sees through functions of which some were replaced.
-fn platforms(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Platform>> {
+fn platforms(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<Platform>> {
     let mut functions = loaded();
     replace(&mut functions);
     OpenClBackend::new().open_all(&Arc::new(functions)).expect("platforms can be asked for")
