@@ -1,11 +1,11 @@
-//! Which handles dangle because this crate deleted what they stand for. The tests of this crate refuse them, in debug builds.
+//! Which handles dangle because this crate deleted the value. Builds with debug assertions panic when such a handle is used.
 //!
-//! Handles are copied pointers. LLVM uses memory again, so that a pointer that LLVM returns is alive whatever stood there before. What LLVM's
-//! own passes delete is not known here.
+//! Handles are copied pointers. LLVM reuses memory, so a pointer that LLVM returns is alive whatever was deleted there before. The values that
+//! LLVM's own passes delete are not known here.
 
 use super::sys;
 
-#[cfg(all(test, debug_assertions))]
+#[cfg(debug_assertions)]
 mod noted {
     use std::cell::RefCell;
 
@@ -18,19 +18,19 @@ mod noted {
 
 /// Notes that a value is deleted.
 pub(super) fn note(_raw: *mut sys::Value) {
-    #[cfg(all(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     noted::DELETED.with_borrow_mut(|deleted| deleted.insert(_raw.addr()));
 }
 
 /// Notes that LLVM has returned a value.
 pub(super) fn forget(_raw: *mut sys::Value) {
-    #[cfg(all(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     noted::DELETED.with_borrow_mut(|deleted| deleted.remove(&_raw.addr()));
 }
 
 /// Panics if a value was deleted.
 pub(super) fn refuse(_raw: *mut sys::Value) {
-    #[cfg(all(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     noted::DELETED.with_borrow(|deleted| {
         assert!(!deleted.contains(&_raw.addr()), "a value of LLVM is used after it was deleted")
     });
