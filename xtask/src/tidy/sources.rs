@@ -20,7 +20,6 @@ const READ_BY_USERS: &[&str] =
 /// Files that may be longer, and why.
 const LONG: &[(&str, &str)] = &[
     ("crates/cargo-sycl/tests/workspace/main.rs", "the steps of each test follow each other on one package"),
-    ("crates/oxisycl-compiler/src/passes/frames.rs", "one change of the code, which is being rewritten"),
     ("crates/oxisycl/tests/process.rs", "one program that starts itself in each of its roles"),
     ("crates/oxisycl/tests/programs/main.rs", "one kind of random program, from its parts to its result"),
 ];

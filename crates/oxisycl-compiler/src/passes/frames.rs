@@ -10,10 +10,13 @@
 //! a limit of its own, and is left, too.
 
 use crate::error::CompileError;
+mod frame;
+
 use crate::llvm::{
     Attribute, Block, Builder, Context, Layout, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind,
 };
 use crate::passes::{calls, panic_names, panics, recursion};
+use frame::{ALIGNMENT, Frame, Places};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many calls can be open at a time.
@@ -29,8 +32,6 @@ const NAME: &str = "oxisycl.recursion.";
 const CLEAN_UP: &str = "always-inline,globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg<no-sink-common-insts;no-hoist-common-insts>)";
 /// `LLVMIntEQ`
 const EQUAL: i32 = 32;
-/// Alignment of frames, and the bytes at the beginning of each that hold where it goes on.
-const ALIGNMENT: u64 = 16;
 /// What is no longer true of addresses that go through memory.
 const OF_PARAMETERS: [&str; 8] =
     ["noalias", "captures", "readonly", "writeonly", "readnone", "returned", "initializes", "dead_on_return"];
@@ -113,33 +114,11 @@ struct Site<'c> {
     callee: usize,
 }
 
-/// Where things are in memory, and how large they are.
-#[derive(Default)]
-struct Places {
-    size: u64,
-}
-
-impl Places {
-    fn add(&mut self, layout: Layout<'_>, held: Type<'_>, alignment: u64) -> u64 {
-        let alignment = alignment.max(u64::from(layout.alignment(held))).max(1);
-        let place = self.size.next_multiple_of(alignment);
-        self.size = place + layout.size(held).max(1);
-        place
-    }
-
-    /// Rounded up to a multiple of the alignment.
-    fn end(&self) -> u64 {
-        self.size.next_multiple_of(ALIGNMENT)
-    }
-}
-
 struct Circle<'c, 'm> {
     module: &'m Module<'c>,
     context: &'c Context,
     members: Vec<Value<'c>>,
-    /// The variables of each member, with their places in a frame.
-    variables: Vec<(Value<'c>, u64)>,
-    frame: Places,
+    frame: Frame<'c, 'm>,
     byte: Type<'c>,
     number: Type<'c>,
     word: Type<'c>,
@@ -149,36 +128,22 @@ struct Circle<'c, 'm> {
 impl<'c, 'm> Circle<'c, 'm> {
     /// The circle, if its functions are such as can be put together.
     fn of(module: &'m Module<'c>, members: Vec<Value<'c>>) -> Option<Self> {
-        let context = module.context();
-        let pointer = Type::pointer(context, 0);
-        let layout = Layout::of(module);
-        let mut frame = Places { size: ALIGNMENT };
-        let mut variables = Vec::new();
         if n_entries(&members) > MOST_ENTRIES {
             return None;
         }
         for member in &members {
             let is_by_value = |index| member.type_attribute(index, "byval").is_some();
-            if (1..=member.parameter_count()).any(is_by_value) {
+            let is_invoke = |instruction: Value<'c>| instruction.is(Opcode::INVOKE);
+            if (1..=member.parameter_count()).any(is_by_value) || member.instructions().into_iter().any(is_invoke) {
                 return None;
             }
-            for instruction in member.instructions() {
-                if instruction.is(Opcode::ALLOCA) {
-                    let count = instruction.operand(0).integer()?;
-                    let alignment = u64::from(instruction.alignment());
-                    if instruction.value_type() != pointer || count != 1 || alignment > ALIGNMENT {
-                        return None;
-                    }
-                    variables.push((instruction, frame.add(layout, instruction.allocated_type(), alignment)));
-                } else if instruction.is(Opcode::INVOKE) {
-                    return None;
-                }
-            }
         }
+        let context = module.context();
+        let frame = Frame::of(module, &members)?;
         let int = |bits| Type::int(context, bits);
-        let (byte, number, word) = (int(8), int(32), int(64));
-        let circle = Self { module, context, members, variables, frame, byte, number, word, pointer };
-        (circle.frame.end() * DEPTH <= LARGEST).then_some(circle)
+        let (byte, number, word, pointer) = (int(8), int(32), int(64), Type::pointer(context, 0));
+        let circle = Self { module, context, members, frame, byte, number, word, pointer };
+        (circle.frame.size() * DEPTH <= LARGEST).then_some(circle)
     }
 
     fn flatten(mut self, number: usize) -> Result<(), CompileError> {
@@ -196,7 +161,7 @@ impl<'c, 'm> Circle<'c, 'm> {
 
         self.members.iter().for_each(|member| prepare(*member));
         let arguments: Vec<Vec<_>> =
-            self.members.iter().map(|member| take_parameters(context, *member, &variable)).collect();
+            self.members.iter().map(|member| frame::take_parameters(context, *member, &variable)).collect();
         let result = |member: &Value<'c>| member.held_type().result();
         let results: Vec<_> = self
             .members
@@ -204,7 +169,7 @@ impl<'c, 'm> Circle<'c, 'm> {
             .map(|member| (result(member).kind() != TypeKind::Void).then(|| (result(member), variable(result(member)))))
             .collect();
         for phi in self.instructions().into_iter().filter(|instruction| instruction.is(Opcode::PHI)) {
-            demote_phi(context, phi, variable(phi.value_type()));
+            frame::demote_phi(context, phi, variable(phi.value_type()));
         }
         let sites = self.split();
         for site in &sites {
@@ -213,14 +178,15 @@ impl<'c, 'm> Circle<'c, 'm> {
                 site.call.replace_all_uses_with(builder.load(held, place));
             }
         }
-        self.keep_values(&sites, frame_at, &variable);
-        if self.frame.end() * DEPTH > (LARGEST << 2) {
+        let resumed = sites.iter().map(|site| site.rest).collect();
+        self.frame.keep_values(&self.members, &resumed, frame_at, &variable);
+        if self.frame.size() * DEPTH > (LARGEST << 2) {
             return Err(CompileError::Kernel(format!("{}: its frames are too large", self.members[0].name())));
         }
-        self.place_variables(frame_at);
+        self.frame.place_variables(frame_at);
 
         // Returns and calls.
-        let size = self.frame.end();
+        let size = self.frame.size();
         let [dispatch, too_deep, exit] = [(); 3].map(|()| Block::append(context, machine));
         for (member, result) in self.members.iter().zip(&results) {
             for end in member.instructions().into_iter().filter(|end| end.is(Opcode::RET)) {
@@ -287,7 +253,8 @@ impl<'c, 'm> Circle<'c, 'm> {
         frames.set_alignment(ALIGNMENT as u32);
         entry.store(frames, frame_at);
         entry.store(self.word.constant(0), depth_at);
-        let layouts: Vec<_> = arguments.iter().map(|list| self.places(list.iter().map(|(held, _)| *held))).collect();
+        let layouts: Vec<_> =
+            arguments.iter().map(|list| Places::of(Layout::of(module), list.iter().map(|(held, _)| *held))).collect();
         let ins = arguments.iter().zip(&layouts).zip(&starts).map(|((list, (places, _)), start)| {
             let block = Block::append(context, machine);
             let builder = Builder::at_end(context, block);
@@ -318,13 +285,6 @@ impl<'c, 'm> Circle<'c, 'm> {
         self.members.iter().flat_map(|member| member.instructions()).collect()
     }
 
-    /// Offsets of values in memory, and how much they take.
-    fn places(&self, held: impl Iterator<Item = Type<'c>>) -> (Vec<u64>, u64) {
-        let mut all = Places::default();
-        let places = held.map(|held| all.add(Layout::of(self.module), held, ALIGNMENT)).collect();
-        (places, all.end().max(ALIGNMENT))
-    }
-
     /// Has each call within the circle end its block.
     fn split(&self) -> Vec<Site<'c>> {
         let mut sites = Vec::new();
@@ -343,75 +303,6 @@ impl<'c, 'm> Circle<'c, 'm> {
             }
         }
         sites
-    }
-
-    /// Has every value that is used in another block go through memory: a frame if a call of the circle comes between, else a variable.
-    fn keep_values(&mut self, sites: &[Site<'c>], frame_at: Value<'c>, variable: &dyn Fn(Type<'c>) -> Value<'c>) {
-        let mut before: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
-        for block in self.members.iter().flat_map(|member| member.blocks()) {
-            for next in block.successors() {
-                before.entry(next).or_default().push(block);
-            }
-        }
-        let resumed: FxHashSet<_> = sites.iter().map(|site| site.rest).collect();
-        for value in self.instructions() {
-            if value.value_type().kind() == TypeKind::Void || value.is(Opcode::ALLOCA) {
-                continue;
-            }
-            let own = value.block();
-            let mut users = value.users();
-            users.retain(|user| user.block() != own);
-            let mut seen = FxHashSet::default();
-            users.retain(|user| seen.insert(*user));
-            if users.is_empty() {
-                continue;
-            }
-            let mut alive: FxHashSet<_> = users.iter().map(|user| user.block()).collect();
-            let mut next: Vec<_> = alive.iter().copied().collect();
-            while let Some(block) = next.pop() {
-                for &earlier in before.get(&block).into_iter().flatten() {
-                    if earlier != own && alive.insert(earlier) {
-                        next.push(earlier);
-                    }
-                }
-            }
-            let held = value.value_type();
-            let at_def = Builder::before(self.context, value.next());
-            if alive.is_disjoint(&resumed) {
-                let place = variable(held);
-                at_def.store(value, place);
-                for user in users {
-                    replace_operand(user, value, Builder::before(self.context, user).load(held, place));
-                }
-            } else {
-                let offset = self.frame.add(Layout::of(self.module), held, 1);
-                at_def.store(value, self.in_frame(&at_def, frame_at, offset));
-                for user in users {
-                    let builder = Builder::before(self.context, user);
-                    replace_operand(user, value, builder.load(held, self.in_frame(&builder, frame_at, offset)));
-                }
-            }
-        }
-    }
-
-    fn in_frame(&self, builder: &Builder<'c>, frame_at: Value<'c>, offset: u64) -> Value<'c> {
-        builder.offset(self.byte, builder.load(self.pointer, frame_at), self.word.constant(offset))
-    }
-
-    /// Has the variables of the functions be in frames.
-    fn place_variables(&self, frame_at: Value<'c>) {
-        for &(variable, offset) in &self.variables {
-            for user in variable.users() {
-                let is_lifetime = user.callee().is_some_and(|callee| callee.name().starts_with("llvm.lifetime."));
-                if is_lifetime {
-                    user.erase();
-                } else if user.operands().contains(&variable) {
-                    let builder = Builder::before(self.context, user);
-                    replace_operand(user, variable, self.in_frame(&builder, frame_at, offset));
-                }
-            }
-            variable.erase();
-        }
     }
 
     /// Gives a member, which has no blocks any more, a body that calls the function with all of them.
@@ -465,46 +356,6 @@ fn prepare(member: Value<'_>) {
         instruction.clear_tail_call();
         if callee.name().starts_with("llvm.experimental.noalias.scope.decl") {
             instruction.erase();
-        }
-    }
-}
-
-/// Has a function read its parameters from variables, which are given back with their types.
-fn take_parameters<'c>(
-    context: &'c Context,
-    member: Value<'c>,
-    variable: &dyn Fn(Type<'c>) -> Value<'c>,
-) -> Vec<(Type<'c>, Value<'c>)> {
-    let first = member.blocks()[0].instructions()[0];
-    let builder = Builder::before(context, first);
-    let parameters = (0..member.parameter_count()).map(|index| member.parameter(index));
-    let take = |parameter: Value<'c>| {
-        let held = parameter.value_type();
-        let place = variable(held);
-        parameter.replace_all_uses_with(builder.load(held, place));
-        (held, place)
-    };
-    parameters.map(take).collect()
-}
-
-/// Has what control brings along go through a variable.
-fn demote_phi<'c>(context: &'c Context, phi: Value<'c>, place: Value<'c>) {
-    let mut seen = FxHashSet::default();
-    for (value, block) in phi.incoming() {
-        if seen.insert(block) {
-            Builder::before(context, block.end()).store(value, place);
-        }
-    }
-    let block = phi.block().instructions();
-    let behind = block.into_iter().find(|instruction| !instruction.is(Opcode::PHI)).expect("blocks have an end");
-    phi.replace_all_uses_with(Builder::before(context, behind).load(phi.value_type(), place));
-    phi.erase();
-}
-
-fn replace_operand<'c>(user: Value<'c>, old: Value<'c>, new: Value<'c>) {
-    for (index, operand) in (0..).zip(user.operands()) {
-        if operand == old {
-            user.set_operand(index, new);
         }
     }
 }
