@@ -76,11 +76,11 @@ enum Mode {
 /// What a stream does with a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// It is held: the driver has nothing of it.
+    /// The stream holds the task; the driver does not have it.
     Held,
-    /// The driver has it.
+    /// The driver has the task.
     Launched,
-    /// It is for the driver's own calls. Nothing is held, unless the device is lost.
+    /// The caller issues the task to the driver. The stream holds nothing, unless the device is lost.
     No,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Context {
 pub(crate) struct Entered<'a> {
     context: &'a Context,
     is_pushed: bool,
-    /// It stays on its thread.
+    /// A context is current on one thread, so the guard stays there.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -94,7 +94,7 @@ impl Context {
         self.enter_anyway().map_err(|error| self.fail(error))
     }
 
-    /// The same also if the device is lost, for giving things back.
+    /// Makes the context current on this thread, even if the device is lost. For calls that release resources.
     pub(crate) fn enter_anyway(&self) -> Result<Entered<'_>, DriverError> {
         let mut current = RawContext::NULL;
         // SAFETY: writes a handle.

@@ -108,7 +108,7 @@ impl CudaModule {
         }
     }
 
-    /// The same for an image.
+    /// Loads the PTX of an image.
     ///
     /// # Safety
     /// As for [`load`](Self::load).
@@ -198,7 +198,7 @@ impl CudaModule {
     /// The kernel with that symbol, which holds the module and `kept`.
     ///
     /// # Errors
-    /// Those of [`Module::kernel`](oxisycl_backend::Module::kernel).
+    /// The errors of [`Module::kernel`](oxisycl_backend::Module::kernel).
     pub(crate) fn kernel(
         self: &Arc<Self>,
         symbol: &str,

@@ -53,7 +53,7 @@ pub(crate) struct Quirks {
 }
 
 impl Quirks {
-    /// Those of a version of the driver.
+    /// The faults of a version of the driver.
     pub(crate) fn of(version: &str) -> Self {
         Self { waiting_free: WAITING_FREE.concerns(version) }
     }

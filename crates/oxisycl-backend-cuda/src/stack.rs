@@ -36,11 +36,11 @@ pub(crate) struct NoStack {
     pub(crate) why: Why,
 }
 
-/// What the driver did.
+/// What the driver did when it was asked for a stack limit.
 pub(crate) enum Why {
-    /// It refused.
+    /// The driver refused the limit.
     Refused(DriverError),
-    /// It said that it did it, and provides less.
+    /// The driver reported success, and provides only these bytes.
     Provides(usize),
 }
 

@@ -91,7 +91,7 @@ pub(crate) mod code {
         723, // contained
     ];
 
-    /// Those that come of work-items that leave their stack: the address may be another one's, or nobody's.
+    /// The codes that follow a stack overflow of a work-item. The address beyond the stack may belong to another work-item, or be unmapped.
     pub(crate) const OF_THE_STACK: &[Code] = &[700, 714, 717, 718, 719];
 }
 

@@ -16,7 +16,7 @@ use crate::sys::{Object, code};
 pub(crate) enum Clock {
     /// The driver tells the device's time.
     Device,
-    /// It does not: nanoseconds to be added to times of events for the host's time, once known.
+    /// The driver does not tell the device's time. The nanoseconds, once known, are added to event times and give the host's time.
     Host(OnceLock<i64>),
 }
 

@@ -24,9 +24,9 @@ use crate::quirks::Quirks;
 use crate::sharing::{Sharing, SharingKind};
 use crate::sys::{Functions, Object, code};
 
-/// Most work-items of a group, unless the kernel takes fewer.
+/// Most work-items of a group on a GPU, unless the kernel takes fewer.
 const GROUP: usize = 256;
-/// The same where groups are executed by processors.
+/// Most work-items of a group on a CPU device, unless the kernel takes fewer.
 const CPU_GROUP: usize = 4096;
 /// Groups are a multiple of this in their innermost dimension: what the widest vector units and most GPUs run at once.
 const MULTIPLE: usize = 32;

@@ -223,7 +223,7 @@ impl ClModule {
         Ok(Self { context: context.clone(), raw, limits, promises })
     }
 
-    /// The same from what [`binary`](Module::binary) gave.
+    /// Loads an image from the bytes that [`binary`](Module::binary) returned.
     ///
     /// # Safety
     /// As for [`load`](Self::load), and the bytes are what `binary` gave for this image.

@@ -90,7 +90,7 @@ pub(crate) struct Quirks {
 }
 
 impl Quirks {
-    /// Those of a device's driver.
+    /// The faults of a device's driver.
     pub(crate) fn of(device: Asked<'_>, platform: Object) -> Self {
         let vendor = Asked::platform(device.functions(), platform).text(code::PLATFORM_VENDOR);
         let is_cpu = device.number(code::DEVICE_TYPE) & code::DEVICE_TYPE_CPU != 0;

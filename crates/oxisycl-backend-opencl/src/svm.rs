@@ -31,7 +31,7 @@ struct Live {
     addresses: BTreeSet<usize>,
     /// Counts changes of `addresses`.
     version: u64,
-    /// Those that have not ended.
+    /// The numbers of the launches that have not ended.
     launches: BTreeSet<u64>,
     n_launches: u64,
     /// Freed by their users, and since when: the number of the next launch.

@@ -193,13 +193,13 @@ macro_rules! functions {
     };
 }
 
-/// The loader of the system.
+/// The file name of the OpenCL loader.
 #[cfg(windows)]
 const LIBRARY: &str = "OpenCL.dll";
-/// As above.
+/// The file name of the OpenCL loader.
 #[cfg(target_os = "macos")]
 const LIBRARY: &str = "/System/Library/Frameworks/OpenCL.framework/OpenCL";
-/// As above.
+/// The file name of the OpenCL loader.
 #[cfg(not(any(windows, target_os = "macos")))]
 const LIBRARY: &str = "libOpenCL.so.1";
 

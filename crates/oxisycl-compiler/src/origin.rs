@@ -93,7 +93,7 @@ fn path_in(symbol: &str, origins: &[Origin]) -> Option<String> {
     origins.contains(&of(symbol)).then(|| plain_path(symbol))
 }
 
-/// The same, but nothing of crates that only bear a [`REPLACED`] name.
+/// The path of an item, less type arguments, if one of these crates defines it and does not only bear a [`REPLACED`] name.
 fn path_unless_borrowed(symbol: &str, origins: &[Origin], borrowed: &[String]) -> Option<String> {
     let origin = of(symbol);
     (origins.contains(&origin) && !origin.is_borrowed(borrowed)).then(|| plain_path(symbol))

@@ -8,10 +8,10 @@ use libloading::{Library, Symbol};
 use super::{Code, Driver, code};
 use crate::error::version_text;
 
-/// Where the system's driver is, by the names that the driver's own installer gives it.
+/// The file name of the system's driver, as the driver's own installer writes it.
 #[cfg(windows)]
 pub(crate) const LIBRARY: &str = "nvcuda.dll";
-/// As above.
+/// The file name of the system's driver.
 #[cfg(not(windows))]
 pub(crate) const LIBRARY: &str = "libcuda.so.1";
 

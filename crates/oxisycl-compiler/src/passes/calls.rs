@@ -50,7 +50,7 @@ impl<'c> Calls<'c> {
         self.callees.get(&function).map_or(&[], Vec::as_slice)
     }
 
-    /// The same without the calls of some functions.
+    /// The calls without those of the functions that `left_out` selects.
     pub(crate) fn without(&self, left_out: &dyn Fn(Value<'c>) -> bool) -> Self {
         let kept = |callees: &[Value<'c>]| callees.iter().copied().filter(|callee| !left_out(*callee)).collect();
         Self { callees: self.callees.iter().map(|(function, callees)| (*function, kept(callees))).collect() }
@@ -99,7 +99,7 @@ pub(crate) fn formats(function: Value<'_>) -> bool {
     origin::formats(function.name()) || tells(function)
 }
 
-/// The same of the standard library and ours only: what a user writes into a formatting function is as any other code.
+/// Whether a function of the standard library or of OxiSYCL formats. A user's formatting function counts as any other code.
 pub(crate) fn formats_for_library(function: Value<'_>) -> bool {
     origin::library_formats(function.name()) || tells(function)
 }

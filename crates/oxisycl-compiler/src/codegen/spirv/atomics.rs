@@ -387,7 +387,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Translated::Parts(vec![old, Translated::Scalar(equal)]))
     }
 
-    /// The same within a word: goes on as long as only the rest of the word changes.
+    /// Compares and exchanges a part of a word. Tries again as long as only the rest of the word changes.
     fn exchange_part(&mut self, cell: Cell, expected: Word, new: Word) -> (Word, Word) {
         let pointer = self.pointer(cell);
         let word = Scalar::Int(32);

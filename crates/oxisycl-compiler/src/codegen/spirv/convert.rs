@@ -199,7 +199,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Translated::Scalar(self.code.select(Scalar::Int(held), is_number, word, zero)))
     }
 
-    /// The same bits as another type of the same size.
+    /// Reinterprets the bits of a value as another type of equal size.
     pub(super) fn bitcast(&mut self, value: Translated, from: &Shape, to: &Shape) -> Result<Translated, Refused> {
         match (from, to) {
             _ if from == to => Ok(value),

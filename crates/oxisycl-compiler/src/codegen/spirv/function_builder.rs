@@ -149,13 +149,13 @@ impl<'w> Code<'w> {
 
     // Instructions.
 
-    /// An instruction with a result.
+    /// An instruction with a scalar result.
     pub(super) fn op(&mut self, op: Op, result: Scalar, operands: &[Word]) -> Word {
         let result = self.writer.scalar(result);
         self.op_of(op, result, operands)
     }
 
-    /// The same, with a type that is no scalar.
+    /// An instruction with a result of any type, which is given by its id.
     pub(super) fn op_of(&mut self, op: Op, result: Word, operands: &[Word]) -> Word {
         let id = self.id();
         self.push(plain(op, Some(result), Some(id), operands));
@@ -285,7 +285,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// The same access, so many bytes further.
+    /// The access of an address `offset` bytes further.
     pub(super) fn at(self, offset: u64) -> Self {
         let alignment =
             if offset == 0 { self.alignment } else { self.alignment.min(1 << offset.trailing_zeros().min(30)) };

@@ -12,9 +12,9 @@ use crate::passes::choice::{call_choice, choose};
 use crate::passes::panic_names;
 use rustc_hash::FxHashMap;
 
-/// The functions that choose among others.
+/// Prefix of the functions that select a function by its number.
 const CHOICE: &str = "oxisycl.choice.";
-/// Those that what formats values calls.
+/// Prefix of the functions that select a formatting function by its number.
 const CHOICE_OF_FORMATTERS: &str = "oxisycl.choice.format.";
 
 /// Whether the function is one that calls formatting functions by their addresses.

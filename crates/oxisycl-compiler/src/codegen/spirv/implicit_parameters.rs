@@ -31,10 +31,10 @@ const WAS_CUT_OFF: &str = "oxisycl.spirv.was_cut_off";
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Hidden {
     pub(super) launch: bool,
-    /// The work-item may end in it.
+    /// The work-item may end in the function.
     pub(super) ends: bool,
     pub(super) local_memory: bool,
-    /// It may cut off what is formatted, or asks whether that happened.
+    /// The function may cut off what is formatted, or asks whether that happened.
     cuts_off: bool,
 }
 

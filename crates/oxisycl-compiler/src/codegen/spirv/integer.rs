@@ -72,7 +72,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.arithmetic(opcode, &a, &b, &shape)
     }
 
-    /// The same of values at hand, element by element for vectors.
+    /// `add` to `xor` of LLVM on translated operands, element by element for vectors.
     pub(super) fn arithmetic(
         &mut self,
         opcode: Opcode,

@@ -149,7 +149,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok((result, self.code.test(Op::LogicalOr, &[overflow, is_beyond])))
     }
 
-    /// The same operations less multiplication, which stop at the least and greatest number.
+    /// Addition and subtraction that stop at the least and greatest number.
     pub(super) fn saturating(
         &mut self,
         name: &str,
