@@ -13,6 +13,7 @@ mod paths;
 mod public_unsafe;
 mod sentences;
 mod sources;
+mod subjects;
 mod tokens;
 
 use crate::outcome::{Failure, Outcome, Result};
@@ -53,6 +54,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
 
     findings.extend(beginners::check_examples(&files));
     findings.extend(sentences::check(&files));
+    findings.extend(subjects::check(&workspace.root));
 
     match workspace.read("ARCHITECTURE.md") {
         Ok(text) => findings.extend(documents::check_architecture(&text, &workspace.packages)),
