@@ -60,7 +60,7 @@ impl Generated {
         Self { images: vec![image], bitcode: Vec::new() }
     }
 
-    /// The bytes for whoever started the kernel's compilation: the length of the images, the images, the bitcode.
+    /// The bytes for the process that started the kernel's compilation: the length of the images, the images, the bitcode.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, CompileError> {
         let images = encode_bundle(&self.images).map_err(|error| CompileError::Kernel(error.to_string()))?;
         Ok([&(images.len() as u64).to_le_bytes(), &*images, &*self.bitcode].concat())

@@ -1,13 +1,13 @@
 //! Where the kernels' compilations run.
 //!
-//! LLVM ends the process on some code. Once the program was read and linked, everything is done for each kernel alone, so that whoever
-//! can make processes loses one kernel at most.
+//! LLVM ends the process on some code. Once the program was read and linked, everything is done for each kernel alone, so that a caller
+//! with processes loses one kernel at most.
 
 use oxisycl_image::DeviceImage;
 
 use crate::error::CompileError;
 
-/// Compiles one kernel, by its number; the bytes are for whoever made the job.
+/// Compiles one kernel, by its number; the bytes are for the caller that made the job.
 pub type Job<'j> = dyn FnMut(usize) -> Result<Vec<u8>, CompileError> + 'j;
 
 /// Results of earlier compilations, by the code that they were made of. Read and added to from each job, as soon as a kernel is done: a
@@ -26,7 +26,7 @@ pub trait Inspect {
     /// Why no driver takes the code of an image.
     ///
     /// # Errors
-    /// The reason, in the words of whoever looked at it.
+    /// The reason, in the inspector's words.
     fn inspect(&self, image: &DeviceImage) -> Result<(), String>;
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Several stages replace an item of the standard library, of OxiSYCL, or of a few published crates, or believe what it says. They ask
 //! this module first whose it is, and compare its path afterwards. A path alone proves nothing: a user's function may be called
-//! `precondition_check`, and a user's module `math::frexp`. What counts is the crate at the root of the path. Where that only
-//! decides what a message says, nobody asks. Nothing outside of this module compares paths, which `cargo xtask tidy` holds.
+//! `precondition_check`, and a user's module `math::frexp`. What counts is the crate at the root of the path. Only the text of
+//! a message may depend on a path alone. Nothing outside of this module compares paths, which `cargo xtask tidy` holds.
 //!
 //! Invariant: an item has an [`Origin`] other than [`Origin::Other`] only if a crate of that name defines it. `cargo sycl` refuses crates
 //! that bear a [`RESERVED`] name and are not what the name says, so that the name cannot be borrowed.

@@ -58,7 +58,7 @@ pub(crate) fn all<'a>(
     isolation.announce("kernels: linking part");
     let linked = isolation.run(large.len(), &mut |job| link(&groups[large[job]].1, borrowed, library))?;
     for (group, linked) in large.into_iter().zip(linked) {
-        // Why it failed is told by each kernel for which it fails.
+        // Each kernel for which it fails reports the reason.
         let Ok(bytes) = linked else { continue };
         let group = &mut groups[group].0;
         if let Some((of_group, bitcode)) = PassTimes::decode_with(&bytes) {

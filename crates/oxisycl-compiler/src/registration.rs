@@ -35,7 +35,7 @@ fn assembly(bundle: &[u8]) -> String {
     }
     // The functions are hidden: a library that brings a runtime of its own registers with that one, not with the first of the process.
     // Pointers in the sections of initialisers, not `llvm.global_ctors`: without clang's options that becomes the older `.ctors`, which
-    // nothing runs. Marked as used, so that linkers that drop what nobody refers to leave them.
+    // nothing runs. Marked as used, so that linkers that drop unreferenced sections keep them.
     let _ = write!(
         text,
         "\", section \"{SECTION}\", align 16\n\

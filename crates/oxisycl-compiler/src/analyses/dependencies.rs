@@ -37,7 +37,7 @@ impl Dependencies {
     /// Notes what was linked to the module since the last call. All of the module belongs to one kernel, and nothing new is inlined.
     pub(crate) fn add(&mut self, module: &Module<'_>) {
         let mut referred = referred(module);
-        // Tables of functions belong to whoever made them; which library did is not known, and does not matter.
+        // Tables of functions belong to the library that made them, which is not known and does not matter.
         for initializer in module.globals().into_iter().filter_map(Value::initializer) {
             refer(initializer, &mut referred);
         }

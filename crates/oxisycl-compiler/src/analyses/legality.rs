@@ -1,7 +1,7 @@
 //! What a kernel needs of a device, and whether the target can run it at all.
 //!
-//! Looks at optimised code, where only what really runs is left. The way from the kernel to a construct is told by the calls of the
-//! code before optimisation ([`Calls`]), in which no function was inlined.
+//! Looks at optimised code, where only what really runs is left. The calls of the code before optimisation give the way from the kernel to
+//! a construct ([`Calls`]), in which no function was inlined.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, nobody can say before it runs how
+//! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, it is unknown before it runs how
 //! much stack a work-item takes, so that the backend has to provide some.
 
 use crate::llvm::{Value, ValueKind};

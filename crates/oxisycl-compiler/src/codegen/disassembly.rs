@@ -79,7 +79,7 @@ impl Reader {
                 *library.get::<Read>(b"LLVMDisasmInstruction\0").map_err(text)?,
                 *library.get::<Dispose>(b"LLVMDisasmDispose\0").map_err(text)?,
             );
-            // Nobody is asked for the names of addresses.
+            // No callback is asked for the names of addresses.
             let context = create(
                 TRIPLE.as_ptr(),
                 processor.as_ptr(),
@@ -128,7 +128,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and nobody else has it.
+        // SAFETY: made in `new`, and nothing else has it.
         unsafe { (self.dispose)(self.context) }
     }
 }

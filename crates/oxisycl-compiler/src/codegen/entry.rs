@@ -19,7 +19,7 @@ pub(super) struct Passing {
     pub(super) attribute: &'static str,
     /// Further attributes of every parameter, with empty values.
     pub(super) marks: &'static [&'static str],
-    /// Whether LLVM is told that the memory of parameters does not change while the kernel runs. The entry copies its captures, so that they
+    /// Whether LLVM may assume that the memory of parameters does not change while the kernel runs. The entry copies its captures, so that they
     /// are variables of its own on the host; where LLVM knows this, they are read from the parameter instead.
     pub(super) is_constant: bool,
 }
@@ -43,7 +43,7 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
             function.add_attribute(index, Attribute::text(context, mark, ""));
         }
         if passing.is_constant {
-            // Nobody writes there, so that it does not matter who else has the address.
+            // Nothing writes there, so it does not matter what else has the address.
             function.add_attribute(index, Attribute::plain(context, "readonly", 0));
             function.add_attribute(index, Attribute::plain(context, "noalias", 0));
         }

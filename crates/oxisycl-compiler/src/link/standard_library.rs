@@ -92,7 +92,7 @@ mod tests {
         let (name, bitcode) = library.bitcode(member).expect("it can be read");
         assert!(name.contains("compiler_builtins"), "{name}");
         assert!(bitcode.is_some_and(|bitcode| bitcode.starts_with(b"BC\xC0\xDE")), "{name}");
-        assert_eq!(library.find("a symbol of nobody"), None);
+        assert_eq!(library.find("a symbol of no crate"), None);
     }
 
     #[test]

@@ -278,7 +278,7 @@ unsafe fn list<'c>(
 /// Copies and frees a buffer.
 ///
 /// # Safety
-/// A buffer of LLVM that nobody else has.
+/// A buffer of LLVM that the caller owns.
 unsafe fn take_buffer(buffer: *mut sys::MemoryBuffer) -> Vec<u8> {
     // SAFETY: by contract.
     unsafe {

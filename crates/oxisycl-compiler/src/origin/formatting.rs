@@ -1,6 +1,6 @@
 //! Functions that turn values into text.
 //!
-//! A user's type has formatting functions of its own, which are methods of the library's traits. They are told from the library's: those
+//! A user's type has formatting functions of its own, which are methods of the library's traits. They differ from the library's, which
 //! decide where code goes and what is inlined, and where a value within a value is too deep to be shown. What a value is, only the library's own
 //! functions say ([`formatter`]).
 
@@ -34,7 +34,7 @@ pub(crate) fn formats_itself(symbol: &str) -> bool {
     path.contains("core::fmt::") && !path.starts_with("<&") && !makes_messages(&path) && formats(symbol)
 }
 
-/// Whether a function is the method of one of the formatting traits, by its name. Whoever defines it, `fmt` is all that these traits have.
+/// Whether a function is the method of one of the formatting traits, by its name. `fmt` is the only method of these traits, also of a user's type.
 pub(crate) fn is_method(symbol: &str) -> bool {
     let is_candidate = symbol.contains("core") && symbol.contains("fmt");
     is_candidate && implemented(&path(symbol)).is_some_and(|(style, _)| !style.contains("::") && style != "Write")
@@ -45,7 +45,7 @@ pub(crate) fn pads(symbol: &str) -> bool {
     of(symbol) == Origin::Standard && path(symbol) == "core::fmt::Formatter::pad"
 }
 
-/// Whether a function is what text is written by: a method of `core::fmt::Write`, whoever implements it.
+/// Whether a function is what text is written by: a method of `core::fmt::Write` of any type.
 pub(crate) fn writes_text(symbol: &str) -> bool {
     const METHODS: [&str; 3] = ["write_char", "write_fmt", "write_str"];
     let path = if symbol.contains("Write") { path(symbol) } else { return false };

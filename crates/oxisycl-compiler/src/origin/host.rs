@@ -195,7 +195,7 @@ mod tests {
         let found = host_function(&[user, core, standard, inner, "open64"]).expect("a function");
         assert_eq!((found.position, found.name.as_str()), (2, "std::fs::read"));
         assert!(found.advice.expect("advice").starts_with("a kernel has no files;"));
-        // Of a user's function that the host's calls, that one's calls are told.
+        // If the host's function calls a user's function, the message names the calls of the latter.
         let time = "_ZN3std4time7Instant3now17h0123456789abcdefE";
         let found = host_function(&[user, standard, user, time, "clock_gettime"]).expect("a function");
         assert_eq!((found.position, found.name.as_str()), (3, "std::time::Instant::now"));

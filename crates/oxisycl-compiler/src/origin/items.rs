@@ -1,6 +1,6 @@
 //! Single items that the compiler knows: what they are called, and which crate must define them.
 //!
-//! Most symbols are of other items: they are told by a part of their names, and not demangled.
+//! Most symbols are of other items: a part of their names tells them apart, without demangling.
 
 use super::{Origin, of, of_path, path_in, path_unless_borrowed};
 use crate::symbols::{path, plain_path};

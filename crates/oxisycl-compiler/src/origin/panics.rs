@@ -45,8 +45,8 @@ pub(crate) enum Says {
 /// What `panic!` with a literal calls in crates of the editions 2015 and 2018. It is generic, over what the panic carries.
 const BEGIN_PANIC: &str = "std::panicking::begin_panic";
 
-/// What the standard library calls where a string is cut at a place that is none. It cuts the string itself, to show it, where it has looked
-/// before: nobody ever sees it call itself.
+/// What the standard library calls where a string is cut at a place that is none. It cuts the string itself, to show it, at places that it has
+/// checked: it never calls itself.
 pub(crate) const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
 
 /// Functions that begin a panic or end the program. None of them returns. Others of the standard library end in one of these.

@@ -29,7 +29,7 @@ pub(crate) fn message() -> String {
 /// The allocator's function, if it is one that is only declared and has the type of that.
 fn request_of(context: &Context, function: Value<'_>) -> Option<Allocation> {
     let request = function.is_declaration().then(|| origin::allocation(function.name()))??;
-    // One of another type is somebody else's.
+    // A function of another type is a user's.
     (function.held_type() == held_type(request, context)?).then_some(request)
 }
 

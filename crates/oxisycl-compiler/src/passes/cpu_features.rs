@@ -198,7 +198,7 @@ mod tests {
     use crate::llvm::PassTuning;
     use crate::passes::tests::{context, module};
 
-    /// What `cpufeatures` makes: a static that says 255 until somebody has asked, and `name` for the function that does.
+    /// What `cpufeatures` makes: a static that says 255 until the first query, and `name` for the function that does.
     fn program(name: &str, stored: &str) -> String {
         format!(
             "@_ZN3app5CACHE17h0123456789abcdefE = linkonce_odr global [1 x i8] c\"\\FF\"

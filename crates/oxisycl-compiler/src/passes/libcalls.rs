@@ -4,7 +4,7 @@
 //! of the crate `libm`, which other crates call. What a processor has an instruction for becomes an intrinsic that code generators know, all
 //! else a function of `oxisycl-builtins`.
 //!
-//! Invariant: a function is replaced only by one of its type. One that has the name and another type is somebody else's, and stays.
+//! Invariant: a function is replaced only by one of its type. One with the name and another type is a user's, and stays.
 
 use crate::llvm::{Builder, Context, Linkage, Module, Opcode, Type, TypeKind, Value};
 use crate::origin::{self, Libm, Origin};
@@ -146,7 +146,7 @@ fn replace<'c>(module: &Module<'c>, function: Value<'c>, replacement: &str) {
         return;
     }
     let other = module.declare(replacement, held);
-    // Somebody defines a function with our name.
+    // A user's crate defines a function with our name.
     if other.held_type() != held {
         return;
     }

@@ -75,7 +75,7 @@ pub(crate) fn strip(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_ker
     for global in module.globals() {
         if global.initializer().is_some() && !global.name().starts_with("llvm.") {
             global.clear_placement();
-            // LLVM takes it that nobody else uses what is internal. Statics that change are used by the host and by other kernels, too.
+            // LLVM assumes that no other module uses what is internal. Statics that change are used by the host and by other kernels, too.
             global.set_linkage(if global.is_constant_global() { Linkage::INTERNAL } else { Linkage::LINK_ONCE_ODR });
         }
     }

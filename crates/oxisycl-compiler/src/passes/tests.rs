@@ -138,7 +138,7 @@ fn a_kernel_chooses_its_policy_and_what_two_share_is_as_strict_as_the_stricter()
 #[test]
 fn no_policy_reaches_into_the_device_library() {
     let context = context();
-    // What makes up for rounding, which is zero to whoever may reorder.
+    // Compensates for rounding, and is zero if operations may be reordered.
     let text = "
         define float @__oxisycl_lost(float %a, float %b) {
             %sum = fadd float %a, %b

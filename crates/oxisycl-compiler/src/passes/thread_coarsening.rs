@@ -42,7 +42,7 @@ pub(crate) fn decide(module: &Module<'_>, is_paired: bool) {
     function.delete_function();
 }
 
-/// Whether a kernel does little more than load elements that nobody writes and store others: no loop, no call but those that end the
+/// Whether a kernel does little more than load elements that nothing writes and store others: no loop, no call but those that end the
 /// work-item, no other memory.
 pub(crate) fn gains(kernel: Value<'_>) -> bool {
     let parameters: Vec<_> = (0..kernel.parameter_count()).map(|index| kernel.parameter(index)).collect();
@@ -114,7 +114,7 @@ pub(crate) fn separate(module: &Module<'_>) {
     }
 }
 
-/// Moves the stores of a block to its end, if nothing in it could see that: all loads are of what nobody writes, or of parameters.
+/// Moves the stores of a block to its end, if nothing in it could see that: all loads are from memory that nothing writes, or from parameters.
 fn move_stores_back(module: &Module<'_>, block: Block<'_>) {
     let function = block.end().function();
     let parameters: Vec<_> = (0..function.parameter_count()).map(|index| function.parameter(index)).collect();

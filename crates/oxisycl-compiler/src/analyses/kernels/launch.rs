@@ -1,7 +1,7 @@
 //! Where a kernel is launched, if that is one place that the crate's own code tells.
 //!
 //! The functions that launch take the place of their caller as a hidden parameter. It is followed up through those that pass theirs on, to
-//! the constant that somebody passes. What is not understood makes the place unknown: it is compared with the program's, so
+//! the constant that a caller passes. What is not understood makes the place unknown: it is compared with the program's, so
 //! that a wrong one would keep a kernel from running.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Atomic operations and fences, with their orders and scopes.
 //!
 //! SPIR-V of OpenCL has them for integers of 32 and 64 bits. Narrower ones, floats, and operations that it has not are loops that
-//! compare and exchange the word. Memory of the work-item itself is accessed plainly: nobody else sees it, and devices have no atomic
+//! compare and exchange the word. Memory of the work-item itself is accessed plainly: no other work-item sees it, and devices have no atomic
 //! operations there. As on NVIDIA GPUs, the scope of `core::sync::atomic`, the whole system, is narrowed to the device.
 //! Not all drivers have them for generic addresses (the quirk `generic-atomics`), so that there is one operation for each memory: `memories`.
 

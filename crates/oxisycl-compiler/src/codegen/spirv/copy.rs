@@ -26,7 +26,7 @@ impl Code<'_> {
         self.push(Instruction::new(Op::CopyMemorySized, None, None, operands));
     }
 
-    /// A loop whose body is told the number of the round.
+    /// A loop whose body gets the number of the round.
     pub(super) fn repeat(&mut self, rounds: Word, body: impl FnOnce(&mut Self, Word)) {
         let [head, inside, end] = std::array::from_fn(|_| self.id());
         let before = self.label();

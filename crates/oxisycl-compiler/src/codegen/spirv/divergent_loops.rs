@@ -2,7 +2,7 @@
 //!
 //! A driver for CPUs executes several work-items as one vector. In such a loop it hides the results of calls from the work-items that have
 //! left, with masks on the way from one pass to the next. `mad` is a call to it, a product and a sum are not, and results of these
-//! need no mask: nobody looks at what a work-item that has left computes. Mandelbrot took twice the time with `mad`.
+//! need no mask: what a work-item computes after it has left is not read. Mandelbrot took twice the time with `mad`.
 //!
 //! What is found here decides about speed only: it looks at where values come from, not at which way led to them.
 

@@ -1,7 +1,7 @@
 //! What functions that were not inlined need of the kernel beside their parameters.
 //!
 //! It is passed to them before their own parameters. SPIR-V can end a function only, not the work-item: where the work-item may end in a
-//! function, that is told the address of a flag, sets it and returns; and so does whoever called it. The text of a message that goes too deep ends
+//! function, the function gets the address of a flag, sets it and returns; and so do its callers. The text of a message that goes too deep ends
 //! by another flag, which what began it looks at.
 
 use rspirv::spirv::{Op, StorageClass, Word};
@@ -175,7 +175,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(())
     }
 
-    /// Returns something of the function's type, which nobody looks at.
+    /// Returns any value of the function's type, which no caller reads.
     fn leave(&mut self) -> Result<(), Refused> {
         let shape = Shape::of(self.function.held_type().result())?;
         let nothing = self.zero(&shape);

@@ -1,4 +1,4 @@
-//! The values of a message: where they are, what they are, and how the device is told.
+//! The values of a message: where they are, what they are, and how the device learns that.
 //!
 //! What the host can format is recorded as it is. For everything else the device formats: it gets a message with this one value in it. So a
 //! value that is not understood here costs code, and is never shown wrongly.

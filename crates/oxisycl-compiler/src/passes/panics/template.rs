@@ -74,7 +74,7 @@ impl<'c> Message<'c> {
 
     fn add(&mut self, value: Recorded<'c>) -> u8 {
         self.values.push(value);
-        // A value beyond the last position is told as not recorded.
+        // A value beyond the last position counts as not recorded.
         u8::try_from(usize::from(self.first) + self.values.len() - 1).unwrap_or(u8::MAX)
     }
 }

@@ -6,7 +6,7 @@ use super::support::{BEGIN, context, run_in_groups, translated, validated};
 /// Work-items of a group.
 const GROUP: usize = 64;
 const ITEMS: usize = 2 * GROUP;
-/// What is added to a work-item's number, so that no number is one of memory that nobody wrote.
+/// What is added to a work-item's number, so that no number is one of unwritten memory.
 const FIRST: u32 = 1000;
 
 /// A kernel whose work-items write the value that another one of their sub-group has; `lane` computes its `%lane`.
