@@ -65,7 +65,7 @@ impl Settings {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What linked outputs depend on, beside the sources, and what is told of them, which cargo repeats.
+    /// What linked outputs depend on, beside the sources, and the messages about them, which cargo repeats.
     pub(crate) fn key(&self) -> String {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
         let targets = self.targets.join(",");

@@ -102,7 +102,7 @@ impl ImageCache {
     }
 
     /// The modules that the code of these images was generated from; none for images that were made elsewhere or so long ago that their
-    /// entry has gone. An image is told by all of its bytes: which build it is of plays no part.
+    /// entry has gone. All bytes of an image identify it: which build it is of plays no part.
     pub(crate) fn modules(&self, images: &[&DeviceImage]) -> Vec<Option<LoweredModule>> {
         let mut found = vec![None; images.len()];
         let symbol = |image: &DeviceImage| image.kernels.first().map(|kernel| kernel.symbol.clone());
@@ -192,7 +192,7 @@ pub(super) mod tests {
         let cache = cache(&scratch, CAPACITY);
         cache.put_kernel("k", b"result");
         assert_eq!(cache.get_kernel("k"), Some(b"result".to_vec()));
-        // Each kind is told from the other.
+        // The kinds do not mix.
         assert_eq!(cache.get("k"), None);
         cache.put("o", &outcome().encode().unwrap());
         assert_eq!(cache.get_kernel("o"), None);

@@ -128,7 +128,7 @@ pub(crate) fn are_as_they_were(used: &[UsedCrate], sidecars: &[PathBuf], key: &s
     })
 }
 
-/// A crate's bitcode, made if it is missing; `None` if it cannot be made, because nobody noted how.
+/// A crate's bitcode, made if it is missing; `None` if it cannot be made, because no build noted how.
 fn bitcode(place: &Place, key: &str) -> Result<Option<PathBuf>> {
     match Sidecar::read(place, key)?.and_then(|sidecar| sidecar.deferred) {
         Some(deferred) => run_deferred(&deferred, place, key).map(Some),

@@ -200,7 +200,7 @@ pub(crate) mod tests {
             assert_eq!(Outcome::decode(&bytes[..idx]), None, "{idx} bytes");
         }
     }
-    /// As somebody would change them who knows the hash.
+    /// Changes that an attacker who knows the hash would make.
     #[test]
     fn changed_bytes_with_a_right_hash_are_another_outcome_or_none() {
         let bytes = outcome().encode().unwrap();

@@ -1,4 +1,4 @@
-//! Folders below the user's cache folder that nobody else can write to.
+//! Folders below the user's cache folder that other users cannot write to.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use oxisycl_cache::make_private;
 
 use crate::failure::{Failure, Result};
 
-/// A folder of the user's, whose content nobody else has changed.
+/// A folder of the user's, whose content no other user has changed.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
     path: PathBuf,

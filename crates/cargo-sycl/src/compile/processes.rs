@@ -21,7 +21,7 @@ use super::progress::{Lines, Progress};
 use super::slots::{Slot, Slots};
 use crate::files::temporary_name;
 
-/// The most that is told of what a compilation said before it ended.
+/// Most bytes that are reported of a compilation's output before it ended.
 const MAX_LAST_WORDS: usize = 600;
 
 /// The most processor time that a kernel may take, in seconds: far more than any does that its size did not refuse. What is slow here may be
@@ -181,7 +181,7 @@ fn n_threads() -> Option<usize> {
 /// Gives the system what the allocator keeps of memory that was freed: each copy would have a part in it.
 fn give_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: only touches memory that nobody has.
+    // SAFETY: only touches unallocated memory.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&place).unwrap(), " Device code kernel 12 of 97 (crate `app`)\n");
         lines.last -= PAUSES[1];
         lines.ended("kernel", 97, 97);
-        assert_eq!(std::fs::read_to_string(&place).unwrap().lines().count(), 1, "the end is told by cargo");
+        assert_eq!(std::fs::read_to_string(&place).unwrap().lines().count(), 1, "cargo prints the end");
         assert!(line("kernel", 1, 2, "app", true).starts_with("\r\x1b[K"));
     }
 }

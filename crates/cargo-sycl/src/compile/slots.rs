@@ -9,7 +9,7 @@ use jobserver::{Acquired, Client};
 pub(crate) enum Slots {
     /// Cargo's tokens. One is this process's own.
     OfCargo(Client),
-    /// Nobody gives tokens, and so many may run.
+    /// No jobserver gives tokens, and so many may run.
     Free(usize),
 }
 

@@ -29,7 +29,7 @@ Usage: cargo sycl inspect BINARY [OPTIONS]
   --target NAME  Only images for this target, such as sm_70; spirv is SPIR-V of any version
   --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
-What a kernel needs of a GPU (registers, memory) is told for PTX if a CUDA toolkit's ptxas is in PATH or below CUDA_HOME.
+What a kernel needs of a GPU (registers, memory) is printed for PTX if a CUDA toolkit's ptxas is in PATH or below CUDA_HOME.
 ";
 
 /// What `--targets` calls SPIR-V, which becomes images of the least version that has what each kernel needs.

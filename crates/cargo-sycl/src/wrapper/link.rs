@@ -1,8 +1,8 @@
 //! What is linked to a program or a dynamic library for its kernels.
 //!
 //! Collects the bitcode of everything that the crate is made of, has images compiled for each target, and makes the object that
-//! registers them. What goes wrong for one target is a warning: the program runs on the host device all the same. What is told of single
-//! kernels is decided by [`refusals`].
+//! registers them. What goes wrong for one target is a warning: the program runs on the host device all the same. [`refusals`] decides what
+//! is printed about single kernels.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
