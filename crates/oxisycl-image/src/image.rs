@@ -51,7 +51,7 @@ pub struct KernelEntry {
     /// Whether each position of the grid runs two work-items: position `p` of a group of `n` positions the items at `p` and `p + n` of the
     /// `2 n` that the group has. Only in kernels over one dimension.
     pub is_paired: bool,
-    /// Whether its calls are recursive or go through pointers, so that nobody knows how much stack a work-item takes.
+    /// Whether its calls are recursive or go through pointers, so that it is unknown how much stack a work-item takes.
     pub has_unbounded_stack: bool,
 }
 

@@ -24,7 +24,7 @@ pub enum MessagePiece {
     Literal(String),
     /// A value that the device recorded.
     Argument {
-        /// Its position among the recorded arguments. One that no record has room for is told as not recorded.
+        /// Its position among the recorded arguments. One that no record has room for counts as not recorded.
         index: u8,
         /// How it is printed.
         format: ArgumentFormat,

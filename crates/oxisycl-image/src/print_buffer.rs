@@ -1,7 +1,7 @@
 //! What kernels printed, as text: reads the records of a print buffer, whose values the device left and whose messages the image has.
 //!
 //! The buffer comes from a device and may hold anything. No number in it is believed: a record that cannot be ends the reading, and the
-//! caller is told so. Texts come out in pieces, so that a buffer never becomes one string.
+//! caller learns so. Texts come out in pieces, so that a buffer never becomes one string.
 
 use oxisycl_types::{PanicArgument, PrintHeader, PrintRecord};
 

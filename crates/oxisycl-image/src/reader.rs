@@ -1,4 +1,4 @@
-//! Reads numbers and texts out of bytes that nobody vouches for.
+//! Reads numbers and texts out of untrusted bytes.
 //!
 //! Invariant: no length or count is used before it is held against the bytes that are there.
 

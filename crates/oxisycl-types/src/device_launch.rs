@@ -112,7 +112,7 @@ pub struct PrintHeader {
 }
 
 impl PrintHeader {
-    /// Room for the records unless somebody says otherwise, in bytes.
+    /// Room for the records unless a setting says otherwise, in bytes.
     pub const DEFAULT_CAPACITY: u32 = 1 << 20;
     /// Most room for records.
     pub const MAX_CAPACITY: u32 = 1 << 30;

@@ -72,7 +72,7 @@ fn located_at(path: &Path, span: Span) -> TokenStream {
     path.to_token_stream().into_iter().map(place).collect()
 }
 
-/// Refuses a type whose fields all have size zero. A generic type has no size yet; whoever stores elements checks it.
+/// Refuses a type whose fields all have size zero. A generic type has no size yet; code that stores elements checks it.
 fn size_assertion(element: &Element) -> TokenStream {
     if !element.generics.params.is_empty() {
         return TokenStream::new();
