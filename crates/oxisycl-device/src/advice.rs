@@ -1,6 +1,6 @@
 //! Traits that exist for the messages of the compiler: bounds of what a program may not do, and what it should do instead.
 //!
-//! Nobody names them. Each either holds for exactly what the language's own bound holds for, or for nothing at all.
+//! User code does not name them. Each either holds for exactly what the language's own bound holds for, or for nothing at all.
 
 /// What a kernel may capture: values that are copied, bit by bit. The same as `Copy`, with a message of its own.
 #[doc(hidden)]
@@ -18,7 +18,7 @@ impl<K: Copy> Captured for K {}
 /// A type of which every bit pattern is a value. The same as `bytemuck::AnyBitPattern`, with a message of its own.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "memory that nobody has written need not hold a value of `{Self}`",
+    message = "uninitialised memory need not hold a value of `{Self}`",
     label = "not every bit pattern is a `{Self}`",
     note = "make it of values, such as with `Buffer::from_vec` and `UsmSlice::copy_from_slice`",
     note = "a type of your own whose every bit pattern is a value derives `bytemuck::AnyBitPattern`"

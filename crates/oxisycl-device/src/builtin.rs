@@ -76,10 +76,10 @@ pub unsafe fn next_item() {}
 #[inline(always)]
 pub unsafe fn only_item() {}
 
-/// Loads from memory that nobody writes while the kernel runs, so that the load may come before stores that stand before it.
+/// Loads from memory that nothing writes while the kernel runs, so that the load may come before stores that stand before it.
 ///
 /// # Safety
-/// The pointer is valid for a load, and nobody writes what it points to while the kernel runs.
+/// The pointer is valid for a load, and nothing writes what it points to while the kernel runs.
 #[inline(always)]
 pub unsafe fn load_constant<T: Copy>(pointer: *const T) -> T {
     // SAFETY: by the contract of this function.

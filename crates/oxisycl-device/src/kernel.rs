@@ -286,7 +286,7 @@ fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLa
         if is_in_launch::<D>(launch, &|axis| second[axis]) {
             let [first, second] = [[0, 0, grid_position(2)], second].map(|position| {
                 let [id, end, offset] = place_in_launch(launch, &|axis| position[axis]);
-                // SAFETY: as below; the two positions of a thread are nobody else's.
+                // SAFETY: as below; no other thread has the two positions.
                 unsafe { Item::new(id, end, offset) }
             });
             kernel(first);

@@ -15,7 +15,7 @@ mod sealed {
 
 /// How a command uses a buffer (SYCL 2020 section 4.7.6.2). Implemented by this crate only.
 pub trait Mode: sealed::Sealed + Copy + Send + Sync + 'static {
-    /// What the runtime is told.
+    /// The mode that the runtime receives.
     const MODE: AccessMode;
     /// Whether the old contents may be discarded (`property::no_init`).
     const NO_INIT: bool = false;
@@ -45,7 +45,7 @@ pub trait Stores: Mode {}
 )]
 pub trait Loads: Mode {}
 
-/// A mode that loads and does not store. What a [`View`](crate::View) needs: nobody writes the elements while the kernel runs.
+/// A mode that loads and does not store. What a [`View`](crate::View) needs: nothing writes the elements while the kernel runs.
 #[diagnostic::on_unimplemented(
     message = "an accessor with mode `{Self}` has no views, because other work-items may write its elements",
     note = "make it with `Read`; results go into another buffer"

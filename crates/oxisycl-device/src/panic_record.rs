@@ -94,7 +94,7 @@ unsafe fn fill_in<const FORMATS: bool>(launch: *const DeviceLaunch, site: u32, v
 /// Fills in a record, unless another work-item was first.
 ///
 /// # Safety
-/// All access to the record's state is atomic, and nobody reads the rest before it is complete. `values` are `count` values.
+/// All access to the record's state is atomic, and nothing reads the rest before it is complete. `values` are `count` values.
 #[inline(always)]
 pub(crate) unsafe fn tell<const FORMATS: bool>(
     panicked: *mut PanicRecord,

@@ -32,7 +32,7 @@ unsafe impl<T: Sync, const D: usize> Sync for View<'_, T, D> {}
 
 impl<'k, T, const D: usize> View<'k, T, D> {
     /// # Safety
-    /// For `'k`, the elements of `range` at `first` with the given pitches are valid and nobody writes them.
+    /// For `'k`, the elements of `range` at `first` with the given pitches are valid and nothing writes them.
     #[inline(always)]
     pub(crate) unsafe fn new(first: *const T, range: [usize; D], pitch: [usize; D]) -> Self {
         Self { first, range, pitch, lifetime: PhantomData }
@@ -299,7 +299,7 @@ impl<'k, T, const D: usize> View<'k, T, D> {
     #[inline(always)]
     unsafe fn at_inside(self, index: [usize; D]) -> &'k T {
         let pointer = self.first.wrapping_add(position(index, self.pitch));
-        // Device code is captured where the compiler does not yet say that references are not null, and an iterator's end is told by null.
+        // Device code is captured where the compiler does not yet say that references are not null, and null marks an iterator's end.
         if pointer.is_null() {
             // SAFETY: an element of an allocation.
             unsafe { core::hint::unreachable_unchecked() }

@@ -48,7 +48,7 @@ macro_rules! println {
 ///
 /// Each call gets a text that is not to be mixed with others. From kernels of the host device that is what one `print!`
 /// or `println!` writes. From other devices it is as much as there was. It is called by any thread, also by several at
-/// once, inside kernels and before the end of a command is told. It must not wait, and `submit` and everything that
+/// once, inside kernels and before the end of a command is reported. It must not wait, and `submit` and everything that
 /// blocks are `Invalid` in it.
 pub fn set_output_handler(handler: Option<OutputHandler>) {
     drop(output::set_output_handler(handler));

@@ -371,7 +371,7 @@ impl Queue {
 
     /// Blocks until all commands submitted before have ended.
     ///
-    /// Errors: the first asynchronous error of the queue that nobody has seen yet (it still goes to the handler, if
+    /// Errors: the first asynchronous error of the queue that was not reported yet (it still goes to the handler, if
     /// there is one). `Invalid` if the wait could never end. This thread then holds a host accessor that blocks a
     /// command of the queue, or runs a host task of it. `Invalid` inside a kernel.
     ///

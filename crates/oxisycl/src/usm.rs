@@ -236,7 +236,7 @@ impl<T: DeviceCopyable> UsmSlice<T> {
         let bytes = self.len * size_of::<T>();
         let (event, slot) = queue.submit_with(|cg| {
             self.come_after_unfinished(cg);
-            // SAFETY: as in `copy_from_slice`; nobody else uses the vector until the slot gives it back.
+            // SAFETY: as in `copy_from_slice`; nothing else uses the vector until the slot gives it back.
             unsafe { cg.memcpy(owned.as_mut_ptr().cast(), self.as_ptr().cast_const().cast(), bytes)? };
             cg.hold(self.allocation().clone());
             Ok(cg.hold_vector(owned))

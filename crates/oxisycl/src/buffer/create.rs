@@ -170,14 +170,14 @@ impl<const D: usize> BufferOptions<D> {
         self.from_vec_nd(data.to_vec(), range)
     }
 
-    /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
+    /// A buffer whose elements are uninitialised. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
     #[track_caller]
     pub fn uninit<T: DeviceCopyable + AnyBits>(self, range: impl Into<Range<D>>) -> Result<Buffer<T, D>> {
         self.make(range.into(), align_of::<T>().max(64))
     }
 
-    /// A buffer whose elements nobody has written, of a type some of whose bit patterns may be no values.
+    /// A buffer whose elements are uninitialised, of a type some of whose bit patterns may be no values.
     ///
     /// # Safety
     /// Every element is written before it is read.
@@ -222,11 +222,11 @@ impl<const D: usize> BufferOptions<D> {
         Ok(buffer)
     }
 
-    /// A buffer over memory of somebody else on `device`. With `is_initialized`, it holds the data.
+    /// A buffer over memory on `device` that the caller owns. With `is_initialized`, it holds the data.
     ///
     /// # Safety
     /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device` until the buffer and all commands
-    /// that use it have ended. Nobody uses the memory meanwhile without ordering that with the commands. Its elements are
+    /// that use it have ended. Nothing uses the memory meanwhile without being ordered with the commands. Its elements are
     /// valid values of `T` if `is_initialized`; else they are written before they are read.
     #[track_caller]
     pub unsafe fn from_usm_pointer<T: DeviceCopyable>(
@@ -357,7 +357,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
         BufferOptions::new().from_slice_mut_nd(data, range)
     }
 
-    /// A buffer whose elements nobody has written. They may be read, so every bit pattern must be a value; what is read is
+    /// A buffer whose elements are uninitialised. They may be read, so every bit pattern must be a value; what is read is
     /// unspecified.
     ///
     /// ```

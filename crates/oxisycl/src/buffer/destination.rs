@@ -60,7 +60,7 @@ impl<T> FinalData<T> {
         Self(Target::None)
     }
 
-    /// Into a vector that somebody else owns, if it still exists then. Its old contents are replaced.
+    /// Into a vector with another owner, if it still exists then. Its old contents are replaced.
     pub fn weak(vector: Weak<std::sync::Mutex<Vec<T>>>) -> Self {
         Self(Target::Weak(vector))
     }

@@ -232,7 +232,7 @@ impl<'cg> Handler<'cg> {
             if n_elements < source.size() {
                 return Err(too_small(n_elements, source.size()));
             }
-            // SAFETY: the vector's elements are valid and used by nobody else while the hold below owns it.
+            // SAFETY: the vector's elements are valid and used by nothing else while the hold below owns it.
             unsafe { handler.copy_to_raw(source, pointer) }
         })?;
         Ok(self.hold_vector(target))
@@ -254,7 +254,7 @@ impl<'cg> Handler<'cg> {
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
     ///
     /// # Safety
-    /// Until the command completes, `source` is valid for reading as many elements as `target` has, and nobody writes them.
+    /// Until the command completes, `source` is valid for reading as many elements as `target` has, and nothing writes them.
     pub unsafe fn copy_from_pointer<T, const D: usize, M>(
         &mut self,
         source: *const T,
@@ -273,7 +273,7 @@ impl<'cg> Handler<'cg> {
     /// Errors: `Invalid` for a second command in the group; what `access` recorded.
     ///
     /// # Safety
-    /// Until the command completes, `target` is valid for writing as many elements as `source` has, and nobody else uses them.
+    /// Until the command completes, `target` is valid for writing as many elements as `source` has, and nothing else uses them.
     pub unsafe fn copy_to_pointer<T, const D: usize, M>(
         &mut self,
         source: Accessor<'cg, T, D, M>,

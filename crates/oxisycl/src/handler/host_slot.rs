@@ -72,7 +72,7 @@ enum Usage {
     Command,
     /// The user.
     Free,
-    /// Nobody: the copy that wrote it failed, perhaps in the middle of an element.
+    /// Unusable: the copy that wrote it failed, perhaps in the middle of an element.
     Lost,
 }
 
