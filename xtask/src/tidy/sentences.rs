@@ -3,6 +3,8 @@
 //!
 //! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, a code span is one word, and each
 //! cell of a table and each item of a list is a text of its own. Ordinary comments, tests and results of benchmarks do not count.
+//!
+//! Also refuses some words in whole files, with their ordinary comments and messages.
 
 use crate::workspace::File;
 
@@ -14,6 +16,21 @@ const MOST_WORDS_OF_A_PAGE: usize = 25;
 /// Documents beside the book that the rule holds for.
 const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
 
+/// Words that hide the subject or the verb of a sentence: the code object and the field's verb stand there instead.
+const REFUSED: [&str; 7] = ["nobody", "somebody", "whoever", "is told", "are told", "lets go", "let go"];
+/// Where the words are refused. Other folders still have them.
+const WITHOUT_REFUSED: [&str; 9] = [
+    "book/src/",
+    "crates/cargo-sycl/src/",
+    "crates/oxisycl-builtins/src/",
+    "crates/oxisycl-compiler/src/",
+    "crates/oxisycl-device/src/",
+    "crates/oxisycl-image/src/",
+    "crates/oxisycl-macros/src/",
+    "crates/oxisycl-types/src/",
+    "crates/oxisycl/src/",
+];
+
 /// A long sentence.
 #[derive(Debug, PartialEq, Eq)]
 struct Long {
@@ -24,7 +41,31 @@ struct Long {
 
 /// Findings for all files.
 pub(super) fn check(files: &[File]) -> Vec<String> {
-    files.iter().filter(|file| has_rule(&file.path)).flat_map(check_one).collect()
+    let of_sentences = files.iter().filter(|file| has_rule(&file.path)).flat_map(check_one);
+    of_sentences.chain(files.iter().flat_map(check_words)).collect()
+}
+
+/// Findings for words of [`REFUSED`].
+fn check_words(file: &File) -> Vec<String> {
+    let path = &file.path;
+    if !WITHOUT_REFUSED.iter().any(|folder| path.starts_with(folder)) {
+        return Vec::new();
+    }
+    let found = file.text.lines().enumerate().filter_map(|(number, line)| {
+        let line = line.to_lowercase();
+        let word = REFUSED.iter().find(|word| has_word(&line, word))?;
+        Some(format!("{path}:{}: \"{word}\": name what acts, and say what it does", number + 1))
+    });
+    found.collect()
+}
+
+/// Whether a line has a word as a whole. Names of tests have underscores around it, and do not count.
+fn has_word(line: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].chars().next_back().is_some_and(is_part)
+            && !line[at + word.len()..].chars().next().is_some_and(is_part)
+    })
 }
 
 fn check_one(file: &File) -> Vec<String> {
@@ -270,6 +311,18 @@ mod tests {
             long_in("xtask/src/a.rs", format!("//! {}", of(36)))
                 && !long_in("xtask/src/a.rs", format!("//! {}", of(35)))
         );
+    }
+
+    #[test]
+    fn words_without_a_subject_are_refused_where_the_folder_is_clean() {
+        let found = |path: &str, text: &str| check(&[File { path: path.to_owned(), text: text.to_owned() }]);
+        let text = "fn a() {\n    // Nobody waits; what is told.\n}\n/// Whoever calls.\nfn of_nobody_known() {}\nlet gone = 1;\n";
+        let path = "crates/oxisycl-compiler/src/a.rs";
+        let expected =
+            |line: usize, word: &str| format!("{path}:{line}: \"{word}\": name what acts, and say what it does");
+        assert_eq!(found(path, text), [expected(2, "nobody"), expected(4, "whoever")]);
+        assert_eq!(found("crates/oxisycl-runtime/src/a.rs", text), [""; 0]);
+        assert_eq!(found("book/src/a.md", "The queue lets go.\n").len(), 1);
     }
 
     #[test]
