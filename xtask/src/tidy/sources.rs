@@ -18,11 +18,8 @@ const READ_BY_USERS: &[&str] =
     &["crates/oxisycl/src/", "crates/oxisycl-device/src/", "crates/oxisycl-runtime/src/", "crates/oxisycl-types/src/"];
 
 /// Files that may be longer, and why.
-const LONG: &[(&str, &str)] = &[
-    ("crates/cargo-sycl/tests/workspace/main.rs", "the steps of each test follow each other on one package"),
-    ("crates/oxisycl/tests/process.rs", "one program that starts itself in each of its roles"),
-    ("crates/oxisycl/tests/programs/main.rs", "one kind of random program, from its parts to its result"),
-];
+const LONG: &[(&str, &str)] =
+    &[("crates/cargo-sycl/tests/workspace/main.rs", "the steps of each test follow each other on one package")];
 
 /// Files that stay shorter than others: what shows how much a task takes.
 const SHORT: &[(&str, usize)] = &[("crates/oxisycl-backend-testing/tests/toy.rs", 300)];

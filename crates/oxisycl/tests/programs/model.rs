@@ -10,7 +10,9 @@ use std::error::Error as _;
 use oxisycl::prelude::*;
 use oxisycl::simulated::Operation;
 
-use super::{Access, Effect, N_BUFFERS, Outcome, Step, Use, start};
+use crate::N_BUFFERS;
+use crate::view::{Access, Use};
+use crate::world::{Effect, Outcome, Step, start};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {

@@ -1,0 +1,60 @@
+//! A kernel that panics in a program with `panic = "abort"`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::child_process::run_command;
+
+/// A program of its own, since a test cannot be built with `panic = "abort"`. Its kernel panics.
+const ABORTING: &str = r#"
+fn main() -> oxisycl::Result<()> {
+    let queue = oxisycl::Queue::default()?;
+    let submitted = queue.submit(|cg| {
+        cg.name("fatal");
+        cg.parallel_for([4, 5], |item| assert!(item.id() != oxisycl::Id::from([2, 3]), "as it must"))
+    });
+    submitted?.wait()
+}
+"#;
+
+#[test]
+fn with_panic_abort_kernel_and_work_item_are_printed_first() {
+    static N_BUILDS: AtomicUsize = AtomicUsize::new(0);
+    assert_eq!(N_BUILDS.fetch_add(1, Ordering::SeqCst), 0);
+    let library = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abort");
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"aborting\"\nedition = \"2024\"\n[workspace]\n[profile.dev]\npanic = \"abort\"\ndebug = false\ndebug-assertions = false\n\
+         [dependencies]\noxisycl = {{ path = {library:?}, default-features = false }}\n"
+    );
+    // Once, and whole or not at all: another run of this test may be building the same.
+    let write = |name: &str, text: &str| {
+        if std::fs::read_to_string(folder.join(name)).is_ok_and(|old| old == text) {
+            return;
+        }
+        let unfinished = folder.join(format!("{name}.{}", std::process::id()));
+        std::fs::write(&unfinished, text).unwrap();
+        std::fs::rename(&unfinished, folder.join(name)).unwrap();
+    };
+    write("Cargo.toml", &manifest);
+    write("src/main.rs", ABORTING);
+    // The same versions as everywhere, so that nothing needs to be fetched.
+    write("Cargo.lock", &std::fs::read_to_string(library.join("../../Cargo.lock")).unwrap());
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--offline", "--quiet"]).current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
+    run_command(build).succeeded();
+    let mut program = Command::new(folder.join("target/debug/aborting"));
+    program.env("RUST_BACKTRACE", "0");
+    let ended = run_command(program);
+    assert!(ended.status.code().is_none(), "ends with a signal: {ended:#?}");
+    let reports = ended.reports();
+    assert_eq!(reports.len(), 1, "{ended:#?}");
+    assert!(reports[0].contains("panic in kernel \"fatal\""), "{ended:#?}");
+    // Where the row is cut depends on how the threads share the launch.
+    let columns: Vec<u32> = reports[0].split("[2, ").skip(1).map(|text| text[..1].parse().unwrap()).collect();
+    assert!(columns.first() <= Some(&3) && columns.last() >= Some(&3), "{ended:#?}");
+    let position = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {ended:#?}"));
+    assert!(position("oxisycl:") < position("as it must"), "{ended:#?}");
+}
