@@ -6,15 +6,19 @@ use std::path::PathBuf;
 use crate::failure::Failure;
 
 pub(crate) const HELP: &str = "\
-Blurs a picture, finds its edges, counts its histogram and maps its tones, on several devices at once.
+Blurs a picture, finds its edges, counts its histogram and maps its tones, on
+several devices at once.
 
 usage: tour [options] [PICTURE]
 
   PICTURE           a PNG or JPEG file; without one a picture is made up
 
-  --device DEVICE   where to run; may be given several times. DEVICE is a position in the printed list (0), a kind (cpu, gpu,
-                    accelerator), a backend (host, simulated, cuda, opencl), or a name as in OXISYCL_DEVICE_SELECTOR (host:0).
-                    Without it: the default device, and all simulated ones if OXISYCL_SIMULATED is set
+  --device DEVICE   where to run; may be given several times. DEVICE is a
+                    position in the printed list (0), a kind (cpu, gpu,
+                    accelerator), a backend (host, simulated, cuda, opencl), or
+                    a name as in OXISYCL_DEVICE_SELECTOR (host:0). Without it:
+                    the default device, and all simulated ones if
+                    OXISYCL_SIMULATED is set
   --out FOLDER      where to write the results (tour-out)
   --size WxH        the size of the picture that is made up (1600x1000)
   --no-check        do not compare the results with plain Rust

@@ -89,7 +89,7 @@ fn tour(options: &Options, console: &mut Console) -> Result<(), Failure> {
         &[
             (&outputs.result, "the picture, tone-mapped"),
             (&outputs.edges, "its edges"),
-            (&outputs.plot, "its histogram before and after, and the curve between"),
+            (&outputs.plot, "its histogram before and after, and the curve"),
         ],
     )?;
     let mut times = vec![

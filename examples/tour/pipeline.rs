@@ -49,8 +49,8 @@ impl Step {
             Self::Luminance => "luminance",
             Self::Histogram => "histogram",
             Self::Curve => "curve",
-            Self::BlurAlongRows => "blur along rows",
-            Self::BlurAlongColumns => "blur along columns",
+            Self::BlurAlongRows => "blur of rows",
+            Self::BlurAlongColumns => "blur of columns",
             Self::Edges => "edges",
             Self::Tones => "tone mapping",
         }

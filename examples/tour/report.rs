@@ -13,6 +13,9 @@ use crate::failure::Failure;
 use crate::pipeline::{Cost, Outcome, Step};
 use crate::reference::{BLUR_TOLERANCE, LEVEL_TOLERANCE};
 
+/// Columns of a terminal, which only what the user names exceeds.
+const WIDTH: usize = 80;
+
 /// Standard output. Goes silent if nobody reads any more, since the pictures are still to be written then.
 pub(crate) struct Console {
     out: StdoutLock<'static>,
@@ -42,6 +45,20 @@ impl Console {
     pub(crate) fn heading(&mut self, title: &str) -> Result<(), Failure> {
         let (on, off) = if self.is_styled { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         self.line(format_args!("\n{on}{title}{off}"))
+    }
+
+    /// Items behind a title, with commas, in lines that fit the terminal.
+    fn list(&mut self, title: &str, items: &[String]) -> Result<(), Failure> {
+        let mut line = format!("  {title}");
+        for (position, item) in items.iter().enumerate() {
+            let comma = if position + 1 < items.len() { "," } else { "" };
+            if line.chars().count() + 1 + item.chars().count() + comma.len() > WIDTH {
+                self.line(format_args!("{line}"))?;
+                line = "   ".to_owned();
+            }
+            line.push_str(&format!(" {item}{comma}"));
+        }
+        self.line(format_args!("{line}"))
     }
 
     /// Rows of cells, each column as wide as its widest cell. The columns from `n_left` on are numbers.
@@ -76,8 +93,23 @@ pub(crate) fn devices(console: &mut Console, all: &[Device], chosen: &[Device]) 
             bytes(info.global_mem_size),
         ]
     };
-    let rows: Vec<Vec<String>> = all.iter().enumerate().map(row).collect();
+    let mut rows: Vec<Vec<String>> = all.iter().enumerate().map(row).collect();
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let others: usize = [0, 1, 2, 4, 5].into_iter().map(widest).sum();
+    // What is left of a line beside the other cells, and the two blanks in front of each.
+    let most = WIDTH.saturating_sub(others + 6 * 2);
+    rows.iter_mut().for_each(|row| row[3] = cut(&row[3], most));
     console.table(&rows, 4)
+}
+
+/// The beginning of a text that is longer than that.
+fn cut(text: &str, most: usize) -> String {
+    const MARK: &str = "..";
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(MARK.len())).collect();
+    format!("{}{MARK}", kept.trim_end())
 }
 
 /// Who works on what.
@@ -86,10 +118,10 @@ pub(crate) fn bands(console: &mut Console, chosen: &[Device], outcome: &Outcome)
         true => format!("{} none", short_name(device)),
         false => format!("{} {}..{}", short_name(device), band.start, band.end),
     });
-    let shares = shares.collect::<Vec<_>>().join(", ");
+    let shares: Vec<String> = shares.collect();
     match outcome.n_strips {
-        1 => console.line(format_args!("  rows: {shares}")),
-        n => console.line(format_args!("  in {n} strips; rows of the first: {shares}")),
+        1 => console.list("rows:", &shares),
+        n => console.list(&format!("in {n} strips; rows of the first:"), &shares),
     }
 }
 
@@ -103,7 +135,7 @@ pub(crate) fn steps(
     console.heading("steps")?;
     let time = |cost: &Cost| cost.time.as_secs_f64();
     let sum = device_time(outcome).as_secs_f64();
-    let head = ["device", "step", "time", "share", "from host", "from devices", "to host"];
+    let head = ["device", "step", "time", "share", "from host", "between", "to host"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (device, costs) in chosen.iter().zip(&outcome.costs) {
         let mut name = short_name(device);
@@ -119,8 +151,7 @@ pub(crate) fn steps(
             name = "";
         }
     }
-    let mut row =
-        vec!["host".to_owned(), "fetching the results".to_owned(), duration(outcome.fetching.time), String::new()];
+    let mut row = vec!["host".to_owned(), "fetching".to_owned(), duration(outcome.fetching.time), String::new()];
     row.extend(moved(&outcome.fetching.moved));
     rows.push(row);
     console.table(&rows, 2)?;
@@ -150,10 +181,12 @@ pub(crate) fn check(console: &mut Console, outcome: &Outcome) -> Result<(), Fail
         duration(device_time(outcome))
     ))?;
     console.line(format_args!("  luminance, histogram and curve are equal"))?;
-    console.line(format_args!(
-        "  blur differs by at most {} levels (tolerance {BLUR_TOLERANCE}), edges by {} and the result by {} (tolerance {LEVEL_TOLERANCE})",
-        check.blurred, check.edges, check.result
-    ))
+    let differences = [
+        format!("blur {:.6} (tolerance {BLUR_TOLERANCE})", check.blurred),
+        format!("edges {} (tolerance {LEVEL_TOLERANCE})", check.edges),
+        format!("result {} (tolerance {LEVEL_TOLERANCE})", check.result),
+    ];
+    console.list("greatest differences in levels:", &differences)
 }
 
 /// Files and what they show.

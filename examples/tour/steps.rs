@@ -234,7 +234,7 @@ pub(crate) fn blur_along_columns(queue: &Queue, strip: &Strip, rows: &Range<usiz
     let (around, around_offset, first) = strip.part_with_halo(rows, RADIUS);
     let weights = gaussian();
     queue.submit(|cg| {
-        cg.name("blur along columns");
+        cg.name("blur of columns");
         let half_blurred = cg.access_range(&strip.half_blurred, Read, around_offset, around);
         let blurred: Chunked<'_, f32, 2, _> =
             cg.access_chunks_range(&strip.blurred, ReadWrite.no_init(), [1, CHUNK], offset, range);

@@ -43,8 +43,8 @@ impl Folder {
     /// Runs the tour on a picture, with its results in `out` of this folder.
     fn run(&self, picture: Option<&Path>, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
         let mut command = example::command(tour());
-        command.envs(settings.iter().copied()).args(picture);
-        command.arg("--out").arg(self.path("out")).args(arguments).output().expect("the tour starts")
+        command.current_dir(&self.0).envs(settings.iter().copied()).args(picture);
+        command.args(["--out", "out"]).args(arguments).output().expect("the tour starts")
     }
 
     /// Runs it, and expects that it works and checks its results.
@@ -54,10 +54,20 @@ impl Folder {
         assert!(output.status.success(), "{picture:?}: {stderr}");
         assert_eq!(stderr, "", "{picture:?}");
         assert!(stdout.contains("agree with plain Rust"), "{picture:?}: {stdout}");
+        self.fits_a_terminal(&stdout);
         for name in ["result.png", "edges.png", "histogram.png"] {
             assert!(self.path("out").join(name).exists(), "{picture:?}: no {name}");
         }
         stdout
+    }
+
+    /// Expects lines of at most 80 columns. The test's own paths, which are as long as the folder's, do not count.
+    fn fits_a_terminal(&self, stdout: &str) {
+        let folder = format!("{}/", self.0.display());
+        for line in stdout.lines() {
+            let columns = line.replace(&folder, "").chars().count();
+            assert!(columns <= 80, "{columns} columns: {line}");
+        }
     }
 
     /// Runs it, and expects one line on standard error that contains all of `parts`.
@@ -139,6 +149,18 @@ fn the_time_of_plain_rust_stands_beside_the_devices_own() {
     }
     let own = stdout.lines().find_map(|line| line.split_once(" of device time, ")).map(|(time, _)| time.trim());
     assert_eq!(own, Some(devices), "the devices' time is the same in both places: {stdout}");
+}
+
+#[test]
+fn the_output_of_many_devices_fits_a_terminal() {
+    let folder = Folder::new("columns");
+    let settings = [("OXISYCL_SIMULATED", "12"), ("OXISYCL_DEVICE_SELECTOR", "simulated:*")];
+    let stdout = folder.works(None, &settings, &["--size", "600x1200"]);
+    let names: Vec<String> = (0..12).map(|number| format!("simulated:{number}")).collect();
+    let (_, rows) = stdout.split_once("rows: ").expect("the rows of each device");
+    for name in names {
+        assert!(rows.contains(&format!("{name} ")), "{name} is not in: {rows}");
+    }
 }
 
 #[test]
@@ -293,8 +315,9 @@ fn devices_are_chosen_by_position_kind_and_name() {
     let settings = [("OXISYCL_SIMULATED", "3"), ("OXISYCL_DEVICE_SELECTOR", "host:*;simulated:*")];
     let run = |arguments: &[&str]| {
         let stdout = folder.works(None, &settings, &[&["--size", "30x70"], arguments].concat());
-        let rows = stdout.lines().find(|line| line.trim_start().starts_with("rows: ")).unwrap_or_default().to_owned();
-        let names = rows.split(&[' ', ','][..]).filter(|word| word.contains(':') && *word != "rows:");
+        // Many devices take more than one line.
+        let (rows, _) = stdout.split_once("rows: ").and_then(|(_, rest)| rest.split_once("\n\n")).expect("rows");
+        let names = rows.split(&[' ', ',', '\n'][..]).filter(|word| word.contains(':'));
         names.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(run(&[]), ["host:0", "simulated:0", "simulated:1", "simulated:2"]);
@@ -338,4 +361,5 @@ fn a_wrong_command_line_is_told_with_a_code_of_its_own() {
     }
     let output = folder.run(None, &[], &["--help"]);
     assert!(output.status.success() && text(&output.stdout).contains("usage: tour"));
+    folder.fits_a_terminal(&text(&output.stdout));
 }
