@@ -1,4 +1,4 @@
-//! Writes the random kernels of `tests/fuzz`: those of the seeds in `tests/fuzz/seeds.txt`, or of `OXISYCL_FUZZ_SEEDS` if that is set.
+//! Writes the random kernels of `tests/fuzz`: those of the seeds in `tests/fuzz/seeds.txt`, or of `OXISYCL_TEST_FUZZ_SEEDS` if that is set.
 
 #[path = "src/generator/mod.rs"]
 mod generator;
@@ -8,11 +8,11 @@ use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const SAVED: &str = "tests/fuzz/seeds.txt";
-    println!("cargo::rerun-if-env-changed=OXISYCL_FUZZ_SEEDS");
+    println!("cargo::rerun-if-env-changed=OXISYCL_TEST_FUZZ_SEEDS");
     for path in [SAVED, "build.rs", "src/generator"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    let text = match env::var("OXISYCL_FUZZ_SEEDS") {
+    let text = match env::var("OXISYCL_TEST_FUZZ_SEEDS") {
         Ok(text) => text,
         Err(_) => fs::read_to_string(SAVED)?,
     };

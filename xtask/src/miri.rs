@@ -93,7 +93,7 @@ impl Package {
             tests.iter().for_each(|test| _ = command.args(["--skip", test]));
         }
         // Random programs are few. Stacks of panics that tests expect take seconds each.
-        command.envs([("OXISYCL_CASES", "2"), ("OXISYCL_HOST_THREADS", "2"), ("RUST_BACKTRACE", "0")]);
+        command.envs([("OXISYCL_TEST_CASES", "2"), ("OXISYCL_HOST_THREADS", "2"), ("RUST_BACKTRACE", "0")]);
         command.env("MIRIFLAGS", self.flags);
         // A folder of its own: Miri runs a test in the environment of the time when it was built.
         command.env("CARGO_TARGET_DIR", workspace.target_directory.join("miri"));

@@ -63,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     match workspace.read("book/src/settings.md") {
         Ok(text) => {
             findings.extend(documents::check_settings(&text, &files));
-            findings.extend(documents::check_test_variables(&[&text, &workspace.read("CONTRIBUTING.md")?], &files));
+            findings.extend(documents::check_test_variables(&text, &files));
         }
         Err(failure) => findings.push(failure.message),
     }

@@ -4,7 +4,7 @@
 //! The model keeps of every element its value, who wrote it last, who wrote to another part of its page with `no_init` since, who has read
 //! it since both, and which memories hold its newest bytes. A program is checked in two ways: run freely, with every transferred byte compared with the model's prediction
 //! (S-R19 to S-R30), and held back by a gate, with every command's dependencies compared with the model's conflicts (S-R32 to
-//! S-R38). `OXISYCL_CASES` sets the number of programs.
+//! S-R38). `OXISYCL_TEST_CASES` sets the number of programs.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -422,7 +422,7 @@ fn check_dependencies((specs, ops, seed): &Program) -> Result<(), TestCaseError>
 }
 
 fn check(test: impl Fn(&Program) -> Result<(), TestCaseError>) {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let cases = std::env::var("OXISYCL_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     if let Err(failure) = TestRunner::new(config).run(&program(), |program| test(&program)) {
         panic!("{failure}");

@@ -3,8 +3,8 @@
 //! Nobody vouches for the bytes of an image: they come from files, caches and libraries. So for any bytes `decode` and
 //! `decode_bundle` must return, must not allocate more than a multiple of the input, and must accept only the one encoding of what
 //! they return. Each case takes an image that was made up, changes it in a few places, makes length and checksum right again (mostly),
-//! and looks at all three. Cases follow from a seed: `OXISYCL_CASES` says how many, `OXISYCL_SEED` with which seed. A failure names
-//! the seed of its own case, which `OXISYCL_SEED` with one case repeats.
+//! and looks at all three. Cases follow from a seed: `OXISYCL_TEST_CASES` says how many, `OXISYCL_TEST_SEED` with which seed. A failure names
+//! the seed of its own case, which `OXISYCL_TEST_SEED` with one case repeats.
 
 mod allocations;
 mod mutate;
@@ -96,13 +96,13 @@ fn case(seed: u64, seen: &mut Seen) {
 /// Ten million cases were run once: see `benches/results/fuzz-2026-11-22.md`.
 #[test]
 fn hostile_images_are_refused_or_have_one_encoding_and_cost_what_they_weigh() {
-    let (cases, seed) = (number("OXISYCL_CASES", 20_000), number("OXISYCL_SEED", 1));
+    let (cases, seed) = (number("OXISYCL_TEST_CASES", 20_000), number("OXISYCL_TEST_SEED", 1));
     let mut seen = Seen::default();
     for number in 0..cases {
         // Not the next number: neighbouring seeds of neighbouring runs are to be different cases.
         let seed = if cases == 1 { seed } else { Random::new(seed ^ number << 20).next() };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| case(seed, &mut seen))) {
-            eprintln!("the case is repeated with OXISYCL_CASES=1 OXISYCL_SEED={seed}");
+            eprintln!("the case is repeated with OXISYCL_TEST_CASES=1 OXISYCL_TEST_SEED={seed}");
             std::panic::resume_unwind(panic);
         }
     }

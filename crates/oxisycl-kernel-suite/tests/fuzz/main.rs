@@ -5,7 +5,7 @@
 //! `src/generator` says what they are made of. Each operation is rounded on its own (the strict policy), so there is one right result;
 //! NaNs are all the same. Kernels with quotients and square roots of `f32` are left out on devices of OpenCL that do not round those
 //! correctly, although they were asked to. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
-//! `OXISYCL_FUZZ_SEEDS="1000..1200" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is added to the file.
+//! `OXISYCL_TEST_FUZZ_SEEDS="1000..1200" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is added to the file.
 
 #[path = "../kernels/harness.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "what hand-written kernels need as well")]

@@ -20,9 +20,9 @@ pub use allocations::{AllocationIdx, AllocationSet};
 pub use region::{Region, coalesce, coalesce_slice, decompose_interval};
 pub use region_map::RegionMap;
 
-/// Settings of this module's property tests: `OXISYCL_CASES` is the number of cases (default 256).
+/// Settings of this module's property tests: `OXISYCL_TEST_CASES` is the number of cases (default 256).
 #[cfg(test)]
 fn property_config() -> proptest::test_runner::Config {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok());
+    let cases = std::env::var("OXISYCL_TEST_CASES").ok().and_then(|text| text.parse().ok());
     proptest::test_runner::Config { cases: cases.unwrap_or(256), failure_persistence: None, ..Default::default() }
 }

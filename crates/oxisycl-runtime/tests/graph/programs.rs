@@ -326,7 +326,7 @@ fn run(program: &Program) -> Result<(), TestCaseError> {
 
 #[test]
 fn random_programs_give_the_data_of_sequential_execution() {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("OXISYCL_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new(config).run(&program(), |program| run(&program)).unwrap_or_else(|error| panic!("{error}"));
 }
@@ -334,7 +334,7 @@ fn random_programs_give_the_data_of_sequential_execution() {
 /// Random programs in which commands, copies and hand-overs fail: everything ends, and what can still be read is right.
 #[test]
 fn random_failures_leave_nothing_pending_and_no_wrong_data() {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("OXISYCL_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let faults = proptest::collection::vec((0..40usize, any::<bool>()), 1..5);
     TestRunner::new(config)

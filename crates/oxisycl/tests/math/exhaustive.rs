@@ -19,13 +19,13 @@ const FEW: usize = 1 << 10;
 
 #[test]
 fn successive_inputs_of_f32_functions_are_within_their_limits() {
-    let path = std::env::var_os("OXISYCL_MATH_EXHAUSTIVE");
+    let path = std::env::var_os("OXISYCL_TEST_MATH_EXHAUSTIVE");
     let n_of_part = if path.is_some() { PART } else { FEW };
-    let wanted = std::env::var("OXISYCL_MATH_FUNCTIONS").unwrap_or_default();
+    let wanted = std::env::var("OXISYCL_TEST_MATH_FUNCTIONS").unwrap_or_default();
     let wanted: Vec<_> = wanted.split(',').filter(|name| !name.is_empty()).collect();
     let functions: Vec<_> =
         SINGLE.iter().filter(|function| wanted.is_empty() || wanted.contains(&function.name)).collect();
-    assert!(!functions.is_empty(), "OXISYCL_MATH_FUNCTIONS names no function of one argument: {wanted:?}");
+    assert!(!functions.is_empty(), "OXISYCL_TEST_MATH_FUNCTIONS names no function of one argument: {wanted:?}");
     let mut file = path.map(|path| {
         OpenOptions::new().create(true).append(true).open(path).expect("the file of results can be written")
     });

@@ -2,8 +2,8 @@
 
 /// The number of inputs of a function.
 pub(crate) fn n_inputs() -> usize {
-    let text = std::env::var("OXISYCL_MATH_INPUTS");
-    text.map_or(1 << 20, |text| text.parse().expect("OXISYCL_MATH_INPUTS is a number of inputs"))
+    let text = std::env::var("OXISYCL_TEST_MATH_INPUTS");
+    text.map_or(1 << 20, |text| text.parse().expect("OXISYCL_TEST_MATH_INPUTS is a number of inputs"))
 }
 
 /// Numbers near which functions change, or are hard to compute.

@@ -8,9 +8,9 @@
 //! The reference is computed in `f64`: for `f32` by the platform's library and the crate `pxfm`, whose errors are below 2^-28 ULP of `f32`;
 //! for `f64` by `pxfm` alone, which is correctly rounded or nearly so, so that a measured error is off by at most about half a ULP.
 //!
-//! `OXISYCL_MATH_INPUTS` sets the number of inputs per function, 2^20 by default. The test in
-//! `exhaustive` takes 2^16 inputs of functions with one argument. With `OXISYCL_MATH_EXHAUSTIVE=FILE` it takes all 2^32 and appends a
-//! line of JSON per function to the file. `OXISYCL_MATH_FUNCTIONS=sin,cos` names those that it tests.
+//! `OXISYCL_TEST_MATH_INPUTS` sets the number of inputs per function, 2^20 by default. The test in
+//! `exhaustive` takes 2^16 inputs of functions with one argument. With `OXISYCL_TEST_MATH_EXHAUSTIVE=FILE` it takes all 2^32 and appends a
+//! line of JSON per function to the file. `OXISYCL_TEST_MATH_FUNCTIONS=sin,cos` names those that it tests.
 
 mod edges;
 mod exhaustive;

@@ -7,7 +7,7 @@
 //! command had (`model`): an outcome that the rules of `book/src/semantics.md` (5.4, 5.5, 9.8, 9.9) exclude is a failure of the test, and so is
 //! a value that the host saw and the model does not have.
 //!
-//! `OXISYCL_CASES` sets the number of programs, `OXISYCL_TEST_SEED` the first seed.
+//! `OXISYCL_TEST_CASES` sets the number of programs, `OXISYCL_TEST_SEED` the first seed.
 
 mod model;
 #[path = "../support/mod.rs"]
@@ -116,7 +116,7 @@ fn surfaced(steps: &[Step], faults: &[Fault], control: &SimulatedControl) -> Res
 #[test]
 fn random_programs_of_two_threads_with_failures_keep_the_rules() {
     let _alone = alone();
-    let (first, cases) = (setting("OXISYCL_TEST_SEED", 1), setting("OXISYCL_CASES", 400));
+    let (first, cases) = (setting("OXISYCL_TEST_SEED", 1), setting("OXISYCL_TEST_CASES", 400));
     let _watchdog = watchdog_of(60 + cases / 20);
     let wrong: Vec<String> = (first..first + cases).filter_map(|seed| program(seed).err()).collect();
     let lines: Vec<&str> = wrong.iter().filter_map(|report| report.lines().next()).collect();

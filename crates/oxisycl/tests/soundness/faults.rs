@@ -1,5 +1,5 @@
 //! Values stay values: elements for which most bit patterns are invalid survive any sequence of commands, transfers and failures.
-//! `OXISYCL_CASES` sets the number of programs.
+//! `OXISYCL_TEST_CASES` sets the number of programs.
 
 use oxisycl::prelude::*;
 use oxisycl::simulated::{Operation, SimulatedConfig, Simulator};
@@ -141,6 +141,6 @@ fn program(seed: u64) {
 
 #[test]
 fn no_program_ever_reads_a_value_that_nobody_wrote() {
-    let cases = std::env::var("OXISYCL_CASES").ok().and_then(|text| text.parse().ok());
+    let cases = std::env::var("OXISYCL_TEST_CASES").ok().and_then(|text| text.parse().ok());
     (1..=cases.unwrap_or(if cfg!(miri) { 2 } else { 400 })).for_each(program);
 }
