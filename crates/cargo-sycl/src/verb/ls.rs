@@ -1,5 +1,6 @@
 //! `ls`: the devices of this machine, and the code that each can run.
 
+use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -10,7 +11,8 @@ use oxisycl::{DeviceInfo, ImageTarget};
 use crate::failure::{Failure, Result};
 
 const HELP: &str = "\
-Lists the devices of this machine, and the code that each can run
+Lists the devices of this machine, and the code that each can run. Where
+OXISYCL_DEVICE_SELECTOR is set, the devices that it hides follow
 
 Usage: cargo sycl ls
 ";
@@ -28,7 +30,8 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
     let failed = |error: oxisycl::Error| Failure::new(error.to_string());
     let default = Device::default().ok();
     let (mut rows, mut details) = (Vec::new(), Vec::new());
-    for platform in Platform::all().map_err(failed)? {
+    let platforms = Platform::all().map_err(failed)?;
+    for platform in &platforms {
         for device in platform.devices() {
             let mark = if Some(&device) == default.as_ref() { "*" } else { " " };
             let selector = device.selector().unwrap_or("-").to_owned();
@@ -41,20 +44,39 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         }
     }
     if rows.is_empty() {
-        println!("no visible device");
+        println!("no visible device; `cargo sycl doctor` says why a device is missing");
     } else {
         for (row, detail) in table(&rows).iter().zip(&details) {
             print!("{row}{detail}");
         }
         println!("* the default device");
     }
+    if let Some(value) = env::var_os(VARIABLE) {
+        let devices = platforms.iter().flat_map(Platform::hidden_devices);
+        let devices: Vec<_> = devices.map(|(selector, info)| (selector, info.name.as_str())).collect();
+        print!("{}", hidden(&value.to_string_lossy(), &devices));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What chooses the visible devices.
+const VARIABLE: &str = "OXISYCL_DEVICE_SELECTOR";
 /// Columns in front of what belongs to a device.
 const INDENT: &str = "    ";
 /// Columns of a terminal, to which lines are wrapped.
 const WIDTH: usize = 80;
+
+/// What the variable hides: the devices by what names them in it, and their names.
+fn hidden(value: &str, devices: &[(&str, &str)]) -> String {
+    let what = match devices.len() {
+        0 => "nothing".to_owned(),
+        1 => "1 device:".to_owned(),
+        n => format!("{n} devices:"),
+    };
+    let longest = devices.iter().map(|(selector, _)| selector.len()).max().unwrap_or(0);
+    let row = |(selector, name): &(&str, &str)| format!("  {selector:longest$}  {name}\n");
+    format!("{VARIABLE}=\"{value}\" hides {what}\n{}", devices.iter().map(row).collect::<String>())
+}
 
 /// A device's memory, compute units and aspects, in lines of their own.
 fn described(info: &DeviceInfo) -> String {
@@ -141,6 +163,17 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(device.info().aspects.iter().all(|aspect| words.contains(&aspect.name())), "{text}");
         assert_eq!([size(0), size(1536), size(139 << 30)], ["0.0 B", "1.5 KiB", "139.0 GiB"]);
+    }
+
+    #[test]
+    fn hidden_devices_are_told_with_the_variable_and_its_value() {
+        assert_eq!(hidden("*:*", &[]), "OXISYCL_DEVICE_SELECTOR=\"*:*\" hides nothing\n");
+        let devices = [("host:0", "CPU"), ("simulated:0", "Device")];
+        assert_eq!(
+            hidden("cuda:gpu", &devices),
+            "OXISYCL_DEVICE_SELECTOR=\"cuda:gpu\" hides 2 devices:\n  host:0       CPU\n  simulated:0  Device\n"
+        );
+        assert!(hidden("host:*", &devices[1..]).ends_with(" hides 1 device:\n  simulated:0  Device\n"));
     }
 
     #[test]

@@ -452,6 +452,24 @@ fn devices_and_drivers_are_listed_with_what_they_run() {
 }
 
 #[test]
+fn a_list_without_visible_devices_names_what_hides_them() {
+    let project = Project::new("hidden");
+    let list = |value: &str| {
+        let mut command = project.sycl(&["ls"]);
+        succeed(command.env("LD_LIBRARY_PATH", driver()).env("OXISYCL_DEVICE_SELECTOR", value)).0
+    };
+    let none = list("cuda:cpu");
+    assert!(none.starts_with("no visible device; `cargo sycl doctor` says why a device is missing\n"), "{none}");
+    let (_, hidden) = none.split_once("\nOXISYCL_DEVICE_SELECTOR=\"cuda:cpu\" hides ").expect("what hides them");
+    for device in ["\n  host:0  ", "\n  cuda:0  "] {
+        assert!(hidden.contains(device), "{none}");
+    }
+    let one = list("cuda:gpu");
+    let (shown, hidden) = one.split_once("\nOXISYCL_DEVICE_SELECTOR=\"cuda:gpu\" hides ").expect("what hides them");
+    assert!(shown.contains("* cuda:0 ") && hidden.contains("\n  host:0  ") && !one.contains("no visible"), "{one}");
+}
+
+#[test]
 fn a_doctor_names_what_is_there_and_what_to_do_about_what_is_not() {
     let project = Project::new("doctor");
     let doctor = |vendors: &Path| {
