@@ -1,6 +1,21 @@
 //! Why a target cannot run a kernel. The kernel is then reported with the reason, and the build goes on.
 
-use crate::llvm::Value;
+use crate::llvm::{Attribute, Context, Value};
+
+/// The attribute of functions that a pass left as they are because of a limit. LLVM ignores it. Its text has the value found and the limit.
+const LIMIT: &str = "oxisycl-limit";
+
+/// Notes on functions which limit of a pass they exceed, for the target that refuses them.
+pub(crate) fn note_limit<'c>(context: &'c Context, functions: &[Value<'c>], limit: &str) {
+    functions.iter().for_each(|function| {
+        function.add_attribute(Attribute::FUNCTION, Attribute::text(context, LIMIT, limit));
+    });
+}
+
+/// What was noted on a function.
+pub(crate) fn noted_limit(function: Value<'_>) -> Option<String> {
+    function.text_attribute(Attribute::FUNCTION, LIMIT)
+}
 
 /// A construct that a target cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -41,6 +41,8 @@ fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_i
         assert!(kernels.contains("sm_70: 2 kernels, ") && kernels.contains("spirv1.2: 1 kernel, "), "{kernels}");
         let (_, of_spirv) = kernels.split_once("spirv1.2: ").unwrap();
         assert!(of_spirv.contains("cannot run: ") && of_spirv.contains("recursi"), "{of_spirv}");
+        let limit = "the variables of 64 open calls take ";
+        assert!(of_spirv.contains(limit) && of_spirv.contains(" bytes, expected at most 65536"), "{of_spirv}");
     }
     // What the code of each target was generated from, in files of their own.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-assembly");

@@ -87,6 +87,20 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// The text of an attribute that only some targets know.
+    pub(crate) fn text_attribute(self, index: u32, name: &str) -> Option<String> {
+        let (start, length) = (name.as_ptr().cast(), name.len() as u32);
+        let mut value_length = 0;
+        unsafe {
+            let attribute = (ll().LLVMGetStringAttributeAtIndex)(self.raw(), index, start, length);
+            (!attribute.is_null()).then(|| {
+                let value = (ll().LLVMGetStringAttributeValue)(attribute, &raw mut value_length);
+                let bytes = std::slice::from_raw_parts(value.cast::<u8>(), value_length as usize);
+                String::from_utf8_lossy(bytes).into_owned()
+            })
+        }
+    }
+
     /// The number of an attribute of a call's argument.
     pub(crate) fn site_number_attribute(self, index: u32, name: &str) -> Option<u64> {
         unsafe {

@@ -253,6 +253,7 @@ functions! {
     LLVMCreateStringAttribute(*mut Context, *const c_char, c_uint, *const c_char, c_uint) -> *mut Attribute;
     LLVMAddAttributeAtIndex(*mut Value, c_uint, *mut Attribute);
     LLVMGetEnumAttributeAtIndex(*mut Value, c_uint, c_uint) -> *mut Attribute;
+    LLVMGetStringAttributeValue(*mut Attribute, *mut c_uint) -> *const c_char;
     LLVMGetStringAttributeAtIndex(*mut Value, c_uint, *const c_char, c_uint) -> *mut Attribute;
     LLVMRemoveEnumAttributeAtIndex(*mut Value, c_uint, c_uint);
     LLVMRemoveStringAttributeAtIndex(*mut Value, c_uint, *const c_char, c_uint);

@@ -16,6 +16,7 @@ use crate::llvm::{
     Attribute, Block, Builder, Context, Layout, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind,
 };
 use crate::passes::{calls, panic_names, panics, recursion};
+use crate::refused::note_limit;
 use frame::{ALIGNMENT, Frame, Places};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -128,7 +129,11 @@ struct Circle<'c, 'm> {
 impl<'c, 'm> Circle<'c, 'm> {
     /// The circle, if its functions are such as can be put together.
     fn of(module: &'m Module<'c>, members: Vec<Value<'c>>) -> Option<Self> {
-        if n_entries(&members) > MOST_ENTRIES {
+        let context = module.context();
+        let n_entries = n_entries(&members);
+        if n_entries > MOST_ENTRIES {
+            let limit = format!("it is called from {n_entries} places outside of it, expected at most {MOST_ENTRIES}");
+            note_limit(context, &members, &limit);
             return None;
         }
         for member in &members {
@@ -138,12 +143,16 @@ impl<'c, 'm> Circle<'c, 'm> {
                 return None;
             }
         }
-        let context = module.context();
         let frame = Frame::of(module, &members)?;
         let int = |bits| Type::int(context, bits);
         let (byte, number, word, pointer) = (int(8), int(32), int(64), Type::pointer(context, 0));
         let circle = Self { module, context, members, frame, byte, number, word, pointer };
-        (circle.frame.size() * DEPTH <= LARGEST).then_some(circle)
+        let size = circle.frame.size() * DEPTH;
+        if size > LARGEST {
+            let limit = format!("the variables of {DEPTH} open calls take {size} bytes, expected at most {LARGEST}");
+            note_limit(context, &circle.members, &limit);
+        }
+        (size <= LARGEST).then_some(circle)
     }
 
     fn flatten(mut self, number: usize) -> Result<(), CompileError> {
@@ -181,7 +190,9 @@ impl<'c, 'm> Circle<'c, 'm> {
         let resumed = sites.iter().map(|site| site.rest).collect();
         self.frame.keep_values(&self.members, &resumed, frame_at, &variable);
         if self.frame.size() * DEPTH > (LARGEST << 2) {
-            return Err(CompileError::Kernel(format!("{}: its frames are too large", self.members[0].name())));
+            let (name, size, most) = (self.members[0].name(), self.frame.size() * DEPTH, LARGEST << 2);
+            let text = format!("{name}: the frames of {DEPTH} open calls take {size} bytes, expected at most {most}");
+            return Err(CompileError::Kernel(text));
         }
         self.frame.place_variables(frame_at);
 
@@ -457,7 +468,14 @@ mod tests {
             "{large} declare void @shown(ptr) define i64 @f(i64 %n) {{ %r = call i64 @sum(i64 %n) ret i64 %r }}"
         );
         assert!(flattened(&text).0);
-        assert!(!flattened(&text.replace("1000 x", "1100 x")).0);
+        let (has_changed, code) = flattened(&text.replace("1000 x", "1100 x"));
+        let limit = format!("of {DEPTH} open calls take {} bytes, expected at most {LARGEST}", DEPTH * 1120);
+        assert!(!has_changed && code.contains(&limit), "{code}");
+        let call = |number| format!("%r{number} = call i64 @sum(i64 {number})\n");
+        let calls: String = (0..=MOST_ENTRIES).map(call).collect();
+        let (has_changed, code) = flattened(&format!("{SUM} define i64 @f() {{ {calls} ret i64 %r0 }}"));
+        let limit = format!("called from {} places outside of it, expected at most {MOST_ENTRIES}", MOST_ENTRIES + 1);
+        assert!(!has_changed && code.contains(&limit), "{code}");
         assert!(
             !flattened(
                 "define i64 @f(i64 %n) noinline { ret i64 %n } define i64 @g() { %r = call i64 @f(i64 1) ret i64 %r }"

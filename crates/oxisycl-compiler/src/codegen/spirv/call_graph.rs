@@ -9,7 +9,7 @@ use super::implicit_parameters::Hidden;
 use crate::llvm::{Value, ValueKind};
 pub(super) use crate::passes::formatting_depth::DEEPEST;
 use crate::passes::panic_names;
-use crate::refused::Refused;
+use crate::refused::{Refused, noted_limit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -126,7 +126,8 @@ impl<'c> Components<'c> {
             };
             // Without calls of formatting functions there has to be no way back.
             if self.behind(called, &|callee| !has_end(callee)).contains(&called) {
-                let refused = Refused::new("recursion: devices of this kind have no stack of calls");
+                let limit = noted_limit(called.function).map(|limit| format!("; {limit}")).unwrap_or_default();
+                let refused = Refused::new(format!("recursion: devices of this kind have no stack of calls{limit}"));
                 return Err(refused.within(called.function));
             }
             let behind = self.behind(called, &|_| true);

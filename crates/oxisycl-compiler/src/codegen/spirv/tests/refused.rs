@@ -25,6 +25,10 @@ end:
   ret void\n}}\n"
     );
     assert_eq!(reason(&code), "recursion: devices of this kind have no stack of calls in again");
+    // What exceeds a limit of the pass that makes loops of recursion has a note.
+    let noted = code.replace("noinline", "noinline \"oxisycl-limit\"=\"it is called from 5 places\"");
+    let expected = "recursion: devices of this kind have no stack of calls; it is called from 5 places in again";
+    assert_eq!(reason(&noted), expected);
 }
 
 #[test]
