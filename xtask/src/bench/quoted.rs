@@ -1,4 +1,5 @@
-//! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`.
+//! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`. Holds
+//! what it and the book say of OpenCL beside the host device against all kept results, in files named `opencl-DAY.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,6 +55,52 @@ fn sentences(card: &str, results: &[Json]) -> String {
         ratios("gpu.nbody")[0],
         ratios("gpu.launch")[0],
     )
+}
+
+/// How many times as fast as the host device a benchmark is in each table of a page of results. The column `beside` has the other's value.
+fn over_the_host(page: &str, name: &str) -> Option<f64> {
+    let row = page.lines().find(|line| line.starts_with(&format!("{name} ")))?;
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let beside = cells.iter().find_map(|cell| cell.strip_suffix(" host device"))?;
+    let number = |cell: &str| cell.split(' ').next()?.parse::<f64>().ok();
+    Some(number(cells[1])? / number(beside)?)
+}
+
+/// The least and the greatest ratio of the kernels that compute much on little data, on all machines.
+fn compute_over_the_host(pages: &[String]) -> String {
+    let names = ["opencl.nbody", "opencl.mandelbrot"];
+    let ratios = pages.iter().flat_map(|page| names.map(|name| over_the_host(page, name).expect("a row of each")));
+    let (least, greatest) =
+        ratios.fold((f64::MAX, 0.0_f64), |(least, greatest), ratio| (least.min(ratio), greatest.max(ratio)));
+    format!("{least:.1} to {greatest:.1} times as fast")
+}
+
+#[test]
+fn the_pages_quote_the_range_of_opencl_beside_the_host_device() {
+    let workspace = Workspace::load().unwrap();
+    let results = workspace.files(&["md"]).unwrap();
+    let results = results.into_iter().filter(|file| file.path.starts_with("benches/results/opencl-"));
+    let results: Vec<String> = results.map(|file| file.text).collect();
+    assert!(!results.is_empty(), "results of the OpenCL benchmark are kept");
+    let expected = compute_over_the_host(&results);
+    for page in ["README.md", "book/src/quickstart.md", "book/src/from-cpp-sycl.md", "book/src/from-rayon.md"] {
+        let text = workspace.read(page).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&expected), "{page} must say: {expected}");
+    }
+}
+
+#[test]
+fn the_first_table_of_a_page_has_the_ratio_to_the_host_device() {
+    let page = |nbody: &str, mandelbrot: &str| {
+        format!(
+            "case | ours | peer | beside\nopencl.nbody | {nbody} (1..2) G/s | 5 OpenCL C | 0.50 (0.4..0.5) host device\n\
+             opencl.mandelbrot | {mandelbrot} (1..2) G/s | 5 OpenCL C | 0.50 (0.4..0.5) host device\n"
+        )
+    };
+    let first = page("4.00", "2.50") + &page("99.0", "99.0");
+    assert_eq!(compute_over_the_host(&[first, page("4.50", "5.10")]), "5.0 to 10.2 times as fast");
+    assert_eq!(over_the_host("opencl.nbody | 4.00 G/s | 5 OpenCL C | - |", "opencl.nbody"), None);
 }
 
 #[test]
