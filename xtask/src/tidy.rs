@@ -42,6 +42,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let files = workspace.files(&["rs", "toml", "md", "yml"])?;
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     findings.extend(sources::check_exceptions(&paths));
+    findings.extend(manifests::check_readmes(&paths));
     for file in &files {
         findings.extend(sources::check_tabs(file));
         if file.path.ends_with(".rs") {

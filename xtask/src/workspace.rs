@@ -33,7 +33,6 @@ pub(crate) struct Package {
     pub(crate) license: Option<String>,
     pub(crate) repository: Option<String>,
     pub(crate) categories: Vec<String>,
-    pub(crate) has_readme: bool,
     /// Whether it has a `package.metadata.docs.rs` table.
     pub(crate) has_docs_rs: bool,
     /// Names of its normal dependencies (neither development nor build).
@@ -129,7 +128,6 @@ impl From<cargo_metadata::Package> for Package {
             license: package.license,
             repository: package.repository,
             categories: package.categories,
-            has_readme: package.readme.is_some(),
             has_docs_rs: package.metadata["docs"]["rs"].is_object(),
             dependencies: package.dependencies.into_iter().filter(normal).map(|dependency| dependency.name).collect(),
             features: package.features.into_keys().collect(),

@@ -26,13 +26,20 @@ pub(super) fn check(package: &Package, manifest: &str) -> Result<Vec<String>> {
             ("a description", package.description.is_some()),
             ("a licence", package.license.is_some()),
             ("categories", !package.categories.is_empty()),
-            ("a README.md", package.has_readme),
             ("a `package.metadata.docs.rs` table", package.has_docs_rs),
         ];
         let missing = present.iter().filter(|(_, present)| !present);
         findings.extend(missing.map(|(what, _)| format!("{name}: its manifest lacks {what}")));
     }
     Ok(findings)
+}
+
+/// Findings for packages without a README.md beside their manifest, also those of other workspaces in the repository.
+pub(super) fn check_readmes(paths: &[&str]) -> Vec<String> {
+    let manifests = paths.iter().filter(|path| path.split('/').next_back() == Some("Cargo.toml"));
+    let readmes = manifests.map(|path| path.replace("Cargo.toml", "README.md"));
+    let missing = readmes.filter(|readme| !paths.contains(&readme.as_str()));
+    missing.map(|readme| format!("{readme}: there is none, and each package has one")).collect()
 }
 
 /// Whether a value of a manifest is `{ workspace = true }`.
@@ -54,7 +61,6 @@ mod tests {
             description: Some("d".to_owned()),
             license: Some("MIT".to_owned()),
             categories: vec!["science".to_owned()],
-            has_readme: true,
             has_docs_rs: true,
             ..Package::default()
         }
@@ -87,6 +93,13 @@ mod tests {
         let bare = Package { description: None, has_docs_rs: false, ..package() };
         assert_eq!(check(&bare, MANIFEST).unwrap().len(), 2);
         assert_eq!(check(&Package { publish: false, ..bare }, MANIFEST), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_package_without_a_readme_is_found() {
+        let paths = ["Cargo.toml", "README.md", "crates/a/Cargo.toml", "crates/a/README.md", "suite/Cargo.toml"];
+        assert_eq!(check_readmes(&paths), ["suite/README.md: there is none, and each package has one"]);
+        assert_eq!(check_readmes(&["crates/a/src/lib.rs", "book/book.toml"]), [""; 0]);
     }
 
     #[test]
