@@ -141,6 +141,23 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
 
     /// Stores to one element of the block.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 8])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_chunks(&numbers, Write, 4);
+    ///     cg.parallel_for(numbers.n_blocks(), move |item| {
+    ///         let block = numbers.block(item);
+    ///         block.set(0, 1 + item.index()); // the first of four
+    ///         block.set(3, 9); // the last
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 0, 0, 9, 2, 0, 0, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
@@ -152,6 +169,20 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
     }
 
     /// Stores the same value to all elements.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![0; 5])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_chunks(&numbers, Write, 2);
+    ///     cg.parallel_for(numbers.n_blocks(), move |item| numbers.block(item).fill(item.index()))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [0, 0, 1, 1, 2]); // the last block is cut at the end
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn fill(self, value: T) {
         self.fill_with(|_| value);
@@ -184,6 +215,22 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
 impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
     /// Loads one element of the block.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3, 4, 5, 6])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access_chunks(&numbers, ReadWrite, 3);
+    ///     cg.parallel_for(numbers.n_blocks(), move |item| {
+    ///         let block = numbers.block(item);
+    ///         block.set(0, block.get(0) + block.get(1) + block.get(2));
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [6, 2, 3, 15, 5, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
     /// # Panics
     /// If the index is outside the block.
     #[inline(always)]
@@ -229,6 +276,24 @@ impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 1, M> {
 impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 2, M> {
     /// Row `y` of the block as a slice of cells.
     ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let table = Buffer::from_vec_nd(vec![1, 2, 3, 4, 5, 6, 7, 8], [2, 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access_chunks(&table, ReadWrite, [2, 2]);
+    ///     cg.parallel_for(table.n_blocks(), move |item: Item<2>| {
+    ///         let block = table.block(item);
+    ///         for (upper, lower) in block.row(0).iter().zip(block.row(1)) {
+    ///             lower.set(lower.get() - upper.get());
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(table.to_vec()?, [1, 2, 3, 4, 4, 4, 4, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     /// # Panics
     /// If the row is outside the block.
     #[inline(always)]

@@ -140,6 +140,18 @@ impl Device {
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// for device in Device::all()? {
+    ///     println!("{}", device.name()); // such as "NVIDIA H100"
+    ///     assert_eq!(device.name(), device.info().name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(&self) -> &str {
         &self.info().name
     }
@@ -230,6 +242,16 @@ impl Device {
     }
 
     /// Whether it is a GPU.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let gpus: Vec<Device> = Device::all()?.into_iter().filter(Device::is_gpu).collect();
+    /// assert_eq!(gpus, Device::all_of(DeviceType::Gpu)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_gpu(&self) -> bool {
         self.info().device_type == DeviceType::Gpu
     }

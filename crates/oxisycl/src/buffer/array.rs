@@ -130,6 +130,22 @@ where
     /// feature `ndarray`.
     ///
     /// Errors: as those of [`into_vec`](Self::into_vec); `Invalid` if the buffer has no elements and a range that no array can have.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let table = Buffer::<usize, 2>::uninit([2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let table = cg.access(&table, Write.no_init());
+    ///     cg.parallel_for([2, 3], move |item: Item<2>| table.set(item, 10 * item.get(0) + item.get(1)))
+    /// })?;
+    /// let table = table.into_array()?; // waits for the kernel
+    /// assert_eq!(table, array![[0, 1, 2], [10, 11, 12]]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn into_array(self) -> Result<Array<T, Dim<[usize; D]>>, IntoVecError<T, D>> {
         let range = self.range;
         if !can_be_shape(&range) {
@@ -146,6 +162,20 @@ where
     /// A copy of all elements as an array. Blocks like [`host_access`](Self::host_access). With the feature `ndarray`.
     ///
     /// Errors: as those of [`host_access`](Self::host_access); `Invalid` if the buffer has no elements and a range that no array can have.
+    ///
+    /// ```
+    /// use ndarray::{Axis, array};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let table = Buffer::from_vec_nd(vec![1, 2, 3, 4], [2, 2])?;
+    /// let before = table.to_array()?;
+    /// Queue::default()?.fill(&table, 7)?;
+    /// assert_eq!(before.sum_axis(Axis(0)), array![4, 6]);
+    /// assert_eq!(table.to_array()?, array![[7, 7], [7, 7]]); // waits for the command
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_array(&self) -> Result<Array<T, Dim<[usize; D]>>> {
         if !can_be_shape(&self.range) {
             return Err(Error::invalid(format!(

@@ -95,6 +95,23 @@ impl<P: FlatPixel> Buffer<P, 2> {
     /// buffer was made with [`from_image`](Self::from_image), it is the same memory. With the feature `image`.
     ///
     /// Errors: as those of [`into_vec`](Self::into_vec); `Invalid` if an extent is too large for an image, 2^32 or more.
+    ///
+    /// ```
+    /// use image::{GrayImage, Luma};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let pixels = Buffer::from_vec_nd(vec![Luma([0u8]); 512], [2, 256])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let pixels = cg.access(&pixels, Write);
+    ///     cg.parallel_for([2, 256], move |item: Item<2>| pixels.set(item, Luma([item.get(1) as u8])))
+    /// })?;
+    /// let ramp: GrayImage = pixels.into_image()?; // waits for the kernel
+    /// assert_eq!((ramp.width(), ramp.height()), (256, 2));
+    /// assert_eq!(ramp.get_pixel(200, 1), &Luma([200]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn into_image(self) -> Result<ImageBuffer<P, Vec<P::Subpixel>>, IntoVecError<P, 2>> {
         match self.take_image() {
             Ok(image) => Ok(image),
@@ -105,6 +122,20 @@ impl<P: FlatPixel> Buffer<P, 2> {
     /// A copy of all pixels as an image. Blocks like [`host_access`](Self::host_access). With the feature `image`.
     ///
     /// Errors: as those of [`host_access`](Self::host_access); `Invalid` if an extent is too large for an image, 2^32 or more.
+    ///
+    /// ```
+    /// use image::{Rgb, RgbImage};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result<()> {
+    /// let pixels = Buffer::from_image(RgbImage::new(4, 3))?;
+    /// let before = pixels.to_image()?;
+    /// Queue::default()?.fill(&pixels, Rgb([255, 0, 0]))?;
+    /// assert_eq!(before.get_pixel(3, 2), &Rgb([0, 0, 0]));
+    /// assert_eq!(pixels.to_image()?.get_pixel(3, 2), &Rgb([255, 0, 0])); // waits for the command
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_image(&self) -> Result<ImageBuffer<P, Vec<P::Subpixel>>> {
         self.image_extents()?;
         let host = self.host_access(Read)?;

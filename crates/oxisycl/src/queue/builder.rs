@@ -158,6 +158,21 @@ impl QueueBuilder {
     ///
     /// Errors: `Runtime` if there is no device. `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB.
     /// `FeatureNotSupported` if profiling is asked for and the device has none.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().in_order().profiling().build()?;
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// queue.fill(&numbers, 7)?;
+    /// assert_eq!(numbers.to_vec()?, [7, 7, 7]);
+    ///
+    /// let error = Queue::builder().print_buffer(2 << 30).build().unwrap_err();
+    /// assert_eq!(error.code(), ErrorCode::Invalid);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build(mut self) -> Result<Queue> {
         let device = match (self.device, &self.context) {
             (Some(device), _) => device,
