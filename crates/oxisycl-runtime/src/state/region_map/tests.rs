@@ -99,6 +99,35 @@ fn regions_do_not_grow_with_elements() {
     assert_eq!(map.n_regions(), 5);
 }
 
+/// As the pages of a buffer of which devices wrote single ones, and that one of them then accesses as a whole.
+#[test]
+fn one_update_of_the_whole_joins_all_pieces_but_those_that_differ() {
+    let (extent, whole) = ([4, 5, 60], Region::whole([4, 5, 60]));
+    let mut fragmented = RegionMap::new(extent, (0, 0));
+    for (number, x) in (0..60).step_by(3).enumerate() {
+        fragmented.update(&Region::new([0, 0, x], [4, 5, x + 1]), |_, value| *value = (number + 1, 0));
+    }
+    assert_eq!(fragmented.n_regions(), 40);
+
+    let mut all_equal = fragmented.clone();
+    all_equal.update(&whole, |_, value| *value = (0, 1));
+    assert_eq!(all_equal.n_regions(), 1);
+    assert_eq!(all_equal, RegionMap::new(extent, (0, 1)));
+
+    // An update that changes a part of each value joins those that are equal then: what was never written, and three more pieces.
+    let mut some_differ = fragmented.clone();
+    some_differ.update(&whole, |_, value| *value = (if value.0 % 7 == 1 { value.0 } else { 0 }, 1));
+    let written = [1, 8, 15];
+    assert_eq!(some_differ.n_regions(), 6, "three pieces, the first at the begin, and what is behind each");
+    for (number, x) in (0..60).step_by(3).enumerate() {
+        let expected = if written.contains(&(number + 1)) { number + 1 } else { 0 };
+        assert_eq!(some_differ.get([3, 4, x]), Some(&(expected, 1)));
+    }
+
+    fragmented.update(&whole, |_, value| value.1 = 1);
+    assert_eq!(fragmented.n_regions(), 40, "all differ as before");
+}
+
 #[test]
 fn values_that_are_overwritten_are_dropped() {
     let old = Arc::new(0);
