@@ -8,8 +8,8 @@
 //! Invariant: a static is a cache only if all of this holds. Others stay statics, and make their kernels unsupported (`analyses::legality`).
 //!
 //! - A function that refers to it asks the processor itself, by functions inside of it, or by functions of its crate that say yes or no to nothing.
-//! - The program's crates, as far as kernels need those, do with it what a kernel may do ([`is_cache`]), and store the same constant: the host
-//!   could give it another value, or read what the kernel stored.
+//! - The program's crates, as far as kernels need those, do with it what a kernel may do ([`is_cache`]). Otherwise the host could give it
+//!   another value, or read what the kernel stored.
 //! - The kernel loads it and stores one constant to it, and nothing else.
 //! - The kernel comes to the same with that constant and with what the static begins with ([`trial`]).
 

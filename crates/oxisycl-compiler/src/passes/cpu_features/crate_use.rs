@@ -45,7 +45,7 @@ fn reduce(module: &Module<'_>, name: &str, users: &BTreeSet<String>) -> Result<(
     for value in module.functions().into_iter().chain(module.globals()) {
         let is_kept = value.name() == name || users.contains(value.name());
         if !value.is_declaration() && value.linkage() != Linkage::APPENDING {
-            // Whoever calls them, the users stay, and each is looked at by itself.
+            // The users stay, called or not, and each is looked at by itself.
             value.set_linkage(if is_kept { Linkage::WEAK_ODR } else { Linkage::INTERNAL });
         }
     }
