@@ -170,7 +170,7 @@ mod tests {
             n_grids += 1;
             Ok(())
         });
-        assert_eq!((counted, n_grids, n_items), (Ok(()), 3, 2 * ((1 << 33) + 5)));
+        assert_eq!((counted, n_grids, n_items), (Ok(()), 5, 2 * ((1 << 33) + 5)));
     }
 
     #[test]
