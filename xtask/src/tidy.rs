@@ -8,6 +8,7 @@ mod beginners;
 mod cycles;
 mod documents;
 mod edges;
+mod hashes;
 mod manifests;
 mod paths;
 mod public_unsafe;
@@ -56,6 +57,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     findings.extend(beginners::check_examples(&files));
     findings.extend(sentences::check(&files));
     findings.extend(subjects::check(&workspace.root));
+    findings.extend(hashes::check(&workspace.root, &files));
 
     match workspace.read("ARCHITECTURE.md") {
         Ok(text) => findings.extend(documents::check_architecture(&text, &workspace.packages)),
