@@ -57,6 +57,9 @@ fn a_device_of_a_private_simulator_has_no_name(env: &Env) {
 fn parts_are_named_after_their_device_two_levels_deep(env: &Env) {
     let split =
         |device: &Device| device.partition_by_affinity_domain(AffinityDomain::NextPartitionable).unwrap_or_default();
+    if split(env.device()).is_empty() {
+        env.skip("the device cannot be split");
+    }
     let Some(name) = env.device().selector().map(str::to_owned) else {
         assert!(split(env.device()).iter().all(|part| part.selector().is_none()));
         return;
@@ -74,7 +77,11 @@ fn parts_are_named_after_their_device_two_levels_deep(env: &Env) {
 fn parts_of_other_kinds_have_no_name(env: &Env) {
     let device = env.device();
     let parts = [device.partition_equally(1), device.partition_by_counts(&[1])];
-    for part in parts.into_iter().flatten().flatten() {
+    let parts: Vec<Device> = parts.into_iter().flatten().flatten().collect();
+    if parts.is_empty() {
+        env.skip("the device cannot be split");
+    }
+    for part in parts {
         assert_eq!(part.selector(), None);
         assert!(!is_listed(&part));
     }
