@@ -9,10 +9,21 @@ const COMPILER: &str = "crates/oxisycl-compiler/src/";
 /// The module, and its parts.
 const ORIGIN: [&str; 2] = ["crates/oxisycl-compiler/src/origin.rs", "crates/oxisycl-compiler/src/origin/"];
 /// Crates whose names are as good as a path.
-const CRATES: [&str; 7] = ["core", "alloc", "std", "oxisycl_device", "oxisycl_builtins", "libm", "half"];
+const CRATES: [&str; 10] = [
+    "core",
+    "alloc",
+    "std",
+    "std_detect",
+    "compiler_builtins",
+    "oxisycl",
+    "oxisycl_device",
+    "oxisycl_builtins",
+    "libm",
+    "half",
+];
 
 /// Texts with the separator of paths that are no paths of items, and why.
-const EXCEPTIONS: [(&str, &str, &str); 3] = [
+const EXCEPTIONS: [(&str, &str, &str); 5] = [
     ("crates/oxisycl-compiler/src/symbols.rs", "::<", "where the type arguments in any path begin"),
     (
         "crates/oxisycl-compiler/src/passes/panics/mod.rs",
@@ -20,6 +31,8 @@ const EXCEPTIONS: [(&str, &str, &str); 3] = [
         "a message of the standard library",
     ),
     ("crates/oxisycl-compiler/src/passes/private_atomics.rs", "half", "a type of LLVM"),
+    ("crates/oxisycl-compiler/src/llvm/context.rs", "oxisycl", "the name of the program that LLVM parses options of"),
+    ("crates/oxisycl-compiler/src/llvm/debug.rs", "oxisycl", "the producer in debug information"),
 ];
 
 /// Findings for one source.
@@ -46,19 +59,23 @@ pub(super) fn check(file: &File) -> Vec<String> {
     }
 }
 
-/// All strings of one line.
+/// All strings.
 fn collect(tokens: Vec<TokenTree>, texts: &mut Vec<String>) {
     for token in tokens {
         match token {
             TokenTree::Group(group) => collect(tokens::without_tests(group.stream()), texts),
             TokenTree::Literal(literal) => {
-                let text = literal.to_string();
-                let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-                texts.extend(inside.map(str::to_owned));
+                texts.extend(string(&literal.to_string()).map(str::to_owned));
             }
             _ => {}
         }
     }
+}
+
+/// What is between the quotes of a string as it is written: a plain or a raw one, of characters, bytes, or for C.
+fn string(literal: &str) -> Option<&str> {
+    let quoted = literal.trim_start_matches(['b', 'c', 'r']).trim_matches('#');
+    quoted.strip_prefix('"')?.strip_suffix('"')
 }
 
 #[cfg(test)]
@@ -85,6 +102,17 @@ mod tests {
         ] {
             assert!(findings(other, text).is_empty(), "{other}");
         }
+    }
+
+    #[test]
+    fn raw_and_byte_strings_are_strings() {
+        let text = "const A: [&str; 4] = [r\"core::a\", r#\"std_detect\"#, r##\"\"#::\"##, \"# compiler_builtins #\"];\n\
+                    const B: [&[u8]; 2] = [b\"oxisycl\", br#\"std::b\"#];\nconst C: char = ':';\nconst D: u8 = b':';\n";
+        let found = findings("crates/oxisycl-compiler/src/passes/a.rs", text);
+        let texts: Vec<&str> = found.iter().filter_map(|finding| finding.split(": ").nth(1)).collect();
+        let expected = ["core::a", "std_detect", "\"#::", "oxisycl", "std::b"]
+            .map(|text| format!("\"{text}\" is a path of an item"));
+        assert_eq!(texts, expected);
     }
 
     #[test]
