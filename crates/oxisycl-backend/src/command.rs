@@ -10,7 +10,7 @@ use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 
 /// One unit of work of a queue.
 ///
-/// Whoever issues a command keeps every memory it refers to alive and free of conflicting use until the command completes.
+/// The issuing code keeps every memory that a command refers to alive, and free of conflicting use, until the command completes.
 #[derive(Debug)]
 pub enum Command {
     /// Run a kernel.

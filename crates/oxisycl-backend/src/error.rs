@@ -138,10 +138,10 @@ struct Failure {
     device: String,
     kind: FailureKind,
     has_run: bool,
-    /// The message of a panic with the name of the buffer that it tells by an address. Set before whoever depends on the command is told, and
+    /// The message of a panic, with a buffer's name in place of its address. Set before the commands that depend on this one are notified, and
     /// shared by all copies.
     named: OnceLock<String>,
-    /// Whether the program has been told. Shared by all copies.
+    /// Whether the program has seen the failure. Shared by all copies.
     is_told: AtomicBool,
 }
 
@@ -207,12 +207,12 @@ impl CommandFailure {
         }
     }
 
-    /// Remembers that the program was told of the failure that [started it](Self::root).
+    /// Records that the program has seen the failure that [started it](Self::root).
     pub fn mark_told(&self) {
         self.root().0.is_told.store(true, Ordering::Release);
     }
 
-    /// Whether the program was told of the failure that started it, by whatever command.
+    /// Whether the program has seen the failure that started it, by whatever command.
     pub fn is_told(&self) -> bool {
         self.root().0.is_told.load(Ordering::Acquire)
     }

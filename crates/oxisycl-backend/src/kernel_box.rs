@@ -52,7 +52,7 @@ impl KernelBox {
 impl Drop for KernelBox {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: taken once, here; nobody uses the field afterwards.
+        // SAFETY: taken once, here; no code uses the field after its drop.
         POOL.end(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }

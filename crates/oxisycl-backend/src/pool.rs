@@ -13,7 +13,7 @@ use std::thread::LocalKey;
 
 use parking_lot::Mutex;
 
-/// What a thread keeps for itself. Only pools can look inside: they write to what they find, which nobody else may have.
+/// What a thread keeps for itself. Only pools can look inside: they write to what they find, of which there is no other reference.
 #[derive(Debug)]
 pub struct Near<M>(RefCell<Vec<M>>);
 
@@ -100,22 +100,23 @@ impl<T> Pool<Arc<MaybeUninit<T>>> {
     #[inline(always)]
     pub fn make(&self, value: impl FnOnce() -> T) -> Arc<T> {
         let spare = self.take(|next| fetch_to_write(Arc::as_ptr(next))).unwrap_or_else(Arc::new_uninit);
-        // SAFETY: nobody else has the memory, which `end` has made sure of or which is new. It is written here, and so has a value.
+        // SAFETY: there is no other reference to the memory: `end` has made sure of that, or it is new. It is written here, and so has a value.
         unsafe {
             Arc::as_ptr(&spare).cast_mut().cast::<T>().write(value());
             spare.assume_init()
         }
     }
 
-    /// Drops a value, and keeps its memory if nobody else has the value.
+    /// Drops a value, and keeps its memory if there is no other reference to it.
     #[inline]
     pub fn end(&self, mut value: Arc<T>) {
         if Arc::get_mut(&mut value).is_none() {
             return;
         }
         let value = Arc::into_raw(value);
-        // SAFETY: nobody else has the value (just asked), so it may be dropped in place; afterwards its memory is used as `MaybeUninit`
-        // of the same type, which has the same layout and needs no value. If dropping it panics, the memory is lost and not used again.
+        // SAFETY: there is no other reference to the value (just asked), so it may be dropped in place. Afterwards its memory is used as
+        // `MaybeUninit` of the same type, which has the same layout and needs no value. If dropping it panics, the memory is lost and not used
+        // again.
         let memory = unsafe {
             ptr::drop_in_place(value.cast_mut());
             Arc::from_raw(value.cast::<MaybeUninit<T>>())
@@ -206,7 +207,7 @@ mod tests {
         let weak = Arc::downgrade(&mine);
         pool.end(mine);
         assert!(weak.upgrade().is_none(), "the last reference drops the value");
-        assert!(pool.take(|_| ()).is_none(), "memory that somebody may look at is not given out");
+        assert!(pool.take(|_| ()).is_none(), "memory with a weak reference is not given out");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub fn begin() {
     });
 }
 
-/// Sets what runs before all handlers, once. Whoever comes second is ignored.
+/// Sets what runs before all handlers, once. A second handler is ignored.
 pub fn run_first(handler: Handler) {
     let _ = FIRST.set(handler);
 }

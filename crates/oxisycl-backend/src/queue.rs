@@ -1,4 +1,4 @@
-//! Queues, events, and how the end of a command is told.
+//! Queues, events, and how the end of a command is reported.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -152,7 +152,7 @@ pub enum KernelOutput<'a> {
     },
 }
 
-/// Told once when a command has ended. Commands may be told in any order, also a command before one that it came after.
+/// Notified once when a command has ended. Commands may be reported in any order, also a command before one that it came after.
 pub trait Completion: Send + Sync {
     /// Called before [`complete`](Self::complete), any number of times, with what the command's kernel printed; never for other commands. As
     /// `complete` it must be short, but may wait for the program's standard output.
@@ -167,7 +167,7 @@ pub trait Completion: Send + Sync {
 }
 
 /// The most launches that may print ([`LoadedKernel::may_print`](crate::LoadedKernel::may_print)) that a queue has unfinished at a time:
-/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. Whoever issues more waits for earlier ones.
+/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. To issue another one waits for earlier ones.
 pub const MOST_PRINTING: usize = 16;
 
 /// Executes commands.
@@ -192,13 +192,13 @@ pub unsafe trait Queue: Any + Send + Sync {
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
 
-    /// Whether each command starts, and is told, after the one issued before it without a dependency that says so. What the host
+    /// Whether each command starts, and is reported, after the one issued before it without a dependency that says so. What the host
     /// [executes](Self::is_executed) is not issued, and in no such order.
     fn keeps_order(&self) -> bool {
         false
     }
 
-    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. Whoever makes the queue
+    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. The queue's owner
     /// [starts](crate::poller::start) a poller before it issues.
     fn progress(&self) -> Option<Arc<dyn Progress>> {
         None

@@ -1,7 +1,7 @@
 //! The grids that a launch is cut into.
 //!
 //! A launch that is larger than a grid can be becomes several, which the kernels see by `begin` and `end` only. Dimensions are in the order
-//! `x`, `y`, `z`, the innermost first. Pure arithmetic; calls nobody.
+//! `x`, `y`, `z`, the innermost first. Pure arithmetic, without calls of a driver.
 
 use oxisycl_types::{DeviceLaunch, LaunchRange};
 

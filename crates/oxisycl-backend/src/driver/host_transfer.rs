@@ -5,7 +5,7 @@ use crate::{Command, Rectangle};
 /// Executes a copy or a fill of memory that the host reaches; other commands do nothing.
 ///
 /// # Safety
-/// The command's memory is valid and used by nobody else.
+/// The command's memory is valid, and no other code uses it.
 pub unsafe fn transfer_on_host(command: &Command) {
     match command {
         Command::Copy(copy) => for_each_row(copy.extent, |slice, row| {

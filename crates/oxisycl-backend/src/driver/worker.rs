@@ -15,7 +15,7 @@ const AWAKE: u8 = 1;
 const NAPPING: u8 = 2;
 const ASLEEP: u8 = 3;
 
-/// See the module documentation. The thread itself is started by whoever first needs it.
+/// See the module documentation. The first lane that needs the thread starts it.
 #[derive(Debug, Default)]
 pub struct Worker {
     state: AtomicU8,
@@ -93,7 +93,7 @@ impl Worker {
         }
     }
 
-    /// Called by the thread: sleeps for some time, or until somebody is in a hurry.
+    /// Called by the thread: sleeps for some time, or until another thread wakes it.
     pub fn nap(&self, time: Duration) {
         self.state.store(NAPPING, Ordering::SeqCst);
         park_timeout(time);

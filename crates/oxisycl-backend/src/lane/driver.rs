@@ -176,7 +176,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         0
     }
 
-    /// Gives the driver what is [held back](Self::n_held_back): somebody waits for it. Called without locks.
+    /// Gives the driver what is [held back](Self::n_held_back): a thread waits for it. Called without locks.
     fn hand_over(_lane: &Lane<Self>) {}
 
     /// Called by the submitting thread when all is done for a task, without locks.
@@ -198,10 +198,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// When a task ran, on a queue with profiling. If it was not finished, only gives back what the driver has measured with.
     fn times(task: &Task<Self>, is_finished: bool) -> Option<ExecutionTimes>;
 
-    /// Lets go of what a task kept for the driver while it ran.
+    /// Releases what a task kept for the driver while it ran.
     fn release(_task: &Task<Self>) {}
 
-    /// Lets go of what a task has of the driver's. It is dropped.
+    /// Releases what a task has of the driver's, when it is dropped.
     fn dropped(_task: &mut Task<Self>) {}
 
     /// Where a task stands that has not ended.

@@ -51,7 +51,7 @@ impl<D: Driver> Lanes<D> {
         self.all().iter().filter_map(|lane| lane.oldest()).min_by_key(|task| task.number)
     }
 
-    /// The kernel that made the device fail, as far as that can be told: the first one that is not known to have finished. Called without a
+    /// The kernel that made the device fail, as far as that is known: the first one that is not known to have finished. Called without a
     /// ring's lock.
     pub fn suspects(&self) -> Option<String> {
         let kernels: Vec<_> = self.all().iter().flat_map(|lane| lane.kernels()).collect();

@@ -1,7 +1,7 @@
 //! The panic records of a device's launches: memory that kernels write and the host reads.
 //!
 //! Invariants: a record belongs to one launch at a time; a record in the pool has the state `FREE` on the host's side. What a record holds is
-//! never trusted: it is copied out as plain numbers, and whoever reads it checks them.
+//! never trusted: it is copied out as plain numbers, and its readers check them.
 
 use parking_lot::Mutex;
 

@@ -116,7 +116,7 @@ impl<D: Driver> Task<D> {
         CommandFailure::new(&self.command, D::name(&self.queue.device), kind)
     }
 
-    /// What is told of the end, as long as that has not come.
+    /// What is notified of the end, as long as that has not come.
     pub(super) fn completion(&self) -> Option<Arc<dyn Completion>> {
         self.completion.lock().clone()
     }
