@@ -7,10 +7,10 @@
 //! - `remaining` starts one above the number of announced dependencies. Each dependency that ends, or had ended
 //!   already, subtracts one, and so does the issuer when all are linked. The thread that subtracts the last one owns
 //!   the task from then on.
-//! - A follower is on the list of a task, or was told that the task has ended, never both. The list's lock decides which.
+//! - A follower is on the list of a task, or gets the answer that the task has ended, never both. The list's lock decides which.
 //! - The list is empty after the end.
 //!
-//! Generic over the follower so that the model checker can explore it alone. Does not run tasks and calls nobody.
+//! Generic over the follower so that the model checker can explore it alone. Does not run tasks, and calls nothing else.
 
 use oxisycl_backend::EventStatus;
 use smallvec::SmallVec;
@@ -62,7 +62,7 @@ impl<T> Links<T> {
 
     /// Puts `follower` on this task's list, unless the task has ended.
     pub(crate) fn follow(&self, follower: impl FnOnce() -> T) -> Follow {
-        // Acquire pairs with the release in `end`: whoever sees the end sees what the task wrote.
+        // Acquire pairs with the release in `end`: a thread that sees the end sees what the task wrote.
         if self.phase.load(Ordering::Acquire) == SUCCEEDED {
             return Follow::Ended { well: true };
         }

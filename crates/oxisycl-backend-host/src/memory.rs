@@ -115,7 +115,7 @@ mod large {
         let head = base.align_offset(HUGE_PAGE).min(HUGE_PAGE);
         let tail = HUGE_PAGE - head;
         let start = base.wrapping_add(head);
-        // SAFETY: head and tail are the ends of the mapping made above, whole pages that nobody uses; the rest stays mapped.
+        // SAFETY: head and tail are the ends of the mapping made above, whole pages that nothing uses; the rest stays mapped.
         unsafe {
             if head > 0 {
                 libc::munmap(base.cast(), head);

@@ -29,7 +29,7 @@ fn record(frame: &Frame, info: &PanicHookInfo<'_>) {
     announce(frame);
 }
 
-/// The process is about to end, and nobody will see a report: says which kernel and which work-item it was.
+/// The process is about to end, and no report will come: says which kernel and which work-item it was.
 #[cfg(panic = "abort")]
 fn announce(frame: &Frame) {
     use std::io::Write;

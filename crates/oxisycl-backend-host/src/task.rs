@@ -1,7 +1,7 @@
 //! One issued command, from the call of `issue` to its completion.
 //!
 //! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is
-//! decided by [`Links`]: nobody until the last dependency has arrived, then one owner, which is the executor.
+//! decided by [`Links`]: no thread until the last dependency has arrived, then one owner, which is the executor.
 //! Invariants: the owner calls [`complete`](HostTask::complete) exactly once. Afterwards the task holds no command, no
 //! completion and no other task, so events may be kept for any time. Nothing here recurses along dependencies.
 
@@ -20,12 +20,12 @@ use crate::event::task_of;
 use crate::kernel::PanicReport;
 use crate::links::{Follow, Links};
 
-/// Whoever runs tasks that are ready.
+/// What runs tasks that are ready.
 pub(crate) trait Executor: Send + Sync {
     /// Takes over a task whose dependencies have ended without failure. Does not run it on the calling thread.
     fn accept(&self, task: Arc<HostTask>);
 
-    /// Told when a task of this executor has ended, before its completion is called.
+    /// Called when a task of this executor has ended, before its completion is called.
     fn ended(&self) {}
 
     /// The device's name, for messages.
@@ -37,7 +37,7 @@ pub(crate) trait Sink {
     /// Takes a task that is ready.
     fn ready(&mut self, task: Arc<HostTask>);
 
-    /// Takes an ended task that nobody else refers to, to free it.
+    /// Takes an ended task without other references, to free it.
     fn retire(&mut self, task: Arc<HostTask>) {
         drop(task);
     }
@@ -194,7 +194,7 @@ impl HostTask {
     /// The caller owns the task or takes part in its command with the owner's leave, and does not use the reference after
     /// `complete` was called.
     pub(crate) unsafe fn command(&self) -> &Command {
-        // SAFETY: nobody writes the cell between the construction of the task and `complete`, by the caller's promise.
+        // SAFETY: nothing writes the cell between the construction of the task and `complete`, by the caller's promise.
         match unsafe { &*self.command.get() } {
             Some(command) => command,
             None => &Command::Marker,
@@ -250,7 +250,7 @@ impl HostTask {
                 }
             }
             task.tell(outcome);
-            // Relaxed is enough: if the count is one, this thread has the only reference, and nobody can make another.
+            // Relaxed is enough: if the count is one, this thread has the only reference, and no other thread can make one.
             if Arc::strong_count(&task) == 1 {
                 sink.retire(task);
             } else {
@@ -263,7 +263,7 @@ impl HostTask {
         }
     }
 
-    /// Lets go of command and completion, and calls the latter.
+    /// Releases command and completion, and calls the latter.
     fn tell(&self, outcome: Outcome) {
         // SAFETY: the caller owns the task, and all who took part in its command have finished.
         unsafe { *self.command.get() = None };
@@ -280,7 +280,7 @@ impl HostTask {
     }
 }
 
-/// Puts `task` where `old` was, if nobody else refers to that.
+/// Puts `task` where `old` was, if there is no other reference to that.
 fn place(old: Option<Arc<HostTask>>, task: HostTask) -> Arc<HostTask> {
     if let Some(mut old) = old
         && let Some(slot) = Arc::get_mut(&mut old)

@@ -98,7 +98,7 @@ impl Job {
     }
 
     /// Runs a claimed chunk, and completes the task if it was the last one. Returns whether it panicked and so claimed all that was
-    /// left: nobody else claims a last chunk then.
+    /// left: no other thread claims a last chunk then.
     ///
     /// # Safety
     /// `chunk` came from `claim` of this job and is run once.
@@ -107,7 +107,7 @@ impl Job {
         // SAFETY: the chunk is not done, so the task is not complete and its command is still there.
         let work = Work::of(unsafe { self.task.command() });
         let watch = Stopwatch::start(&work, self.shape.total);
-        // SAFETY: the chunk lies within the work's total, nobody else runs it, and the issuer keeps the memory valid until the task
+        // SAFETY: the chunk lies within the work's total, no other thread runs it, and the issuer keeps the memory valid until the task
         // completes.
         let ended = unsafe { work.run(chunk.begin, chunk.end) };
         let has_panicked = ended.is_err();

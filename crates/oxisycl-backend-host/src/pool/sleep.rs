@@ -4,7 +4,7 @@
 //! thread looks for work itself, once more after it has announced that it will sleep. `README.md` beside this file has the protocol.
 //!
 //! Invariant: if work was published before `notify`, then a thread that was searching will look again before it sleeps, or a sleeping
-//! thread is woken. A thread that finds no work publishes nothing and wakes nobody.
+//! thread is woken. A thread that finds no work publishes nothing and wakes no other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Sleep {
     }
 
     /// Called after work for up to `threads` threads was published: wakes as many as are not searching already. Costs a fence and a
-    /// load if nobody sleeps or somebody searches. Returns whether every thread was busy.
+    /// load if no thread sleeps or one searches. Returns whether every thread was busy.
     #[inline]
     pub(crate) fn notify(&self, threads: usize) -> bool {
         fence(Ordering::SeqCst);

@@ -1,7 +1,7 @@
 //! Starting the pool's threads, and the one pool of the process.
 //!
 //! Threads start with the first command, since a program that only lists its devices needs none. After `fork` the child has the
-//! pool's memory but none of its threads; it is told so instead of waiting for ever.
+//! pool's memory but none of its threads; it gets an error instead of waiting for ever.
 
 use std::env::VarError;
 use std::sync::OnceLock;

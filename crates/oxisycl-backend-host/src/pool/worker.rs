@@ -53,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// The life of the reserve: it takes part in jobs while nobody helps, and relieves workers that are stuck in long tasks.
+    /// The life of the reserve: it takes part in jobs while no worker does, and relieves workers that are stuck in long tasks.
     pub(super) fn work_in_reserve(&'static self) {
         let seat = Seat::new();
         let find = |pool: &Self| if pool.is_helped() { None } else { pool.find_job() };
@@ -99,7 +99,7 @@ impl Pool {
         }
         if !self.has_more() {
             self.watching.store(false, Ordering::SeqCst);
-            // Pairs with the fence in `notify`: work that is published now is seen here, or its publisher sees that nobody watches.
+            // Pairs with the fence in `notify`: work that is published now is seen here, or its publisher sees that the reserve does not watch.
             fence(Ordering::SeqCst);
             if self.has_more() {
                 self.watching.store(true, Ordering::SeqCst);

@@ -1,6 +1,6 @@
 //! Checks that a command of a simulated device uses only memory that the device can reach, and counts what copies move.
 //!
-//! A wrong address is a defect of whoever planned the command; the command then fails and touches nothing. The arguments of a kernel are
+//! A wrong address is a defect of the code that planned the command. The command then fails and touches nothing. The arguments of a kernel are
 //! opaque and cannot be checked.
 
 use std::sync::Arc;

@@ -86,7 +86,7 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
     }
 }
 
-/// What kind of image a device of that configuration asks for; the triple is nobody's.
+/// What kind of image a device of that configuration asks for; the triple is that of no real host.
 fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
     if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
 }

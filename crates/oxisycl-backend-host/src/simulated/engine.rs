@@ -40,7 +40,7 @@ struct State {
     submitted: u64,
     has_thread: bool,
     paused: bool,
-    /// Nobody can issue any more.
+    /// No queue can issue any more.
     closed: bool,
 }
 

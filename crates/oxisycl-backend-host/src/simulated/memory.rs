@@ -121,7 +121,7 @@ impl SimulatedMemory {
     }
 }
 
-// SAFETY: blocks of the host's allocator, filled; the id is one that nobody else has.
+// SAFETY: blocks of the host's allocator, filled; the id is one that no other memory has.
 unsafe impl Memory for SimulatedMemory {
     fn id(&self) -> MemoryId {
         self.id

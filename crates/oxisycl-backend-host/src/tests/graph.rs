@@ -56,7 +56,7 @@ fn a_diamond_joins_after_both_sides() {
             probes[3].succeed();
         }
         assert!(probes.iter().all(|probe| probe.wait().result.is_ok()));
-        // The end of a command may be told after the end of one that follows it, but never before it ran.
+        // The end of a command may be reported after the end of one that follows it, but never before it ran.
         assert_eq!(log.lock().len(), 4);
     }
 }

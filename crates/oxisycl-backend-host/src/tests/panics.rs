@@ -72,7 +72,7 @@ fn the_pool_survives_panics_in_many_chunks_and_skips_the_rest() {
     assert!(run(&queue, for_each(scaled(100_000), |_| {})).result.is_ok());
 }
 
-/// Used to stay on the pool's list for ever, since the thread that claims the last chunk takes it off, and nobody did.
+/// Used to stay on the pool's list for ever, since the thread that claims the last chunk takes it off, and no thread did.
 #[test]
 fn a_job_that_panics_is_forgotten() {
     let queue = queue(4);

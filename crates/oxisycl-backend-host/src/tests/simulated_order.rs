@@ -64,7 +64,7 @@ fn a_dropped_backend_finishes_its_work_and_then_its_thread_ends() {
     }
     assert!(!probes[49].is_complete());
     drop((backend, queues));
-    // Nobody can resume the device any more, so it goes on by itself.
+    // No control can resume the device any more, so it goes on by itself.
     probes.iter().for_each(|probe| probe.succeed());
     eventually(|| !control.has_thread(0) && !control.has_thread(1));
 }
