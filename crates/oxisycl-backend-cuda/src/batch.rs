@@ -14,7 +14,7 @@
 //! Invariants:
 //! - Held tasks are the last ones of the lane's ring, in order. The driver has everything before them. It has none of them but those that are
 //!   just being handed over, which are the first.
-//! - The [launcher](Launcher) is locked after the ring, and nobody who has it waits for the ring. So who has both knows what the driver has.
+//! - The [launcher](Launcher) is locked after the ring, and no thread that has it waits for the ring. So a thread with both locks knows what the driver has.
 //! - The ring is locked and the context current in all functions here but [`hand_over`], [`release`] and [`turn_off`], which do that.
 //! - No function here calls code of users, so the thread that hands over is never held up by it.
 
@@ -227,7 +227,7 @@ fn before(now: u64, time: Duration) -> u64 {
     now.saturating_sub(time.as_nanos() as u64).max(UNBOUND + 1)
 }
 
-/// Launches what is held on the lane, if somebody `waits` for it, or if it is held for others to hand over. In how long that is to be done again:
+/// Launches what is held on the lane, if a thread `waits` for it, or if it is held for others to hand over. In how long that is to be done again:
 /// at once, if there may be more.
 pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     let since = lane.stream.held_since.load(Ordering::SeqCst);
@@ -254,7 +254,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
         return None;
     }
     if ring.part.n_ahead() > MOST_AHEAD {
-        // Nobody else may have asked since.
+        // No other thread may have asked since.
         stream::catch_up(lane, &mut ring);
         if ring.part.n_ahead() > MOST_AHEAD {
             return Some(LATER);
@@ -270,7 +270,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     launcher.launch(lane, &references);
     let fence = lane.stream.record_event().ok();
     launcher.done = Some(Handed { n_tasks, fence, epoch });
-    // Whoever has the ring may wait for the launcher.
+    // A thread with the ring may wait for the launcher.
     drop(launcher);
     // Who has the lock may be waiting in the driver, until the stream has room. It is noted the next time then, or by who comes before.
     let Some(mut ring) = lane.ring_politely() else { return Some(PATIENCE) };
@@ -300,7 +300,7 @@ pub(crate) fn take_refusal(lane: &CudaLane) -> Option<DriverError> {
     lane.stream.launcher.try_lock()?.take_refusal()
 }
 
-/// Launches what is held, and holds nothing from now on: somebody else puts work on the stream.
+/// Launches what is held, and holds nothing from now on: code outside of this backend puts work on the stream.
 pub(crate) fn turn_off(lane: &CudaLane) {
     if lane.device.context.is_foreign() {
         return;
@@ -316,7 +316,7 @@ pub(crate) fn turn_off(lane: &CudaLane) {
     }
 }
 
-/// Lets go of a module that is to be unloaded.
+/// Releases a module that is to be unloaded.
 pub(crate) fn release(lane: &CudaLane, module: &Arc<CudaModule>) {
     if lane.device.context.is_foreign() {
         return;

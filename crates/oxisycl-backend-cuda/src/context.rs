@@ -225,7 +225,7 @@ impl Drop for Context {
         if let Ok(_entered) = self.enter_anyway() {
             let events = [&self.plain_events.0, &self.timed_events].map(|pool| std::mem::take(&mut *pool.lock()));
             for event in events.into_iter().flatten() {
-                // SAFETY: made by `take_event`, and in the pool, so that nobody else has it.
+                // SAFETY: made by `take_event`, and in the pool, so that nothing else has it.
                 let _ = unsafe { self.driver.event_destroy(event) };
             }
         }

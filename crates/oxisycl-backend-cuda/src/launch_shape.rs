@@ -1,6 +1,6 @@
 //! How an index space becomes grids of blocks.
 //!
-//! The grid's `x` is the innermost dimension. Pure arithmetic; calls nobody.
+//! The grid's `x` is the innermost dimension. Pure arithmetic, without calls of the driver.
 
 use oxisycl_backend::driver::{Grid, Grids};
 use oxisycl_types::LaunchRange;

@@ -71,10 +71,10 @@ pub(crate) struct Handed {
     pub(crate) epoch: u64,
 }
 
-/// Why the driver makes no graphs, until somebody has told it.
+/// Why the driver makes no graphs, until that is reported.
 enum Refusal {
     New(DriverError),
-    Told,
+    Reported,
 }
 
 impl Launcher {
@@ -133,7 +133,7 @@ impl Launcher {
             return false;
         }
         if let Err(error) = executable.launch(lane.stream.raw) {
-            // Nobody knows how many of them were begun.
+            // It is not known how many of them were begun.
             tasks.iter().for_each(|task| task.set_error(error));
         }
         true
@@ -170,9 +170,9 @@ impl Launcher {
     /// Why the driver makes no graphs, once.
     pub(crate) fn take_refusal(&mut self) -> Option<DriverError> {
         let refusal = self.refusal.as_mut()?;
-        match std::mem::replace(refusal, Refusal::Told) {
+        match std::mem::replace(refusal, Refusal::Reported) {
             Refusal::New(error) => Some(error),
-            Refusal::Told => None,
+            Refusal::Reported => None,
         }
     }
 
@@ -181,7 +181,7 @@ impl Launcher {
         self.families.release(module)
     }
 
-    /// Lets go of all executables.
+    /// Releases all executables.
     pub(crate) fn clear(&mut self) {
         self.families = Families::default();
     }

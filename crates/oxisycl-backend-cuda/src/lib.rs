@@ -5,7 +5,7 @@
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. A command is put on a `stream` behind events of its
 //! unfinished dependencies by `execute` (`launch_shape`, `transfer`, `fill`). Small kernels on a busy stream go out together (`batch`).
-//! Whoever polls has the driver asked how far the stream has come.
+//! A poll asks the driver how far the stream has come.
 //!
 //! Invariants:
 //! - Launching costs the driver's launch and little else: nothing is recorded on the device per command, except for profiling.

@@ -60,7 +60,7 @@ pub(crate) struct CudaKernel {
     pub(crate) may_print: bool,
     /// Whether each thread runs two work-items.
     pub(crate) is_paired: bool,
-    /// Whether nobody can tell how deep its calls are.
+    /// Whether it is not known how deep its calls are.
     pub(crate) has_unbounded_stack: bool,
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,

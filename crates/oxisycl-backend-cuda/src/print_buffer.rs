@@ -42,7 +42,7 @@ impl PrintBuffer {
         match NonNull::new(ptr::with_exposed_provenance_mut::<u8>(host as usize)) {
             Some(host) => {
                 // The pages are the driver's, with whatever was in them.
-                // SAFETY: memory of that size, which nobody else has.
+                // SAFETY: memory of that size, to which there is no other pointer.
                 unsafe { host.write_bytes(0, size) };
                 Ok(Self(Arc::new(Parts { memory: memory.clone(), device, host, capacity })))
             }

@@ -49,7 +49,7 @@ impl RecordMemory {
         let memory = Self { context: context.clone(), pointer };
         let Some(first) = NonNull::new(pointer.cast::<PanicRecord>()) else { return Ok((Vec::new(), memory)) };
         let slot = |index| {
-            // SAFETY: within the chunk of `n` records that was allocated above, at page alignment; nobody else has it.
+            // SAFETY: within the chunk of `n` records that was allocated above, at page alignment; nothing else has it.
             unsafe {
                 let record = first.add(index);
                 record.write(PanicRecord::EMPTY);

@@ -1,4 +1,4 @@
-//! Memory that nobody uses any more, until it can be given back.
+//! Memory that is not used any more, until it can be given back.
 //!
 //! A driver may free memory only once no kernel of the context runs, and launch nothing meanwhile (the quirk `waiting-free`). A kernel that waits for the host would never end. So memory is put aside here, used again for allocations of the same size, and
 //! freed by the poller when the device has had nothing to do for a while.

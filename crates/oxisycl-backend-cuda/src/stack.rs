@@ -3,7 +3,7 @@
 //! The driver finds out for itself how much a kernel takes, and provides it, unless calls of the kernel are recursive or go through
 //! pointers. Then it provides what the context's limit says, 1 KiB at first, and a work-item that needs more takes the whole context down.
 //! Formatting on the device is made of such calls. So the limit is raised before such a kernel can be launched, and never lowered. How
-//! deep the calls of users go nobody knows but they, who say so by [`VARIABLE`].
+//! deep the calls of users go is known to them alone, who set [`VARIABLE`].
 
 use std::env::VarError;
 use std::ffi::c_int;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::error::DriverError;
 use crate::sys::{Driver, FUNCTION_LOCAL_SIZE, LIMIT_STACK_SIZE, RawFunction};
 
-/// Sets how many bytes of stack a work-item has for calls that nobody can follow.
+/// Sets how many bytes of stack a work-item has for calls of unknown depth.
 pub(crate) const VARIABLE: &str = "OXISYCL_CALL_STACK";
 /// No NVIDIA GPU gives a work-item more memory of its own than this.
 const MAX_CALL_STACK: usize = 512 << 10;
@@ -66,12 +66,12 @@ impl StackLimit {
         Self { call_stack, known: Mutex::default() }
     }
 
-    /// Bytes for calls that nobody can follow, for kernels that look how much is left.
+    /// Bytes for calls of unknown depth, for kernels that look how much is left.
     pub(crate) fn call_stack(&self) -> u32 {
         u32::try_from(self.call_stack).unwrap_or(u32::MAX)
     }
 
-    /// Provides a kernel whose calls nobody can follow with its own variables and the bytes for what it calls. The driver may wait for
+    /// Provides a kernel with calls of unknown depth with its own variables and the bytes for what it calls. The driver may wait for
     /// running kernels.
     ///
     /// # Safety
@@ -109,7 +109,7 @@ impl StackLimit {
         Ok(())
     }
 
-    /// What may be behind a lost device: that calls took more than they have, if there are kernels whose calls nobody can follow.
+    /// What may be behind a lost device: that calls took more than they have, if there are kernels with calls of unknown depth.
     pub(crate) fn suspicion(&self) -> Option<String> {
         (*self.known.lock() > 0).then(|| {
             format!(

@@ -36,7 +36,7 @@ pub(crate) struct Stream {
     n_looks: AtomicU64,
     /// Since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
     pub(crate) held_since: AtomicU64,
-    /// What launches them. Locked after the ring, and by nobody who waits for the ring.
+    /// What launches them. Locked after the ring, and by no thread that waits for the ring.
     pub(crate) launcher: Mutex<Launcher>,
     poller: Poller,
 }
