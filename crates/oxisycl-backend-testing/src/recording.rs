@@ -141,7 +141,7 @@ impl RecordingConfig {
         self
     }
 
-    /// When commands end, until the recorder is told otherwise.
+    /// When commands end, until the recorder is set otherwise.
     #[must_use]
     pub fn mode(mut self, mode: CompletionMode) -> Self {
         self.mode = mode;

@@ -33,7 +33,7 @@ unsafe impl Sync for Affine {}
 /// Replaces the number with the linear index `i` of each item by `number * factor + summand + i`, wrapping around.
 ///
 /// # Safety
-/// The arguments are an [`Affine`] whose numbers are valid and used by nobody else.
+/// The arguments are an [`Affine`] whose numbers are valid, and which no other code uses.
 pub unsafe fn affine_entry(arguments: *const u8, _launch: &LaunchRange, chunk: &HostChunk) {
     // SAFETY: by the contract of this function.
     let Affine { values, factor, summand } = unsafe { *arguments.cast::<Affine>() };
@@ -104,7 +104,7 @@ impl Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         match &self.memory {
-            // SAFETY: allocated in `new` with these arguments; the tests see the kernel complete before they let go of the gate.
+            // SAFETY: allocated in `new` with these arguments; the tests see the kernel complete before they drop the gate.
             Some(memory) => unsafe { memory.free(self.is_open.cast(), UsmKind::Host, GATE_LAYOUT) },
             // SAFETY: leaked in `new`.
             None => drop(unsafe { Box::from_raw(self.is_open.as_ptr()) }),

@@ -137,7 +137,7 @@ impl Subject {
     /// Runs until the gate is opened. For tests that say [`Need::EndlessKernel`].
     pub(super) fn gate(&self, gate: &Arc<Gate>) -> Command {
         let code = self.gate.as_ref().expect("the test says that it needs the kernel");
-        // The tests open the gate and see the completion before they let go of it.
+        // The tests open the gate and see the completion before they drop it.
         kernel(code, &Gate::address(gate), LaunchRange::SINGLE)
     }
 

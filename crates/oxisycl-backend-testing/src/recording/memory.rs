@@ -17,7 +17,7 @@ use oxisycl_backend::{
     Rectangle, UsmKind,
 };
 
-/// What fresh memory holds that nobody asked to be zeroed.
+/// What fresh memory holds that was not asked for zeroed.
 const FRESH: u8 = 0xA5;
 
 /// One live allocation.
@@ -108,7 +108,7 @@ unsafe impl Memory for RecordingMemory {
             available: None,
         })?;
         if !zeroed {
-            // SAFETY: just allocated with this size, and known to nobody else.
+            // SAFETY: just allocated with this size, and known to no other code.
             unsafe { ptr::write_bytes(pointer.as_ptr(), FRESH, layout.size()) };
         }
         let memory = if kind == UsmKind::Device { self.id } else { MemoryId::HOST };
@@ -166,7 +166,7 @@ fn row(rectangle: &Rectangle, slice: usize, row: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// Both boxes are valid and do not overlap, and nobody uses the target meanwhile.
+/// Both boxes are valid and do not overlap, and no other code uses the target meanwhile.
 unsafe fn copy_box(copy: &CopyCommand) {
     let [slices, rows, bytes] = copy.extent;
     for (slice, line) in (0..slices).flat_map(|slice| (0..rows).map(move |line| (slice, line))) {
@@ -177,7 +177,7 @@ unsafe fn copy_box(copy: &CopyCommand) {
 }
 
 /// # Safety
-/// The box is valid, and nobody uses it meanwhile.
+/// The box is valid, and no other code uses it meanwhile.
 unsafe fn fill_box(fill: &FillCommand) {
     let [slices, rows, elements] = fill.extent;
     let pattern = &fill.pattern;

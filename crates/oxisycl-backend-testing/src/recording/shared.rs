@@ -36,7 +36,7 @@ pub(super) struct Shared {
     pub(super) reports: Reports,
 }
 
-/// Who is told of a command's end, and what.
+/// What is notified of a command's end, and how it ended.
 type Report = (Arc<dyn Completion>, Outcome);
 
 /// Reports of commands that have ended, as far as they are out of the ordinary.
@@ -412,7 +412,7 @@ impl Shared {
                 return Err(FailureKind::Device(BackendError::Unsupported { device: "recording".to_owned(), what }));
             }
         }
-        // SAFETY: whoever issued the command promised what `issue` demands until its completion, which comes after this; that
+        // SAFETY: the issuer of the command promised what `issue` demands until its completion, which comes after this; that
         // memory of the devices is still allocated was checked above.
         unsafe { carry_out(command) }
     }
