@@ -2,10 +2,11 @@
 //!
 //! The package `crates-suite` is a workspace of its own, so that what it depends on is of no concern to anything else. Its kernels are
 //! compared with the same calls on the CPU. Invariants: a run in which no crate was equal is a failure, and so is one in which a crate was neither equal
-//! nor refused as its list of refusals says. The stage runs exactly the [crates](FEW) that take little time.
+//! nor refused as its list of refusals says. The stage runs exactly the [crates](FEW) that take little time, and builds their kernels for NVIDIA
+//! GPUs as well: `spirv-val` and `ptxas` have to take all modules.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lexopt::Parser;
@@ -14,8 +15,10 @@ use serde_json::Value as Json;
 
 use crate::device_programs::PTX;
 use crate::opencl;
+use crate::opencl_suites;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo, command};
+use crate::ptx;
 use crate::workspace::Workspace;
 
 /// Its folder.
@@ -51,18 +54,43 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         None if opencl::environment(workspace).is_some() => vec!["host", "opencl"],
         None => vec!["host"],
     };
-    let table = tables(workspace, &devices, &["--features", "all"], filter.as_deref())?;
+    let program = build(workspace, &targets(&devices).join(","), &["--features", "all"])?;
+    let table = table(workspace, &program, &devices, filter.as_deref())?;
     report(&devices, &table, None)
 }
 
-/// Ten crates on the host and on OpenCL.
+/// Ten crates on the host and on OpenCL, whose modules are validated before, and assembled for NVIDIA GPUs where `ptxas` is found.
 pub(crate) fn few(workspace: &Workspace) -> Result<Outcome> {
     if opencl::environment(workspace).is_none() {
         return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
     }
     let devices = ["host", "opencl"];
-    let table = tables(workspace, &devices, &["--no-default-features"], None)?;
-    report(&devices, &table, Some(FEW))
+    let program = build(workspace, &targets(&["host", "opencl", "cuda"]).join(","), &["--no-default-features"])?;
+    let n_valid = opencl_suites::validate(workspace, TEST, &program)?;
+    enough("modules of SPIR-V", n_valid)?;
+    let assembled = ptx::assemble_program(workspace, TEST, &program)?;
+    if let Some(n_assembled) = assembled {
+        enough("kernels of PTX", n_assembled)?;
+    }
+    let table = table(workspace, &program, &devices, None)?;
+    let outcome = report(&devices, &table, Some(FEW))?;
+    let Outcome::Passed(summary) = outcome else { return Ok(outcome) };
+    let assembled =
+        assembled.map_or("PTX not assembled".to_owned(), |n_kernels| format!("{n_kernels} kernels assembled"));
+    Ok(Outcome::Passed(format!("{summary}; {n_valid} modules valid, {assembled}")))
+}
+
+/// Each crate has at least one kernel.
+fn enough(what: &str, found: usize) -> Result<()> {
+    if found < FEW { Err(Failure::new(format!("{found} {what}, at least {FEW} expected"))) } else { Ok(()) }
+}
+
+/// What kernels are compiled for to run on these devices.
+fn targets(devices: &[&str]) -> Vec<&'static str> {
+    let mut targets: Vec<&str> =
+        DEVICES.iter().filter(|(name, _)| devices.contains(name)).map(|(_, target)| *target).collect();
+    targets.dedup();
+    targets
 }
 
 /// Builds the program, with `arguments` for cargo.
@@ -85,11 +113,7 @@ fn executable(message: &Json) -> Option<PathBuf> {
 type Table = BTreeMap<String, BTreeMap<String, Verdict>>;
 
 /// What becomes of each crate on each device.
-fn tables(workspace: &Workspace, devices: &[&str], features: &[&str], filter: Option<&str>) -> Result<Table> {
-    let mut targets: Vec<&str> =
-        DEVICES.iter().filter(|(name, _)| devices.contains(name)).map(|(_, target)| *target).collect();
-    targets.dedup();
-    let program = build(workspace, &targets.join(","), features)?;
+fn table(workspace: &Workspace, program: &Path, devices: &[&str], filter: Option<&str>) -> Result<Table> {
     let mut table = Table::new();
     for device in devices {
         let mut command = command(workspace, &program.as_os_str().to_owned());
@@ -242,6 +266,13 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
         assert!(report(&["opencl"], &table, Some(1)).is_ok() && report(&["opencl"], &table, Some(2)).is_err());
         assert!(report(&["host"], &table, None).is_err(), "nothing ran there");
         assert!(report(&["host"], &Table::new(), None).is_err());
+    }
+
+    #[test]
+    fn each_target_of_some_devices_is_built_once() {
+        assert_eq!(targets(&["host"]), ["spirv"]);
+        assert_eq!(targets(&["host", "opencl", "cuda"]), ["spirv", PTX]);
+        assert!(enough("modules", FEW).is_ok() && enough("modules", FEW - 1).is_err());
     }
 
     #[test]

@@ -194,7 +194,7 @@ fn unexpected(counts: &BTreeMap<String, usize>) -> Vec<String> {
 }
 
 /// Has `spirv-val` look at the modules of a program, several at a time. Gives their number.
-fn validate(workspace: &Workspace, name: &str, program: &Path) -> Result<usize> {
+pub(crate) fn validate(workspace: &Workspace, name: &str, program: &Path) -> Result<usize> {
     let folder = workspace.target_directory.join("spirv").join(name);
     let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", folder.display()));
     if folder.exists() {

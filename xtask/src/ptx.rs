@@ -55,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         let reason = "ptxas is neither installed nor in PATH: `cargo xtask test` installs it";
         return Ok(Outcome::Skipped(reason.to_owned()));
     };
-    let folder = Folder::empty(workspace)?;
+    let folder = Folder::empty(workspace, "ptx")?;
     let programs = device_programs::all(workspace)?;
     let (mut counts, mut modules, mut refusals, mut findings) =
         (BTreeMap::new(), BTreeSet::new(), Vec::new(), Vec::new());
@@ -67,10 +67,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
             0 => Vec::new(),
             _ => modules_of(&inspect(workspace, program, &["--emit", "ptx"])?),
         };
-        let n_kernels = found.iter().map(|module| module.matches(".visible .entry ").count()).sum::<usize>();
-        if n_kernels != promised {
-            findings.push(format!("{name}: the program promises {promised} kernels, and its modules have {n_kernels}"));
-        }
+        let n_kernels = n_kernels(&found);
+        findings.extend(misses(name, promised, n_kernels));
         counts.insert(name.clone(), n_kernels);
         // Programs share kernels of the crates and modules that they share.
         modules.extend(found);
@@ -100,12 +98,25 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     )))
 }
 
+/// Assembles the modules of a program that another stage has built. Gives the number of their kernels, or nothing where there is no `ptxas`.
+pub(crate) fn assemble_program(workspace: &Workspace, name: &str, program: &Path) -> Result<Option<usize>> {
+    let Some(assembler) = ptxas::find(workspace) else { return Ok(None) };
+    let folder = Folder::empty(workspace, &format!("ptx-{name}"))?;
+    let promised = n_promised(&inspect(workspace, program, &[])?);
+    let modules = modules_of(&inspect(workspace, program, &["--emit", "ptx"])?);
+    let n_kernels = n_kernels(&modules);
+    let mut findings: Vec<String> = misses(name, promised, n_kernels).into_iter().collect();
+    findings.extend(assemble(workspace, &assembler, &folder.write(&modules.into_iter().collect())?));
+    Failure::unless_empty("fault of device code", findings)?;
+    Ok(Some(n_kernels))
+}
+
 /// Where the modules are while they are looked at, and afterwards for people.
 struct Folder(PathBuf);
 
 impl Folder {
-    fn empty(workspace: &Workspace) -> Result<Self> {
-        let folder = workspace.target_directory.join("ptx");
+    fn empty(workspace: &Workspace, name: &str) -> Result<Self> {
+        let folder = workspace.target_directory.join(name);
         let removed = if folder.exists() { fs::remove_dir_all(&folder) } else { Ok(()) };
         removed.and_then(|()| fs::create_dir_all(&folder)).map_err(|error| failure(&folder, &error))?;
         Ok(Self(folder))
@@ -142,6 +153,17 @@ fn n_promised(description: &str) -> usize {
     let of_target =
         |line: &str| line.strip_prefix("sm_")?.split_once(": ")?.1.split_once(" kernel")?.0.parse::<usize>().ok();
     description.lines().filter_map(of_target).sum()
+}
+
+/// How many kernels are in modules.
+fn n_kernels(modules: &[String]) -> usize {
+    modules.iter().map(|module| module.matches(".visible .entry ").count()).sum()
+}
+
+/// A finding if the modules of a program have another number of kernels than it promises.
+fn misses(program: &str, promised: usize, found: usize) -> Option<String> {
+    let text = || format!("{program}: the program promises {promised} kernels, and its modules have {found}");
+    (found != promised).then(text)
 }
 
 /// The modules of a text that holds one after the other: each begins with its version.

@@ -18,8 +18,8 @@ const IN_PACKAGE: &str = "nvidia/cuda_nvcc/bin/ptxas";
 
 /// Its name in messages.
 pub(crate) const NAME: &str = "ptxas";
-/// The stages that do not run without it.
-pub(crate) const STAGES: &[&str] = &["ptx"];
+/// The stages that do not run, or leave something out, without it.
+pub(crate) const STAGES: &[&str] = &["ptx", "crates"];
 
 fn folder(workspace: &Workspace) -> PathBuf {
     workspace.tools_directory().join("ptxas")
