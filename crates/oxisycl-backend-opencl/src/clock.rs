@@ -49,7 +49,7 @@ impl Clock {
         // SAFETY: a live event.
         let waited = check("clWaitForEvents", unsafe { (functions.clWaitForEvents)(1, &raw const event) });
         let (host, device) = (driver::now(), time(context, Object(event), code::PROFILING_COMMAND_END));
-        // SAFETY: the event of the marker, which nobody else has.
+        // SAFETY: the event of the marker, which no other code has.
         unsafe { context.release_event(Object(event)) };
         waited?;
         let _ = offset.set(host.wrapping_sub(device.unwrap_or(host)).cast_signed());

@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(crate) sharing: Sharing,
     pub(crate) queues: QueuePool,
     pub(crate) quirks: Quirks,
-    /// Done when it was told that the driver does not know the option for correct rounding.
+    /// Done when it was reported that the driver does not know the option for correct rounding.
     pub(crate) rounding_told: Once,
     /// A sub-device is released at the end.
     is_sub_device: bool,
@@ -66,7 +66,7 @@ impl Context {
         };
         let created = check("clCreateContext", result);
         if created.is_err() && is_sub_device {
-            // SAFETY: the sub-device was given to this function, and nobody else has it.
+            // SAFETY: the sub-device was given to this function, and no other code has it.
             unsafe { (functions.clReleaseDevice)(device.0) };
         }
         created?;
@@ -168,7 +168,7 @@ impl Context {
     /// Frees what `allocate` gave.
     ///
     /// # Safety
-    /// Nobody uses the memory, and it is freed once.
+    /// No code uses the memory, and it is freed once.
     pub(crate) unsafe fn free(&self, pointer: std::ptr::NonNull<u8>) {
         // SAFETY: by the contract of this function; it was allocated for this context.
         unsafe { self.sharing.free(&self.functions, self.raw, pointer) };

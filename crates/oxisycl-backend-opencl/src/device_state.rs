@@ -14,7 +14,7 @@ use crate::lane::OpenCl;
 use crate::launch_shape::GroupLimits;
 use crate::lender;
 
-/// For how long commands of a lost device are waited for whose end the driver has not told.
+/// For how long commands of a lost device are waited for whose end the driver has not reported.
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct DeviceState {

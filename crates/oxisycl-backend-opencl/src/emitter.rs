@@ -2,7 +2,7 @@
 //!
 //! Calls of one *stage* may overlap; those of the next stage wait for them. A command is over when the events of [`Emitted`] are. On a
 //! queue that keeps the order that is the last one alone. On others it is those of the last stage, or that of a marker behind them if they are many.
-//! Events that nobody needs are released here.
+//! Events that are not needed are released here.
 
 use std::ptr;
 

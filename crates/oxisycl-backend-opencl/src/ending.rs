@@ -32,7 +32,7 @@ pub(crate) fn is_ending() -> bool {
 
 /// Held while a thread looks at commands; `None` at the end of the process.
 pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
-    // A completion that is told may look, too.
+    // A completion that is called may look, too.
     let guard = LOOKING.read_recursive();
     (!is_ending()).then_some(guard)
 }
@@ -79,7 +79,7 @@ fn end() -> bool {
         return true;
     }
     let devices: Vec<Arc<dyn Progress>> = {
-        // Somebody may have ended the process while he held it.
+        // A thread may have ended the process while it held the lock.
         let Some(devices) = DEVICES.try_lock_for(Duration::from_millis(100)) else { return true };
         devices.iter().filter_map(Weak::upgrade).filter(|device| !device.is_foreign()).collect()
     };

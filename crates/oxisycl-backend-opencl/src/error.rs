@@ -25,7 +25,7 @@ pub(crate) fn check(call: &'static str, code: Code) -> Result<()> {
 }
 
 impl ClError {
-    /// Whether the device is of no use any more. The backend passes valid objects only, so a context or queue that is told to be invalid
+    /// Whether the device is of no use any more. The backend passes valid objects only, so a context or queue that is reported as invalid
     /// was given up by the driver.
     pub(crate) fn is_sticky(self) -> bool {
         matches!(

@@ -166,7 +166,7 @@ fn atomics(bits: u64) -> (Vec<MemoryOrder>, Vec<MemoryScope>) {
     (orders, scopes)
 }
 
-/// A mask of atomic capabilities. Until OpenCL 3.0 nobody could ask, and all of them were required.
+/// A mask of atomic capabilities. Until OpenCL 3.0 there was no query, and all of them were required.
 fn atomic_bits(device: Asked<'_>, what: u32) -> u64 {
     const ALL: u64 = 0x7F;
     if version(&device.text(code::DEVICE_VERSION)) < (3, 0) { ALL } else { device.number(what) }

@@ -33,7 +33,7 @@ pub(crate) struct Issued {
 pub(crate) struct Kept {
     /// Bytes that the driver reads.
     pub(crate) stage: Option<Stage>,
-    /// Keeps allocations that the kernel was told of.
+    /// Keeps allocations in the kernel's list.
     pub(crate) launch: Option<Launch>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) type ClLane = Lane<OpenCl>;
 /// A queue of the driver, until it is given back.
 pub(crate) struct Stream {
     pub(crate) raw: Object,
-    /// Whether there are commands that the driver may hold back until it is told to go on.
+    /// Whether there are commands that the driver may hold back until a flush.
     is_unflushed: AtomicBool,
 }
 
@@ -281,7 +281,7 @@ unsafe impl Driver for OpenCl {
     }
 
     fn poll(lane: &ClLane, _thorough: bool) {
-        // Whoever issues next is told of an error.
+        // The next command to be issued gets an error.
         let _ = flush(lane);
         if lane.keeps_order {
             poll_first(lane)
@@ -322,7 +322,7 @@ unsafe impl Driver for OpenCl {
         }
         match task.issued.reached(&task.queue.device.context) {
             Reached::Waiting => EventStatus::Submitted,
-            // Over is not complete before that was told.
+            // Over is not complete before that was reported.
             Reached::Running | Reached::Over | Reached::Failed(_) => EventStatus::Running,
         }
     }

@@ -1,7 +1,7 @@
 //! How an index space becomes OpenCL's: a number of work-items per dimension, and of those in a group.
 //!
 //! OpenCL's first dimension is the innermost. Groups divide the number of work-items, so that it is rounded up; kernels do nothing beyond
-//! the end of the launch. Pure arithmetic; calls nobody.
+//! the end of the launch. Pure arithmetic, without calls of the driver.
 
 use std::num::NonZeroU32;
 
@@ -47,7 +47,7 @@ impl LaunchShape {
         shape.grids(range).map(|_| shape)
     }
 
-    /// How many dimensions OpenCL is told of.
+    /// How many dimensions OpenCL gets.
     pub(crate) fn dimensions(&self) -> u32 {
         self.dimensions.get()
     }

@@ -1,11 +1,11 @@
 //! The thread that lends itself to drivers whose device is the processors of this machine.
 //!
-//! Such a driver may count on those who wait: it has one thread less than there are processors (the quirk `waiting-threads`), and whoever
-//! waits for a command executes work-items meanwhile. Threads of ours that wait do not call the driver, so that one processor would be idle. This one does it for
+//! Such a driver may count on those who wait: it has one thread less than there are processors (the quirk `waiting-threads`), and a thread
+//! that waits for a command executes work-items meanwhile. Threads of ours that wait do not call the driver, so that one processor would be idle. This one does it for
 //! them: when commands run for longer than the poller needs to look twice, it waits in the driver for the oldest of them.
 //!
 //! Invariants:
-//! - Nobody waits for this thread, which may be in the driver for as long as any kernel runs. It holds no lock meanwhile but the one
+//! - No thread waits for this one, which may be in the driver for as long as any kernel runs. It holds no lock meanwhile but the one
 //!   that the end of the process asks for, and [`TURN`].
 //! - One thread of the process waits in such a driver at a time. Of two, it may hand the second one's waiting to the first, which then does it in
 //!   the middle of the very command that is waited for: neither ever returns (the quirk `second-waiter`).

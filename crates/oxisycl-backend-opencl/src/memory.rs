@@ -100,7 +100,7 @@ unsafe impl Memory for ClMemory {
             advise_huge_pages(pointer, layout.size());
         }
         if zeroed && let Err(error) = self.zero(kind, pointer, layout.size()) {
-            // SAFETY: allocated above, and known to nobody; the driver has refused to zero it.
+            // SAFETY: allocated above, and known to no other code; the driver has refused to zero it.
             unsafe { context.free(base) };
             return Err(context.fail(error));
         }

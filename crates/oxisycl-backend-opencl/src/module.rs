@@ -66,7 +66,7 @@ pub(crate) struct ClKernel {
     pub(crate) told: Mutex<Told>,
 }
 
-/// What the driver has been told of a kernel, which stays so until it is told something else.
+/// What was set for a kernel in the driver, which stays so until something else is set.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) indirect: Indirect,

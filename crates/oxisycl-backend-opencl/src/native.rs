@@ -39,7 +39,7 @@ pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
 }
 
 /// The `cl_event`s that are complete when a command is over. None as long as the driver does not have it, if it had nothing to do, and from
-/// some time after it is over if nobody asked before: [`Event::status`] says which. `None` if the command is another backend's.
+/// some time after it is over if no caller asked before: [`Event::status`] says which. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
     let task = (event as &dyn Any).downcast_ref::<ClTask>()?;
     Some(task.issued.lend_events(&task.queue.device.context))

@@ -30,7 +30,7 @@ impl<'f> Asked<'f> {
     /// The answer's bytes; none if there is no answer.
     pub(crate) fn bytes(&self, what: u32) -> Vec<u8> {
         let mut size = 0;
-        // SAFETY: a live object; without room for an answer, only its size is told.
+        // SAFETY: a live object; without room for an answer, the driver only writes its size.
         let asked = unsafe { (self.get)(self.object.0, what, 0, std::ptr::null_mut(), &raw mut size) };
         if asked != 0 || size == 0 {
             return Vec::new();

@@ -1,11 +1,11 @@
 //! Queues of the driver: used again while their context lives.
 //!
 //! A driver may not bear that a queue is released soon after its last command has ended (the quirk `queue-release`). It tells the end of a
-//! kernel before the thread that ran it has let go of the queue. If that thread turns out to hold it last, it waits for ever for the very
+//! kernel before the thread that ran it has released the queue. If that thread turns out to hold it last, it waits for ever for the very
 //! command that it is cleaning up. On a small machine it is the only thread that the driver has. `clFinish` does not help: it returns before.
 //!
 //! Invariants:
-//! - A queue that is idle here has no command that has not ended, and nobody else has its handle.
+//! - A queue that is idle here has no command that has not ended, and no other code has its handle.
 //! - What remains of a context of such a driver is released when another one is made, and not before [`REST`] has passed.
 
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use parking_lot::Mutex;
 use crate::error::{Result, check};
 use crate::sys::{Functions, Object};
 
-/// How long the driver's threads get to let go of what they worked on.
+/// How long the driver's threads get to release what they worked on.
 const REST: Duration = Duration::from_secs(10);
 
 /// Contexts that are over and have not been released.
 static REMAINS: Mutex<Vec<Remains>> = Mutex::new(Vec::new());
 
-/// The queues of a context that nobody uses.
+/// The queues of a context that are not in use.
 #[derive(Default)]
 pub(crate) struct QueuePool {
     /// With the properties that they were made with.
@@ -54,7 +54,7 @@ impl QueuePool {
         Ok(Object(raw))
     }
 
-    /// Takes a queue back whose commands have all ended, and whose handle nobody else has.
+    /// Takes a queue back whose commands have all ended, and whose handle no other code has.
     pub(crate) fn give_back(&self, properties: Vec<u64>, queue: Object) {
         self.idle.lock().push((properties, queue));
     }
@@ -111,7 +111,7 @@ impl Remains {
     }
 }
 
-/// Keeps a context that nobody uses until it can be released.
+/// Keeps a context that is not in use until it can be released.
 pub(crate) fn rest(remains: Remains) {
     REMAINS.lock().push(remains);
 }

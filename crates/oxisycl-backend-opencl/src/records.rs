@@ -88,7 +88,7 @@ impl RecordMemory {
         let first = host.map_or(device, NonNull::cast);
         if is_direct {
             for index in 0..n {
-                // SAFETY: within the chunk that was just allocated, aligned for a record; nobody else has it.
+                // SAFETY: within the chunk that was just allocated, aligned for a record; no other code has it.
                 unsafe { first.add(index).write(PanicRecord::EMPTY) };
             }
         }

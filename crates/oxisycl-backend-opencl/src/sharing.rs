@@ -1,6 +1,6 @@
 //! How kernels and the host name the same memory: Intel's extension for unified shared memory, or the shared virtual memory of OpenCL 2.0.
 //!
-//! Captures of kernels hold addresses, of which OpenCL knows nothing. With the extension a kernel is told once that it may follow any
+//! Captures of kernels hold addresses, of which OpenCL knows nothing. With the extension it is set once for a kernel that it may follow any
 //! address. Shared virtual memory wants the list of all allocations that a kernel may reach (`svm`).
 //!
 //! Knows nothing of queues; copies and fills are functions of the same type in both.
@@ -57,7 +57,7 @@ struct Intel {
     shared_capabilities: u64,
 }
 
-/// What a kernel was told of the memory that it may reach.
+/// What was set for a kernel of the memory that it may reach.
 #[derive(Default)]
 pub(crate) struct Indirect {
     /// What never changes.
@@ -204,7 +204,7 @@ impl Sharing {
     /// Frees.
     ///
     /// # Safety
-    /// `allocate` gave the address for that context, nobody uses the memory, and it is freed once.
+    /// `allocate` gave the address for that context, no code uses the memory, and it is freed once.
     pub(crate) unsafe fn free(&self, functions: &Functions, context: Object, pointer: NonNull<u8>) {
         match &self.way {
             // SAFETY: by the contract of this function. A failure cannot be helped.
@@ -213,7 +213,7 @@ impl Sharing {
             },
             Way::Svm(svm) => {
                 if svm.remove(pointer.as_ptr().addr()) {
-                    // SAFETY: as above, and no launch was told of it that has not ended.
+                    // SAFETY: as above, and no launch that has not ended has it in its list.
                     unsafe { (functions.clSVMFree)(context.0, pointer.as_ptr().cast()) };
                 }
             }

@@ -1,10 +1,11 @@
 //! The allocations of shared virtual memory that kernels may reach.
 //!
-//! OpenCL wants to be told of each kernel which allocations it reaches by addresses, and takes all of them for used while the kernel runs. What
-//! a kernel reaches is not known, so it is told of all there are; what a user frees meanwhile stays until no launch is left that was told.
+//! OpenCL wants a list for each kernel of the allocations that it reaches by addresses, and takes all of them for used while the kernel runs.
+//! What a kernel reaches is not known, so the list has all there are. What a user frees meanwhile stays until no launch is left with it in its
+//! list.
 //!
 //! Invariants:
-//! - A kernel is launched with the list as it is at that moment: the lock is held from telling to launching.
+//! - A kernel is launched with the list as it is at that moment: the lock is held from setting the list to launching.
 //! - An address is given back to the driver when all launches have ended that began before its user freed it.
 
 use std::collections::BTreeSet;
@@ -36,7 +37,7 @@ struct Live {
     n_launches: u64,
     /// Freed by their users, and since when: the number of the next launch.
     freed: Vec<(u64, usize)>,
-    /// An allocation that nobody uses: a list cannot be empty again.
+    /// An allocation that is never used: a list cannot be empty again.
     anchor: Option<usize>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Told {
 /// The list while a kernel is launched with it; `None` where there is no list.
 pub(crate) struct Telling<'s>(Option<MutexGuard<'s, Live>>);
 
-/// A launch that was told of allocations, until this is dropped: it has ended then.
+/// A launch with a list of allocations, until this is dropped: it has ended then.
 pub(crate) struct Launch {
     context: Arc<Context>,
     number: u64,
@@ -73,7 +74,7 @@ impl Svm {
         self.live.lock().remove(address)
     }
 
-    /// Gives a kernel the list by `set`, a call of `clSetKernelExecInfo`, if it has not got it. Nobody else uses the kernel now.
+    /// Gives a kernel the list by `set`, a call of `clSetKernelExecInfo`, if it has not got it. No other thread uses the kernel now.
     pub(crate) fn tell(
         &self,
         functions: &Functions,
@@ -167,7 +168,7 @@ impl Drop for Launch {
     }
 }
 
-/// Gives memory back. No launch that has not ended was told of it, and nobody else uses it.
+/// Gives memory back. No launch that has not ended has it in its list, and no other code uses it.
 fn free(functions: &Functions, context: Object, address: usize) {
     // SAFETY: `clSVMAlloc` gave the address for that context, and `Live` gives it out once.
     unsafe { (functions.clSVMFree)(context.0, ptr::with_exposed_provenance_mut(address)) };
@@ -186,8 +187,8 @@ mod tests {
         let second = live.begin();
         assert!(!live.remove(3));
         let third = live.begin();
-        assert_eq!(live.end(second), [], "the first launch was told of both");
-        assert_eq!(live.end(first), [2, 3], "the third was told of neither");
+        assert_eq!(live.end(second), [], "the list of the first launch has both");
+        assert_eq!(live.end(first), [2, 3], "the list of the third has neither");
         assert!(!live.remove(4));
         assert_eq!(live.end(third), [4]);
         assert!(live.remove(5) && live.freed.is_empty() && live.launches.is_empty());

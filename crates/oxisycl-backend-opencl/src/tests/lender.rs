@@ -23,7 +23,7 @@ unsafe extern "system" fn wait(count: u32, events: *const Handle) -> Code {
     result
 }
 
-/// The driver's function, which says of every command that it runs until somebody has waited for one.
+/// The driver's function, which says of every command that it runs until a thread has waited for one.
 unsafe extern "system" fn is_running_until_waited_for(
     event: Handle,
     what: u32,

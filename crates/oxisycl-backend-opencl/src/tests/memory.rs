@@ -49,7 +49,7 @@ fn large_allocations_of_processors_begin_with_a_large_page_and_go_back_to_the_dr
         .into();
     for (layout, pointer) in &all {
         assert!((pointer.as_ptr() as usize).is_multiple_of(PAGE), "{pointer:?} of {layout:?}");
-        // SAFETY: so many bytes were allocated, which the host reaches on such a device, and nobody else uses.
+        // SAFETY: so many bytes were allocated, which the host reaches on such a device, and no other code uses.
         let bytes = unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr(), layout.size()) };
         assert!(bytes.iter().all(|byte| *byte == 0));
         bytes.fill(1);

@@ -1,6 +1,6 @@
-//! The backend on a driver that fails when it is told to: functions of the real one, some of them replaced.
+//! The backend on a driver that fails on request: functions of the real one, some of them replaced.
 //!
-//! Needs a driver, as Rust's harness can only be told before a test runs: each test is ignored, and run by `cargo xtask` where a driver
+//! Needs a driver, which Rust's harness only learns before a test runs: each test is ignored, and run by `cargo xtask` where a driver
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
 mod backlog;

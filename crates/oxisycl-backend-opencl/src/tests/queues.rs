@@ -47,7 +47,7 @@ fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
             outcome.result.expect("the command succeeds");
             let shared = Arc::downgrade(&ClQueue::of(&*queue).expect("a queue of OpenCL").shared);
             drop(queue);
-            // Whoever told the completion lets go of the task after that.
+            // The thread that called the completion releases the task after that.
             while shared.strong_count() > 0 {
                 std::thread::yield_now();
             }

@@ -62,7 +62,7 @@ fn a_process_ends_with_its_own_status_while_a_kernel_runs_on() {
     if std::env::var_os(ENDS).is_some() {
         let device = processor();
         let queue = create_queue(&device, &QueueOptions::default()).expect("a queue");
-        // A gate that nobody opens.
+        // A gate that is never opened.
         let gate = allocate(&device, UsmKind::Host, Layout::new::<u64>());
         start(&queue, launch(&kernel(&device, "gate"), gate.as_ptr(), 1));
         return std::mem::forget((device, queue));

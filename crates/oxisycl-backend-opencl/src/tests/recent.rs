@@ -1,4 +1,4 @@
-//! Events of the driver are let go of while work is being submitted, and not while somebody has them.
+//! Events of the driver are released while work is being submitted, and not while the program has them.
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -71,7 +71,7 @@ fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
     let found = n_released_here() - before;
     // Those that a thread that looks was just asking about may be released later.
     assert!(found >= n / 2, "{found} of {n} events were released by the thread that submits");
-    assert!(native_events(&*kept).expect("an event of OpenCL").is_empty(), "nobody had asked for it");
+    assert!(native_events(&*kept).expect("an event of OpenCL").is_empty(), "the program had not asked for it");
     let is_live = |event: &Handle| !RELEASED.lock().unwrap().iter().any(|(_, released)| *released == event.addr());
     assert!(known.iter().all(is_live), "an event that others have lives as long as the command");
     drop(lent);
