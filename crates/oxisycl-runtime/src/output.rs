@@ -2,7 +2,7 @@
 //! What the runtime itself reports goes to standard error.
 //!
 //! Kernels of the host device come here themselves, call by call. What other devices keep until a launch has ended comes with its
-//! completion, before anybody is told of it. Invariant: no lock of the runtime is held while text is written.
+//! completion, before its end is reported. Invariant: no lock of the runtime is held while text is written.
 
 use std::fmt;
 use std::io::Write;

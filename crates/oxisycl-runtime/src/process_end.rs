@@ -1,5 +1,5 @@
-//! The end of the process: commands get a moment to end, errors that nobody has seen are told, files are written. An executable does not
-//! end with success if a command of its own has panicked unseen. A forked child leaves all that to its parent.
+//! The end of the process: commands get a moment to end, errors that the program has not seen are reported, files are written. An executable
+//! does not end with success if a command of its own has panicked unseen. A forked child leaves all that to its parent.
 
 use std::env;
 use std::ffi::{OsString, c_int};
@@ -19,10 +19,10 @@ const EXIT_CODE: &str = "OXISYCL_EXIT_CODE";
 const COUNTERS: &str = "OXISYCL_COUNTERS";
 /// The status of a program that panicked, as Rust's own.
 const PANICKED: c_int = 101;
-/// How long commands of an executable are waited for: what they still have to tell counts, but nobody waits for what may never end.
+/// How long commands of an executable are waited for: what they still have to tell counts, but the process does not wait for what may never end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether panics that nobody has seen decide the status.
+/// Whether panics that the program has not seen decide the status.
 static DECIDES_STATUS: AtomicBool = AtomicBool::new(true);
 /// Whether the counters are printed.
 static PRINTS_COUNTERS: AtomicBool = AtomicBool::new(false);

@@ -19,7 +19,7 @@ const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 /// Words that hide the subject or the verb of a sentence: the code object and the field's verb stand there instead.
 const REFUSED: [&str; 7] = ["nobody", "somebody", "whoever", "is told", "are told", "lets go", "let go"];
 /// Files and folders where the words are refused. Others still have them.
-const WITHOUT_REFUSED: [&str; 16] = [
+const WITHOUT_REFUSED: [&str; 17] = [
     "CHANGELOG.md",
     "book/src/",
     "crates/cargo-sycl/src/",
@@ -33,6 +33,7 @@ const WITHOUT_REFUSED: [&str; 16] = [
     "crates/oxisycl-device/src/",
     "crates/oxisycl-image/src/",
     "crates/oxisycl-macros/src/",
+    "crates/oxisycl-runtime/src/",
     "crates/oxisycl-types/src/",
     "crates/oxisycl/src/",
     "public-unsafe.toml",
@@ -328,7 +329,7 @@ mod tests {
         let expected =
             |line: usize, word: &str| format!("{path}:{line}: \"{word}\": name what acts, and say what it does");
         assert_eq!(found(path, text), [expected(2, "nobody"), expected(4, "whoever")]);
-        assert_eq!(found("crates/oxisycl-runtime/src/a.rs", text), [""; 0]);
+        assert_eq!(found("xtask/src/a.rs", text), [""; 0]);
         assert_eq!(found("book/src/a.md", "The queue lets go.\n").len(), 1);
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Runs on the thread that found the command ended: a poller, a waiting thread, or one of the host device. The order is
 //! part of the protocol. First what the command held is released, then its failure is listed, then the node counts as
-//! complete. Then waiters are notified, and last the node leaves its epoch. So whoever sees a command as complete sees
-//! its memory released and its error listed, and whoever waited for the epoch sees all of that.
+//! complete. Then waiters are notified, and last the node leaves its epoch. So a thread that sees a command as complete sees
+//! its memory released and its error listed, and one that waited for the epoch sees all of that.
 //!
 //! A node ends after all its dependencies, in whatever order the backends report. A device may end a command before
 //! another thread has reported what the command came after. When the node ends, the failures of all its dependencies
@@ -41,11 +41,11 @@ impl Completion for Node {
 }
 
 impl Node {
-    /// Ends a host accessor: its holder has dropped it, or nobody wants it any more. One that was not granted yet ends after
+    /// Ends a host accessor: its holder has dropped it, or it is not wanted any more. One that was not granted yet ends after
     /// its dependencies, as commands submitted later rely on that.
     ///
     /// # Safety
-    /// Nobody uses the memory by right of that host accessor any more.
+    /// No code uses the memory by right of that host accessor any more.
     pub unsafe fn end_host_access(self: &Arc<Self>) {
         {
             let mut inner = self.inner.lock();
@@ -62,12 +62,12 @@ impl Node {
     }
 }
 
-/// A command of whose end a backend has told, and how it ended.
+/// A command whose end a backend has reported, and how it ended.
 pub(super) type Told = Box<(Arc<Node>, Outcome)>;
 
-/// Ends `node`, once all its dependencies have ended, and lets go of everything that waited for it.
+/// Ends `node`, once all its dependencies have ended, and releases everything that waited for it.
 pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
-    // A list, so that a long chain that was told backwards does not recurse.
+    // A list, so that a long chain that was reported backwards does not recurse.
     let mut told = Vec::new();
     end_or_wait(node, outcome, &mut told);
     end_all(told);
@@ -134,7 +134,7 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     if let Some(failure) = &failure {
         failure.name_buffer(|address| description_of(address, &holds));
     }
-    // Memory goes first, so that whoever sees the command complete sees its memory released.
+    // Memory goes first, so that a thread that sees the command complete sees its memory released.
     for hold in &holds {
         if let Hold::Loan(loan) = hold {
             loan.ended(failure.is_none());

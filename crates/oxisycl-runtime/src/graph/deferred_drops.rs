@@ -46,7 +46,7 @@ fn drop_user_value(value: impl Any) {
     call_user(|| drop(value));
 }
 
-/// Calls code of the user whose panic is nobody's business but the panic hook's.
+/// Calls code of the user whose panic concerns the panic hook alone.
 pub(super) fn call_user(f: impl FnOnce()) {
     if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(f)) {
         discard(payload);

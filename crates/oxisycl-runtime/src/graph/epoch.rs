@@ -64,7 +64,7 @@ impl Epoch {
     /// Ends this epoch. Returns the next newer one if that ends with it.
     fn die(&mut self) -> Option<Self> {
         self.garbage.get_mut().clear();
-        // Let go before the signal, so that a queue is idle for whoever waited for it.
+        // Released before the signal, so that a queue is idle for a thread that waited for it.
         let next = self.next.take().and_then(Arc::into_inner);
         self.signal.fire();
         next

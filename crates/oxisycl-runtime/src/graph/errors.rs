@@ -1,4 +1,4 @@
-//! Asynchronous errors: what failed after `submit` returned, until somebody is told (SYCL 2020 section 4.13.1).
+//! Asynchronous errors: what failed after `submit` returned, until that is reported (SYCL 2020 section 4.13.1).
 //!
 //! Each failure is delivered once to a handler: the queue's, else the context's. Without a handler it is one line on standard
 //! error, unless the program already got it as the result of a wait. Nothing is lost: errors of a queue that is gone, and errors
@@ -49,7 +49,7 @@ static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
 /// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet.
 static N_UNCLAIMED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a command has panicked without anybody in the program being told.
+/// Whether a command has panicked and nothing in the program has seen that.
 static ANY_UNSEEN_PANIC: AtomicBool = AtomicBool::new(false);
 
 /// How long the end of the process waits for a handler.
@@ -69,7 +69,7 @@ impl AsyncErrors {
         errors
     }
 
-    /// A list that keeps nothing, for commands whose failure is always told by the commands that depend on them.
+    /// A list that keeps nothing, for commands whose failure is always reported by the commands that depend on them.
     pub fn silent() -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), handler: None, is_silent: true })
     }
@@ -114,7 +114,7 @@ impl AsyncErrors {
         let failed = std::mem::take(&mut state.failed);
         failed.iter().for_each(|node| state.leave(node));
         drop(state);
-        // Whatever this was the last to hold is told now.
+        // Failures of which this was the last reference are reported now.
         drop(failed);
     }
 
@@ -127,8 +127,8 @@ impl AsyncErrors {
         }));
     }
 
-    /// The first error that nobody has seen yet, which now counts as seen. With a handler it stays undelivered; without one it has
-    /// been told.
+    /// The first error that the program has not seen yet, which now counts as seen. With a handler it stays undelivered; without one it has
+    /// been reported.
     pub fn observe_first(&self) -> Option<Error> {
         let mut state = self.state.lock();
         let position = state.failed.iter().position(|node| !node.observed.swap(true, Ordering::Relaxed))?;
@@ -159,7 +159,7 @@ impl AsyncErrors {
         let unclaimed: Vec<_> = taken.unclaimed.iter().filter_map(Weak::upgrade).collect();
         unclaimed.iter().for_each(|node| node.claim());
         for node in unclaimed.iter().chain(&taken.failed) {
-            // Without a handler, what a wait already returned is not told again.
+            // Without a handler, what a wait already returned is not reported again.
             if node.observed.swap(true, Ordering::Relaxed) && self.handler.is_none() {
                 continue;
             }
@@ -213,14 +213,14 @@ impl Failures {
         self.known.iter().map(Error::from).chain(omitted(self.n_omitted)).collect()
     }
 
-    /// Nobody has seen them: one line each on standard error.
+    /// The program has not seen them: one line each on standard error.
     fn tell(&self) {
         self.known.iter().for_each(note_unseen);
         print(&self.errors());
     }
 }
 
-/// The failure is printed. If the program was not told of it either, that may decide what it ends with.
+/// The failure is printed. If the program has not seen it either, that may decide what it ends with.
 fn note_unseen(failure: &CommandFailure) {
     if matches!(failure.kind(), FailureKind::Panic { .. }) && !failure.is_told() {
         ANY_UNSEEN_PANIC.store(true, Ordering::Release);
@@ -257,21 +257,21 @@ fn omitted(n: usize) -> Option<Error> {
 }
 
 impl Node {
-    /// The queue is gone, and nobody else will tell the failure: it is told at the node's end, if nobody has seen it by then.
+    /// The queue is gone, and nothing else reports the failure: the node's end does, if the program has not seen it by then.
     fn leave_unclaimed(&self) {
         if self.unclaimed.swap(fork::generation(), Ordering::AcqRel) == 0 {
             N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Somebody else tells the failure.
+    /// Other code reports the failure.
     fn claim(&self) {
         if self.unclaimed.swap(0, Ordering::AcqRel) != 0 {
             N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
-    /// At the node's end: tells its failure if that is unclaimed and nobody has seen it.
+    /// At the node's end: reports its failure if that is unclaimed and the program has not seen it.
     pub(super) fn tell_unclaimed(&mut self) {
         let generation = std::mem::take(self.unclaimed.get_mut());
         if generation == 0 {
@@ -335,7 +335,7 @@ fn print_reports() {
     }
 }
 
-/// Prints every error of the process that nobody has been told of. For the end of the process. Whether any of those that were ever printed was a
+/// Prints every error of the process that the program has not seen. For the end of the process. Whether any of those that were ever printed was a
 /// panic of a command.
 pub fn report_unseen_errors() -> bool {
     let began = Instant::now();

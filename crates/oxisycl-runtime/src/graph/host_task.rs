@@ -62,7 +62,7 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
 pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
     let (task, outcome) = (node.clone(), refused(failure.clone()));
     let job = Box::new(move || {
-        // A panic is nobody's failure: the task has one already.
+        // A panic is no failure of its own: the task has one already.
         let _ = in_task(&task, || drop(work));
         finish(&task, outcome);
     });

@@ -206,7 +206,7 @@ pub struct Node {
     pub(super) observed: AtomicBool,
     /// Whether the backend has reported the command.
     pub(super) reported: AtomicBool,
-    /// The generation of the process in which the failure was left to be told at the node's end; 0 if it was not.
+    /// The generation of the process in which the failure was left to be reported at the node's end; 0 if it was not.
     pub(super) unclaimed: AtomicU32,
     pub(super) inner: Mutex<Inner>,
 }
@@ -279,7 +279,7 @@ impl Node {
         })
     }
 
-    /// Lets go of a node. Nobody is interested any more in most nodes whose commands have ended.
+    /// Drops a reference to a node. To most nodes whose commands have ended it is the last one.
     #[inline]
     pub(crate) fn let_go(node: Arc<Self>) {
         if Arc::strong_count(&node) == 1 {
@@ -361,7 +361,7 @@ impl Node {
         self.inner.lock().failure.clone()
     }
 
-    /// The failure counts as told to the program.
+    /// The failure counts as seen by the program.
     pub fn mark_observed(&self) {
         self.observed.store(true, Ordering::Relaxed);
         if let Some(failure) = self.failure() {

@@ -1,6 +1,6 @@
 //! Starting a node: handing its command over to the backend, or delaying it until that is possible.
 //!
-//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. Whoever ends or hands over
+//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. The code that ends or hands over
 //! one of them calls [`resume`], and the last blocker's end releases the node. Invariants: a node is handed over once,
 //! and only with all of its dependencies ended or known to the backend. A node that can never run ends all the same,
 //! after its dependencies. `complete` has how a node ends.
@@ -98,7 +98,7 @@ pub unsafe fn start_command(
 
 enum Resolution {
     Done,
-    /// Not over, and the backend need not be told of it: its queue keeps the order.
+    /// Not over, and the backend need not know of it: its queue keeps the order.
     Behind,
     Event(BackendDependency),
     Failed(CommandFailure),

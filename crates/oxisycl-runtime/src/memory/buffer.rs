@@ -108,7 +108,7 @@ impl OpenHold {
         &self.core
     }
 
-    /// Lets go of the pointers, where the state is locked anyway.
+    /// Releases the pointers, where the state is locked anyway.
     #[inline]
     pub(crate) fn close(&self, state: &mut BufferState) {
         // Under the state's lock, as every change.
@@ -126,11 +126,11 @@ impl Drop for OpenHold {
 }
 
 impl BufferCore {
-    /// A buffer without allocations whose contents nobody wrote. `extent` and `page` have their innermost dimension in bytes.
+    /// A buffer without allocations whose contents nothing wrote. `extent` and `page` have their innermost dimension in bytes.
     ///
     /// # Safety
-    /// Whoever has the buffer leaves its state consistent. The methods of [`BufferState`] are given the buffer that the state was locked
-    /// of. The state is neither exchanged nor changed in other ways, the buffer's own fields stay as they are. What is told of as a
+    /// The buffer's users leave its state consistent. The methods of [`BufferState`] are given the buffer that the state was locked
+    /// of. The state is neither exchanged nor changed in other ways, the buffer's own fields stay as they are. What is passed as a
     /// [`BufferView`](crate::schedule::BufferView) of it lies inside.
     #[track_caller]
     pub unsafe fn new(extent: [usize; 3], page: Option<[usize; 3]>, align: usize) -> Result<Arc<Self>> {
@@ -138,7 +138,7 @@ impl BufferCore {
         unsafe { Self::with_elements(Elements::BYTES, extent, page, align) }
     }
 
-    /// A buffer without allocations whose contents nobody wrote, of elements that messages tell. `extent` and `page` have their innermost
+    /// A buffer without allocations whose contents nothing wrote, of elements that messages tell. `extent` and `page` have their innermost
     /// dimension in bytes.
     ///
     /// # Safety
@@ -302,7 +302,7 @@ impl BufferState {
     /// Takes memory that `owner` keeps alive as the buffer's allocation in its memory. With `is_current`, it holds the data.
     ///
     /// # Safety
-    /// `pointer` is valid for the buffer's layout as long as `owner` lives, and nobody else uses the memory meanwhile.
+    /// `pointer` is valid for the buffer's layout as long as `owner` lives, and no other code uses the memory meanwhile.
     pub unsafe fn adopt(
         &mut self,
         core: &Arc<BufferCore>,

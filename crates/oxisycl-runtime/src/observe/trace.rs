@@ -54,7 +54,7 @@ struct Output {
     devices: Vec<Tracks>,
     /// Whether an event could not be written: where the file ends is not known then, and later events are dropped.
     is_broken: bool,
-    /// Why, until somebody asks.
+    /// Why, until the program asks.
     error: Option<io::Error>,
 }
 

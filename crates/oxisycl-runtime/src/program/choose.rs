@@ -103,7 +103,7 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
         *rank == best_rank && other.bundle != best.bundle && !Arc::ptr_eq(&other.image, &best.image)
     };
     match usable.find(is_rival) {
-        // Who only asks is told of the first.
+        // A query gets the first.
         Some((_, other, _)) if !is_own && query.host.is_some() => Err(ambiguous(index, best, other, device, query)),
         _ => Ok(Choice { image: best.image.clone(), kernel }),
     }
@@ -231,7 +231,7 @@ fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Dev
     not_supported(query, device, &format!("its images are for {has}, and the device takes {takes}; {remedy}"))
 }
 
-/// What is told of aspects that a kernel needs and the device lacks.
+/// What messages say of aspects that a kernel needs and the device lacks.
 fn why_missing(missing: &[&str]) -> String {
     let names = missing.join(", ");
     let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };

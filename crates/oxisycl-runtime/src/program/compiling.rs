@@ -48,9 +48,9 @@ impl Job {
         let thread = thread::Builder::new().name("oxisycl-compile".to_owned());
         let compile = move || {
             let result = self.compile();
-            // Whoever gets the result may be the last one who has the device.
+            // The receiver of the result may have the last reference to the device.
             drop(self);
-            // There is nobody who waits if the image was forgotten meanwhile.
+            // No thread waits if the image was forgotten meanwhile.
             let _ = sender.send(result);
         };
         if let Err(error) = thread.spawn(compile) {
@@ -138,7 +138,7 @@ impl Marker {
 
     fn set_at(path: &Path, kernel: &str, device: &str) -> std::result::Result<Option<Self>, BackendError> {
         let Ok(mut file) = super::disk_cache::open_marker(path) else { return Ok(None) };
-        // Whoever holds it lives, and is compiling.
+        // The process that holds it lives, and is compiling.
         if file.try_lock().is_err() {
             return Ok(None);
         }
@@ -190,7 +190,7 @@ mod tests {
         let marker = Marker::set_at(&path, "saxpy", "cpu").unwrap().unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text, format!("process {}\nkernel saxpy\ndevice cpu\n", std::process::id()));
-        // Another one of the same image is somebody living who compiles it.
+        // Another one of the same image is that of a living process that compiles it.
         assert!(Marker::set_at(&path, "saxpy", "cpu").unwrap().is_none());
         drop(marker);
         assert!(!path.exists());

@@ -89,7 +89,7 @@ impl Launches {
     }
 }
 
-/// Hashes keys that are made of addresses and hashes: nobody chooses them to collide.
+/// Hashes keys that are made of addresses and hashes: no input chooses them to collide.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FoldHasher(u64);
 

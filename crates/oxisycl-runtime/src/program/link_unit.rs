@@ -51,7 +51,7 @@ pub(super) fn of_program() -> Option<LinkUnit> {
 /// Whether the function belongs to the executable and not to a library in it; `false` where the system does not tell.
 pub(crate) fn lies_in_the_program(function: *const ()) -> bool {
     match (of(function), of_program()) {
-        // Without a dynamic linker there is nobody to ask, and no library.
+        // Without a dynamic linker there is nothing to ask, and no library.
         (None, None) => cfg!(all(target_os = "linux", target_feature = "crt-static")),
         (None, _) => false,
         (unit, program) => unit == program,

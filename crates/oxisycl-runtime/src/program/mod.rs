@@ -286,7 +286,7 @@ impl Programs {
             && let Some(binary) = disk.read(key)
         {
             // SAFETY: images come from `register`, whose caller vouches for them. The cache gives only bytes that it was given for
-            // this key, from files that nobody else can write.
+            // this key, from files that no other user can write.
             match unsafe { device.load(&image.image, Some(&binary)) } {
                 Ok(module) => return compiling::Outcome::Ended(Ok(module)),
                 Err(_) => disk.remove(key),

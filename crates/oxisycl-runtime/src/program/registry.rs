@@ -142,12 +142,12 @@ pub(super) fn is_process_ending() -> bool {
     ENDS.load(Ordering::Relaxed)
 }
 
-/// Waits until nobody but the caller holds one of the kernels or the library.
+/// Waits until only the caller holds one of the kernels or the library.
 pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>], uses: &Arc<Uses>) {
     let is_used = || Arc::strong_count(uses) > 1 || kernels.iter().any(|kernel| Arc::strong_count(kernel) > 1);
     let mut pause = Duration::from_micros(20);
     let mut tell = Some(Instant::now() + Duration::from_secs(10));
-    // In a forked child the commands of its parent never end; at the end of the process nobody runs what they call.
+    // In a forked child the commands of its parent never end; at the end of the process nothing runs what they call.
     let is_over = || is_process_ending() || fork::is_child();
     while is_used() && !is_over() {
         std::thread::sleep(pause);

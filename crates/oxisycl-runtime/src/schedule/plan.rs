@@ -46,7 +46,7 @@ pub(super) fn plan(
     dependencies: &mut Dependencies,
     missing: &mut Vec<Missing>,
 ) {
-    // What failed matters to whoever uses the old contents.
+    // What failed matters to commands that use the old contents.
     let kind = if requirement.no_init { DependencyKind::Order } else { DependencyKind::Data };
     for pages in &requirement.pages {
         state.map.for_each(pages, |region, page| {
@@ -97,7 +97,7 @@ pub(super) fn commit_copy(state: &mut BufferState, region: &Region, allocation: 
             page.current = page.current.with(allocation);
             page.arrivals.push((allocation, copy.clone()));
         }
-        // Whoever overwrites the source comes after the copy.
+        // A command that overwrites the source comes after the copy.
         page.readers.push(copy.clone());
     });
 }

@@ -51,7 +51,7 @@ pub struct Queue {
 #[derive(Default)]
 pub(super) struct State {
     epoch: Arc<Epoch>,
-    /// References for commands that are to come. None while nobody submits, so that the epoch can be idle.
+    /// References for commands that are to come. None while no thread submits, so that the epoch can be idle.
     epochs: Stock<Epoch>,
     queues: Stock<QueueShared>,
     /// The newest command of an in-order queue.
@@ -120,7 +120,7 @@ impl Queue {
         let previous = state.last.take().filter(|last| !last.is_complete());
         let result = self.schedule(group, keep, previous.as_ref().filter(|last| !self.is_before_all(last)));
         state.last = match &result {
-            // Nobody would be told of it: the next command need not look at what another processor works with.
+            // No later command depends on it: the next command need not look at what another processor works with.
             Ok(node) if self.is_before_all(node) => None,
             Ok(node) => Some(node.clone()),
             Err(_) => previous,
@@ -128,7 +128,7 @@ impl Queue {
         result
     }
 
-    /// Whether whatever the queue is given now comes after that command of its own without being told so.
+    /// Whether whatever the queue is given now comes after that command of its own without a dependency.
     fn is_before_all(&self, last: &Node) -> bool {
         self.shared.queue.keeps_order() && last.is_issued() && !graph_dump().is_on()
     }

@@ -1,6 +1,6 @@
 //! References that are taken in bulk.
 //!
-//! A command keeps its queue and its epoch alive. The thread that ends it lets go of them. If the thread that submits took the references one by
+//! A command keeps its queue and its epoch alive. The thread that ends it releases them. If the thread that submits took the references one by
 //! one, both threads would change one counter for each command, and each change would wait for the other processor's cache.
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<T> Stock<T> {
         value.clone()
     }
 
-    /// Lets go of what was not needed.
+    /// Releases what was not needed.
     pub(super) fn clear(&mut self) {
         self.n_taken /= 2;
         self.spare.clear();

@@ -1,4 +1,4 @@
-//! What is wrong with a selector value, told with the value, the place and the grammar.
+//! What is wrong with a selector value, as a message with the value, the place and the grammar.
 
 use std::error::Error;
 use std::fmt;

@@ -146,7 +146,7 @@ fn every_damage_of_an_entry_makes_it_absent() {
     assert_eq!(cache.read(&key(b"a")).unwrap(), b"binary");
 }
 
-/// Changes of many kinds, with a checksum that is right again: whoever can write to the folder could make one.
+/// Changes of many kinds, with a checksum that is right again: a process that can write to the folder could make one.
 #[test]
 fn foreign_entries_are_ignored_and_replaced() {
     let folder = Folder::new();
@@ -181,7 +181,7 @@ fn foreign_entries_are_ignored_and_replaced() {
             bytes[32..HEADER_SIZE].copy_from_slice(&sum.to_le_bytes());
         }
         let found = decode(&bytes, key(b"a").text());
-        // The binary itself is what somebody may have changed who can sum it up; its length stands in the header.
+        // A process that can make a checksum may have changed the binary itself; its length stands in the header.
         assert!(found.is_none_or(|binary| binary.len() == b"binary".len()), "case {case}: {found:?}");
         if case % 100 == 0 {
             fs::write(&path, &bytes).unwrap();

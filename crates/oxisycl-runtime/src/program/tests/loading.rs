@@ -381,7 +381,7 @@ fn wrong_bundles_are_told_by_their_error() {
 #[cfg(target_os = "linux")]
 fn unregistering_waits_for_native_code_of_the_library() {
     let programs = Programs::new();
-    // A library that is certainly there. Its bytes are no bundle, but nobody reads them.
+    // A library that is certainly there. Its bytes are no bundle, but nothing reads them.
     let bytes = || libc::getppid as *const u8;
     // SAFETY: never called.
     let code = unsafe { std::mem::transmute::<*const u8, oxisycl_types::HostEntry>(bytes()) };

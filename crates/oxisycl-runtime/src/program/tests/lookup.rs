@@ -237,7 +237,7 @@ fn a_corrupt_bundle_is_an_error_of_the_kernels_that_are_missed() {
         text.starts_with(start) && text.contains("cannot be read: device image: ") && text.ends_with(remedy),
         "{text}"
     );
-    // Without a kernel that was asked for, nobody knows which ones they are.
+    // Without a kernel that was asked for, it is not known which ones they are.
     let text = fixture.programs.kernels().unwrap_err().to_string();
     assert!(text.starts_with("the device images of \"") && text.ends_with(remedy), "{text}");
     let text = fixture.programs.load_all(&fixture.devices[0]).unwrap_err().to_string();
