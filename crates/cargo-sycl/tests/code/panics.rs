@@ -41,3 +41,26 @@ fn a_check_costs_at_most_a_comparison_and_a_branch_and_the_panic_nothing() {
     assert!(!built.code.contains("trap;") && sorting.contains("__oxisycl_record_panic_numbers"), "{sorting}");
     assert!(built.kernels.contains("core::slice::sort::"), "the standard library's own sorting: {}", built.kernels);
 }
+
+#[test]
+fn the_ranges_of_accessors_cost_one_comparison_and_the_place_of_a_panic_nothing() {
+    let built = build("panics", &["--release"]);
+    let functions = functions(&built.code);
+    let name = functions.keys().find(|key| key.contains("panics_triad_closure")).expect("the kernel");
+    let path = hot_path(&functions[name]);
+    let counts = |words: &[&str]| words.iter().map(|word| count(&path, word)).collect::<Vec<_>>();
+    let in_memory = |word: &str| path.iter().filter(|line| line.contains(word)).count();
+    // One way for two work-items of a thread, and one for a thread that has but one.
+    const N_WAYS: usize = 2;
+    const N_ITEMS: usize = 3;
+    // Each way compares its work-items with the end of the launch, and that with the least of the three ranges.
+    assert_eq!(counts(&["setp", "min"]), [2 * N_WAYS, 2 * N_WAYS], "{path:#?}");
+    // The first way also goes around the second.
+    assert_eq!(count(&path, "bra"), 2 * N_WAYS + 1, "{path:#?}");
+    assert_eq!((count(&path, "fma"), in_memory("ld.global"), in_memory("st.global")), (N_ITEMS, 2 * N_ITEMS, N_ITEMS));
+    // Place, message and numbers of a panic are neither in registers nor in memory of the work-item.
+    assert_eq!((in_memory(".local"), counts(&["call", "st"])), (0, vec![0, N_ITEMS]), "{path:#?}");
+    let is_needed = |line: &&str| ["%ntid", "%ctaid", "%tid", "_param_"].iter().any(|part| line.contains(part));
+    let moves: Vec<&str> = path.iter().copied().filter(|line| line.starts_with("mov.") && !is_needed(line)).collect();
+    assert_eq!(moves, [""; 0], "{path:#?}");
+}

@@ -32,7 +32,18 @@ fn sorted(x: u32) -> u32 {
     numbers[3]
 }
 
+/// A loop over three accessors. Each has a range, which the launch may not leave, and a panic that names the place.
+fn triad(sums: &Buffer<f32, 1>, a: &Buffer<f32, 1>, b: &Buffer<f32, 1>) -> oxisycl::Result {
+    let group = Queue::builder().build()?.submit(|cg| {
+        let (sums, a, b) = (cg.access(sums, Write), cg.access(a, Read), cg.access(b, Read));
+        cg.parallel_for(64, move |item| sums.set(item, a.get(item) + 3.0 * b.get(item)))
+    });
+    group?.wait()
+}
+
 fn main() -> oxisycl::Result {
+    let [sums, a, b] = [0.0, 1.0, 2.0].map(|x| Buffer::from_vec(vec![x; 64]));
+    triad(&sums?, &a?, &b?)?;
     assert_eq!(replaced(64, checked)?, replaced(64, unchecked)?);
 
     let buffer = Buffer::from_vec(vec![1u32; 64])?;
