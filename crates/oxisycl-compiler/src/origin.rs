@@ -10,12 +10,14 @@
 //! The names of [`REPLACED`] crates may be borrowed. Which of them are is said to the passes that replace functions of these crates.
 
 mod closures;
+mod files;
 mod formatting;
 mod host;
 mod items;
 mod panics;
 
 pub(crate) use closures::{closure_code, is_closure_type};
+pub(crate) use files::{is_library_file, is_users_file};
 pub(crate) use formatting::{
     Formatted, Formatter, formats, formats_itself, formatter, is_method, library_formats, pads, writes_text,
 };

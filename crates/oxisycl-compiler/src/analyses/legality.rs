@@ -13,7 +13,7 @@ use crate::passes::panic_names;
 use crate::refused::Refused;
 use crate::symbols::plain_path;
 
-/// Who calls whom, and where.
+/// Who calls whom, and where, if that is in a file that the user may have written.
 #[derive(Default)]
 pub(crate) struct Calls {
     callees: BTreeMap<String, Vec<(String, Option<String>)>>,
@@ -30,8 +30,8 @@ impl Calls {
             for instruction in function.instructions() {
                 let place = || {
                     let (place, folder) = instruction.places().into_iter().next()?;
-                    let file = shown_file(&place.file, &folder);
-                    (place.line > 0).then(|| format!("{file}:{}:{}", place.line, place.column))
+                    let is_shown = place.line > 0 && origin::is_users_file(&place.file, &folder);
+                    is_shown.then(|| format!("{}:{}:{}", place.file, place.line, place.column))
                 };
                 let mut named = BTreeSet::new();
                 for operand in instruction.operands() {
@@ -129,7 +129,7 @@ impl Calls {
 #[derive(Clone, Copy)]
 struct Step<'a> {
     symbol: &'a str,
-    /// Where the step before refers to it.
+    /// Where the step before refers to it, if that is in a file that the user may have written.
     place: Option<&'a str>,
     /// Whether the step before is of our own crates.
     is_from_ours: bool,
@@ -138,7 +138,7 @@ struct Step<'a> {
 /// A way for people to read. The place that tells the user most is the last one in code of his own. What is called there is shown, what that
 /// calls is not, but for the end.
 fn shown(steps: &[Step<'_>]) -> String {
-    let users = steps.iter().rposition(|step| step.place.is_some_and(is_users) && !step.is_from_ours);
+    let users = steps.iter().rposition(|step| step.place.is_some() && !step.is_from_ours);
     let place = users.and_then(|position| steps[position].place);
     let mut shown = Vec::new();
     for (position, step) in steps.iter().enumerate() {
@@ -166,24 +166,6 @@ const ASSEMBLY: &str = "<inline assembly>";
 /// Whether a function is of our own crates, whose files may have the names of a user's.
 fn is_ours(path: &str) -> bool {
     origin::of_path(path).is_ours()
-}
-
-/// The file of a place. One of a dependency is relative to the folder of its package, and begins with what tells that it is one.
-fn shown_file(file: &str, folder: &str) -> String {
-    let is_relative = !file.starts_with('/');
-    let of_package = ["/registry/src/", "/git/checkouts/"].iter().find_map(|part| folder.split_once(part));
-    match of_package.and_then(|(_, rest)| rest.split_once('/')).filter(|_| is_relative) {
-        Some((_, package)) => format!("{DEPENDENCY}{package}/{file}"),
-        None => file.to_owned(),
-    }
-}
-
-/// What begins the places in dependencies.
-const DEPENDENCY: &str = "/registry/";
-
-/// Whether a place is in code that the user may have written.
-pub(crate) fn is_users(place: &str) -> bool {
-    !["/rustc/", "library/", "/registry/", "oxisycl-device/", "oxisycl/src/"].iter().any(|part| place.contains(part))
 }
 
 /// What was found out about a kernel.

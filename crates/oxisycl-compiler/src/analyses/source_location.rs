@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 
 use oxisycl_image::SourceLocation;
 
-use crate::analyses::legality::is_users;
 use crate::llvm::{Context, Node, Value, ValueKind};
 use crate::origin;
 
@@ -23,7 +22,7 @@ const MAX_FUNCTIONS_TO_CLOSURE: usize = 4096;
 pub(crate) fn of_kernel<'c>(context: &'c Context, entry: Value<'c>) -> Option<SourceLocation> {
     find(entry, MAX_FUNCTIONS, |function| {
         let (place, folder) = Node::of_function(context, function)?.place()?;
-        is_users(&format!("{folder}/{}", place.file)).then_some(place)
+        origin::is_users_file(&place.file, &folder).then_some(place)
     })
 }
 

@@ -12,9 +12,6 @@ use crate::llvm::{Module, TypeKind, Value, ValueKind};
 use crate::origin::{self, Origin};
 use crate::passes::{panic_names, panics};
 
-/// What is in the paths of the standard library's files.
-const LIBRARY_FILES: [&str; 2] = ["/rustc/", "/lib/rustlib/src/"];
-
 /// The functions with a body, and those that each may call.
 pub(crate) struct Calls<'c> {
     callees: FxHashMap<Value<'c>, Vec<Value<'c>>>,
@@ -120,8 +117,7 @@ pub(crate) fn has_users_code(function: Value<'_>) -> bool {
         return false;
     }
     let is_users = |instruction: Value<'_>| {
-        let mut places = instruction.places().into_iter().map(|(place, folder)| format!("{folder}/{}", place.file));
-        places.any(|place| !LIBRARY_FILES.iter().any(|part| place.contains(part)))
+        instruction.places().into_iter().any(|(place, folder)| !origin::is_library_file(&place.file, &folder))
     };
     !matches!(origin::of(function.name()), Origin::Standard | Origin::Device)
         || function.instructions().into_iter().any(is_users)

@@ -12,7 +12,6 @@ mod trap;
 
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
-use crate::analyses::legality;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
 use crate::origin::{self, SLICE_ERROR, Says};
@@ -311,7 +310,7 @@ fn constant_text(start: Value<'_>, length: Value<'_>) -> Option<String> {
 
 /// The innermost place of a call that is in code of a user.
 fn users_place(call: Value<'_>) -> Option<SourceLocation> {
-    let is_users = |(place, folder): &(SourceLocation, String)| legality::is_users(&format!("{folder}/{}", place.file));
+    let is_users = |(place, folder): &(SourceLocation, String)| origin::is_users_file(&place.file, folder);
     call.places().into_iter().find(is_users).map(|(place, _)| place)
 }
 
