@@ -16,7 +16,7 @@ use crate::reference::{BLUR_TOLERANCE, LEVEL_TOLERANCE};
 /// Columns of a terminal, which only what the user names exceeds.
 const WIDTH: usize = 80;
 
-/// Standard output. Goes silent if nobody reads any more, since the pictures are still to be written then.
+/// Standard output. Goes silent if its reader is gone, since the pictures are still to be written then.
 pub(crate) struct Console {
     out: StdoutLock<'static>,
     is_open: bool,

@@ -50,7 +50,7 @@ fn registry(workspace: &Workspace, folder: &Path, packages: &[PathBuf]) -> Resul
     Ok(registry)
 }
 
-/// Somebody who has a toolchain, crates.io, and nothing else.
+/// A user who has a toolchain, crates.io, and nothing else.
 struct User {
     /// Where the tool is installed.
     root: PathBuf,

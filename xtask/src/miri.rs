@@ -30,7 +30,7 @@ const AS_A_PROCESS: &str = "-Zmiri-disable-isolation -Zmiri-ignore-leaks";
 const PACKAGES: &[Package] = &[
     Package { name: "oxisycl-types", arguments: &[], flags: "" },
     Package { name: "oxisycl-device", arguments: &["--all-features"], flags: "" },
-    // The recording backend carries out what it is told to with real memory.
+    // The recording backend carries out its commands with real memory.
     Package { name: "oxisycl-backend", arguments: &[], flags: "" },
     Package { name: "oxisycl-backend-testing", arguments: &[], flags: "" },
     Package { name: "oxisycl-backend-host", arguments: &[], flags: AS_A_PROCESS },

@@ -41,7 +41,7 @@ pub(crate) fn pack(workspace: &Workspace, folder: &Path, options: &[&str]) -> Re
     for package in workspace.packages.iter().filter(|package| !package.publish) {
         command.args(["--exclude", &package.name]);
     }
-    // Nobody debugs what is built here.
+    // What is built here is not debugged.
     process::run(command.env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
     let mut packages = entries(&folder.join("package"));
     packages.retain(|path| path.extension().is_some_and(|extension| extension == "crate"));

@@ -87,7 +87,7 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} tests", counts.passed)))
 }
 
-/// A test that fails is repeated once: a machine may be so busy that it finds no time. That a test needed it is a fault of the test, and is told
+/// A test that fails is repeated once: a machine may be so busy that it finds no time. That a test needed it is a fault of the test, and is reported
 /// through `flaky`.
 fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64, flaky: &mut Vec<String>) -> Result<Counts> {
     let mut command = cargo(workspace);

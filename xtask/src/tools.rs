@@ -50,7 +50,7 @@ impl Tool {
             command.env(format!("CARGO_PROFILE_RELEASE_{variable}"), value);
         }
         let result = run(&mut command);
-        // Nobody builds it a second time; what cannot be removed is only in the way.
+        // It is not built a second time; what cannot be removed is only in the way.
         let _ = fs::remove_dir_all(root.join("build"));
         println!("  {} {}: {:.0} s", self.name, self.version, start.elapsed().as_secs_f64());
         result

@@ -75,7 +75,7 @@ struct Report {
 }
 
 /// A stage that fails under `CI` is run once more if it can end before that: a fault of the machine passes, one of ours stays. What failed at first
-/// is told in any case.
+/// is printed in any case.
 const LATEST_REPETITION: Duration = Duration::from_secs(60 * 60);
 
 impl Options {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::counts::Counts;
 use crate::crates;
 
-/// The longest that a part may run: whoever lends a machine may allow ten minutes for a command.
+/// The longest that a part may run: the lender of a machine may allow ten minutes for a command.
 pub(crate) const LIMIT: Duration = Duration::from_secs(8 * 60);
 
 /// A program of the bundle, and what is asked of it.
@@ -156,7 +156,7 @@ impl Counting {
         match self {
             Self::Conformance => {
                 // The log has both streams: the library may say at the end of the process that commands are pending, which the suite's
-                // tests of what is never let go of leave.
+                // tests of what is never released leave.
                 let own: Vec<&str> = output.lines().filter(|line| !line.starts_with("oxisycl: ")).collect();
                 let Counts { passed, failed, ignored } = Counts::of_test_program(&own.join("\n")).unwrap_or_default();
                 Tally { passed, failed, skipped: ignored }

@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(results[0]["result"], "ended at its limit of 1 s");
         assert_eq!(results[0]["log"], "started");
         let child = read(&bundle.0.join("out/child")).unwrap();
-        // Ended, or ended and not yet waited for by whoever inherited it. The signal may take a moment.
+        // Ended, or ended and not yet waited for by the process that inherited it. The signal may take a moment.
         let state = || fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
         let has_ended = |state: &str| state.is_empty() || state.contains(") Z ");
         while !has_ended(&state()) {

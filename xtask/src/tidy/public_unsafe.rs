@@ -87,7 +87,7 @@ fn visit(tokens: &[TokenTree], owner: Option<&str>, names: &mut BTreeSet<String>
             continue;
         }
         if is_word(&tokens[at], "fn") {
-            // A private function: what is in it is nobody's.
+            // A private function: what is in it counts for no item.
             at += item_length(&tokens[at..]);
             continue;
         }

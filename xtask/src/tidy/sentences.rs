@@ -19,7 +19,7 @@ const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 /// Words that hide the subject or the verb of a sentence: the code object and the field's verb stand there instead.
 const REFUSED: [&str; 7] = ["nobody", "somebody", "whoever", "is told", "are told", "lets go", "let go"];
 /// Files and folders where the words are refused. Others still have them.
-const WITHOUT_REFUSED: [&str; 17] = [
+const WITHOUT_REFUSED: [&str; 21] = [
     "CHANGELOG.md",
     "book/src/",
     "crates/cargo-sycl/src/",
@@ -28,16 +28,22 @@ const WITHOUT_REFUSED: [&str; 17] = [
     "crates/oxisycl-backend-host/src/",
     "crates/oxisycl-backend-opencl/src/",
     "crates/oxisycl-backend-testing/src/",
-    "crates/oxisycl-builtins/src/",
+    "crates/oxisycl-builtins/",
+    "crates/oxisycl-cache/",
     "crates/oxisycl-compiler/src/",
     "crates/oxisycl-device/src/",
     "crates/oxisycl-image/src/",
+    "crates/oxisycl-kernel-suite/",
     "crates/oxisycl-macros/src/",
     "crates/oxisycl-runtime/src/",
     "crates/oxisycl-types/src/",
     "crates/oxisycl/src/",
+    "examples/",
     "public-unsafe.toml",
+    "xtask/src/",
 ];
+/// Has the words themselves.
+const WITH_WORDS: &str = "xtask/src/tidy/sentences.rs";
 
 /// A long sentence.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +62,7 @@ pub(super) fn check(files: &[File]) -> Vec<String> {
 /// Findings for words of [`REFUSED`].
 fn check_words(file: &File) -> Vec<String> {
     let path = &file.path;
-    if !WITHOUT_REFUSED.iter().any(|folder| path.starts_with(folder)) {
+    if path == WITH_WORDS || !WITHOUT_REFUSED.iter().any(|folder| path.starts_with(folder)) {
         return Vec::new();
     }
     let found = file.text.lines().enumerate().filter_map(|(number, line)| {
@@ -329,7 +335,8 @@ mod tests {
         let expected =
             |line: usize, word: &str| format!("{path}:{line}: \"{word}\": name what acts, and say what it does");
         assert_eq!(found(path, text), [expected(2, "nobody"), expected(4, "whoever")]);
-        assert_eq!(found("xtask/src/a.rs", text), [""; 0]);
+        assert_eq!(found("benches/a.rs", text), [""; 0]);
+        assert_eq!(found(WITH_WORDS, text), [""; 0]);
         assert_eq!(found("book/src/a.md", "The queue lets go.\n").len(), 1);
     }
 

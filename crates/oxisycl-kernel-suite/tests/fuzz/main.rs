@@ -30,7 +30,7 @@ use outcome::{Outcome, Tolerance};
     unpredictable_function_pointer_comparisons,
     clippy::all,
     clippy::pedantic,
-    reason = "nobody wrote this code, and nobody reads it unless it finds a fault"
+    reason = "a program wrote this code, and people read it only if it finds a fault"
 )]
 mod generated {
     use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
