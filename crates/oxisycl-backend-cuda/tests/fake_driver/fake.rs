@@ -85,6 +85,15 @@ impl Fake {
         unsafe { fail(call.as_ptr(), skip, code) }
     }
 
+    /// Lets the driver end with the process, as NVIDIA's does: no call does anything from then on.
+    pub(crate) fn end_with_process(&self) {
+        // SAFETY: the symbol has this type in the library's sources.
+        let end: Symbol<'_, unsafe extern "C" fn()> =
+            unsafe { self.library.get(b"fake_end_with_process\0") }.expect("the symbol");
+        // SAFETY: as above.
+        unsafe { end() }
+    }
+
     /// How often a call was made.
     pub(crate) fn count(&self, call: &str) -> u64 {
         let call = CString::new(call).expect("no NUL byte");

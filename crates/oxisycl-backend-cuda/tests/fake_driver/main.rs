@@ -11,6 +11,7 @@ mod fake;
 mod forks;
 mod graphs;
 mod hand_over;
+mod held;
 mod launches;
 mod losses;
 mod memory;

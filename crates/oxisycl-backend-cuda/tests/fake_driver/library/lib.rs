@@ -21,10 +21,12 @@ mod stream;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub type Code = i32;
 
 pub const SUCCESS: Code = 0;
+pub const DEINITIALIZED: Code = 4;
 pub const INVALID_VALUE: Code = 1;
 pub const OUT_OF_MEMORY: Code = 2;
 pub const NO_DEVICE: Code = 100;
@@ -85,8 +87,24 @@ pub fn config<T>(read: impl FnOnce(&Config) -> T) -> T {
     read(&CONFIG.lock().unwrap())
 }
 
+/// The process that made the first call.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Ends a forked child that calls the driver: the driver does not work there, and its locks may be held.
+fn check_process() {
+    let process = std::process::id();
+    if OWNER.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed).is_err_and(|owner| owner != process) {
+        std::process::abort();
+    }
+}
+
 /// Counts a call, and says how it is to fail, if it is.
 pub fn count(name: &str) -> Code {
+    check_process();
+    if HAS_ENDED.load(Ordering::Acquire) {
+        return DEINITIALIZED;
+    }
     let mut calls = CALLS.lock().unwrap();
     let calls = calls.get_or_insert_default();
     *calls.counts.entry(name.to_owned()).or_default() += 1;
@@ -164,6 +182,18 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_fail(name: *const c_char, skip: u64, code: Code) {
     CALLS.lock().unwrap().get_or_insert_default().failures.push((text(name).to_owned(), skip, code));
+}
+
+/// Lets the driver end with the process: from the handlers of `exit` on, no call does anything.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_end_with_process() {
+    unsafe extern "C" {
+        safe fn atexit(function: extern "C" fn()) -> i32;
+    }
+    extern "C" fn end() {
+        HAS_ENDED.store(true, Ordering::Release);
+    }
+    assert_eq!(atexit(end), 0);
 }
 
 /// How often a call was made.
