@@ -55,8 +55,20 @@ pub(crate) struct Quirks {
 impl Quirks {
     /// The faults of a version of the driver.
     pub(crate) fn of(version: &str) -> Self {
-        Self { waiting_free: WAITING_FREE.concerns(version) }
+        let has = |quirk: &Quirk| quirk.concerns(version) && !is_off(quirk);
+        Self { waiting_free: has(&WAITING_FREE) }
     }
+}
+
+#[cfg(test)]
+fn is_off(quirk: &Quirk) -> bool {
+    oxisycl_backend_testing::quirks::is_off(quirk)
+}
+
+/// Only reproducers switch quirks off.
+#[cfg(not(test))]
+fn is_off(_quirk: &Quirk) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -64,8 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_known_drivers_wait_when_they_free() {
-        assert!(Quirks::of("13.0").waiting_free && Quirks::of("11.0").waiting_free);
+    fn all_known_drivers_wait_when_they_free_unless_that_is_switched_off() {
+        let has_remedy = !is_off(&WAITING_FREE);
+        for version in ["13.0", "11.0"] {
+            assert_eq!(Quirks::of(version).waiting_free, has_remedy);
+        }
     }
 
     #[test]
