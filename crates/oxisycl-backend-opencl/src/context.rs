@@ -124,7 +124,7 @@ impl Context {
 
     /// Turns a failed call into the contract's error. Marks the device as lost if it is.
     pub(crate) fn fail(&self, error: ClError) -> BackendError {
-        if error.is_sticky() {
+        if error.is_sticky(self.quirks) {
             self.lose(error, None);
         }
         if self.is_lost() { self.lost_error() } else { error.to_backend() }

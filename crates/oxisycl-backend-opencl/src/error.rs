@@ -4,6 +4,7 @@
 
 use oxisycl_backend::BackendError;
 
+use crate::quirks::Quirks;
 use crate::sys::{Code, code};
 
 /// A call that did not return success.
@@ -25,13 +26,14 @@ pub(crate) fn check(call: &'static str, code: Code) -> Result<()> {
 }
 
 impl ClError {
-    /// Whether the device is of no use any more. The backend passes valid objects only, so a context or queue that is reported as invalid
-    /// was given up by the driver.
-    pub(crate) fn is_sticky(self) -> bool {
-        matches!(
-            self.code,
-            code::DEVICE_NOT_AVAILABLE | code::INVALID_CONTEXT | code::INVALID_COMMAND_QUEUE | NVIDIA_ILLEGAL_ACCESS
-        )
+    /// Whether the device is lost, by a driver with these quirks. The backend passes valid objects only, so a driver that calls a context or
+    /// queue invalid has given it up.
+    pub(crate) fn is_sticky(self, quirks: Quirks) -> bool {
+        match self.code {
+            code::DEVICE_NOT_AVAILABLE | code::INVALID_CONTEXT | code::INVALID_COMMAND_QUEUE => true,
+            UNNAMED_LOSS => quirks.unnamed_loss,
+            _ => false,
+        }
     }
 
     /// Whether there is no memory left. Some drivers say so by one code, and some by the other.
@@ -53,8 +55,8 @@ impl ClError {
     }
 }
 
-/// What NVIDIA's driver says after a kernel touched memory that it must not.
-const NVIDIA_ILLEGAL_ACCESS: Code = -9999;
+/// The code of the quirk `unnamed-loss`.
+const UNNAMED_LOSS: Code = -9999;
 
 /// Codes of the calls that the backend makes, as the specification explains them.
 const NAMES: &[(Code, &str, &str)] = &[
@@ -99,7 +101,7 @@ const NAMES: &[(Code, &str, &str)] = &[
     (-64, "CL_INVALID_PROPERTY", "the driver does not know a property"),
     (-68, "CL_INVALID_DEVICE_PARTITION_COUNT", "the device has not so many compute units"),
     (-1001, "CL_PLATFORM_NOT_FOUND_KHR", "the loader knows no driver"),
-    (NVIDIA_ILLEGAL_ACCESS, "an error of NVIDIA's driver", "a kernel has touched memory that it must not"),
+    (UNNAMED_LOSS, "an error of NVIDIA's driver", "a kernel has touched memory that it must not"),
 ];
 
 #[cfg(test)]
@@ -127,7 +129,10 @@ mod tests {
     #[test]
     fn a_missing_device_is_sticky_and_a_lack_of_memory_is_not() {
         let error = |code| ClError { call: "clFlush", code };
-        assert!(error(code::DEVICE_NOT_AVAILABLE).is_sticky() && error(-9999).is_sticky());
-        assert!(!error(code::OUT_OF_RESOURCES).is_sticky() && error(code::OUT_OF_RESOURCES).is_lack_of_memory());
+        let [nvidia, intel] =
+            ["NVIDIA Corporation", "Intel(R) Corporation"].map(|vendor| Quirks::new(vendor, false, "1"));
+        assert!(error(code::DEVICE_NOT_AVAILABLE).is_sticky(intel));
+        assert!(error(-9999).is_sticky(nvidia) && !error(-9999).is_sticky(intel));
+        assert!(!error(code::OUT_OF_RESOURCES).is_sticky(intel) && error(code::OUT_OF_RESOURCES).is_lack_of_memory());
     }
 }

@@ -11,9 +11,10 @@ use crate::sys::{Object, code};
 /// All of them.
 #[cfg(test)]
 pub(crate) const QUIRKS: &[Quirk] =
-    &[WAITING_THREADS, SECOND_WAITER, PROCESS_END, QUEUE_RELEASE, EQUAL_DISTANCES, SIGNED_POSITIONS];
+    &[WAITING_THREADS, SECOND_WAITER, PROCESS_END, QUEUE_RELEASE, EQUAL_DISTANCES, SIGNED_POSITIONS, UNNAMED_LOSS];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
+const NVIDIA: &str = "NVIDIA OpenCL";
 const ANY_CPU: &str = "any OpenCL CPU";
 const SEEN: &str = "2026.22";
 
@@ -79,6 +80,16 @@ const SIGNED_POSITIONS: Quirk = Quirk {
     reproducer: Reproducer::Without("the remedy is on for all drivers"),
 };
 
+const UNNAMED_LOSS: Quirk = Quirk {
+    name: "unnamed-loss",
+    driver: NVIDIA,
+    seen: "not seen here",
+    fixed: None,
+    fault: "After a kernel touched memory that it must not, calls fail with -9999, a code that OpenCL does not name, and the device is lost.",
+    switch: "a call that fails with this code loses the device (`error.rs`)",
+    reproducer: Reproducer::Without("the driver takes no SPIR-V, so it runs no kernel"),
+};
+
 /// The faults that a device's driver has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quirks {
@@ -87,6 +98,7 @@ pub(crate) struct Quirks {
     pub(crate) process_end: bool,
     pub(crate) queue_release: bool,
     pub(crate) equal_distances: bool,
+    pub(crate) unnamed_loss: bool,
 }
 
 impl Quirks {
@@ -97,10 +109,12 @@ impl Quirks {
         Self::new(&vendor, is_cpu, &device.text(code::DRIVER_VERSION))
     }
 
-    fn new(vendor: &str, is_cpu: bool, version: &str) -> Self {
+    /// The faults of a driver by its vendor, its kind of device and its version.
+    pub(crate) fn new(vendor: &str, is_cpu: bool, version: &str) -> Self {
         let has = |quirk: &Quirk| {
             let is_driver = match quirk.driver {
                 INTEL_CPU => is_cpu && vendor.starts_with("Intel"),
+                NVIDIA => vendor.starts_with("NVIDIA"),
                 ANY_CPU => is_cpu,
                 _ => true,
             };
@@ -112,6 +126,7 @@ impl Quirks {
             process_end: has(&PROCESS_END),
             queue_release: has(&QUEUE_RELEASE),
             equal_distances: has(&EQUAL_DISTANCES),
+            unnamed_loss: has(&UNNAMED_LOSS),
         }
     }
 }
@@ -139,6 +154,8 @@ mod tests {
         assert!(!gpu.waiting_threads && !gpu.process_end && !gpu.equal_distances);
         let other = Quirks::new("The pocl project", true, "6.0");
         assert!(!other.second_waiter && !other.queue_release && other.equal_distances);
+        let nvidia = Quirks::new("NVIDIA Corporation", false, "580.159.04");
+        assert!(nvidia.unnamed_loss && !intel.unnamed_loss && !gpu.unnamed_loss && !other.unnamed_loss);
     }
 
     #[test]
