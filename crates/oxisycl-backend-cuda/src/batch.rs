@@ -201,7 +201,7 @@ fn flush_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 /// Notes in the ring what was handed over.
 fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     let Some(Handed { n_tasks, fence, epoch }) = launcher.done.take() else { return };
-    let last = ring.n_issued();
+    let last = ring.last();
     let part = &mut ring.part;
     if epoch != part.batch.epoch {
         fence.into_iter().for_each(|event| lane.device.context.return_plain_event(event));
@@ -217,7 +217,7 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     };
     lane.stream.held_since.store(since, Ordering::SeqCst);
     part.batch.handed_at = now;
-    part.has_issued(last - part.batch.n_held as u64, n_tasks);
+    part.has_issued(last.before(part.batch.n_held), n_tasks);
     // Without a fence, it is asked whether the stream is empty.
     part.add_fence(fence);
 }

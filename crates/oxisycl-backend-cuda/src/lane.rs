@@ -194,7 +194,7 @@ unsafe impl Driver for Cuda {
             match batch::take(lane, ring, task) {
                 Taken::Held => return Ok(()),
                 Taken::Launched => {
-                    let position = ring.n_issued() + 1;
+                    let position = ring.last().next();
                     ring.part.has_issued(position, 1);
                     return Ok(());
                 }
@@ -227,7 +227,7 @@ unsafe impl Driver for Cuda {
             *task.issued.lock() = Some(profile);
         }
         if n_calls > 0 {
-            let position = ring.n_issued() + 1;
+            let position = ring.last().next();
             ring.part.has_issued(position, n_calls);
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use oxisycl_backend::Priority;
-use oxisycl_backend::lane::Ring;
+use oxisycl_backend::lane::{Position, Ring};
 use parking_lot::Mutex;
 
 use crate::batch::{self, Batch};
@@ -24,7 +24,7 @@ use crate::launcher::Launcher;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 
 /// After so many tasks the thread that submits looks how far the stream has come.
-const LOOK_EVERY: u64 = 64;
+const LOOK_EVERY: usize = 64;
 /// So often in a row the poller relies on such a look.
 const MOST_OMISSIONS: u8 = 4;
 
@@ -54,28 +54,28 @@ struct Poller {
 /// An event that was recorded on the stream.
 struct Fence {
     /// The last task that the driver had.
-    position: u64,
+    position: Position,
     /// [`Progress::n_calls`] of that time.
     n_calls: u64,
     event: RawEvent,
 }
 
-/// How far the device has come. Positions are those of tasks.
+/// How far the device has come.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// The last task that gave the device something to do.
-    pub(crate) device_issued: u64,
+    pub(crate) device_issued: Position,
     /// The device has finished all tasks up to this one.
-    finished: u64,
+    finished: Position,
     /// How many of the driver's calls have given the device something to do, at most, and how many of those it has finished.
     n_calls: u64,
     n_calls_finished: u64,
     /// Events recorded behind tasks, in order.
     fences: VecDeque<Fence>,
     /// The last task when the driver was last asked whether the stream is empty.
-    asked_at: u64,
+    asked_at: Position,
     /// The last task when a thread that submits last looked.
-    looked_at: u64,
+    looked_at: Position,
     pub(crate) batch: Batch,
 }
 
@@ -88,7 +88,7 @@ impl Progress {
 
     /// The device has something to do for all tasks up to this one, by so many further calls at most.
     #[inline]
-    pub(crate) fn has_issued(&mut self, position: u64, n_calls: usize) {
+    pub(crate) fn has_issued(&mut self, position: Position, n_calls: usize) {
         self.device_issued = position;
         self.n_calls += n_calls as u64;
     }
@@ -144,7 +144,7 @@ impl Stream {
     }
 
     /// Records a fence behind the task at `position`, which is the last that the driver has. The context is current.
-    fn record(&self, progress: &mut Progress, position: u64) -> Result<RawEvent, DriverError> {
+    fn record(&self, progress: &mut Progress, position: Position) -> Result<RawEvent, DriverError> {
         let event = self.record_event()?;
         progress.fences.push_back(Fence { position, n_calls: progress.n_calls, event });
         Ok(event)
@@ -183,7 +183,7 @@ impl Stream {
     }
 
     /// Asks the driver how far the stream has come. `last` is the last task that the driver has.
-    fn ask(&self, progress: &mut Progress, last: u64, thorough: bool) -> Result<(), DriverError> {
+    fn ask(&self, progress: &mut Progress, last: Position, thorough: bool) -> Result<(), DriverError> {
         self.ask_fences(progress)?;
         if progress.device_issued > progress.finished && progress.fences.is_empty() {
             // SAFETY: the stream lives as long as `self`.
@@ -207,7 +207,7 @@ impl Stream {
 }
 
 /// An event that happens when the task at that position is finished, or later. `None` if it is finished. Enters the context.
-pub(crate) fn fence(lane: &CudaLane, position: u64) -> Result<Option<RawEvent>, DriverError> {
+pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
     let _entered = lane.device.context.enter_anyway()?;
     let mut ring = lane.ring();
     if position > handed(&ring) {
@@ -228,7 +228,7 @@ pub(crate) fn fence(lane: &CudaLane, position: u64) -> Result<Option<RawEvent>, 
 /// Looks, now and then, how far the stream has come that a task was put on.
 #[inline]
 pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    if ring.n_issued() - ring.part.looked_at >= LOOK_EVERY && ring.part.batch.n_held() == 0 {
+    if ring.last().since(ring.part.looked_at) >= LOOK_EVERY && ring.part.batch.n_held() == 0 {
         look(lane, ring);
     }
 }
@@ -241,7 +241,7 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
         return;
     }
     let (stream, last) = (&lane.stream, handed(ring));
-    ring.part.looked_at = ring.n_issued();
+    ring.part.looked_at = ring.last();
     let has_fence = ring.part.fences.back().is_some_and(|fence| fence.position >= ring.part.device_issued);
     let is_recorded = has_fence || stream.record(&mut ring.part, last).is_ok();
     if is_recorded && stream.ask_fences(&mut ring.part).is_ok() {
@@ -252,8 +252,8 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 }
 
 /// The last task that the driver has.
-fn handed(ring: &Ring<Cuda>) -> u64 {
-    ring.n_issued() - ring.part.batch.n_held() as u64
+fn handed(ring: &Ring<Cuda>) -> Position {
+    ring.last().before(ring.part.batch.n_held())
 }
 
 /// Asks whether the device has nothing to do. The context is current. An error is left for others to find.
@@ -285,8 +285,7 @@ pub(crate) fn catch_up(lane: &CudaLane, ring: &mut Ring<Cuda>) {
 
 /// How many of the pending tasks the device has finished.
 fn n_finished(ring: &Ring<Cuda>) -> usize {
-    let first = ring.n_issued() - ring.pending.len() as u64;
-    ring.part.finished.saturating_sub(first) as usize
+    ring.part.finished.since(ring.last().before(ring.pending.len()))
 }
 
 /// Asks the driver how far the stream has come, and sets the tasks apart that are over. With `thorough`, also leaves a fence for the
@@ -308,7 +307,7 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     let Some(mut ring) = lane.ring_politely() else { return Ok(()) };
     // Asked with the lock held: what a lost device was not given has not run.
     let is_lost = context.is_lost();
-    if !is_lost && ring.part.finished < ring.n_issued() {
+    if !is_lost && ring.part.finished < ring.last() {
         let _entered = context.enter_anyway()?;
         if thorough {
             batch::flush_unbound(lane, &mut ring);

@@ -72,7 +72,7 @@ pub(crate) fn hold(lane: &ClLane, ring: &mut Ring<OpenCl>, task: &ClTask, waits:
     let mut before = Before::default();
     for dependency in &waits.open {
         if dependency.issued.is_held_back() {
-            let n_behind = (ring.n_issued() - dependency.place().position) as usize;
+            let n_behind = ring.last().since(dependency.place().position);
             before.tasks.push(ring.pending[ring.pending.len() - 1 - n_behind].clone());
             continue;
         }

@@ -180,7 +180,7 @@ unsafe impl Driver for Toy {
     fn place(queue: &LaneQueue<Self>, open: &[&Task<Self>]) -> Result<(usize, Waits), BackendError> {
         let wait = |task: &&Task<Self>| {
             let place = task.place();
-            (place.lane.stream.n_done.clone(), place.position)
+            (place.lane.stream.n_done.clone(), place.position.n_tasks())
         };
         let empty = queue.lanes.iter().position(|lane| lane.is_empty());
         Ok((empty.unwrap_or(0), open.iter().map(wait).collect()))
@@ -196,7 +196,7 @@ unsafe impl Driver for Toy {
 
     fn poll(lane: &Lane<Self>, _thorough: bool) {
         let mut ring = lane.ring();
-        let first = ring.n_issued() - ring.pending.len() as u64;
+        let first = ring.last().before(ring.pending.len()).n_tasks();
         let n_over = lane.stream.n_done.load(Ordering::Acquire) - first;
         lane.set_apart(&mut ring, n_over as usize, true);
     }

@@ -36,4 +36,4 @@ pub use lanes::Lanes;
 pub use queue::{DriverQueue, LaneQueue};
 pub use records::RecordPool;
 pub use ring::{Lane, Ring};
-pub use task::{Place, Task};
+pub use task::{Place, Position, Task};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::turn::Turn;
-use super::{Driver, Task};
+use super::{Driver, Position, Task};
 use crate::BackendError;
 use crate::poller::Progress;
 
@@ -32,7 +32,7 @@ pub struct Lane<D: Driver> {
     /// Whether the driver executes the lane's tasks one after the other.
     pub keeps_order: bool,
     ring: Mutex<Ring<D>>,
-    /// The position of the last task.
+    /// How many tasks were issued.
     issued: AtomicU64,
     pub(super) drained: Drained<D>,
 }
@@ -59,15 +59,15 @@ pub struct Ring<D: Driver> {
     pub pending: VecDeque<Arc<Task<D>>>,
     /// The driver's part.
     pub part: D::Ring,
-    n_issued: u64,
+    last: Position,
     /// Free panic records, so that a launch takes no other lock.
     records: Vec<D::Record>,
 }
 
 impl<D: Driver> Ring<D> {
-    /// How many tasks were put on the lane: the position of the last one.
-    pub fn n_issued(&self) -> u64 {
-        self.n_issued
+    /// The position of the last task.
+    pub fn last(&self) -> Position {
+        self.last
     }
 
     /// Gives a panic record to a task of the ring that was [held back](Driver::is_full). False if there is no free record.
@@ -80,7 +80,8 @@ impl<D: Driver> Ring<D> {
 impl<D: Driver> Lane<D> {
     /// An empty lane of the device.
     pub fn new(device: &Arc<D::Device>, stream: D::Stream, keeps_order: bool) -> Arc<Self> {
-        let ring = Ring { pending: VecDeque::new(), part: D::Ring::default(), n_issued: 0, records: Vec::new() };
+        let ring =
+            Ring { pending: VecDeque::new(), part: D::Ring::default(), last: Position::default(), records: Vec::new() };
         let drained = Drained { over: Mutex::default(), turn: Turn::default(), ended: AtomicU64::new(0) };
         let lane = Arc::new(Self {
             device: device.clone(),
@@ -100,20 +101,20 @@ impl<D: Driver> Lane<D> {
         self.drained.ended.load(Ordering::Acquire) == self.n_issued()
     }
 
-    /// The position of the last task, as far as this thread can know.
+    /// How many tasks were issued, as far as this thread can know.
     #[inline]
     pub fn n_issued(&self) -> u64 {
         self.issued.load(Ordering::Acquire)
     }
 
     /// Whether the task at that position is the first that has not ended, on a lane that keeps its order.
-    pub fn is_first(&self, position: u64) -> bool {
-        self.drained.ended.load(Ordering::Relaxed) + 1 == position
+    pub fn is_first(&self, position: Position) -> bool {
+        self.drained.ended.load(Ordering::Relaxed) + 1 == position.n_tasks()
     }
 
     /// Whether the task at that position is the last.
-    pub fn is_last(&self, position: u64) -> bool {
-        self.issued.load(Ordering::Relaxed) == position
+    pub fn is_last(&self, position: Position) -> bool {
+        self.issued.load(Ordering::Relaxed) == position.n_tasks()
     }
 
     /// The ring, locked.
@@ -151,7 +152,7 @@ impl<D: Driver> Lane<D> {
         &self,
         may_panic: bool,
         waits: D::Waits<'_>,
-        make: impl FnOnce(u64, Option<D::Record>) -> Arc<Task<D>>,
+        make: impl FnOnce(Position, Option<D::Record>) -> Arc<Task<D>>,
     ) -> Result<Arc<Task<D>>, BackendError> {
         let mut ring = self.ring_to_submit();
         // A task that is held back gets its record later.
@@ -160,15 +161,15 @@ impl<D: Driver> Lane<D> {
             ring = self.ring_after_growth(ring)?;
         }
         let record = if needs_record { ring.records.pop() } else { None };
-        let task = make(ring.n_issued + 1, record);
+        let task = make(ring.last.next(), record);
         if let Err(error) = D::issue(self, &mut ring, &task, waits) {
             ring.records.extend(record);
             drop(ring);
             return Err(D::fail(&self.device, error));
         }
-        ring.n_issued += 1;
+        ring.last = ring.last.next();
         ring.pending.push_back(task.clone());
-        self.issued.store(ring.n_issued, Ordering::Release);
+        self.issued.store(ring.last.n_tasks(), Ordering::Release);
         D::issued(self, &mut ring);
         Ok(task)
     }

@@ -8,13 +8,46 @@ use parking_lot::Mutex;
 use super::{Driver, Lane, LaneQueue};
 use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind};
 
+/// The number of a task on its lane, from 1. 0 is before the first task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Position(u64);
+
+impl Position {
+    /// The last of so many tasks.
+    pub const fn of_last(n_tasks: u64) -> Self {
+        Self(n_tasks)
+    }
+
+    /// How many tasks were put on the lane up to this one.
+    pub const fn n_tasks(self) -> u64 {
+        self.0
+    }
+
+    /// The position so many tasks before, at least 0.
+    #[must_use]
+    pub const fn before(self, n_tasks: usize) -> Self {
+        Self(self.0.saturating_sub(n_tasks as u64))
+    }
+
+    /// The next position.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// How many tasks come after `earlier`, up to this one.
+    pub const fn since(self, earlier: Self) -> usize {
+        self.0.saturating_sub(earlier.0) as usize
+    }
+}
+
 /// Where a task was put.
 #[derive(Debug)]
 pub struct Place<'t, D: Driver> {
     /// The lane.
     pub lane: &'t Arc<Lane<D>>,
-    /// Its number on the lane, from 1.
-    pub position: u64,
+    /// Its number on the lane.
+    pub position: Position,
 }
 
 /// A command that a driver has.
@@ -37,8 +70,7 @@ pub struct Task<D: Driver> {
     error: OnceLock<D::Error>,
     /// Which of the queue's lanes it is on.
     lane: usize,
-    /// Its number on the lane, from 1.
-    position: u64,
+    position: Position,
     is_over: AtomicBool,
     completion: Mutex<Option<Arc<dyn Completion>>>,
 }
@@ -58,7 +90,7 @@ impl<D: Driver> Task<D> {
         command: Command,
         extras: Extras<D>,
         completion: Arc<dyn Completion>,
-        (lane, position, record): (usize, u64, Option<D::Record>),
+        (lane, position, record): (usize, Position, Option<D::Record>),
     ) -> Self {
         let Extras { number, launch, print } = extras;
         Self {

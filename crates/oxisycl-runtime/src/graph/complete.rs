@@ -258,7 +258,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
             device: node.shared.device_name().to_owned(),
             start: times.start,
             end: times.end,
-            node: node.id.number(),
+            node: node.id,
         });
     }
 }

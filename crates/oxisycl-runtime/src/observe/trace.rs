@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::fork;
+use crate::ids::NodeId;
 
 /// One finished command.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Span {
     /// End in nanoseconds of the device's clock.
     pub end: u64,
     /// The graph node.
-    pub node: u64,
+    pub node: NodeId,
 }
 
 /// Writes spans while it is on.
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
 
     fn span(name: &str, device: &str, start: u64, end: u64) -> Span {
-        Span { name: name.into(), category: "kernel", device: device.into(), start, end, node: start }
+        Span { name: name.into(), category: "kernel", device: device.into(), start, end, node: NodeId::new(start) }
     }
 
     /// What the file holds after each span, which is then removed.
