@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use libloading::{Library, Symbol};
 use oxisycl_backend::{
     ArgumentBlock, Backend, Batching, Command, Completion, CopyCommand, Dependency, DependencyKind, Device,
-    KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    KernelCommand, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_cuda::{CudaBackend, native_device};
 use oxisycl_backend_testing::harness::create_queue;
@@ -256,7 +256,7 @@ fn copies(device: &Arc<dyn Device>, bare: &Bare) {
     let host = memory.allocate(UsmKind::Host, layout, true).expect("there is memory");
     let queue = create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
     let (copy, synchronize) = (bare.copier(), bare.synchronizer());
-    let row = |memory, pointer| Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 };
+    let row = |memory, pointer| PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 };
     let ends = [row(MemoryId::HOST, host.as_ptr()), row(memory.id(), near.as_ptr())];
     for (name, [source, target]) in [("copy to the device", ends), ("copy to the host", [ends[1], ends[0]])] {
         let ours = || {

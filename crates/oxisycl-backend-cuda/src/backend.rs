@@ -11,8 +11,8 @@ use crate::context::{Context, FirstLoss};
 use crate::device::CudaDevice;
 use crate::device_state::DeviceState;
 use crate::error::version_text;
-use crate::fleet::Fleet;
 use crate::info::{Facts, LEAST_SM, device_info};
+use crate::peers::Peers;
 use crate::stack::call_stack_from_env;
 use crate::sys::{self, Driver, LoadFailure};
 
@@ -89,13 +89,13 @@ fn open_devices(driver: &Arc<Driver>, call_stack: usize) -> Result<Vec<Arc<dyn D
     let mut count = 0;
     // SAFETY: writes a number.
     unsafe { driver.device_get_count(&raw mut count) }.map_err(|error| error.to_backend(driver))?;
-    let fleet = Arc::new(Fleet::default());
+    let peers = Arc::new(Peers::default());
     let first_loss = FirstLoss::default();
     let mut contexts = Vec::new();
     let mut devices: Vec<Arc<dyn Device>> = Vec::new();
     for ordinal in 0..count {
         // A device that cannot be used does not take the others with it.
-        match open_device(driver, ordinal, &fleet, &first_loss, call_stack) {
+        match open_device(driver, ordinal, &peers, &first_loss, call_stack) {
             Ok((context, device)) => {
                 contexts.push(context);
                 devices.push(Arc::new(device));
@@ -103,14 +103,14 @@ fn open_devices(driver: &Arc<Driver>, call_stack: usize) -> Result<Vec<Arc<dyn D
             Err(reason) => tracing::debug!("CUDA device {ordinal} is left out: {reason}"),
         }
     }
-    fleet.set(&contexts);
+    peers.set(&contexts);
     Ok(devices)
 }
 
 fn open_device(
     driver: &Arc<Driver>,
     ordinal: c_int,
-    fleet: &Arc<Fleet>,
+    peers: &Arc<Peers>,
     first_loss: &FirstLoss,
     call_stack: usize,
 ) -> Result<(Arc<Context>, CudaDevice), String> {
@@ -131,7 +131,7 @@ fn open_device(
     let info = device_info(driver, device, &facts).map_err(told)?;
     let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
     let context = Arc::new(context.map_err(told)?);
-    let core = DeviceState::new(context.clone(), fleet.clone(), facts.has_managed_memory);
-    let core = core.map_err(|error| error.to_string())?;
-    Ok((context, CudaDevice::new(core, info)))
+    let state = DeviceState::new(context.clone(), peers.clone(), facts.has_managed_memory);
+    let state = state.map_err(|error| error.to_string())?;
+    Ok((context, CudaDevice::new(state, info)))
 }

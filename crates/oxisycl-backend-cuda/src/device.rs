@@ -16,15 +16,15 @@ use crate::native;
 use crate::sys::code;
 
 pub(crate) struct CudaDevice {
-    pub(crate) core: Arc<DeviceState>,
+    pub(crate) state: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
 }
 
 impl CudaDevice {
-    pub(crate) fn new(core: Arc<DeviceState>, info: DeviceInfo) -> Self {
-        let memory = core.memory.clone();
-        Self { core, info, memory }
+    pub(crate) fn new(state: Arc<DeviceState>, info: DeviceInfo) -> Self {
+        let memory = state.memory.clone();
+        Self { state, info, memory }
     }
 }
 
@@ -39,11 +39,11 @@ unsafe impl Device for CudaDevice {
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        Ok(Arc::new(lane::create_queue(&self.core, *options)?))
+        Ok(Arc::new(lane::create_queue(&self.state, *options)?))
     }
 
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| self.core.memory.fleet.can_reach(&self.core.context, memory);
+        let reaches = |memory| self.state.memory.peers.can_reach(&self.state.context, memory);
         reaches(source) && reaches(target)
     }
 
@@ -54,13 +54,13 @@ unsafe impl Device for CudaDevice {
             return Err(BackendError::Unsupported { device: self.info.name.clone(), what });
         }
         // SAFETY: by the contract of this function.
-        let load = || unsafe { CudaModule::load_image(&self.core.context, image) };
+        let load = || unsafe { CudaModule::load_image(&self.state.context, image) };
         let is_lack_of_memory = |error: &BackendError| matches!(error, BackendError::Driver { code, .. } if *code == i64::from(code::OUT_OF_MEMORY));
         let module = load().or_else(|error| {
             if !is_lack_of_memory(&error) {
                 return Err(error);
             }
-            self.core.memory.free_retired();
+            self.state.memory.free_retired();
             load().map_err(|error| match is_lack_of_memory(&error) {
                 // Unlike what is wrong with the code, this may be better the next time.
                 true => BackendError::OutOfMemory {
@@ -71,7 +71,7 @@ unsafe impl Device for CudaDevice {
                 false => error,
             })
         })?;
-        Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.core) }))))
+        Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.state) }))))
     }
 
     fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {

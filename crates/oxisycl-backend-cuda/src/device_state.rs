@@ -13,10 +13,10 @@ use crate::clock::Clock;
 use crate::context::Context;
 use crate::error::DriverError;
 use crate::fill_kernels::FillKernels;
-use crate::fleet::Fleet;
 use crate::lane::Cuda;
 use crate::memory::CudaMemory;
 use crate::module::CudaModule;
+use crate::peers::Peers;
 use crate::records::RecordMemory;
 use crate::sys::attribute;
 
@@ -39,13 +39,13 @@ pub(crate) struct DeviceState {
 impl DeviceState {
     pub(crate) fn new(
         context: Arc<Context>,
-        fleet: Arc<Fleet>,
+        peers: Arc<Peers>,
         has_managed_memory: bool,
     ) -> Result<Arc<Self>, BackendError> {
         let fail = |error: DriverError| context.fail(error);
         let _entered = context.enter()?;
         let lanes: Lanes<Cuda> = Lanes::default();
-        let memory = CudaMemory::new(&context, fleet, lanes.counts.bell().clone(), has_managed_memory).map_err(fail)?;
+        let memory = CudaMemory::new(&context, peers, lanes.counts.bell().clone(), has_managed_memory).map_err(fail)?;
         let mut n_processors = 0;
         // SAFETY: writes a number; the device is the context's.
         let asked = unsafe {
@@ -53,7 +53,7 @@ impl DeviceState {
             context.driver.device_get_attribute(&raw mut n_processors, attribute, context.device)
         };
         asked.map_err(fail)?;
-        let core = Arc::new(Self {
+        let state = Arc::new(Self {
             n_processors: u64::try_from(n_processors).unwrap_or(1),
             holds_back: AtomicBool::new(false),
             is_holding: Padded::default(),
@@ -66,11 +66,15 @@ impl DeviceState {
         });
         // A launch would have to wait for the memory.
         let mut records = Vec::new();
-        core.lanes.records.take(&mut records, Cuda::FIRST_RECORDS, |n| RecordMemory::new(&context, n)).map_err(fail)?;
-        core.lanes.records.give_back(&records);
-        let weak = Arc::downgrade(&core);
+        state
+            .lanes
+            .records
+            .take(&mut records, Cuda::FIRST_RECORDS, |n| RecordMemory::new(&context, n))
+            .map_err(fail)?;
+        state.lanes.records.give_back(&records);
+        let weak = Arc::downgrade(&state);
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
-        Ok(core)
+        Ok(state)
     }
 
     /// Others put work on the device from now on: no kernel is staged any more.

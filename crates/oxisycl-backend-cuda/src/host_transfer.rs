@@ -17,7 +17,7 @@ use crate::transfer;
 pub(crate) unsafe fn execute(memory: &CudaMemory, command: &Command, is_profiling: bool) -> Outcome {
     let context = &memory.context;
     let start = now();
-    let is_unknown = |rectangle, extent| transfer::is_unknown(context, rectangle, extent);
+    let is_unknown = |pitched, extent| transfer::is_unknown(context, pitched, extent);
     let run = || {
         let _entered = context.enter()?;
         let copy = match command {

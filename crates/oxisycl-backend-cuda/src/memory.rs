@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
-use crate::fleet::Fleet;
+use crate::peers::Peers;
 use crate::quirks::Quirks;
 use crate::retired::{Block, Retired};
 use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED, MEM_ATTACH_GLOBAL, RawStream, STREAM_NON_BLOCKING, code};
@@ -24,7 +24,7 @@ const ALIGNMENT: usize = 256;
 
 pub(crate) struct CudaMemory {
     pub(crate) context: Arc<Context>,
-    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) peers: Arc<Peers>,
     pub(crate) retired: Retired,
     /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
     pub(crate) utility: RawStream,
@@ -40,7 +40,7 @@ impl CudaMemory {
     /// The context is current.
     pub(crate) fn new(
         context: &Arc<Context>,
-        fleet: Arc<Fleet>,
+        peers: Arc<Peers>,
         bell: Arc<Worker>,
         has_managed: bool,
     ) -> Result<Self, DriverError> {
@@ -49,7 +49,7 @@ impl CudaMemory {
         unsafe { context.driver.stream_create_with_priority(&raw mut utility, STREAM_NON_BLOCKING, 0) }?;
         Ok(Self {
             context: context.clone(),
-            fleet,
+            peers,
             retired: Retired::default(),
             utility,
             bell,

@@ -13,15 +13,15 @@ use crate::lane::{self, CudaQueue};
 
 /// The `CUdevice` of a device; `None` if it is another backend's.
 pub fn native_device(device: &dyn Device) -> Option<c_int> {
-    Some((device as &dyn Any).downcast_ref::<CudaDevice>()?.core.context.device)
+    Some((device as &dyn Any).downcast_ref::<CudaDevice>()?.state.context.device)
 }
 
 /// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From then on its queues hand each kernel over at
 /// once, so that what waits for the context waits for all that was submitted.
 pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
-    let core = &(device as &dyn Any).downcast_ref::<CudaDevice>()?.core;
-    core.share();
-    Some(core.context.raw.0)
+    let state = &(device as &dyn Any).downcast_ref::<CudaDevice>()?.state;
+    state.share();
+    Some(state.context.raw.0)
 }
 
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use oxisycl_backend::driver::{BoxShape, Pitches};
-use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
+use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, PitchedBox};
 
 use crate::context::Context;
 use crate::emitter::Emitter;
@@ -28,21 +28,21 @@ pub(crate) fn needs_host(context: &Context, command: &Command) -> Result<bool, B
         }
         _ => return Ok(false),
     };
-    if boxes.iter().flatten().all(|rectangle| rectangle.memory != MemoryId::HOST) {
+    if boxes.iter().flatten().all(|pitched| pitched.memory != MemoryId::HOST) {
         return Ok(false);
     }
     let _entered = context.enter()?;
-    Ok(boxes.iter().flatten().any(|rectangle| is_unknown(context, rectangle, extent)))
+    Ok(boxes.iter().flatten().any(|pitched| is_unknown(context, pitched, extent)))
 }
 
 /// Whether a box lies in memory of the host that the driver does not know. The context is current.
-pub(crate) fn is_unknown(context: &Context, rectangle: &Rectangle, extent: [usize; 3]) -> bool {
+pub(crate) fn is_unknown(context: &Context, pitched: &PitchedBox, extent: [usize; 3]) -> bool {
     let [slices, rows, width] = extent;
-    if rectangle.memory != MemoryId::HOST || slices == 0 || rows == 0 || width == 0 {
+    if pitched.memory != MemoryId::HOST || slices == 0 || rows == 0 || width == 0 {
         return false;
     }
-    let last = (slices - 1) * rectangle.slice_pitch + (rows - 1) * rectangle.row_pitch + width - 1;
-    let first = rectangle.pointer as DevicePointer;
+    let last = (slices - 1) * pitched.slice_pitch + (rows - 1) * pitched.row_pitch + width - 1;
+    let first = pitched.pointer as DevicePointer;
     let mut kind: c_uint = 0;
     [first, first + last as u64]
         .into_iter()
@@ -79,11 +79,11 @@ struct End {
 
 /// Puts a copy on the emitter's stream. The context is current.
 pub(crate) fn copy(memory: &CudaMemory, copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
-    let end = |rectangle: &Rectangle| End {
-        pointer: rectangle.pointer as DevicePointer,
-        pitches: Pitches { row: rectangle.row_pitch, slice: rectangle.slice_pitch },
-        context: memory.fleet.context_of(rectangle.memory),
-        kind: if is_unknown(&memory.context, rectangle, copy.extent) {
+    let end = |pitched: &PitchedBox| End {
+        pointer: pitched.pointer as DevicePointer,
+        pitches: Pitches { row: pitched.row_pitch, slice: pitched.slice_pitch },
+        context: memory.peers.context_of(pitched.memory),
+        kind: if is_unknown(&memory.context, pitched, copy.extent) {
             sys::MEMORY_TYPE_HOST
         } else {
             sys::MEMORY_TYPE_UNIFIED
@@ -100,7 +100,7 @@ pub(crate) fn copy(memory: &CudaMemory, copy: &CopyCommand, emitter: &mut Emitte
     }
     let peers = match ends.map(|end| end.context) {
         [Some(source), Some(target)] if source != target => {
-            memory.fleet.enable_peers(&memory.context, source, target);
+            memory.peers.enable_peers(&memory.context, source, target);
             true
         }
         _ => false,

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use oxisycl_backend::{CopyCommand, FillCommand, FillPattern, Rectangle};
+use oxisycl_backend::{CopyCommand, FillCommand, FillPattern, PitchedBox};
 
 /// Longest block of repeated pattern that is built by doubling before it is copied as a whole; stays in the first-level cache.
 const BLOCK: usize = 8 << 10;
@@ -38,7 +38,7 @@ fn for_each_piece(extent: &[usize; 3], begin: usize, end: usize, mut piece: impl
 }
 
 /// Rows that follow each other without a gap are one row.
-fn merge_rows(extent: [usize; 3], unit: usize, boxes: &[Rectangle]) -> [usize; 3] {
+fn merge_rows(extent: [usize; 3], unit: usize, boxes: &[PitchedBox]) -> [usize; 3] {
     let [slices, rows, length] = extent;
     let dense_rows = rows == 1 || boxes.iter().all(|b| b.row_pitch == length * unit);
     let dense_slices = slices == 1 || boxes.iter().all(|b| b.slice_pitch == rows * length * unit);
@@ -49,9 +49,9 @@ fn merge_rows(extent: [usize; 3], unit: usize, boxes: &[Rectangle]) -> [usize; 3
     }
 }
 
-fn address(rectangle: &Rectangle, slice: usize, row: usize, byte: usize) -> *mut u8 {
-    let offset = slice * rectangle.slice_pitch + row * rectangle.row_pitch + byte;
-    rectangle.pointer.wrapping_add(offset)
+fn address(pitched: &PitchedBox, slice: usize, row: usize, byte: usize) -> *mut u8 {
+    let offset = slice * pitched.slice_pitch + row * pitched.row_pitch + byte;
+    pitched.pointer.wrapping_add(offset)
 }
 
 /// Copies the bytes `begin..end` of the box, counted in row-major order.

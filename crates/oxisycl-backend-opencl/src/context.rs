@@ -11,8 +11,8 @@ use std::sync::{Arc, Once, OnceLock};
 
 use oxisycl_backend::{BackendError, MemoryId, UsmKind, fork};
 
-use crate::ending;
 use crate::error::{ClError, Result, check};
+use crate::process_exit;
 use crate::queue_pool::{self, QueuePool, Remains};
 use crate::quirks::Quirks;
 use crate::sharing::Sharing;
@@ -70,7 +70,7 @@ impl Context {
             unsafe { (functions.clReleaseDevice)(device.0) };
         }
         created?;
-        ending::watch();
+        process_exit::watch();
         Ok(Self {
             functions,
             platform,
@@ -98,7 +98,7 @@ impl Context {
     /// Whether the driver must not be called: this is another process than the one that made the context, or it is ending.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
-        self.generation != fork::generation() || ending::is_ending()
+        self.generation != fork::generation() || process_exit::is_ending()
     }
 
     #[inline]
@@ -110,7 +110,7 @@ impl Context {
     pub(crate) fn lost_error(&self) -> BackendError {
         let forked = || "the process was forked after the driver had been loaded".to_owned();
         let reason = match self.lost.get() {
-            _ if ending::is_ending() => "the process is ending".to_owned(),
+            _ if process_exit::is_ending() => "the process is ending".to_owned(),
             _ if self.is_foreign() => forked(),
             reason => reason.cloned().unwrap_or_default(),
         };

@@ -12,13 +12,13 @@ use oxisycl_types::DeviceType;
 
 use crate::context::{Context, Parts};
 use crate::device_state::DeviceState;
-use crate::ending;
 use crate::error::check;
 use crate::info::{self, DOMAINS, Origin};
 use crate::lane;
 use crate::launch_shape::GroupLimits;
 use crate::memory::ClMemory;
 use crate::module::{ClModule, ModuleHandle};
+use crate::process_exit;
 use crate::query::Asked;
 use crate::quirks::Quirks;
 use crate::sharing::{Sharing, SharingKind};
@@ -32,7 +32,7 @@ const CPU_GROUP: usize = 4096;
 const MULTIPLE: usize = 32;
 
 pub(crate) struct ClDevice {
-    pub(crate) core: Arc<DeviceState>,
+    pub(crate) state: Arc<DeviceState>,
     info: DeviceInfo,
     memory: Arc<dyn Memory>,
     sharing: SharingKind,
@@ -95,13 +95,13 @@ impl ClDevice {
         };
         let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
         // A sub-device's drivers have threads that are bound to its processors; this program's are not.
-        let is_lent_to = quirks.waiting_threads && parent.is_none();
-        let core = DeviceState::new(context, limits, max_arguments, is_lent_to);
-        Ok(Self { core, info, memory, sharing: found.sharing, is_host_memory })
+        let has_waiting_thread = quirks.waiting_threads && parent.is_none();
+        let state = DeviceState::new(context, limits, max_arguments, has_waiting_thread);
+        Ok(Self { state, info, memory, sharing: found.sharing, is_host_memory })
     }
 
     fn context(&self) -> &Arc<Context> {
-        &self.core.context
+        &self.state.context
     }
 
     fn unsupported(&self, what: String) -> BackendError {
@@ -220,7 +220,7 @@ unsafe impl Device for ClDevice {
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        Ok(Arc::new(lane::create_queue(&self.core, self.info.device_type, *options)?))
+        Ok(Arc::new(lane::create_queue(&self.state, self.info.device_type, *options)?))
     }
 
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
@@ -229,19 +229,19 @@ unsafe impl Device for ClDevice {
     }
 
     fn timestamp(&self) -> u64 {
-        self.core.clock.now(self.context())
+        self.state.clock.now(self.context())
     }
 
     unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         self.check_target(image)?;
         if let Some(binary) = binary {
             // SAFETY: by the contract of this function.
-            let module = unsafe { ClModule::load_binary(self.context(), self.core.limits, image, binary) }?;
+            let module = unsafe { ClModule::load_binary(self.context(), self.state.limits, image, binary) }?;
             return Ok(Arc::new(ModuleHandle(Arc::new(module))));
         }
-        let _compiling = self.context().quirks.process_end.then(ending::Compiling::begin);
+        let _compiling = self.context().quirks.process_end.then(process_exit::Compiling::begin);
         // SAFETY: by the contract of this function.
-        let module = unsafe { ClModule::load(self.context(), self.core.limits, image) }?;
+        let module = unsafe { ClModule::load(self.context(), self.state.limits, image) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
     }
 

@@ -9,10 +9,10 @@ use oxisycl_backend::poller::{Counts, Progress};
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::ending;
+use crate::driver_wait;
 use crate::lane::OpenCl;
 use crate::launch_shape::GroupLimits;
-use crate::lender;
+use crate::process_exit;
 
 /// For how long commands of a lost device are waited for whose end the driver has not reported.
 const GRACE: Duration = Duration::from_secs(2);
@@ -27,14 +27,19 @@ pub(crate) struct DeviceState {
     pub(crate) max_arguments: usize,
     /// When the device was first seen to be lost.
     lost_since: OnceLock<Instant>,
-    /// Whether the driver executes commands on threads that wait for them; see `lender`.
-    pub(crate) is_lent_to: bool,
-    pub(crate) lender: Arc<Worker>,
+    /// Whether the driver executes commands on threads that wait for them; see `driver_wait`.
+    pub(crate) has_waiting_thread: bool,
+    pub(crate) driver_waiter: Arc<Worker>,
     itself: Weak<Self>,
 }
 
 impl DeviceState {
-    pub(crate) fn new(context: Arc<Context>, limits: GroupLimits, max_arguments: usize, is_lent_to: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        context: Arc<Context>,
+        limits: GroupLimits,
+        max_arguments: usize,
+        has_waiting_thread: bool,
+    ) -> Arc<Self> {
         let state = Arc::new_cyclic(|itself| Self {
             lanes: Lanes::default(),
             clock: Clock::of(&context),
@@ -42,13 +47,13 @@ impl DeviceState {
             limits,
             max_arguments,
             lost_since: OnceLock::new(),
-            is_lent_to,
-            lender: Arc::default(),
+            has_waiting_thread,
+            driver_waiter: Arc::default(),
             itself: itself.clone(),
         });
         let weak = Arc::downgrade(&state);
         if context.quirks.process_end {
-            ending::add(weak.clone());
+            process_exit::add(weak.clone());
         }
         context.set_suspects(move || weak.upgrade().and_then(|state| state.lanes.suspects()));
         state
@@ -71,7 +76,7 @@ impl Progress for DeviceState {
             && self.lanes.counts.has_commands()
             && let Some(state) = self.itself.upgrade()
         {
-            lender::call(&state);
+            driver_wait::call(&state);
         }
         progress
     }
@@ -85,7 +90,7 @@ impl Drop for DeviceState {
     fn drop(&mut self) {
         // In a forked child there are no threads, and their locks may be held for ever.
         if !self.context.is_foreign() {
-            self.lender.close();
+            self.driver_waiter.close();
         }
     }
 }

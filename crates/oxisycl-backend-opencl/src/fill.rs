@@ -85,12 +85,12 @@ fn filled(fill: &FillCommand, length: usize, width: usize) -> Stage {
 
 #[cfg(test)]
 mod tests {
-    use oxisycl_backend::{FillPattern, MemoryId, Rectangle};
+    use oxisycl_backend::{FillPattern, MemoryId, PitchedBox};
 
     use super::*;
 
     fn command(pattern: &[u8]) -> FillCommand {
-        let target = Rectangle { memory: MemoryId::HOST, pointer: std::ptr::null_mut(), row_pitch: 0, slice_pitch: 0 };
+        let target = PitchedBox { memory: MemoryId::HOST, pointer: std::ptr::null_mut(), row_pitch: 0, slice_pitch: 0 };
         FillCommand { target, pattern: FillPattern::from_slice(pattern), extent: [1, 1, 1] }
     }
 

@@ -21,15 +21,15 @@ use smallvec::{SmallVec, smallvec};
 use crate::backlog::{self, Backlog};
 use crate::context::Context;
 use crate::device_state::DeviceState;
-use crate::ending;
 use crate::error::{ClError, check};
 use crate::issued::{Issued, Reached};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
+use crate::process_exit;
 use crate::query::Asked;
-use crate::recent::Recent;
 use crate::records::{RecordMemory, Slot};
+use crate::submit_polling::SubmitPolling;
 use crate::sys::{Object, code};
 
 /// How many commands of a queue are looked at before others get a turn.
@@ -106,7 +106,7 @@ pub(crate) fn create_queue(
     if options.profiling {
         device.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
     }
-    ending::watch();
+    process_exit::watch();
     let lane = Lane::new(device, Stream { raw, is_unflushed: AtomicBool::new(false) }, keeps_order);
     Ok(ClQueue::new(device, options, smallvec![lane], part))
 }
@@ -152,7 +152,7 @@ impl Drop for QueuePart {
 unsafe impl Driver for OpenCl {
     type Device = DeviceState;
     type Queue = QueuePart;
-    type Own = Mutex<Recent>;
+    type Own = Mutex<SubmitPolling>;
     type Stream = Stream;
     type Ring = Backlog;
     type Kernel = ClKernel;
@@ -269,7 +269,7 @@ unsafe impl Driver for OpenCl {
         backlog::give(lane, task, events, waits.follows)
     }
 
-    fn submitted(own: &Mutex<Recent>, task: &Arc<ClTask>) {
+    fn submitted(own: &Mutex<SubmitPolling>, task: &Arc<ClTask>) {
         let old = own.lock().push(task.clone());
         if let Some(old) = old {
             old.settle();
@@ -277,7 +277,7 @@ unsafe impl Driver for OpenCl {
     }
 
     fn begin_look(_device: &DeviceState) -> Option<RwLockReadGuard<'static, ()>> {
-        ending::begin_look()
+        process_exit::begin_look()
     }
 
     fn poll(lane: &ClLane, _thorough: bool) {

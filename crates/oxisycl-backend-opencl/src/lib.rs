@@ -5,14 +5,14 @@
 //! they cannot be used.
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. `execute` makes the driver's calls (`launch_shape`,
-//! `transfer`, `fill`) with the list of events that the command waits for (`emitter`); a poll asks the driver how far it is. A
-//! thread that goes on submitting asks, too (`recent`). Commands beyond what the driver may have are held back (`backlog`).
+//! `transfer`, `fill`) with the list of events that the command waits for (`emitter`); whoever polls has the driver asked how far it is. A
+//! thread that goes on submitting asks, too (`submit_polling`). Commands beyond what the driver may have are held back (`backlog`).
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, but the one that the end of the process waits for.
-//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used, but by the `lender`,
-//!   for which no thread waits.
+//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used, but by the `driver_wait`,
+//!   whom nobody waits for.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
 //!
@@ -37,8 +37,8 @@ mod clock;
 mod context;
 mod device;
 mod device_state;
+mod driver_wait;
 mod emitter;
-mod ending;
 mod error;
 mod execute;
 mod fill;
@@ -46,17 +46,17 @@ mod info;
 mod issued;
 mod lane;
 mod launch_shape;
-mod lender;
 mod memory;
 mod module;
 mod native;
 mod print_buffer;
+mod process_exit;
 mod query;
 mod queue_pool;
 mod quirks;
-mod recent;
 mod records;
 mod sharing;
+mod submit_polling;
 mod svm;
 pub mod sys;
 #[cfg(test)]

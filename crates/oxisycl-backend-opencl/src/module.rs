@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 
 use crate::capabilities;
 use crate::context::Context;
-use crate::ending;
 use crate::error::{ClError, Result, check};
 use crate::launch_shape::GroupLimits;
+use crate::process_exit;
 use crate::query::Asked;
 use crate::sharing::Indirect;
 use crate::sys::{Object, code};
@@ -217,7 +217,7 @@ impl ClModule {
         check("clCreateProgramWithIL", result).map_err(|error| context.fail(error))?;
         let program = Program { context, raw: Object(raw) };
         let built = program.build_image(image);
-        ending::watch();
+        process_exit::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
         Ok(Self { context: context.clone(), raw, limits, promises })

@@ -17,17 +17,17 @@ fn device(device: &dyn Device) -> Option<&ClDevice> {
 
 /// The `cl_platform_id` of a device; `None` if it is another backend's, or cannot be used.
 pub fn native_platform(of: &dyn Device) -> Option<*mut c_void> {
-    Some(device(of)?.core.context.platform.0)
+    Some(device(of)?.state.context.platform.0)
 }
 
 /// The `cl_device_id` of a device; `None` if it is another backend's, or cannot be used.
 pub fn native_device(of: &dyn Device) -> Option<*mut c_void> {
-    Some(device(of)?.core.context.device.0)
+    Some(device(of)?.state.context.device.0)
 }
 
 /// The `cl_context` of a device, which it has to itself; `None` if it is another backend's, or cannot be used.
 pub fn native_context(of: &dyn Device) -> Option<*mut c_void> {
-    Some(device(of)?.core.context.raw.0)
+    Some(device(of)?.state.context.raw.0)
 }
 
 /// The `cl_command_queue` of a queue; `None` if it is another backend's.

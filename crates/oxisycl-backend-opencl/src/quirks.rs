@@ -24,7 +24,7 @@ const WAITING_THREADS: Quirk = Quirk {
     seen: SEEN,
     fixed: None,
     fault: "The driver has one thread less than there are processors, and counts on threads that wait to execute work-items.",
-    switch: "a thread of the backend waits in the driver for the oldest command (`lender.rs`)",
+    switch: "a thread of the backend waits in the driver for the oldest command (`driver_wait.rs`)",
     reproducer: Reproducer::Test("two_work_items_of_a_command_run_at_a_time"),
 };
 
@@ -34,7 +34,7 @@ const SECOND_WAITER: Quirk = Quirk {
     seen: SEEN,
     fixed: None,
     fault: "One of two threads that wait in the driver may get the other's wait within the awaited command, and neither returns.",
-    switch: "one thread of the process waits in the driver at a time (`lender.rs`)",
+    switch: "one thread of the process waits in the driver at a time (`driver_wait.rs`)",
     reproducer: Reproducer::Without("seen once in 20 runs of all tests of the backend"),
 };
 
@@ -44,7 +44,7 @@ const PROCESS_END: Quirk = Quirk {
     seen: SEEN,
     fixed: None,
     fault: "The driver tears itself down at the end of the process: it waits for kernels without a limit, and was seen to abort the process.",
-    switch: "the end of the process waits up to 5 s for commands, and ends it there if they still run (`ending.rs`)",
+    switch: "the end of the process waits up to 5 s for commands, and ends it there if they still run (`process_exit.rs`)",
     reproducer: Reproducer::Test("a_process_ends_with_its_own_status_while_a_kernel_runs_on"),
 };
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 /// Puts a copy on the emitter's queue.
 pub(crate) fn copy(copy: &CopyCommand, emitter: &mut Emitter<'_>) -> Result<()> {
     let boxes = [&copy.source, &copy.target];
-    let pitches = boxes.map(|rectangle| Pitches { row: rectangle.row_pitch, slice: rectangle.slice_pitch });
+    let pitches = boxes.map(|pitched| Pitches { row: pitched.row_pitch, slice: pitched.slice_pitch });
     let shape = BoxShape::new(copy.extent, &pitches);
     if shape.is_empty() {
         return Ok(());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, Event, EventStatus,
-    FailureKind, FillCommand, FillPattern, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    FailureKind, FillCommand, FillPattern, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_testing::recording::{
     CommandKind, CommandState, CompletionMode, Place, Recorder, RecordingBackend, RecordingConfig,
@@ -168,17 +168,17 @@ fn copies_and_fills_are_described_by_their_places_and_carried_out_when_they_end(
     let memory = setup.devices[0].memory();
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointer = memory.allocate(UsmKind::Device, layout, false).unwrap();
-    let rectangle = |offset| Rectangle {
+    let pitched = |offset| PitchedBox {
         memory: memory.id(),
         pointer: pointer.as_ptr().wrapping_add(offset),
         row_pitch: 16,
         slice_pitch: 64,
     };
-    let fill = FillCommand { target: rectangle(4), pattern: FillPattern::from_slice(&[7, 8]), extent: [1, 2, 3] };
+    let fill = FillCommand { target: pitched(4), pattern: FillPattern::from_slice(&[7, 8]), extent: [1, 2, 3] };
     let filled = setup.issue(Command::Fill(fill), &[]);
     let mut host = [0u8; 8];
-    let target = Rectangle { memory: MemoryId::HOST, pointer: host.as_mut_ptr(), row_pitch: 4, slice_pitch: 8 };
-    let copy = CopyCommand { source: rectangle(20), target, extent: [1, 1, 8] };
+    let target = PitchedBox { memory: MemoryId::HOST, pointer: host.as_mut_ptr(), row_pitch: 4, slice_pitch: 8 };
+    let copy = CopyCommand { source: pitched(20), target, extent: [1, 1, 8] };
     setup.issue(Command::Copy(copy), &[data(&filled)]);
 
     let [fill, copy] = [0, 1].map(|index| setup.recorder.command(index));
@@ -202,7 +202,7 @@ fn memory_that_is_freed_too_early_is_reported_and_not_used() {
     let memory = setup.devices[0].memory();
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointer = memory.allocate(UsmKind::Device, layout, true).unwrap();
-    let target = Rectangle { memory: memory.id(), pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
+    let target = PitchedBox { memory: memory.id(), pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
     setup.issue(Command::Fill(fill), &[]);
     // SAFETY: the recorder finds out that the command has lost its memory, and does not carry it out.
@@ -219,7 +219,7 @@ fn a_copy_beyond_an_allocation_is_reported_and_fails() {
     let memories = [0, 1].map(|index| setup.devices[index].memory());
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointers = memories.map(|memory| memory.allocate(UsmKind::Device, layout, true).unwrap());
-    let place = |index: usize, offset| Rectangle {
+    let place = |index: usize, offset| PitchedBox {
         memory: memories[index].id(),
         pointer: pointers[index].as_ptr().wrapping_add(offset),
         row_pitch: 64,
@@ -228,7 +228,7 @@ fn a_copy_beyond_an_allocation_is_reported_and_fails() {
     let copy = |source, target| Command::Copy(CopyCommand { source, target, extent: [1, 1, 32] });
     setup.issue(copy(place(0, 0), place(1, 32)), &[]);
     setup.issue(copy(place(0, 40), place(1, 0)), &[]);
-    setup.issue(copy(Rectangle { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);
+    setup.issue(copy(PitchedBox { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);
     setup.recorder.complete_all();
     assert_eq!(setup.log.entries(), [(0, true), (1, false), (2, false)]);
     assert_eq!(setup.recorder.violations().len(), 2);

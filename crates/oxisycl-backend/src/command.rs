@@ -87,7 +87,7 @@ pub struct KernelCommand {
 
 /// A pitched box of bytes in one memory, given by its first byte.
 #[derive(Clone, Copy, Debug)]
-pub struct Rectangle {
+pub struct PitchedBox {
     /// The memory that holds it.
     pub memory: MemoryId,
     /// The first byte.
@@ -102,9 +102,9 @@ pub struct Rectangle {
 #[derive(Clone, Copy, Debug)]
 pub struct CopyCommand {
     /// Where the bytes come from.
-    pub source: Rectangle,
+    pub source: PitchedBox,
     /// Where they go.
-    pub target: Rectangle,
+    pub target: PitchedBox,
     /// Slices, rows per slice, bytes per row. One dimension is one row of one slice.
     pub extent: [usize; 3],
 }
@@ -120,7 +120,7 @@ impl CopyCommand {
 #[derive(Clone, Debug)]
 pub struct FillCommand {
     /// Where to write.
-    pub target: Rectangle,
+    pub target: PitchedBox,
     /// The bytes of one element, never empty.
     pub pattern: FillPattern,
     /// Slices, rows per slice, elements per row.

@@ -38,7 +38,7 @@ mod queue;
 mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
-pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, Rectangle};
+pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, PitchedBox};
 pub use device::{AffinityDomain, Backend, Device, NativeHandle, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
 pub use fill_pattern::FillPattern;

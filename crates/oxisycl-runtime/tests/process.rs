@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the graph tests")]
 mod support;
 
-use oxisycl_backend::{Command, CopyCommand, MemoryId, QueueOptions, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, MemoryId, PitchedBox, QueueOptions};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::observe::{Counters, counters};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
@@ -76,7 +76,7 @@ fn an_executed_command_whose_place_in_the_queue_is_refused_leaves_no_live_node()
     let world = World::with(RecordingConfig::new(1).keeping_order().executing_host_copies());
     let queue = world.in_order_queue(0);
     let mut places = [[0u8; 8]; 2];
-    let [source, target] = places.each_mut().map(|place| Rectangle {
+    let [source, target] = places.each_mut().map(|place| PitchedBox {
         memory: MemoryId::HOST,
         pointer: place.as_mut_ptr(),
         row_pitch: 8,

@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use oxisycl_backend::{Command, FillCommand, FillPattern, MemoryId, Rectangle, UsmKind};
+use oxisycl_backend::{Command, FillCommand, FillPattern, MemoryId, PitchedBox, UsmKind};
 
 use crate::batches::{busy_with, until};
 use crate::fake::Fake;
@@ -47,7 +47,7 @@ fn a_stream_that_commands_of_many_calls_have_filled_does_not_hold_up_others() {
     // Each one is a hundred kernels.
     let pattern: Vec<u8> = (0..LENGTH).map(|index| (index % 251) as u8).collect();
     let fill = || FillCommand {
-        target: Rectangle { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 },
+        target: PitchedBox { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 },
         pattern: FillPattern::from_slice(&pattern),
         extent: [1; 3],
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oxisycl_backend::{Command, CopyCommand, Device, MemoryId, Queue, Rectangle, UsmKind};
+use oxisycl_backend::{Command, CopyCommand, Device, MemoryId, PitchedBox, Queue, UsmKind};
 
 use crate::fake::Fake;
 use crate::support::{Issued, in_order, issue, kernel, launch, line};
@@ -133,7 +133,7 @@ fn an_in_order_queue_that_ended_with_work_of_the_host_is_let_go() {
         let queue = in_order(&device);
         let memory = device.memory().allocate(UsmKind::Device, layout(64), false).expect("there is memory");
         let source = [7u8; 64];
-        let row = |memory, pointer| Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 };
+        let row = |memory, pointer| PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 };
         let copy = CopyCommand {
             source: row(MemoryId::HOST, source.as_ptr().cast_mut()),
             target: row(device.memory().id(), memory.as_ptr()),

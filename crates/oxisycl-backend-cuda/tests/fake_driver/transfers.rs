@@ -5,17 +5,17 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::{
-    Advice, Command, CopyCommand, EventStatus, FillCommand, FillPattern, MemoryId, Rectangle, UsmKind,
+    Advice, Command, CopyCommand, EventStatus, FillCommand, FillPattern, MemoryId, PitchedBox, UsmKind,
 };
 
 use crate::fake::Fake;
 use crate::support::{in_order, issue, kernel, launch, line, queue};
 
-fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
-    Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
+fn row(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
+    PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 }
 }
 
-fn copy(source: Rectangle, target: Rectangle, size: usize) -> Command {
+fn copy(source: PitchedBox, target: PitchedBox, size: usize) -> Command {
     Command::Copy(CopyCommand { source, target, extent: [1, 1, size] })
 }
 
@@ -148,7 +148,7 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
         let fill = issue(&queues[0], Command::Fill(FillCommand { target, pattern, extent: [1, 1, 80] }), &[]);
         let across = copy(row(ids[0], memories[0].as_ptr()), row(ids[1], memories[1].as_ptr()), 240);
         let across = issue(&queues[1], across, &[fill.data()]);
-        let boxes = [(ids[1], memories[1]), (ids[0], memories[0])].map(|(memory, pointer)| Rectangle {
+        let boxes = [(ids[1], memories[1]), (ids[0], memories[0])].map(|(memory, pointer)| PitchedBox {
             memory,
             pointer: pointer.as_ptr(),
             row_pitch: 9,
@@ -226,7 +226,7 @@ fn long_patterns_are_filled_in_columns() {
     let layout = Layout::from_size_align(3 * 4000, 64).expect("a layout");
     let memory = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
     let pattern: Vec<u8> = (0..length).map(|index| (index % 251) as u8 + 1).collect();
-    let target = Rectangle { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 4000, slice_pitch: 0 };
+    let target = PitchedBox { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 4000, slice_pitch: 0 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent: [1, 3, elements] };
     issue(&queue, Command::Fill(fill), &[]).probe.succeed();
     // SAFETY: zeroed memory of the host, which the fill has written.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
-    KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    KernelCommand, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_cuda::CudaBackend;
 use oxisycl_backend_testing::contract::{Subject, run_all};
@@ -173,7 +173,7 @@ fn devices_copy_to_each_other() {
     let layout = Layout::from_size_align(1 << 20, 256).expect("a layout");
     let pointers = [first, second]
         .map(|device| device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory").as_ptr());
-    let rectangle = |index: usize, row_pitch, slice_pitch| Rectangle {
+    let pitched = |index: usize, row_pitch, slice_pitch| PitchedBox {
         memory: ids[index],
         pointer: pointers[index],
         row_pitch,
@@ -181,14 +181,14 @@ fn devices_copy_to_each_other() {
     };
     let queues = [in_order(first), in_order(second)];
     let pattern = FillPattern::from_slice(&[1, 2, 3]);
-    succeed(&queues[0], Command::Fill(FillCommand { target: rectangle(0, 0, 0), pattern, extent: [1, 1, 300_000] }));
-    let across = CopyCommand { source: rectangle(0, 0, 0), target: rectangle(1, 0, 0), extent: [1, 1, 900_000] };
+    succeed(&queues[0], Command::Fill(FillCommand { target: pitched(0, 0, 0), pattern, extent: [1, 1, 300_000] }));
+    let across = CopyCommand { source: pitched(0, 0, 0), target: pitched(1, 0, 0), extent: [1, 1, 900_000] };
     succeed(&queues[1], Command::Copy(across));
-    let boxes = CopyCommand { source: rectangle(1, 30, 300), target: rectangle(0, 30, 300), extent: [9, 7, 21] };
+    let boxes = CopyCommand { source: pitched(1, 30, 300), target: pitched(0, 30, 300), extent: [9, 7, 21] };
     succeed(&queues[0], Command::Copy(boxes));
     let mut bytes = vec![0u8; 900_000];
-    let target = Rectangle { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch: 0, slice_pitch: 0 };
-    let download = CopyCommand { source: rectangle(0, 0, 0), target, extent: [1, 1, 900_000] };
+    let target = PitchedBox { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch: 0, slice_pitch: 0 };
+    let download = CopyCommand { source: pitched(0, 0, 0), target, extent: [1, 1, 900_000] };
     succeed(&queues[0], Command::Copy(download));
     assert!(bytes.chunks_exact(3).all(|bytes| bytes == [1, 2, 3]));
     for (device, pointer) in [first, second].into_iter().zip(pointers) {

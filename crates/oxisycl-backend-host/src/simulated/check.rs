@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, Rectangle};
+use oxisycl_backend::{BackendError, Command, CopyCommand, MemoryId, PitchedBox};
 use parking_lot::Mutex;
 
 use super::memory::{Place, Registry};
@@ -67,15 +67,15 @@ impl Checker {
             Command::Copy(copy) => {
                 let bytes =
                     transfer::units(&copy.extent).ok_or_else(|| refused("a copy that exceeds memory".into()))?;
-                self.rectangle("copy source", &copy.source, copy.extent).map_err(refused)?;
-                self.rectangle("copy target", &copy.target, copy.extent).map_err(refused)?;
+                self.pitched("copy source", &copy.source, copy.extent).map_err(refused)?;
+                self.pitched("copy target", &copy.target, copy.extent).map_err(refused)?;
                 self.count(copy, bytes);
             }
             Command::Fill(fill) => {
                 let [slices, rows, elements] = fill.extent;
                 let bytes = elements.checked_mul(fill.pattern.len());
                 let bytes = bytes.ok_or_else(|| refused("a fill that exceeds memory".into()))?;
-                self.rectangle("fill target", &fill.target, [slices, rows, bytes]).map_err(refused)?;
+                self.pitched("fill target", &fill.target, [slices, rows, bytes]).map_err(refused)?;
             }
             _ => {}
         }
@@ -83,13 +83,13 @@ impl Checker {
     }
 
     /// Checks the bytes from the first to the last of a box.
-    fn rectangle(&self, role: &str, rectangle: &Rectangle, extent: [usize; 3]) -> Result<(), String> {
-        let Some(size) = span(rectangle, extent) else { return Err(format!("a {role} that exceeds memory")) };
+    fn pitched(&self, role: &str, pitched: &PitchedBox, extent: [usize; 3]) -> Result<(), String> {
+        let Some(size) = span(pitched, extent) else { return Err(format!("a {role} that exceeds memory")) };
         if size == 0 {
             return Ok(());
         }
-        let expected = self.expected_place(role, rectangle.memory)?;
-        let address = rectangle.pointer as usize;
+        let expected = self.expected_place(role, pitched.memory)?;
+        let address = pitched.pointer as usize;
         let found = self.registry.place(address, size);
         // Host and shared allocations may be named by either memory.
         if found == expected || found == Place::Usm {
@@ -97,7 +97,7 @@ impl Checker {
         }
         Err(format!(
             "a {role} of {size} bytes at {address:#x} in memory {} (found: {found:?}, expected: {expected:?})",
-            rectangle.memory.number()
+            pitched.memory.number()
         ))
     }
 
@@ -127,12 +127,12 @@ impl Checker {
 }
 
 /// Bytes from the first to one past the last of a box; `None` if that overflows.
-fn span(rectangle: &Rectangle, extent: [usize; 3]) -> Option<usize> {
+fn span(pitched: &PitchedBox, extent: [usize; 3]) -> Option<usize> {
     let [slices, rows, bytes] = extent;
     if slices == 0 || rows == 0 || bytes == 0 {
         return Some(0);
     }
-    let slices = (slices - 1).checked_mul(rectangle.slice_pitch)?;
-    let rows = (rows - 1).checked_mul(rectangle.row_pitch)?;
+    let slices = (slices - 1).checked_mul(pitched.slice_pitch)?;
+    let rows = (rows - 1).checked_mul(pitched.row_pitch)?;
     slices.checked_add(rows)?.checked_add(bytes)
 }

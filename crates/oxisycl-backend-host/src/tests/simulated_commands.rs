@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
     Backend, BackendError, Command, CopyCommand, Device, FailureKind, FillCommand, FillPattern, Memory, MemoryId,
-    Operation, QueueOptions, Rectangle, UsmKind,
+    Operation, PitchedBox, QueueOptions, UsmKind,
 };
 use oxisycl_types::{Aspect, BackendKind, DeviceType, HostChunk, LaunchRange};
 
@@ -33,15 +33,15 @@ fn free(device: &Arc<dyn Device>, pointer: NonNull<u8>) {
     unsafe { device.memory().free(pointer, UsmKind::Device, layout()) }
 }
 
-fn place(memory: MemoryId, pointer: *mut u8) -> Rectangle {
-    Rectangle { memory, pointer, row_pitch: SIZE, slice_pitch: SIZE }
+fn place(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
+    PitchedBox { memory, pointer, row_pitch: SIZE, slice_pitch: SIZE }
 }
 
-fn copy(source: Rectangle, target: Rectangle) -> Command {
+fn copy(source: PitchedBox, target: PitchedBox) -> Command {
     Command::Copy(CopyCommand { source, target, extent: [1, 1, SIZE] })
 }
 
-fn fill(target: Rectangle, byte: u8) -> Command {
+fn fill(target: PitchedBox, byte: u8) -> Command {
     Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[byte]), extent: [1, 1, SIZE] })
 }
 

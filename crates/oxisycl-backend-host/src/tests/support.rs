@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
     ArgumentBlock, Command, CommandFailure, Completion, Dependency, DependencyKind, Device, Event, EventStatus,
-    KernelCommand, MemoryId, Outcome, Queue, QueueOptions, Rectangle,
+    KernelCommand, MemoryId, Outcome, PitchedBox, Queue, QueueOptions,
 };
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_types::{HostChunk, HostEntry, LaunchRange};
@@ -239,8 +239,8 @@ pub(crate) fn order(event: &Arc<dyn Event>) -> Dependency {
 }
 
 /// A dense box in host memory.
-pub(crate) fn host_bytes(pointer: *const u8) -> Rectangle {
-    Rectangle { memory: MemoryId::HOST, pointer: pointer.cast_mut(), row_pitch: 0, slice_pitch: 0 }
+pub(crate) fn host_bytes(pointer: *const u8) -> PitchedBox {
+    PitchedBox { memory: MemoryId::HOST, pointer: pointer.cast_mut(), row_pitch: 0, slice_pitch: 0 }
 }
 
 /// Waits until something holds.

@@ -1,6 +1,6 @@
 //! Copies and fills against a naive model, large enough to be split.
 
-use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, PitchedBox};
 
 use super::support::*;
 
@@ -13,9 +13,9 @@ struct Frame {
 }
 
 impl Frame {
-    fn rectangle(self, bytes: &mut [u8]) -> Rectangle {
+    fn pitched(self, bytes: &mut [u8]) -> PitchedBox {
         let pointer = bytes[self.first..].as_mut_ptr();
-        Rectangle { memory: MemoryId::HOST, pointer, row_pitch: self.row_pitch, slice_pitch: self.slice_pitch }
+        PitchedBox { memory: MemoryId::HOST, pointer, row_pitch: self.row_pitch, slice_pitch: self.slice_pitch }
     }
 
     /// Positions of the first bytes of the box's rows.
@@ -79,8 +79,7 @@ fn copies_of_every_shape_move_exactly_their_box() {
                 let mut from = bytes[..source.size(extent)].to_vec();
                 let mut to = vec![0xEEu8; target.size(extent)];
                 let expected = copied(&from, &to, source, target, extent);
-                let copy =
-                    CopyCommand { source: source.rectangle(&mut from), target: target.rectangle(&mut to), extent };
+                let copy = CopyCommand { source: source.pitched(&mut from), target: target.pitched(&mut to), extent };
                 run(&queue, Command::Copy(copy)).result.expect("success");
                 assert!(to == expected, "{extent:?} {source:?} {target:?}");
             }
@@ -110,7 +109,7 @@ fn fills_with_every_pattern_write_exactly_their_box() {
                     let row = &mut expected[row..row + in_bytes[2]];
                     row.chunks_exact_mut(width).for_each(|element| element.copy_from_slice(pattern));
                 }
-                let target = frame.rectangle(&mut to);
+                let target = frame.pitched(&mut to);
                 let fill = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent };
                 run(&queue, Command::Fill(fill)).result.expect("success");
                 assert!(to == expected, "{width} {extent:?} {frame:?}");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::{
-    BackendError, Command, Dependency, DependencyKind, Device, Event, FailureKind, FillCommand, FillPattern, Queue,
-    QueueOptions, Rectangle, UsmKind,
+    BackendError, Command, Dependency, DependencyKind, Device, Event, FailureKind, FillCommand, FillPattern,
+    PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_testing::harness::create_queue;
 use parking_lot::Mutex;
@@ -25,7 +25,7 @@ const LAYOUT: Layout = Layout::new::<[u64; 8]>();
 
 /// Fills of the same memory, each behind the one before.
 fn fills(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>, memory: NonNull<u8>) -> Vec<(Arc<dyn Event>, Arc<Probe>)> {
-    let target = Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+    let target = PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
     let mut fills: Vec<(Arc<dyn Event>, Arc<Probe>)> = Vec::new();
     for number in 0..N {
         let before = fills.last().map(|(event, _)| Dependency { event: event.clone(), kind: DependencyKind::Data });
@@ -133,7 +133,7 @@ fn queues_whose_commands_wait_for_each_others_go_on() {
             let last: [Mutex<Option<Arc<dyn Event>>>; 2] = Default::default();
             let submit = &|own: usize| {
                 let pointer = std::ptr::with_exposed_provenance_mut(address);
-                let target = Rectangle { memory: device.memory().id(), pointer, row_pitch: 0, slice_pitch: 0 };
+                let target = PitchedBox { memory: device.memory().id(), pointer, row_pitch: 0, slice_pitch: 0 };
                 let issue = |number: usize| {
                     let other = if number.is_multiple_of(20) { 1 - own } else { own };
                     let event = last[other].lock().clone();

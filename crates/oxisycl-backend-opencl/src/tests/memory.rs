@@ -84,8 +84,8 @@ fn a_lack_of_memory_is_told_as_such_with_device_and_size() {
     let BackendError::OutOfMemory { device: name, requested: 256, .. } = &error else { panic!("{error}") };
     assert_eq!(*name, device.info().name);
     // Records of panics, the same; the device is not lost by it.
-    let core = state(device);
-    let error = OpenCl::records(core, 64).err().expect("there is no memory");
+    let state = state(device);
+    let error = OpenCl::records(state, 64).err().expect("there is no memory");
     assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
-    assert!(core.context.check_alive().is_ok());
+    assert!(state.context.check_alive().is_ok());
 }

@@ -5,14 +5,14 @@
 
 mod backlog;
 mod devices;
+mod driver_wait;
 mod kernels;
-mod lender;
 mod losses;
 mod memory;
 mod queues;
 mod quirks;
-mod recent;
 mod rounding;
+mod submit_polling;
 
 use std::sync::{Arc, OnceLock};
 
@@ -59,5 +59,5 @@ fn usable_devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> 
 
 /// What the backend has of a device.
 fn state(device: &Arc<dyn Device>) -> &Arc<DeviceState> {
-    &(&**device as &dyn std::any::Any).downcast_ref::<ClDevice>().expect("of this backend").core
+    &(&**device as &dyn std::any::Any).downcast_ref::<ClDevice>().expect("of this backend").state
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use oxisycl_backend::{
-    BackendError, Command, CopyCommand, Device, FillCommand, FillPattern, MemoryId, Rectangle, UsmKind,
+    BackendError, Command, CopyCommand, Device, FillCommand, FillPattern, MemoryId, PitchedBox, UsmKind,
 };
 use oxisycl_backend_opencl::SharingKind;
 
@@ -83,8 +83,8 @@ fn boxes_of_many_rows_are_copied_whole() {
                 let pointer = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
                 let mut bytes: Vec<u8> = (0..ROWS * 40).map(|i| (i % 251) as u8).collect();
                 let host =
-                    |pointer: *mut u8| Rectangle { memory: MemoryId::HOST, pointer, row_pitch: 40, slice_pitch: 0 };
-                let near = Rectangle {
+                    |pointer: *mut u8| PitchedBox { memory: MemoryId::HOST, pointer, row_pitch: 40, slice_pitch: 0 };
+                let near = PitchedBox {
                     memory: device.memory().id(),
                     pointer: pointer.as_ptr(),
                     row_pitch: 64,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
     ArgumentBlock, Backend, Command, Completion, Dependency, Device, Event, KernelCommand, KernelOutput, LoadedKernel,
-    MemoryId, Outcome, Queue, QueueOptions, Rectangle,
+    MemoryId, Outcome, PitchedBox, Queue, QueueOptions,
 };
 use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_backend_testing::harness;
@@ -220,8 +220,8 @@ pub(crate) fn out_of_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
 }
 
 /// One row of bytes.
-pub(crate) fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
-    Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
+pub(crate) fn row(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
+    PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 }
 }
 
 /// Waits until something holds.

@@ -14,7 +14,7 @@ use super::kernels::{Affine, Gate, native};
 use crate::harness::{self, PATIENCE};
 use oxisycl_backend::{
     ArgumentBlock, Batching, Command, CommandFailure, Completion, CopyCommand, Dependency, DependencyKind, Device,
-    Event, EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, Queue, QueueOptions, Rectangle, UsmKind,
+    Event, EventStatus, KernelCommand, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 
 /// A device under test, and kernels that it can run.
@@ -244,7 +244,7 @@ impl<'a> DeviceBytes<'a> {
     }
 
     /// Its beginning as a row.
-    pub(super) fn row(&self) -> Rectangle {
+    pub(super) fn row(&self) -> PitchedBox {
         row(self.device.memory().id(), self.as_ptr())
     }
 }
@@ -267,12 +267,12 @@ pub(super) fn numbers_of(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// One row of bytes.
-pub(super) fn row(memory: MemoryId, pointer: *mut u8) -> Rectangle {
-    Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 }
+pub(super) fn row(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
+    PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 }
 }
 
 /// A copy of one row.
-pub(super) fn copy(source: Rectangle, target: Rectangle, bytes: usize) -> Command {
+pub(super) fn copy(source: PitchedBox, target: PitchedBox, bytes: usize) -> Command {
     Command::Copy(CopyCommand { source, target, extent: [1, 1, bytes] })
 }
 

@@ -2,7 +2,7 @@
 
 use super::subject::{DeviceBytes, Subject, run};
 use crate::harness::scaled;
-use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, PitchedBox};
 
 /// Numbers without visible order, the same in every run.
 struct Sequence(u64);
@@ -41,9 +41,9 @@ impl Shape {
         self.offset + extent[0] * self.slice_pitch + 16
     }
 
-    fn rectangle(&self, memory: MemoryId, base: *mut u8) -> Rectangle {
+    fn pitched(&self, memory: MemoryId, base: *mut u8) -> PitchedBox {
         let pointer = base.wrapping_add(self.offset);
-        Rectangle { memory, pointer, row_pitch: self.row_pitch, slice_pitch: self.slice_pitch }
+        PitchedBox { memory, pointer, row_pitch: self.row_pitch, slice_pitch: self.slice_pitch }
     }
 }
 
@@ -89,10 +89,10 @@ pub fn copies_agree_with_a_model(subject: &Subject) {
         let near = DeviceBytes::upload(device, &queue, &near);
         let far = DeviceBytes::upload(device, &queue, &far);
         let places = [
-            shapes[0].rectangle(MemoryId::HOST, source.as_mut_ptr()),
-            shapes[1].rectangle(memory, near.as_ptr()),
-            shapes[2].rectangle(memory, far.as_ptr()),
-            shapes[3].rectangle(MemoryId::HOST, target.as_mut_ptr()),
+            shapes[0].pitched(MemoryId::HOST, source.as_mut_ptr()),
+            shapes[1].pitched(memory, near.as_ptr()),
+            shapes[2].pitched(memory, far.as_ptr()),
+            shapes[3].pitched(MemoryId::HOST, target.as_mut_ptr()),
         ];
         for pair in places.windows(2) {
             run(&queue, Command::Copy(CopyCommand { source: pair[0], target: pair[1], extent }));
@@ -120,7 +120,7 @@ pub fn fills_agree_with_a_model(subject: &Subject) {
             let filled = DeviceBytes::upload(device, &queue, &expected);
             let bytes = [extent[0], extent[1], extent[2] * width];
             for_each(bytes, |slice, row, byte| expected[shape.at(slice, row, byte)] = pattern[byte % width]);
-            let target = shape.rectangle(device.memory().id(), filled.as_ptr());
+            let target = shape.pitched(device.memory().id(), filled.as_ptr());
             run(&queue, Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent }));
             let found = filled.download(&queue);
             assert!(found == expected, "a fill of {extent:?} elements of {width} bytes at {shape:?} went wrong");

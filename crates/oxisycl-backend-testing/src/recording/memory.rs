@@ -14,7 +14,7 @@ use oxisycl_types::HostChunk;
 use super::shared::{Shared, lock};
 use oxisycl_backend::{
     BackendError, Command, CopyCommand, FailureKind, FillCommand, KernelCommand, Memory, MemoryId, Operation,
-    Rectangle, UsmKind,
+    PitchedBox, UsmKind,
 };
 
 /// What fresh memory holds that was not asked for zeroed.
@@ -44,32 +44,32 @@ impl Allocations {
     }
 
     /// Says what is wrong with a box in a memory. Of the host's memory nothing is known.
-    pub(super) fn check(&self, rectangle: &Rectangle, extent: [usize; 3]) -> Result<(), String> {
-        let size = span(rectangle, extent);
-        if rectangle.memory == MemoryId::HOST || size == 0 {
+    pub(super) fn check(&self, pitched: &PitchedBox, extent: [usize; 3]) -> Result<(), String> {
+        let size = span(pitched, extent);
+        if pitched.memory == MemoryId::HOST || size == 0 {
             return Ok(());
         }
-        let address = rectangle.pointer as usize;
+        let address = pitched.pointer as usize;
         match self.find(address) {
             Some((base, allocation))
-                if allocation.memory == rectangle.memory && address + size <= base + allocation.size =>
+                if allocation.memory == pitched.memory && address + size <= base + allocation.size =>
             {
                 Ok(())
             }
             found => Err(format!(
                 "{size} bytes at {address:#x} are not in an allocation of memory {} (found: {found:?})",
-                rectangle.memory.number()
+                pitched.memory.number()
             )),
         }
     }
 }
 
 /// Bytes from the first to one past the last of a box.
-pub(super) fn span(rectangle: &Rectangle, extent: [usize; 3]) -> usize {
+pub(super) fn span(pitched: &PitchedBox, extent: [usize; 3]) -> usize {
     if extent.contains(&0) {
         return 0;
     }
-    (extent[0] - 1) * rectangle.slice_pitch + (extent[1] - 1) * rectangle.row_pitch + extent[2]
+    (extent[0] - 1) * pitched.slice_pitch + (extent[1] - 1) * pitched.row_pitch + extent[2]
 }
 
 pub(super) struct RecordingMemory {
@@ -161,8 +161,8 @@ unsafe fn run(kernel: &KernelCommand) -> Result<(), FailureKind> {
     })
 }
 
-fn row(rectangle: &Rectangle, slice: usize, row: usize) -> *mut u8 {
-    rectangle.pointer.wrapping_add(slice * rectangle.slice_pitch + row * rectangle.row_pitch)
+fn row(pitched: &PitchedBox, slice: usize, row: usize) -> *mut u8 {
+    pitched.pointer.wrapping_add(slice * pitched.slice_pitch + row * pitched.row_pitch)
 }
 
 /// # Safety

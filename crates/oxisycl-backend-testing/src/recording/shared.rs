@@ -17,7 +17,7 @@ use super::memory::{Allocations, carry_out, span};
 use super::recorded::{CommandKind, CommandState, Place, Recorded};
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes,
-    FailureKind, Outcome, QueueOptions, Rectangle,
+    FailureKind, Outcome, PitchedBox, QueueOptions,
 };
 
 /// What the devices of a backend share.
@@ -281,11 +281,11 @@ impl Shared {
             Command::Advise { size, .. } => (CommandKind::Advise, "advise", [1, 1, *size]),
         };
         let allocations = lock(&self.allocations);
-        let place = |rectangle: &Rectangle| Place {
-            memory: rectangle.memory,
-            offset: allocations.find(rectangle.pointer as usize).map(|(base, _)| rectangle.pointer as usize - base),
-            row_pitch: rectangle.row_pitch,
-            slice_pitch: rectangle.slice_pitch,
+        let place = |pitched: &PitchedBox| Place {
+            memory: pitched.memory,
+            offset: allocations.find(pitched.pointer as usize).map(|(base, _)| pitched.pointer as usize - base),
+            row_pitch: pitched.row_pitch,
+            slice_pitch: pitched.slice_pitch,
         };
         let (source, target) = match command {
             Command::Copy(copy) => (Some(place(&copy.source)), Some(place(&copy.target))),
@@ -405,8 +405,8 @@ impl Shared {
             Command::Fill(fill) => &[(fill.target, bytes_of_fill(fill))],
             _ => &[],
         };
-        for (rectangle, extent) in boxes {
-            let checked = lock(&self.allocations).check(rectangle, *extent);
+        for (pitched, extent) in boxes {
+            let checked = lock(&self.allocations).check(pitched, *extent);
             if let Err(what) = checked {
                 lock(&self.state).violations.push(format!("{command}: {what}"));
                 return Err(FailureKind::Device(BackendError::Unsupported { device: "recording".to_owned(), what }));
@@ -427,9 +427,9 @@ impl Shared {
                 Some((Command::Fill(fill), _)) => vec![(fill.target, bytes_of_fill(fill))],
                 _ => continue,
             };
-            let overlaps = |(rectangle, extent): &(Rectangle, [usize; 3])| {
-                let first = rectangle.pointer as usize;
-                first < base + size && base < first + span(rectangle, *extent)
+            let overlaps = |(pitched, extent): &(PitchedBox, [usize; 3])| {
+                let first = pitched.pointer as usize;
+                first < base + size && base < first + span(pitched, *extent)
             };
             if boxes.iter().any(overlaps) {
                 violations.push(format!("command {index} is pending while its memory is freed"));

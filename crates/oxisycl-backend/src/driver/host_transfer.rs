@@ -1,6 +1,6 @@
 //! Copies and fills of boxes by a thread of the host.
 
-use crate::{Command, Rectangle};
+use crate::{Command, PitchedBox};
 
 /// Executes a copy or a fill of memory that the host reaches; other commands do nothing.
 ///
@@ -33,8 +33,8 @@ fn for_each_row(extent: [usize; 3], mut f: impl FnMut(usize, usize)) {
     }
 }
 
-fn address(rectangle: &Rectangle, slice: usize, row: usize) -> *mut u8 {
-    rectangle.pointer.wrapping_add(slice * rectangle.slice_pitch + row * rectangle.row_pitch)
+fn address(pitched: &PitchedBox, slice: usize, row: usize) -> *mut u8 {
+    pitched.pointer.wrapping_add(slice * pitched.slice_pitch + row * pitched.row_pitch)
 }
 
 #[cfg(test)]
@@ -43,23 +43,20 @@ mod tests {
 
     use super::*;
 
-    fn rectangle(bytes: &mut [u8], row_pitch: usize, slice_pitch: usize) -> Rectangle {
-        Rectangle { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch, slice_pitch }
+    fn pitched(bytes: &mut [u8], row_pitch: usize, slice_pitch: usize) -> PitchedBox {
+        PitchedBox { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch, slice_pitch }
     }
 
     #[test]
     fn boxes_are_copied_and_filled_row_by_row() {
         let mut source: Vec<u8> = (0..12).collect();
         let mut target = vec![0xFF; 12];
-        let copy = CopyCommand {
-            source: rectangle(&mut source, 3, 6),
-            target: rectangle(&mut target, 2, 6),
-            extent: [2, 2, 2],
-        };
+        let copy =
+            CopyCommand { source: pitched(&mut source, 3, 6), target: pitched(&mut target, 2, 6), extent: [2, 2, 2] };
         // SAFETY: both are vectors that hold the boxes.
         unsafe { transfer_on_host(&Command::Copy(copy)) };
         assert_eq!(target, [0, 1, 3, 4, 0xFF, 0xFF, 6, 7, 9, 10, 0xFF, 0xFF]);
-        let target_box = rectangle(&mut target, 5, 0);
+        let target_box = pitched(&mut target, 5, 0);
         let fill = FillCommand { target: target_box, pattern: FillPattern::from_slice(&[1, 2]), extent: [1, 2, 2] };
         // SAFETY: as above.
         unsafe { transfer_on_host(&Command::Fill(fill)) };

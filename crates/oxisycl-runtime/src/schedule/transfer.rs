@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
 use oxisycl_backend::{
-    Batching, Command, CopyCommand, DependencyKind, Device, MemoryId, Operation, QueueOptions, Rectangle,
+    Batching, Command, CopyCommand, DependencyKind, Device, MemoryId, Operation, PitchedBox, QueueOptions,
 };
 use oxisycl_types::ErrorCode;
 use parking_lot::Mutex;
@@ -152,8 +152,8 @@ fn copy_region(
     let (from, to) = (state.allocation(source).memory, state.allocation(target).memory);
     if let Some(shared) = queue_for(requester, state, source, target)? {
         let command = CopyCommand {
-            source: rectangle(core, state, source, region),
-            target: rectangle(core, state, target, region),
+            source: pitched(core, state, source, region),
+            target: pitched(core, state, target, region),
             extent: extent(core, region),
         };
         let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
@@ -200,11 +200,11 @@ fn queue_for(
 }
 
 /// The box `region` of one allocation.
-pub(super) fn rectangle(core: &BufferCore, state: &BufferState, index: AllocationIdx, region: &Region) -> Rectangle {
+pub(super) fn pitched(core: &BufferCore, state: &BufferState, index: AllocationIdx, region: &Region) -> PitchedBox {
     let allocation = state.allocation(index);
     let [_, rows, row] = core.extent;
     let offset = (region.begin[0] * rows + region.begin[1]) * row + region.begin[2];
-    Rectangle {
+    PitchedBox {
         memory: allocation.memory,
         pointer: allocation.pointer.as_ptr().wrapping_add(offset),
         row_pitch: row,

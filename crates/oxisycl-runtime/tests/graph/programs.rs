@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use oxisycl_backend::{Command, CopyCommand, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, MemoryId, PitchedBox};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::Error;
 use oxisycl_runtime::graph::Node;
@@ -214,7 +214,7 @@ impl Run {
         let position = state.find(memory).expect("the accessor made an allocation");
         let base = state.allocation(position).pointer.as_ptr();
         let [_, rows, columns] = self.models[buffer].extent;
-        let row = |memory, pointer| Rectangle { memory, pointer, row_pitch: 0, slice_pitch: 0 };
+        let row = |memory, pointer| PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 };
         let mut commands = Vec::new();
         for x in region.begin[0]..region.end[0] {
             for y in region.begin[1]..region.end[1] {

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread::sleep;
 
 use oxisycl_backend::{
-    Batching, Command, CopyCommand, FailureKind, LoadedKernel, MOST_PRINTING, MemoryId, QueueOptions, Rectangle,
+    Batching, Command, CopyCommand, FailureKind, LoadedKernel, MOST_PRINTING, MemoryId, PitchedBox, QueueOptions,
 };
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::graph::Node;
@@ -41,7 +41,7 @@ pub(crate) fn copy_command() -> Command {
     static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     let places = Box::leak(Box::new([[0u64; 1]; 2]));
     KEPT.lock().push(places.as_ptr().addr());
-    let [source, target] = places.each_mut().map(|place| Rectangle {
+    let [source, target] = places.each_mut().map(|place| PitchedBox {
         memory: MemoryId::HOST,
         pointer: place.as_mut_ptr().cast(),
         row_pitch: 8,
@@ -97,7 +97,7 @@ fn an_executed_command_keeps_its_place_in_a_queue_that_keeps_the_order() {
 /// A copy of a byte of the host.
 fn copy_byte(source: *mut u8, target: *mut u8) -> Command {
     let [source, target] =
-        [source, target].map(|pointer| Rectangle { memory: MemoryId::HOST, pointer, row_pitch: 1, slice_pitch: 1 });
+        [source, target].map(|pointer| PitchedBox { memory: MemoryId::HOST, pointer, row_pitch: 1, slice_pitch: 1 });
     Command::Copy(CopyCommand { source, target, extent: [1, 1, 1] })
 }
 

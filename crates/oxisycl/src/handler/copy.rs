@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
-use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, Rectangle};
+use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, PitchedBox};
 use oxisycl_device::{Accessor, DeviceCopyable, Loads, Read, Stores};
 use oxisycl_runtime::graph::Hold;
 use oxisycl_types::{ErrorCode, Id, Range};
@@ -45,8 +45,8 @@ impl Layout {
         rows_touch && slices_touch
     }
 
-    fn rectangle_at(&self, offset: usize) -> Rectangle {
-        Rectangle {
+    fn rectangle_at(&self, offset: usize) -> PitchedBox {
+        PitchedBox {
             memory: self.memory,
             pointer: self.pointer.wrapping_add(offset),
             row_pitch: self.pitch[0],

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use oxisycl_backend::{Advice, Command, CopyCommand, FillCommand, MemoryId, Rectangle};
+use oxisycl_backend::{Advice, Command, CopyCommand, FillCommand, MemoryId, PitchedBox};
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::graph::Hold;
 use oxisycl_runtime::memory::pointer_info;
@@ -17,8 +17,8 @@ fn memory_of(pointer: *const u8) -> MemoryId {
     pointer_info(pointer as usize).map_or(MemoryId::HOST, |info| info.memory)
 }
 
-fn line(pointer: *mut u8, bytes: usize) -> Rectangle {
-    Rectangle { memory: memory_of(pointer), pointer, row_pitch: bytes, slice_pitch: bytes }
+fn line(pointer: *mut u8, bytes: usize) -> PitchedBox {
+    PitchedBox { memory: memory_of(pointer), pointer, row_pitch: bytes, slice_pitch: bytes }
 }
 
 /// An address that a host task may carry to another thread.

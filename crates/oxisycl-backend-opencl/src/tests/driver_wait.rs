@@ -43,7 +43,7 @@ unsafe extern "system" fn is_running_until_waited_for(
 
 #[test]
 #[ignore = "needs an OpenCL driver"]
-fn a_command_that_runs_on_is_waited_for_in_the_driver_if_that_lends_it_a_processor() {
+fn a_command_that_runs_on_is_waited_for_in_the_driver_if_that_gives_it_a_processor() {
     let mut devices = usable_devices(|functions| {
         functions.clWaitForEvents = wait;
         functions.clGetEventInfo = is_running_until_waited_for;

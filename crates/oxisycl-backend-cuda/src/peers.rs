@@ -10,27 +10,27 @@ use crate::context::Context;
 use crate::sys::{Driver, RawContext, RawDevice};
 
 /// One device.
-struct Member {
+struct Peer {
     memory: MemoryId,
     context: RawContext,
     device: RawDevice,
 }
 
 #[derive(Default)]
-pub(crate) struct Fleet {
+pub(crate) struct Peers {
     /// Set once, when all devices are known.
-    members: OnceLock<Vec<Member>>,
+    all: OnceLock<Vec<Peer>>,
     /// Pairs of devices of which the first may access the second.
     reachable: OnceLock<HashSet<(RawDevice, RawDevice)>>,
     /// Pairs of contexts between which direct access was asked for.
     enabled: Mutex<Vec<(RawContext, RawContext)>>,
 }
 
-impl Fleet {
+impl Peers {
     /// Tells which devices there are.
     pub(crate) fn set(&self, contexts: &[Arc<Context>]) {
-        let member =
-            |context: &Arc<Context>| Member { memory: context.memory, context: context.raw, device: context.device };
+        let peer =
+            |context: &Arc<Context>| Peer { memory: context.memory, context: context.raw, device: context.device };
         let mut reachable = HashSet::new();
         for from in contexts {
             for to in contexts {
@@ -39,13 +39,13 @@ impl Fleet {
                 }
             }
         }
-        let _ = self.members.set(contexts.iter().map(member).collect());
+        let _ = self.all.set(contexts.iter().map(peer).collect());
         let _ = self.reachable.set(reachable);
     }
 
     /// The context whose memory that is; `None` for the host's.
     pub(crate) fn context_of(&self, memory: MemoryId) -> Option<RawContext> {
-        if memory == MemoryId::HOST { None } else { self.member(memory).map(|member| member.context) }
+        if memory == MemoryId::HOST { None } else { self.peer(memory).map(|peer| peer.context) }
     }
 
     /// Whether `own` can copy from or to that memory.
@@ -54,12 +54,11 @@ impl Fleet {
             return true;
         }
         let reachable = self.reachable.get();
-        self.member(memory)
-            .is_some_and(|member| reachable.is_some_and(|pairs| pairs.contains(&(own.device, member.device))))
+        self.peer(memory).is_some_and(|peer| reachable.is_some_and(|pairs| pairs.contains(&(own.device, peer.device))))
     }
 
-    fn member(&self, memory: MemoryId) -> Option<&Member> {
-        self.members.get()?.iter().find(|member| member.memory == memory)
+    fn peer(&self, memory: MemoryId) -> Option<&Peer> {
+        self.all.get()?.iter().find(|peer| peer.memory == memory)
     }
 
     /// Lets the devices of two contexts access each other directly, if they can: their copies work without it, too, but slower.

@@ -9,8 +9,8 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
-    Command, Completion, Dependency, DependencyKind, Device, Event, FillCommand, FillPattern, Outcome, QueueOptions,
-    Rectangle, UsmKind,
+    Command, Completion, Dependency, DependencyKind, Device, Event, FillCommand, FillPattern, Outcome, PitchedBox,
+    QueueOptions, UsmKind,
 };
 use oxisycl_backend_testing::harness::create_queue;
 
@@ -18,7 +18,7 @@ use super::losses::fill_with;
 use super::{real, usable_devices};
 use crate::lane::ClTask;
 use crate::native::native_events;
-use crate::recent::MOST;
+use crate::submit_polling::MOST;
 use crate::sys::{Code, Handle};
 
 const LAYOUT: Layout = Layout::new::<[u64; 8]>();
@@ -124,7 +124,7 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
             let other = create_queue(device, &QueueOptions::default()).expect("a queue");
             let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
             let target =
-                Rectangle { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+                PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
             let fill =
                 || Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
             let n = 20 * MOST;

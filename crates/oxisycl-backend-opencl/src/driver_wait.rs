@@ -1,4 +1,4 @@
-//! The thread that lends itself to drivers whose device is the processors of this machine.
+//! The driver-wait thread: waits in drivers whose device is the processors of this machine.
 //!
 //! Such a driver may count on those who wait: it has one thread less than there are processors (the quirk `waiting-threads`), and a thread
 //! that waits for a command executes work-items meanwhile. Threads of ours that wait do not call the driver, so that one processor would be idle. This one does it for
@@ -20,7 +20,7 @@ use oxisycl_backend::driver::spawn;
 use parking_lot::Mutex;
 
 use crate::device_state::DeviceState;
-use crate::ending;
+use crate::process_exit;
 
 /// Commands that end sooner need no second thread: the next one is not waited for.
 const SHORT: Duration = Duration::from_micros(100);
@@ -31,20 +31,20 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Has the thread wait for what runs, if the device is one that gains by it.
 pub(crate) fn call(state: &Arc<DeviceState>) {
     // Without a thread commands end later, but they do.
-    if state.is_lent_to && state.lender.wake(|| start(state)).is_err() {
+    if state.has_waiting_thread && state.driver_waiter.wake(|| start(state)).is_err() {
         tracing::debug!(device = %state.context.name, "no thread can be started that helps the driver");
     }
 }
 
 fn start(state: &Arc<DeviceState>) -> io::Result<Thread> {
-    let worker = state.lender.clone();
+    let worker = state.driver_waiter.clone();
     let weak = Arc::downgrade(state);
-    spawn("oxisycl-opencl-lend".to_owned(), move || {
+    spawn("oxisycl-opencl-wait".to_owned(), move || {
         while let Some(state) = weak.upgrade() {
             if state.context.is_foreign() {
                 return;
             }
-            while lend(&state) {}
+            while wait_for_oldest(&state) {}
             drop(state);
             worker.sleep(|| weak.strong_count() == 0);
         }
@@ -52,7 +52,7 @@ fn start(state: &Arc<DeviceState>) -> io::Result<Thread> {
 }
 
 /// Waits in the driver for the oldest command that runs. Whether there may be more to do.
-fn lend(state: &DeviceState) -> bool {
+fn wait_for_oldest(state: &DeviceState) -> bool {
     let Some(task) = state.lanes.oldest() else { return false };
     let began = Instant::now();
     {
@@ -61,7 +61,7 @@ fn lend(state: &DeviceState) -> bool {
         if turn.is_none() && state.context.quirks.second_waiter {
             return false;
         }
-        let Some(_guard) = ending::begin_look() else { return false };
+        let Some(_guard) = process_exit::begin_look() else { return false };
         task.issued.wait_in_driver(&state.context);
     }
     let is_long = began.elapsed() > SHORT;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use oxisycl_backend::lane::Driver;
 use smallvec::SmallVec;
 
-use crate::ending;
 use crate::lane::{ClTask, OpenCl};
+use crate::process_exit;
 
 /// How many commands are looked at together.
 const BATCH: usize = 8;
@@ -26,14 +26,14 @@ pub(crate) const MOST: usize = YOUNG + BATCH;
 const PATIENCE: usize = 2;
 
 #[derive(Default)]
-pub(crate) struct Recent {
+pub(crate) struct SubmitPolling {
     tasks: VecDeque<Arc<ClTask>>,
 }
 
 /// Commands to look at, without the lock that guards the list.
 pub(crate) struct Old(SmallVec<[Arc<ClTask>; BATCH]>);
 
-impl Recent {
+impl SubmitPolling {
     /// Adds a command. Gives some of before, now and then.
     #[inline]
     pub(crate) fn push(&mut self, task: Arc<ClTask>) -> Option<Old> {
@@ -46,7 +46,7 @@ impl Old {
     /// Asks the driver about the commands.
     #[cold]
     pub(crate) fn settle(self) {
-        let guard = ending::begin_look();
+        let guard = process_exit::begin_look();
         let mut n_open = 0;
         for task in self.0 {
             if guard.is_some() && n_open < PATIENCE && !settle(&task) {
@@ -57,7 +57,7 @@ impl Old {
     }
 }
 
-/// Whether an issued task is over. Releases its events if it is and they are not needed. Called by threads that may [look](ending::begin_look).
+/// Whether an issued task is over. Releases its events if it is and they are not needed. Called by threads that may [look](process_exit::begin_look).
 fn settle(task: &ClTask) -> bool {
     let (context, issued) = (&task.queue.device.context, &task.issued);
     let is_over = task.has_ended() || issued.is_over(context);
