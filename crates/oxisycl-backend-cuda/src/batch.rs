@@ -41,9 +41,9 @@ const HASTE: Duration = Duration::from_micros(12);
 const LATER: Duration = Duration::from_micros(100);
 /// For so long after something was handed over a kernel is held without a question to the driver.
 const RECENTLY: Duration = Duration::from_micros(30);
-/// The thread that submits launches what is held if it is so much: the other one is late.
+/// With so many held kernels, the thread that submits launches them: the other one is late.
 const MUCH: usize = 64;
-/// As much is held in tests.
+/// How many held kernels are launched at once by the thread that submits, in tests.
 const MUCH_IN_TESTS: usize = 3;
 /// A stream that is so many calls ahead of its device is not handed more: when it is full, the driver waits.
 const MOST_AHEAD: u64 = 512;

@@ -26,7 +26,7 @@ pub(crate) struct Executable {
     graph: RawGraph,
     raw: RawGraphExec,
     nodes: SmallVec<[RawGraphNode; 4]>,
-    /// That of the function.
+    /// The module of the nodes' function.
     module: Arc<CudaModule>,
 }
 

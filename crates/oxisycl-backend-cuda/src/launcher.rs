@@ -28,7 +28,7 @@ const SINGLE_AFTER: u32 = 16;
 /// After so many it gets larger ones. The largest takes 51 us to make.
 const SEVERAL_AFTER: u32 = 32;
 
-/// As many work-items of a multiprocessor make a wave.
+/// How many work-items of a multiprocessor make a wave.
 const WAVE: u64 = 1024;
 
 /// How many kernels the graphs have.

@@ -51,9 +51,9 @@ impl Backlog {
 /// What a task waits for that is held back.
 #[derive(Default)]
 struct Before {
-    /// Retained.
+    /// Events of tasks that the driver has, retained.
     events: SmallVec<[Object; 1]>,
-    /// Of the same lane, and held back, too, when the task was issued.
+    /// Tasks of the lane that were held back, too, when the task was issued.
     tasks: SmallVec<[Arc<ClTask>; 1]>,
 }
 

@@ -153,7 +153,7 @@ pub struct Memory<'d> {
 }
 
 impl Memory<'_> {
-    /// Its address.
+    /// The address of the first byte.
     pub fn address(&self) -> u64 {
         self.start as u64
     }

@@ -19,7 +19,7 @@ pub(crate) struct PrintBuffer(Arc<Parts>);
 struct Parts {
     context: Arc<Context>,
     device: NonNull<u8>,
-    /// As many bytes on the host.
+    /// The buffer's copy on the host, of its size.
     host: NonNull<[u8]>,
     /// What the buffer begins with before a launch.
     header: PrintHeader,

@@ -43,7 +43,7 @@ pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<
 /// If a command that has to end before does not end within [`PATIENCE`].
 ///
 /// # Safety
-/// That of [`Queue::issue`].
+/// The contract of [`Queue::issue`] holds.
 pub unsafe fn issue(
     queue: &dyn Queue,
     command: Command,

@@ -149,7 +149,7 @@ impl RecordingConfig {
     }
 }
 
-/// See the module documentation.
+/// The backend that records: its devices, and the host device if it has one.
 pub struct RecordingBackend {
     platform: Arc<Platform>,
     kind: BackendKind,

@@ -90,7 +90,7 @@ impl fmt::Display for AffinityDomain {
 /// How to split a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// As many parts of the given number of compute units as fit; the rest is dropped.
+    /// Parts of the given number of compute units, as many as fit; the rest is dropped.
     Equally(usize),
     /// One part per entry with that many compute units.
     ByCounts(Vec<usize>),

@@ -67,9 +67,9 @@ pub enum BackendError {
     Setting {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The variable's value.
         value: String,
-        /// What it may be.
+        /// The values that the variable may have.
         expected: String,
     },
     /// A fault injected into a simulated device.

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-/// See the module documentation.
+/// The bytes of one element that a fill repeats, some of which may have no value.
 #[derive(Clone)]
 pub struct FillPattern {
     bytes: SmallVec<[MaybeUninit<u8>; 16]>,

@@ -80,7 +80,7 @@ impl Drop for Counts {
 #[derive(Debug)]
 pub struct Expected<'c> {
     counts: &'c Counts,
-    /// Its place in the order in which the device's commands were counted.
+    /// The command's place in the order in which the device's commands were counted.
     pub number: u64,
 }
 

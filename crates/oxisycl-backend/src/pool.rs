@@ -35,7 +35,7 @@ const BATCH: usize = 64;
 /// How many are kept for all threads together.
 const MOST: usize = 2048;
 
-/// See the module documentation. `M` owns memory without a value: `Arc<MaybeUninit<T>>` or `Box<MaybeUninit<T>>`.
+/// Memory for values, used again and again. `M` owns memory without a value: `Arc<MaybeUninit<T>>` or `Box<MaybeUninit<T>>`.
 #[derive(Debug)]
 pub struct Pool<M: 'static> {
     near: &'static LocalKey<Near<M>>,

@@ -24,7 +24,7 @@ pub struct CacheFolder {
 /// What the folder says of an entry without reading it.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its file.
+    /// The entry's file.
     pub path: PathBuf,
     /// Bytes.
     pub size: u64,

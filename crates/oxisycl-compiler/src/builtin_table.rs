@@ -68,7 +68,7 @@ pub(crate) enum Family {
 /// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Builtin {
-    /// Its name in `oxisycl_device::builtin`.
+    /// The builtin's name in `oxisycl_device::builtin`.
     pub(crate) name: &'static str,
     pub(crate) signature: Signature,
     pub(crate) effects: Effects,

@@ -42,7 +42,7 @@ pub(crate) struct Program<'c, 'a> {
 
 /// The code that a kernel's entry is in.
 pub(crate) struct KernelCode<'c> {
-    /// Its bitcode.
+    /// The bitcode of the code's module.
     pub(crate) bitcode: &'c Rc<Vec<u8>>,
     /// The module, if it was opened before.
     pub(crate) opened: Option<Module<'c>>,

@@ -13,7 +13,7 @@ use crate::options::FloatPolicy;
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
 
-/// See the module documentation.
+/// A module on its way through the passes.
 pub(crate) struct Unit<'c, 'a> {
     pub(crate) module: Module<'c>,
     pub(crate) target: &'a dyn Target,

@@ -96,7 +96,7 @@ pub enum ImageError {
     Parameters {
         /// The kernel's symbol.
         symbol: String,
-        /// Its argument block.
+        /// The size and alignment of the argument block.
         parameters: ParameterLayout,
     },
     /// Two kernels have the same symbol.

@@ -24,7 +24,7 @@ pub enum MessagePiece {
     Literal(String),
     /// A value that the device recorded.
     Argument {
-        /// Its position among the recorded arguments. One that no record has room for counts as not recorded.
+        /// The argument's position among the recorded ones. One that no record has room for counts as not recorded.
         index: u8,
         /// How it is printed.
         format: ArgumentFormat,
@@ -191,7 +191,7 @@ impl ArgumentKind {
         matches!(self, Self::Str | Self::Text)
     }
 
-    /// Its number.
+    /// The number that the compiler and the device write for it.
     pub const fn number(self) -> u32 {
         self as u32
     }

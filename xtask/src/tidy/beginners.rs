@@ -138,7 +138,19 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// How a sentence begins that says only what is different from the item above, which documentation shows elsewhere or not at all.
-const RELATIVE: &[&str] = &["/// The same", "/// As above", "/// Those ", "/// Likewise", "/// Same ", "/// It "];
+const RELATIVE: &[&str] = &[
+    "/// The same",
+    "/// As above",
+    "/// As many",
+    "/// As much",
+    "/// It ",
+    "/// Likewise",
+    "/// Of the same",
+    "/// Same ",
+    "/// See the module documentation",
+    "/// That of",
+    "/// Those ",
+];
 
 /// Findings for functions of [`FUNCTIONS`] that are not there or have no example.
 pub(super) fn check_examples(files: &[File]) -> Vec<String> {
@@ -232,7 +244,7 @@ mod tests {
     #[test]
     fn private_items_have_documentation_of_their_own() {
         for item in ["pub fn a() {}", "pub(crate) fn a() {}", "fn a();", "a: u8,"] {
-            for beginning in ["/// The same", "/// As above", "/// Those of b", "/// Likewise", "/// It refused"] {
+            for beginning in RELATIVE.iter().chain([&"/// Those of b", &"/// It refused", &"/// That of b"]) {
                 let text =
                     format!("impl A {{\n    /// One.\n    a,\n\n    {beginning}.\n    #[inline]\n    {item}\n}}\n");
                 assert_eq!(check_sentences(&file("crates/oxisycl-backend/src/a.rs", &text)).len(), 1, "{text}");

@@ -14,7 +14,7 @@ use super::deferred::DeferredCrates;
 use crate::failure::Result;
 use crate::settings::hex;
 
-/// See the module documentation.
+/// The results for single kernels: one build's view of the image cache.
 pub(super) struct KernelCache<'a, 'd> {
     cache: Option<ImageCache>,
     /// What makes the compiler another one.

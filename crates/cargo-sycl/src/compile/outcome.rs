@@ -79,7 +79,7 @@ impl Outcome {
         refused.any(|kernel| kernel.reason.starts_with(TOO_SLOW))
     }
 
-    /// Its bytes.
+    /// The outcome as bytes, for other processes and for the cache.
     ///
     /// # Errors
     /// If an image breaks a rule of its format.

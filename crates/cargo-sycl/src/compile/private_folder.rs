@@ -34,7 +34,7 @@ impl PrivateFolder {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Its path.
+    /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -30,7 +30,7 @@ const MAX_SECONDS: u64 = 600;
 /// Begins what is said of a kernel that takes more.
 pub(super) const TOO_SLOW: &str = "the device compiler was stopped on it";
 
-/// See the module documentation.
+/// Compiles kernels in copies of this process.
 pub(crate) struct Processes<'a, 'd> {
     folder: &'a Path,
     /// A copy may find that it needs more of them, and says so.

@@ -5,7 +5,7 @@ use std::thread;
 
 use jobserver::{Acquired, Client};
 
-/// See the module documentation.
+/// How many compilations may run at a time, and who says so.
 pub(crate) enum Slots {
     /// Cargo's tokens. One is this process's own.
     OfCargo(Client),

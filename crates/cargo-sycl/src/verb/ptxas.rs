@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::files::temporary_name;
 
-/// See the module documentation.
+/// The path of NVIDIA's assembler.
 pub(crate) struct Ptxas(PathBuf);
 
 impl Ptxas {

@@ -61,7 +61,7 @@ const DROPPED_FLAGS: &[&str] = &["-g", "-O"];
 
 /// What the device pass of a crate writes.
 pub(crate) struct Outputs<'a> {
-    /// Its folder.
+    /// The folder of what the pass writes.
     pub(crate) folder: &'a Path,
     /// The bitcode.
     pub(crate) bitcode: &'a Path,

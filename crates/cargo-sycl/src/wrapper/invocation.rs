@@ -55,7 +55,7 @@ pub(crate) enum Argument {
 pub(crate) struct Extern {
     /// The name, with the options that may stand before it, as in `noprelude:core`.
     pub(crate) name: String,
-    /// Its file, unless rustc is to search for it.
+    /// The crate's file, unless rustc is to search for it.
     pub(crate) path: Option<PathBuf>,
 }
 

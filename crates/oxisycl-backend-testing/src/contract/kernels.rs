@@ -17,7 +17,7 @@ use oxisycl_backend::{Memory, UsmKind};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Affine {
-    /// As many numbers in memory of the device as the launch has items.
+    /// Numbers in memory of the device: one for each work-item of the launch.
     pub values: *mut u32,
     /// See [`affine_entry`].
     pub factor: u32,

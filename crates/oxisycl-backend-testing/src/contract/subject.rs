@@ -243,7 +243,7 @@ impl<'a> DeviceBytes<'a> {
         self.pointer.as_ptr()
     }
 
-    /// Its beginning as a row.
+    /// The first bytes as a row.
     pub(super) fn row(&self) -> PitchedBox {
         row(self.device.memory().id(), self.as_ptr())
     }

@@ -53,7 +53,7 @@ impl Reports {
     /// Reports a command, unless its report is held back. Whether it was reported.
     ///
     /// # Safety
-    /// That of [`Completion::complete`], but that a test may have a command reported twice.
+    /// The contract of [`Completion::complete`] holds, but that a test may have a command reported twice.
     unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) -> bool {
         if lock(&self.held).contains(&index) {
             lock(&self.waiting).insert(index, (completion, outcome));
@@ -372,7 +372,7 @@ impl Shared {
     /// Reports a command, and notes that, unless its report is held back.
     ///
     /// # Safety
-    /// That of [`Reports::report`].
+    /// The contract of [`Reports::report`] holds.
     unsafe fn report(&self, index: usize, completion: Arc<dyn Completion>, outcome: Outcome) {
         // SAFETY: by the contract of this function.
         if unsafe { self.reports.report(index, completion, outcome) } {

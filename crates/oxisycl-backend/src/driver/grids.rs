@@ -8,7 +8,7 @@ use oxisycl_types::{DeviceLaunch, LaunchRange};
 /// More grids than this are refused: no device would see the end of such a launch.
 const MAX_GRIDS: u64 = 1 << 16;
 
-/// See the module documentation.
+/// The grids of one launch, which an iteration gives one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grids {
     /// Work-items of the launch.
@@ -21,7 +21,7 @@ pub struct Grids {
 /// One grid of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
-    /// Its work-items in `x`, `y` and `z`.
+    /// The grid's work-items in `x`, `y` and `z`.
     pub items: [u64; 3],
     /// What the kernel is given, without the addresses of record and print buffer.
     pub launch: DeviceLaunch,

@@ -27,7 +27,7 @@ impl<B> PrintPool<B> {
     /// A buffer that is free, else one that `make` makes with the pool's capacity.
     ///
     /// # Errors
-    /// That of `make`.
+    /// The error of `make`.
     pub fn take<E>(&self, make: impl FnOnce(u32) -> Result<B, E>) -> Result<B, E> {
         let free = self.free.lock().pop();
         free.map_or_else(|| make(self.capacity), Ok)

@@ -22,9 +22,9 @@ use crate::{
 pub struct KernelFacts<'k> {
     /// The name of the device that it was loaded on.
     pub device: &'k str,
-    /// Its name in the image.
+    /// The kernel's name in the image.
     pub symbol: &'k str,
-    /// Its parameters as the image has them.
+    /// The kernel's parameters as the image has them.
     pub parameters: ParameterLayout,
     /// Whether its launches need a panic record.
     pub may_panic: bool,
@@ -226,7 +226,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// See [`Queue::execute`](crate::Queue::execute).
     ///
     /// # Safety
-    /// That of [`Queue::execute`](crate::Queue::execute).
+    /// The contract of [`Queue::execute`](crate::Queue::execute) holds.
     unsafe fn execute(queue: &LaneQueue<Self>, command: &Command) -> Outcome {
         let name = Self::name(&queue.device);
         let what = "commands on a thread of the host".to_owned();

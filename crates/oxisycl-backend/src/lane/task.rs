@@ -46,7 +46,7 @@ impl Position {
 pub struct Place<'t, D: Driver> {
     /// The lane.
     pub lane: &'t Arc<Lane<D>>,
-    /// Its number on the lane.
+    /// The task's number on the lane.
     pub position: Position,
 }
 
@@ -56,7 +56,7 @@ pub struct Task<D: Driver> {
     pub queue: Arc<LaneQueue<D>>,
     /// What is to be done.
     pub command: Command,
-    /// Its place in the order in which the device's tasks were accepted.
+    /// The task's place in the order in which the device's tasks were accepted.
     pub number: u64,
     /// How a kernel is launched.
     pub launch: Option<D::Launch>,

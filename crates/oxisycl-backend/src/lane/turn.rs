@@ -9,7 +9,7 @@ const TAKEN: u8 = 1;
 /// Taken, and another thread has asked for it.
 const WANTED: u8 = 2;
 
-/// See the module documentation.
+/// Whether a thread takes tasks off a lane, and whether another one has asked for the turn.
 #[derive(Debug, Default)]
 pub(super) struct Turn(AtomicU8);
 

@@ -35,7 +35,7 @@ pub(crate) struct Library<'p> {
 struct Stored {
     name: String,
     bitcode: Rc<Vec<u8>>,
-    /// Its debug information is of a kind that would turn device code into debug code.
+    /// Whether the debug information is of a kind that would turn device code into debug code.
     is_standard: bool,
 }
 

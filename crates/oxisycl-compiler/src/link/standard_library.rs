@@ -14,7 +14,7 @@ use object::{Object, ObjectSection};
 
 use crate::error::CompileError;
 
-/// See the module documentation.
+/// The standard library's archives, with the symbols that their objects define.
 #[derive(Debug, Default)]
 pub(crate) struct StandardLibrary {
     archives: Vec<PathBuf>,

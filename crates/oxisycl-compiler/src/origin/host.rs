@@ -9,7 +9,7 @@ use crate::symbols::plain_path;
 /// A function on the way from a kernel to what no device has.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct HostFunction {
-    /// Its position on the way.
+    /// The function's index on the way.
     pub(crate) position: usize,
     /// What users call it.
     pub(crate) name: String,

@@ -20,7 +20,7 @@ use super::host_executor;
 use super::node::{Dependency, Node, NodeKind};
 use super::start::{refused, start_command};
 
-/// See the module documentation.
+/// How a command gets to its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// Issued behind events of commands that its backend has.

@@ -24,7 +24,7 @@ const MAGIC: &[u8; 8] = b"OXISYCLC";
 /// A new version for every change of the bytes of an entry.
 const VERSION: u32 = 2;
 const HEADER_SIZE: usize = 40;
-/// See the module documentation.
+/// The folder with binaries that drivers made of images.
 #[derive(Debug)]
 pub(crate) struct DiskCache(CacheFolder);
 

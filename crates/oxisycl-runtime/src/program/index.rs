@@ -43,7 +43,7 @@ pub(super) struct Candidate {
     pub(super) entry: Entry,
 }
 
-/// See the module documentation.
+/// The kernels of all registered images.
 pub(super) struct Index {
     units: Vec<Unit>,
     candidates: HashMap<KernelKey, Vec<Candidate>>,

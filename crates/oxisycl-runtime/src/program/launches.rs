@@ -11,7 +11,7 @@ use oxisycl_backend::{Device, LoadedKernel};
 use oxisycl_image::{KernelDescriptor, KernelId};
 use parking_lot::RwLock;
 
-/// See the module documentation.
+/// A table of the kernels that were launched before, by kernel and device.
 pub(super) struct Launches {
     known: RwLock<HashMap<LaunchKey, Known, FoldHasher>>,
     generation: AtomicU64,

@@ -22,7 +22,7 @@ pub struct LibraryHold {
 #[derive(Debug)]
 pub(super) struct Uses;
 
-/// See the module documentation.
+/// The loaded libraries, by the kernels whose native code lies in them.
 pub(super) struct Libraries {
     /// Whether a library, and not only the program, has registered images.
     are_there: AtomicBool,

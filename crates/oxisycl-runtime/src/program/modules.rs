@@ -15,7 +15,7 @@ use super::compiling;
 use super::index::Image;
 use super::launches::FoldHasher;
 
-/// See the module documentation.
+/// The images that devices have loaded, by image and device.
 pub(super) struct Modules(Mutex<HashMap<SlotKey, Arc<Slot>, FoldHasher>>);
 
 /// The addresses of device and image, which the slot keeps from being used again.

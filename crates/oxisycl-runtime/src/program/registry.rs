@@ -20,7 +20,7 @@ use super::programs;
 use crate::fork;
 use crate::output::report;
 
-/// See the module documentation.
+/// The registered bundles, by address.
 pub(super) struct Registry(Mutex<State>);
 
 struct State {
@@ -41,7 +41,7 @@ struct Bundle {
 
 /// What was known of a bundle.
 pub(super) struct Removed {
-    /// Its images, and of each whether another bundle has it, too.
+    /// The bundle's images, and of each whether another bundle has it, too.
     pub(super) images: Vec<(Arc<Image>, bool)>,
     /// Counts commands that run native code beside it.
     pub(super) uses: Arc<Uses>,

@@ -10,7 +10,7 @@ use super::queue::State;
 use crate::graph::AsyncHandler;
 use crate::ids::{ContextId, DomainId};
 
-/// See the module documentation (SYCL 2020 section 4.6.3).
+/// A set of devices whose queues can wait for each other's events (SYCL 2020 section 4.6.3).
 pub struct Context {
     id: ContextId,
     domain: DomainId,

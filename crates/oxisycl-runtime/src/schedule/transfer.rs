@@ -56,7 +56,7 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
 
 /// Who asks for bytes.
 pub(super) struct Requester<'a> {
-    /// Its queue, preferred for copies.
+    /// The queue of the command that needs the bytes, preferred for copies.
     pub(super) shared: &'a Arc<QueueShared>,
     pub(super) epoch: Option<&'a Arc<Epoch>>,
 }

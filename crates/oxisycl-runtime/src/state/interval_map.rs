@@ -25,7 +25,7 @@ impl Span {
     }
 }
 
-/// See the module documentation.
+/// A total map from the indices of one dimension to values.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum IntervalMap<T> {
     /// One value everywhere: no allocation, no search.

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 3 });
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(if cfg!(miri) { 60_000 } else { 100 });
 
-/// See the module documentation.
+/// The thread that finds reports which do not come.
 pub(super) struct Watchdog {
     stop: Sender<()>,
     thread: Option<JoinHandle<Vec<String>>>,

@@ -104,7 +104,7 @@ struct Twins<'a, 'c> {
 }
 
 impl<'c> Twins<'_, 'c> {
-    /// That of an integer which is an address, or nothing.
+    /// The pointer that is the twin of an integer, which is an address or nothing.
     fn of(&mut self, value: Value<'c>) -> Value<'c> {
         if let Some(made) = self.made.get(&value) {
             return *made;
