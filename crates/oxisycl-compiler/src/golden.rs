@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::link::library::Library;
 use crate::llvm::{self, Codegen, Context, Module};
 use crate::options::{FloatPolicy, Options};
-use crate::passes::{builtins, early_return, float_policy, private_memory};
+use crate::passes::{builtins, float_policy};
 use crate::pipeline::{PASSES, Pass, Phase, run_pass};
 use crate::program::Program;
 use crate::toolchain::Toolchain;
@@ -105,17 +105,18 @@ fn golden_stages() {
         check(&file, &text);
         last = text;
     };
-    PASSES.iter().filter(|pass| pass.phase == Phase::Adapt).for_each(|pass| run(pass, &mut unit));
+    let adapting = PASSES.iter().filter(|pass| pass.phase == Phase::Adapt && pass.is_for(&*target));
+    adapting.for_each(|pass| run(pass, &mut unit));
     unit.calls.add(&unit.module);
     let entry = unit.module.function("entry").expect("the entry");
     let findings = legality::examine(entry, "entry", &unit.calls, &|_| false);
     check("stages.legality.txt", &format!("{findings:#?}\n"));
-    run(pass("target-legalize"), &mut unit);
-    run(pass("panics"), &mut unit);
+    ["nvptx-atomics", "negations", "panics"].into_iter().for_each(|name| run(pass(name), &mut unit));
     check("stages.sites.txt", &format!("{:#?}\n", unit.sites.list));
-    private_memory::move_variables(&unit.module);
+    let amd = codegen::of(&ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }).expect("a target");
+    let mut unit = Unit::new(unit.module, &*amd, &instruments);
+    run(pass("private-memory"), &mut unit);
     unit.module.verify("the test").expect("a valid module");
-    check("stages.private-memory.txt", &stable(&unit.module.to_string()));
 }
 
 /// Each input `pass.NAME.ll`, by the passes that its first line names.
@@ -159,9 +160,11 @@ fn golden_pieces() {
     let kernels = ["strict", "fast", "plain"].map(|name| policies.function(name).expect("a kernel"));
     let of_kernels = float_policy::policies(&policies, &kernels, FloatPolicy::Contract);
     float_policy::apply_policies(&kernels, &of_kernels);
-    let early = parsed(&context, &*target, "piece.early-return.ll");
-    early_return::lower(&early);
-    for (name, module) in [("float-policy", &policies), ("early-return", &early)] {
+    let amd = codegen::of(&ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }).expect("a target");
+    let instruments = Instruments::default();
+    let mut early = Unit::new(parsed(&context, &*target, "piece.early-return.ll"), &*amd, &instruments);
+    run_pass(pass("early-return"), &mut early).expect("it runs");
+    for (name, module) in [("float-policy", &policies), ("early-return", &early.module)] {
         module.verify(name).expect("a valid module");
         check(&format!("piece.{name}.txt"), &stable(&module.to_string()));
     }

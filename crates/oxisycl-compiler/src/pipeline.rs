@@ -3,12 +3,16 @@
 //! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
 //! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
 
+use crate::builtin_table::Family;
+use crate::codegen::Target;
+use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
+use crate::codegen::spirv::{PANIC_CALLS, PRIVATE_INTEGERS, expansion, panic_outlining};
 use crate::error::CompileError;
 use crate::options::FloatPolicy;
 use crate::passes::{
-    arena, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, fast_math,
-    float_atomics, float_policy, formatting_depth, frames, int128, libcalls, native, panics, private_atomics,
-    recursion, strip_host_abi, thread_coarsening, x86,
+    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features,
+    early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, int128, libcalls, native,
+    negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -53,6 +57,8 @@ enum Run {
 pub(crate) struct Pass {
     pub(crate) name: &'static str,
     pub(crate) phase: Phase,
+    /// The code generators that it is for; none if it is for all.
+    families: &'static [Family],
     applies: Applies,
     run: Run,
 }
@@ -60,11 +66,22 @@ pub(crate) struct Pass {
 impl Pass {
     /// A pass that cannot fail.
     const fn new(name: &'static str, phase: Phase, run: Infallible) -> Self {
-        Self { name, phase, applies: |_| true, run: Run::Infallible(run) }
+        Self { name, phase, families: &[], applies: |_| true, run: Run::Infallible(run) }
     }
 
     const fn fallible(name: &'static str, phase: Phase, run: Fallible) -> Self {
-        Self { name, phase, applies: |_| true, run: Run::Fallible(run) }
+        Self { name, phase, families: &[], applies: |_| true, run: Run::Fallible(run) }
+    }
+
+    /// Whether code of that target goes through the pass.
+    pub(crate) fn is_for(&self, target: &dyn Target) -> bool {
+        self.families.is_empty() || self.families.contains(&target.builtins().family)
+    }
+
+    /// Runs only for these code generators.
+    const fn on(mut self, families: &'static [Family]) -> Self {
+        self.families = families;
+        self
     }
 
     /// Runs only where a condition holds.
@@ -74,6 +91,7 @@ impl Pass {
     }
 }
 
+use Family::{Amdgcn, Nvptx, SpirV};
 use Phase::{Adapt, Entry, Expand, Legalize, LowerPanics, Optimise};
 
 /// All passes, in their order.
@@ -94,7 +112,8 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::new("by-value", Adapt, |unit| by_value::copy(&unit.module, &|name| unit.is_kernel(name))),
     Pass::new("drop-library-checks", Adapt, |unit| strip_host_abi::drop_library_checks(&unit.module)),
-    Pass::new("target-adapt", Adapt, |unit| unit.target.adapt(&unit.module)),
+    Pass::new("private-memory", Adapt, |unit| private_memory::move_variables(&unit.module)).on(&[Amdgcn]),
+    Pass::new("inline-panics", Adapt, |unit| early_return::inline_panics(&unit.module)).on(&[Amdgcn]),
     Pass::fallible("lower-invokes", Adapt, |unit| {
         unit.run_llvm(strip_host_abi::LOWER_INVOKES)?;
         strip_host_abi::remove_personalities(&unit.module);
@@ -169,7 +188,14 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
-    Pass::fallible("target-expand", Expand, |unit| unit.target.expand(&unit.module)),
+    Pass::fallible("scalarise", Expand, |unit| expansion::scalarise(&unit.module)).on(&[SpirV]),
+    Pass::new("private-integers", Expand, |unit| expansion::restore_addresses(&unit.module))
+        .on(&[SpirV])
+        .when(|_| is_worked_around(&PRIVATE_INTEGERS)),
+    Pass::new("function-pointers", Expand, |unit| expansion::number_functions(&unit.module)).on(&[SpirV]),
+    Pass::new("hide-remainders", Expand, |unit| expansion::hide_remainders(&unit.module)).on(&[SpirV]),
+    Pass::new("hide-launches", Expand, |unit| expansion::hide_launches(&unit.module)).on(&[SpirV]),
+    Pass::fallible("expand-instructions", Expand, |unit| expansion::expand_instructions(&unit.module)).on(&[SpirV]),
     //
     Pass::fallible("drop-expanded", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
     Pass::new("recursion-limit", Legalize, |unit| {
@@ -185,7 +211,15 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("bounds-check-merging", Legalize, |unit| {
         bounds_check_merging::merge(&unit.module, unit.function.as_slice())
     }),
-    Pass::new("target-legalize", Legalize, |unit| unit.target.legalize(&unit.module)),
+    Pass::new("early-return", Legalize, |unit| early_return::lower(&unit.module)).on(&[Amdgcn]),
+    Pass::new("amdgcn-atomics", Legalize, |unit| atomics::narrow_to_device(&unit.module, "agent")).on(&[Amdgcn]),
+    Pass::new("nvptx-atomics", Legalize, |unit| atomics::legalize_for_nvptx(&unit.module)).on(&[Nvptx]),
+    Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
+        .on(&[Nvptx, Amdgcn])
+        .when(|_| is_worked_around(&NEGATED_CONDITIONS)),
+    Pass::new("panic-outlining", Legalize, |unit| panic_outlining::call_through_others(&unit.module))
+        .on(&[SpirV])
+        .when(|_| is_worked_around(&PANIC_CALLS)),
     Pass::fallible("drop-legalized", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
     Pass::new("cold-blocks", Legalize, |unit| cold_blocks::move_endings_back(&unit.module)),
 ];
@@ -199,7 +233,7 @@ pub(crate) fn run(phase: Phase, unit: &mut Unit<'_, '_>) -> Result<(), CompileEr
 
 /// Runs one pass, if it applies.
 pub(crate) fn run_pass(pass: &Pass, unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
-    if !(pass.applies)(unit) {
+    if !pass.is_for(unit.target) || !(pass.applies)(unit) {
         return Ok(());
     }
     let instruments = unit.instruments;
@@ -212,6 +246,22 @@ pub(crate) fn run_pass(pass: &Pass, unit: &mut Unit<'_, '_>) -> Result<(), Compi
     })?;
     instruments.dump(pass.name, &unit.module)?;
     if pass.phase == Adapt { Ok(()) } else { instruments.verify(pass.name, &unit.module) }
+}
+
+/// What the passes of a phase that are for some code generators only make of a module.
+#[cfg(test)]
+pub(crate) fn run_for_target<'c>(
+    phase: Phase,
+    target: &dyn Target,
+    module: crate::llvm::Module<'c>,
+) -> Result<crate::llvm::Module<'c>, CompileError> {
+    let instruments = crate::instruments::Instruments::default();
+    let mut unit = Unit::new(module, target, &instruments);
+    let passes = PASSES.iter().filter(|pass| pass.phase == phase && !pass.families.is_empty());
+    for pass in passes {
+        run_pass(pass, &mut unit)?;
+    }
+    Ok(unit.module)
 }
 
 fn is_linked_once(unit: &Unit<'_, '_>) -> bool {

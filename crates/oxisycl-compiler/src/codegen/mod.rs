@@ -1,10 +1,10 @@
-//! What is particular to a target: its builtins, what a kernel looks like to its driver, and the last steps before code generation.
+//! What is particular to a target: its builtins, what a kernel looks like to its driver, and code generation.
 
 mod amdgcn;
 mod entry;
 mod nvptx;
 pub(crate) mod quirks;
-mod spirv;
+pub(crate) mod spirv;
 
 use oxisycl_image::{ImageTarget, ParameterLayout};
 use oxisycl_types::Aspect;
@@ -30,9 +30,6 @@ pub(crate) trait Target {
 
     /// The target's side of the table of builtins.
     fn builtins(&self) -> Bodies;
-
-    /// Before optimisation, and again on what is linked later: what has to be different from what rustc makes for the host.
-    fn adapt(&self, _module: &Module<'_>) {}
 
     /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
@@ -65,18 +62,10 @@ pub(crate) trait Target {
         "default<O3>"
     }
 
-    /// After optimisation, and before kernels are examined: what has to be expressed by other instructions.
-    fn expand(&self, _module: &Module<'_>) -> Result<(), CompileError> {
-        Ok(())
-    }
-
     /// The aspects that a kernel needs beyond what is found on every target, or why the target cannot run it.
     fn examine(&self, _module: &Module<'_>, _kernel: &str) -> Result<Vec<&'static str>, Refused> {
         Ok(Vec::new())
     }
-
-    /// After optimisation: what the code generator gets wrong or does not take.
-    fn legalize(&self, module: &Module<'_>);
 
     /// Whether code names the lines of the source, for tools that show where time is spent or memory is misused.
     fn names_lines(&self) -> bool;

@@ -12,6 +12,7 @@ use crate::link::library::Library;
 use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
 use crate::options::Options;
+use crate::pipeline::{Phase, run_for_target};
 use crate::program::{Decision, Program};
 use crate::toolchain::Toolchain;
 
@@ -29,8 +30,8 @@ fn code_object(arch: &str, text: &str) -> Vec<u8> {
     let target = of(&ImageTarget::AmdGcn { arch: arch.to_owned() }).expect("a target");
     let module = Module::from_text(&context, text, "test").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    target.adapt(&module);
-    target.legalize(&module);
+    let module = run_for_target(Phase::Adapt, &*target, module).expect("adapted code");
+    let module = run_for_target(Phase::Legalize, &*target, module).expect("legal code");
     module.verify("test").expect("a valid module");
     let code = target.emit(&module, ARGUMENTS, &toolchain).expect("a code object");
     assert_eq!(code, target.emit(&module, ARGUMENTS, &toolchain).expect("a code object"), "the same bytes again");

@@ -41,6 +41,7 @@ mod tests {
     use crate::codegen;
     use crate::llvm::PassTuning;
     use crate::passes::tests::{context, module, ptx};
+    use crate::pipeline::{Phase, run_for_target};
 
     #[test]
     fn sums_are_operations_of_the_processor_unless_the_policy_is_strict() {
@@ -58,7 +59,7 @@ mod tests {
             define(&module, policy).unwrap();
             let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).unwrap();
             module.run("always-inline,globaldce", Some(target.machine()), &PassTuning::DEVICE).unwrap();
-            target.legalize(&module);
+            let module = run_for_target(Phase::Legalize, &*target, module).unwrap();
             ptx(&module)
         };
         for policy in [FloatPolicy::Contract, FloatPolicy::Fast] {

@@ -39,6 +39,7 @@ mod tests {
     use super::*;
     use crate::llvm::PassTuning;
     use crate::passes::tests::{context, module};
+    use crate::pipeline::{Phase, run_for_target};
 
     #[test]
     fn a_negated_condition_is_no_number() {
@@ -91,7 +92,7 @@ mod tests {
                 }",
             );
             module.set_target(target.machine().triple(), &target.machine().data_layout());
-            target.legalize(&module);
+            let module = run_for_target(Phase::Legalize, &*target, module).expect("legal code");
             module.run(passes, Some(target.machine()), &PassTuning::DEVICE).expect("it runs");
             let code = module.to_string();
             code[code.find("@both").expect("it is there")..].to_owned()

@@ -13,11 +13,10 @@ use oxisycl_image::ParameterLayout;
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
-use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Attribute, Builder, Codegen, Machine, Module, Value};
-use crate::passes::{atomics, early_return, negations, private_memory};
+use crate::passes::early_return;
 use crate::refused::Refused;
 use crate::toolchain::Toolchain;
 
@@ -73,11 +72,6 @@ impl Target for Amdgcn {
         Bodies { family: Family::Amdgcn, text: include_str!("builtins.ll") }
     }
 
-    fn adapt(&self, module: &Module<'_>) {
-        private_memory::move_variables(module);
-        early_return::inline_panics(module);
-    }
-
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
         let function = entry::add(module, kernel, &PASSING)?;
         // There is nothing behind the two arguments that only the libraries of ROCm would read.
@@ -107,14 +101,6 @@ impl Target for Amdgcn {
         match function {
             Some(function) => Err(early_return::refusal(function)),
             None => Ok(Vec::new()),
-        }
-    }
-
-    fn legalize(&self, module: &Module<'_>) {
-        early_return::lower(module);
-        atomics::narrow_to_device(module, "agent");
-        if is_worked_around(&NEGATED_CONDITIONS) {
-            negations::select_by_the_condition(module);
         }
     }
 

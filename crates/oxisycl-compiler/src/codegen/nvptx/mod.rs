@@ -5,12 +5,9 @@ use oxisycl_image::ParameterLayout;
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
-use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
-use crate::passes::atomics::legalize_for_nvptx;
-use crate::passes::negations::select_by_the_condition;
 use crate::toolchain::Toolchain;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -94,13 +91,6 @@ impl Target for Nvptx {
         let context = module.context();
         let exit = module.declare("llvm.nvvm.exit", Type::function(Type::void(context), &[]));
         builder.call(exit, &[]);
-    }
-
-    fn legalize(&self, module: &Module<'_>) {
-        legalize_for_nvptx(module);
-        if is_worked_around(&NEGATED_CONDITIONS) {
-            select_by_the_condition(module);
-        }
     }
 
     fn names_lines(&self) -> bool {

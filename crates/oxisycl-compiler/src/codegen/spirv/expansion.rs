@@ -1,10 +1,8 @@
-//! Expresses by other instructions what SPIR-V has none for, before a module is translated.
+//! Expresses by other instructions what SPIR-V has none for, before a module is translated. Each function is a pass of `pipeline`.
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
-use super::quirks::PRIVATE_INTEGERS;
 use super::{addresses, function_pointers};
 use crate::builtin_table::LAUNCH;
-use crate::codegen::quirks::is_worked_around;
 use crate::error::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
 
@@ -14,23 +12,35 @@ const SCALARISE: &str = "function(scalarizer<load-store>,dce)";
 /// floats.
 const EXPAND: &str = "require<libcall-lowering-info>,function(expand-ir-insts,dce)";
 
-/// Makes optimised code into code that [`translate`](super::module::translate) takes.
-pub(super) fn expand(module: &Module<'_>) -> Result<(), CompileError> {
+/// Replaces operations on vectors.
+pub(crate) fn scalarise(module: &Module<'_>) -> Result<(), CompileError> {
+    run(SCALARISE, module)
+}
+
+/// Makes integers that are private addresses into addresses.
+pub(crate) fn restore_addresses(module: &Module<'_>) {
+    addresses::restore(module);
+}
+
+/// Replaces function pointers by numbers.
+pub(crate) fn number_functions(module: &Module<'_>) {
+    function_pointers::number_functions(module);
+}
+
+/// Replaces wide divisions and conversions. Remainders of floats must be [hidden](hide_remainders) before.
+pub(crate) fn expand_instructions(module: &Module<'_>) -> Result<(), CompileError> {
+    run(EXPAND, module)
+}
+
+fn run(passes: &str, module: &Module<'_>) -> Result<(), CompileError> {
     // What has to be expanded is the machine's to say. AMD's does so for all that is wanted here, NVIDIA's for divisions only.
     let machine = Machine::new("amdgcn-amd-amdhsa", "gfx90a", "")?;
-    module.run(SCALARISE, Some(&machine), &PassTuning::DEVICE)?;
-    if is_worked_around(&PRIVATE_INTEGERS) {
-        addresses::restore(module);
-    }
-    function_pointers::number_functions(module);
-    hide_remainders(module);
-    hide_launches(module);
-    module.run(EXPAND, Some(&machine), &PassTuning::DEVICE)
+    module.run(passes, Some(&machine), &PassTuning::DEVICE)
 }
 
 /// Renames what functions ask for the launch with. Kernels keep the name: there it becomes their parameter on all targets. Functions that
 /// were not inlined read it from a variable of the group on other targets; here it lies in each work-item's own memory.
-fn hide_launches(module: &Module<'_>) {
+pub(crate) fn hide_launches(module: &Module<'_>) {
     let Some(launch) = module.function(LAUNCH) else { return };
     let hidden = module.declare(HIDDEN_LAUNCH, launch.held_type());
     for call in launch.users() {
@@ -41,7 +51,7 @@ fn hide_launches(module: &Module<'_>) {
 }
 
 /// Takes remainders of floats out of LLVM's sight: AMD's target has none, OpenCL has.
-fn hide_remainders(module: &Module<'_>) {
+pub(crate) fn hide_remainders(module: &Module<'_>) {
     let context = module.context();
     for instruction in module.functions().into_iter().flat_map(Value::instructions) {
         let of = instruction.value_type();

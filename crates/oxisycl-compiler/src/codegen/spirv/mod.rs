@@ -31,7 +31,7 @@ mod constants;
 mod convert;
 mod copy;
 mod divergent_loops;
-mod expansion;
+pub(crate) mod expansion;
 mod float;
 mod function;
 mod function_builder;
@@ -45,7 +45,7 @@ mod module;
 mod module_builder;
 mod names;
 mod overflow;
-mod panic_outlining;
+pub(crate) mod panic_outlining;
 mod quirks;
 mod storage_classes;
 mod target;
@@ -55,6 +55,7 @@ mod value;
 
 #[cfg(test)]
 pub(crate) use quirks::QUIRKS;
+pub(crate) use quirks::{PANIC_CALLS, PRIVATE_INTEGERS};
 pub(crate) use target::SpirV;
 #[cfg(test)]
 pub(crate) use tests::support::validate;

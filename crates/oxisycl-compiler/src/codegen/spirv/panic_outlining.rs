@@ -12,7 +12,7 @@ use crate::passes::panic_names;
 const PASSES_ON: &str = ".passes_on";
 
 /// Puts such a function before each recorder that the module has.
-pub(super) fn call_through_others(module: &Module<'_>) {
+pub(crate) fn call_through_others(module: &Module<'_>) {
     let context = module.context();
     for recorder in module.functions() {
         if recorder.is_declaration() || !panic_names::is_record(recorder.name()) {

@@ -14,7 +14,7 @@ const INTEL_CPU: &str = "Intel OpenCL CPU";
 const SEEN: &str = "2026.22";
 
 /// See `addresses`.
-pub(super) const PRIVATE_INTEGERS: Quirk = Quirk {
+pub(crate) const PRIVATE_INTEGERS: Quirk = Quirk {
     name: "private-integers",
     driver: INTEL_CPU,
     seen: SEEN,
@@ -48,7 +48,7 @@ pub(super) const SIGNED_BOUNDS: Quirk = Quirk {
 };
 
 /// See `panic_outlining`.
-pub(super) const PANIC_CALLS: Quirk = Quirk {
+pub(crate) const PANIC_CALLS: Quirk = Quirk {
     name: "panic-calls",
     driver: INTEL_CPU,
     seen: SEEN,

@@ -4,18 +4,15 @@ use oxisycl_image::{ImageTarget, ParameterLayout};
 use oxisycl_types::Aspect;
 
 use super::atomics::FLOAT_ADD;
-use super::expansion::expand;
 use super::module::{Translation, translate};
+use super::module_builder;
 use super::module_builder::Extensions;
 use super::names::END_WORK_ITEM;
 use super::names::KERNEL_CONVENTION;
 use super::names::LOCAL_MEMORY;
-use super::quirks::PANIC_CALLS;
-use super::{module_builder, panic_outlining};
 use crate::builtin_table::{Bodies, Family};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
-use crate::codegen::quirks::is_worked_around;
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Attribute, Builder, Machine, Module, Opcode, Type, Value};
@@ -96,19 +93,9 @@ impl Target for SpirV {
         "thinlto-pre-link<O3>,function(float2int,lower-constant-intrinsics,instsimplify,div-rem-pairs,simplifycfg)"
     }
 
-    fn expand(&self, module: &Module<'_>) -> Result<(), CompileError> {
-        expand(module)
-    }
-
     fn examine(&self, module: &Module<'_>, kernel: &str) -> Result<Vec<&'static str>, Refused> {
         let kernel = module.function(kernel).expect("the kernel is in the module");
         Ok(translate(module, &[kernel], Extensions::default())?.requirements)
-    }
-
-    fn legalize(&self, module: &Module<'_>) {
-        if is_worked_around(&PANIC_CALLS) {
-            panic_outlining::call_through_others(module);
-        }
     }
 
     fn names_lines(&self) -> bool {

@@ -10,11 +10,13 @@ use std::process::{Command, Stdio};
 use oxisycl_backend_opencl::bare::Device;
 use rspirv::dr::Module as Assembled;
 
-use crate::codegen::spirv::expansion::expand;
+use crate::codegen::Target;
+use crate::codegen::spirv::SpirV;
 use crate::codegen::spirv::module::{Translation, translate};
 use crate::codegen::spirv::module_builder;
 use crate::codegen::spirv::module_builder::Extensions;
-use crate::llvm::{self, Context, Machine, Module};
+use crate::llvm::{self, Context, Module};
+use crate::pipeline::{Phase, run_for_target};
 use crate::refused::Refused;
 use crate::toolchain::Toolchain;
 
@@ -42,10 +44,9 @@ pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation
 pub(super) fn translate_with(context: &Context, text: &str, extensions: Extensions) -> Result<Translation, Refused> {
     let text = format!("{text}\ndeclare i64 @oxisycl.spirv.global_id(i32)\n");
     let module = Module::from_text(context, &text, "test").expect("a test is well-formed");
-    let machine = Machine::new("nvptx64-nvidia-cuda", "sm_70", "+ptx77").expect("the target's machine");
-    module.set_target(machine.triple(), &machine.data_layout());
-    expand(&module).expect("expansion");
-    module.verify("expansion").expect("a valid module");
+    let target = SpirV::new(1, 2).expect("the target");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    let module = run_for_target(Phase::Expand, &target, module).expect("expansion");
     let is_kernel = |name: &str| name.starts_with('k');
     let kernels: Vec<_> = module
         .functions()
