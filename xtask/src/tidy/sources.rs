@@ -17,10 +17,6 @@ const MOST_LINES: usize = 500;
 const READ_BY_USERS: &[&str] =
     &["crates/oxisycl/src/", "crates/oxisycl-device/src/", "crates/oxisycl-runtime/src/", "crates/oxisycl-types/src/"];
 
-/// Files that may be longer, and why.
-const LONG: &[(&str, &str)] =
-    &[("crates/cargo-sycl/tests/workspace/main.rs", "the steps of each test follow each other on one package")];
-
 /// Files that stay shorter than others: what shows how much a task takes.
 const SHORT: &[(&str, usize)] = &[("crates/oxisycl-backend-testing/tests/toy.rs", 300)];
 
@@ -33,11 +29,8 @@ pub(super) fn check(file: &File, paths: &[&str]) -> Vec<String> {
         findings.push(format!("{path}: a file is named after its main type, not {name}"));
     }
     let lines = file.text.lines().count();
-    let is_listed = LONG.iter().any(|(long, _)| long == path);
-    if lines > MOST_LINES && !is_listed {
+    if lines > MOST_LINES {
         findings.push(format!("{path}: {lines} lines, at most {MOST_LINES}: which two things is it?"));
-    } else if lines <= MOST_LINES && is_listed {
-        findings.push(format!("{path}: {lines} lines: remove the row of LONG in xtask/src/tidy/sources.rs"));
     }
     if let Some((_, most)) = SHORT.iter().find(|(short, most)| short == path && lines > *most) {
         findings.push(format!("{path}: {lines} lines, at most {most}: a backend has to provide too much"));
@@ -81,9 +74,8 @@ fn is_number(word: &str) -> bool {
 
 /// Findings for exceptions of files that do not exist.
 pub(super) fn check_exceptions(paths: &[&str]) -> Vec<String> {
-    let listed = LONG.iter().map(|(path, _)| ("LONG", path)).chain(SHORT.iter().map(|(path, _)| ("SHORT", path)));
-    let gone = listed.filter(|(_, path)| !paths.contains(path));
-    gone.map(|(list, path)| format!("{path}: no such file: remove the row of {list} in xtask/src/tidy/sources.rs"))
+    let gone = SHORT.iter().filter(|(path, _)| !paths.contains(path));
+    gone.map(|(path, _)| format!("{path}: no such file: remove the row of SHORT in xtask/src/tidy/sources.rs"))
         .collect()
 }
 
@@ -166,9 +158,6 @@ mod tests {
         let of = |path: &str, lines: usize| check(&file(path, &"//! x\n".repeat(lines)), &[]);
         assert!(of("a.rs", 500).is_empty());
         assert_eq!(of("a.rs", 501), ["a.rs: 501 lines, at most 500: which two things is it?"]);
-        let (listed, reason) = LONG[0];
-        assert!(of(listed, 501).is_empty() && !reason.is_empty());
-        assert!(of(listed, 500)[0].contains("500 lines: remove the row"));
     }
 
     #[test]
@@ -181,7 +170,7 @@ mod tests {
 
     #[test]
     fn exceptions_are_of_files_that_are_there() {
-        let paths: Vec<&str> = LONG.iter().map(|(path, _)| *path).chain(SHORT.iter().map(|(path, _)| *path)).collect();
+        let paths: Vec<&str> = SHORT.iter().map(|(path, _)| *path).collect();
         assert!(check_exceptions(&paths).is_empty());
         assert_eq!(check_exceptions(&paths[1..]).len(), 1);
     }
