@@ -18,7 +18,10 @@ mod subjects;
 mod tokens;
 
 use crate::outcome::{Failure, Outcome, Result};
-use crate::workspace::{Workspace, read};
+use crate::workspace::{File, Workspace, read};
+
+/// What starts CI.
+const START: &str = ".ci/run";
 
 /// Crates in which `unsafe` cannot even be allowed.
 const WITHOUT_UNSAFE: &[&str] = &["oxisycl-types", "oxisycl-image", "oxisycl-macros", "xtask"];
@@ -67,6 +70,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         Ok(text) => {
             findings.extend(documents::check_settings(&text, &files));
             findings.extend(documents::check_test_variables(&text, &files));
+            let start = File { path: START.to_owned(), text: workspace.read(START)? };
+            findings.extend(documents::check_test_variables(&text, &[start]));
         }
         Err(failure) => findings.push(failure.message),
     }

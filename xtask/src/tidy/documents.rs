@@ -6,6 +6,8 @@ use crate::workspace::{File, Package};
 const PREFIX: &str = "OXISYCL_";
 /// What names begin with that every program may use.
 const FOR_TESTS: &str = "OXISYCL_TEST_";
+/// Sources whose tests name variables that are not there.
+const OWN_TESTS: &str = "xtask/src/tidy/";
 
 /// Findings for crates that `ARCHITECTURE.md` does not mention.
 pub(super) fn check_architecture(text: &str, packages: &[Package]) -> Vec<String> {
@@ -26,24 +28,31 @@ pub(super) fn check_settings(chapter: &str, files: &[File]) -> Vec<String> {
     undescribed.chain(unused).collect()
 }
 
-/// Findings for variables that tests, build scripts and examples of the crates name in a string, and that programs report as unknown: neither
-/// settings of the book's table, nor names that every program may use.
+/// Findings for variables that no library reads and that programs report as unknown: neither settings of the book's table, nor names that every
+/// program may use. Sources outside of the libraries name them in a string, and what starts CI anywhere.
 pub(super) fn check_test_variables(chapter: &str, files: &[File]) -> Vec<String> {
     let described = variables(chapter);
     let mut findings = Vec::new();
-    for file in files.iter().filter(|file| file.path.starts_with("crates/") && !is_library_source(&file.path)) {
-        // The first argument of a function, such as `var`. In pairs stand variables that are set.
-        let is_called = |start: &usize| is_name_character(file.text[..*start].chars().next_back());
-        let quotes = file.text.match_indices("(\"").map(|(start, _)| start).filter(is_called);
-        let quoted = quotes.filter_map(|start| file.text[start + 2..].split('"').next());
-        let quoted = quoted.filter(|text| variables(text).contains(*text));
-        let unknown: BTreeSet<&str> =
-            quoted.filter(|name| !name.starts_with(FOR_TESTS) && !described.contains(*name)).collect();
+    for file in files.iter().filter(|file| !is_library_source(&file.path) && !file.path.starts_with(OWN_TESTS)) {
+        let mut unknown = match file.path.rsplit('.').next() {
+            Some("rs") => arguments(&file.text),
+            Some("md" | "toml") => continue,
+            _ => variables(&file.text),
+        };
+        unknown.retain(|name| !name.starts_with(FOR_TESTS) && !described.contains(name));
         let finding =
             |name| format!("{}: reads {name}, expected a name with {FOR_TESTS} or of book/src/settings.md", file.path);
         findings.extend(unknown.into_iter().map(finding));
     }
     findings
+}
+
+/// The variables that are the first argument of a function, such as `var`. In pairs stand variables that are set.
+fn arguments(text: &str) -> BTreeSet<String> {
+    let is_called = |start: &usize| is_name_character(text[..*start].chars().next_back());
+    let quotes = text.match_indices("(\"").map(|(start, _)| start).filter(is_called);
+    let quoted = quotes.filter_map(|start| text[start + 2..].split('"').next());
+    quoted.filter(|text| variables(text).contains(*text)).map(str::to_owned).collect()
 }
 
 /// Whether a file is a source of a library, not of its integration tests.
@@ -126,11 +135,15 @@ mod tests {
     fn variables_of_tests_are_settings_or_free_names() {
         let chapter = "| `OXISYCL_TRACE` | a file |";
         let text = "var(\"OXISYCL_TRACE\"); var(\"OXISYCL_NEW\"); var(\"OXISYCL_TEST_X\"); print(\"OXISYCL_OTHER is read\"); (\"OXISYCL_SET\", 1)";
-        let files =
-            [file("crates/a/tests/t.rs", text), file("crates/a/src/lib.rs", text), file("xtask/src/a.rs", text)];
-        let expected =
-            "crates/a/tests/t.rs: reads OXISYCL_NEW, expected a name with OXISYCL_TEST_ or of book/src/settings.md";
-        assert_eq!(check_test_variables(chapter, &files), [expected]);
+        let read_by = ["crates/a/tests/t.rs", "xtask/src/a.rs", "benches/b.rs", "examples/e.rs", "crates-suite/c.rs"];
+        let others = ["crates/a/src/lib.rs", "xtask/src/tidy/d.rs", "benches/results/r.md"];
+        let files: Vec<File> = read_by.iter().chain(&others).map(|path| file(path, text)).collect();
+        let finding = |path: &str, name: &str| {
+            format!("{path}: reads {name}, expected a name with OXISYCL_TEST_ or of book/src/settings.md")
+        };
+        assert_eq!(check_test_variables(chapter, &files), read_by.map(|path| finding(path, "OXISYCL_NEW")));
+        let script = [file(".ci/run", "OXISYCL_TRACE=a OXISYCL_TEST_X=1 OXISYCL_NEW=2 run")];
+        assert_eq!(check_test_variables(chapter, &script), [finding(".ci/run", "OXISYCL_NEW")]);
     }
 
     #[test]
