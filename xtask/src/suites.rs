@@ -60,11 +60,15 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(note))
 }
 
-/// Tests of the facade that race, drop, fail or generate programs, so that they go through unsafe code in many ways.
-const RELEASE: [&str; 9] =
-    ["deadlocks", "events", "failure", "faults", "model", "panics", "programs", "soundness", "storm"];
+/// Tests of the facade that race, drop, fail or generate programs, so that they go through unsafe code in many ways. Also `endurance`, which
+/// submits a million commands in release, and a tenth of that otherwise.
+const RELEASE: [&str; 10] =
+    ["deadlocks", "endurance", "events", "failure", "faults", "model", "panics", "programs", "soundness", "storm"];
+/// The test of CUDA's backend that launches a million kernels in release. Nothing else may allocate in its process.
+const MANY_LAUNCHES: &str = "memory::many_launches_keep_no_memory";
 
-/// These tests, and the unit tests of the facade, the runtime and the host backend, in release: optimisation finds other bugs in unsafe code.
+/// [`RELEASE`] and [`MANY_LAUNCHES`], and the unit tests of the facade, the runtime and the host backend, in release: optimisation finds other
+/// bugs in unsafe code.
 /// What else there is looks at messages, settings and processes, which it does not change.
 pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
     let mut command = cargo(workspace);
@@ -83,6 +87,11 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
     let mut command = cargo(workspace);
     command.args(["test", "--release", "--no-fail-fast", "-p", "oxisycl", "--lib"]);
     command.args(RELEASE.iter().flat_map(|name| ["--test", name]));
+    counts.passed += count(run_captured(&mut command)?, Counts::of_cargo_test, 1)?.passed;
+
+    let mut command = cargo(workspace);
+    command.args(["test", "--release", "-p", "oxisycl-backend-cuda", "--test", "fake_driver"]);
+    command.args(["--", "--exact", MANY_LAUNCHES]);
     counts.passed += count(run_captured(&mut command)?, Counts::of_cargo_test, 1)?.passed;
     Ok(Outcome::Passed(format!("{} tests", counts.passed)))
 }
