@@ -5,14 +5,14 @@
 //! they cannot be used.
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. `execute` makes the driver's calls (`launch_shape`,
-//! `transfer`, `fill`) with the list of events that the command waits for (`emitter`); whoever polls has the driver asked how far it is. A
+//! `transfer`, `fill`) with the list of events that the command waits for (`emitter`). A poll asks the driver how far it is. A
 //! thread that goes on submitting asks, too (`submit_polling`). Commands beyond what the driver may have are held back (`backlog`).
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, but the one that the end of the process waits for.
-//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are not used, but by the `driver_wait`,
-//!   whom nobody waits for.
+//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are used by
+//!   `driver_wait` alone, whose thread no other thread waits for.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
 //!

@@ -15,7 +15,7 @@ const AWAKE: u8 = 1;
 const NAPPING: u8 = 2;
 const ASLEEP: u8 = 3;
 
-/// A thread that sleeps while there is nothing to do. It is started by whoever first needs it.
+/// A thread that sleeps while there is nothing to do. The first thread that needs it starts it.
 #[derive(Debug, Default)]
 pub struct Worker {
     state: AtomicU8,
