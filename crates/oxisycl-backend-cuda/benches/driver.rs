@@ -147,6 +147,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     };
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },
@@ -163,7 +164,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
 fn command(code: &Arc<dyn LoadedKernel>) -> Command {
     let descriptor = oxisycl_backend_testing::contract::native()[1];
     let (code, arguments, range) = (Some(code.clone()), ArgumentBlock::new(&()), LaunchRange::SINGLE);
-    Command::from(KernelCommand { descriptor, code, arguments, range })
+    Command::from(KernelCommand { descriptor, code, arguments, range, group: None })
 }
 
 /// Seconds of the fastest of some rounds of both, taken in turn.

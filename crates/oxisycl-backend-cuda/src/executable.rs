@@ -39,6 +39,8 @@ pub(crate) struct NodeLaunch<'t> {
     pub(crate) grid: [u32; 3],
     /// In work-items.
     pub(crate) block: [u32; 3],
+    /// Bytes of dynamic local memory of a block.
+    pub(crate) shared: u32,
     pub(crate) launch: DeviceLaunch,
     /// What the kernel captured.
     pub(crate) arguments: *mut c_void,
@@ -55,7 +57,7 @@ impl NodeLaunch<'_> {
             function: self.function,
             grid: self.grid,
             block: self.block,
-            shared: 0,
+            shared: self.shared,
             parameters: parameters.as_mut_ptr(),
             extra: ptr::null_mut(),
             kernel: ptr::null_mut(),

@@ -44,7 +44,8 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     }
     let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
     let [block_x, block_y, block_z] = shape.block;
-    shape.grids.for_each(|mut grid| {
+    shape.grids.for_each(|grid| {
+        let mut grid = shape.grid(grid);
         let [grid_x, grid_y, grid_z] = shape.blocks(&grid);
         let launch = &mut grid.launch;
         (launch.record, launch.print, launch.call_stack) = (record, print, call_stack);
@@ -62,7 +63,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
                     block_x,
                     block_y,
                     block_z,
-                    0,
+                    shape.shared(),
                     stream,
                     parameters.as_mut_ptr(),
                     std::ptr::null_mut(),

@@ -35,6 +35,12 @@ fn number(driver: &Driver, device: RawDevice, attribute: c_int) -> c_int {
     unsafe { driver.device_get_attribute(&raw mut value, attribute, device) }.map_or(0, |()| value)
 }
 
+/// Most bytes of local memory of a block, for kernels that ask for as many.
+pub(crate) fn max_local_bytes(driver: &Driver, device: RawDevice) -> u32 {
+    let of = |attribute| u32::try_from(number(driver, device, attribute)).unwrap_or(0);
+    of(attribute::MAX_SHARED_MEMORY_PER_BLOCK).max(of(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+}
+
 impl Facts {
     pub(crate) fn of(driver: &Driver, device: RawDevice) -> Result<Self, DriverError> {
         let mut text = [0 as c_char; 256];
@@ -158,7 +164,7 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         global_mem_cache_size: u64::from(get(attribute::L2_CACHE_SIZE)),
         global_mem_size: memory,
         local_mem_type: LocalMemoryType::Local,
-        local_mem_size: u64::from(get(attribute::MAX_SHARED_MEMORY_PER_BLOCK)),
+        local_mem_size: u64::from(max_local_bytes(driver, device)),
         error_correction_support: get(attribute::ECC_ENABLED) != 0,
         atomic_memory_order_capabilities: orders.clone(),
         atomic_fence_order_capabilities: orders,

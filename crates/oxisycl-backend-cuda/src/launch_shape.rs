@@ -3,7 +3,7 @@
 //! The grid's `x` is the innermost dimension. Pure arithmetic, without calls of the driver.
 
 use oxisycl_backend::driver::{Grid, Grids};
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{GroupSize, LaunchRange};
 
 /// Most blocks of a grid in `x`, `y` and `z`.
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
@@ -19,9 +19,11 @@ const ROW: u64 = 32;
 pub(crate) struct LaunchShape {
     /// Threads of a block.
     pub(crate) block: [u32; 3],
-    /// Work-items of a block.
+    /// Units of the launch that a block runs.
     group: [u64; 3],
     pub(crate) grids: Grids,
+    /// Bytes of a group's local memory, for a kernel over groups.
+    local_bytes: Option<u32>,
 }
 
 impl LaunchShape {
@@ -39,7 +41,28 @@ impl LaunchShape {
             most if extent[d] <= most => most,
             most => most.min((MAX_POSITIONS - 1) / group[d]) * group[d],
         });
-        Some(Self { block: block.map(|n| n as u32), group, grids: Grids::new(range, step)? })
+        Some(Self { block: block.map(|n| n as u32), group, grids: Grids::new(range, step)?, local_bytes: None })
+    }
+
+    /// The shape of a launch over groups, one for each block, or `None` if it is beyond every limit.
+    pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
+        let [z, y, x] = group.local;
+        let block = [x, y, z];
+        let step = std::array::from_fn(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / u64::from(block[d]).max(1)));
+        let local_bytes = Some(u32::try_from(group.local_bytes).ok()?);
+        Some(Self { block, group: [1; 3], grids: Grids::new(range, step)?, local_bytes })
+    }
+
+    /// Bytes of dynamic local memory of a block.
+    #[inline]
+    pub(crate) fn shared(&self) -> u32 {
+        self.local_bytes.unwrap_or(0)
+    }
+
+    /// A grid of this launch as its kernel sees it.
+    #[inline]
+    pub(crate) fn grid(&self, grid: Grid) -> Grid {
+        if self.local_bytes.is_some() { grid.of_groups(self.block) } else { grid }
     }
 
     /// Blocks of a grid of this launch.

@@ -194,7 +194,7 @@ pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
         return None;
     };
     let device = &task.queue.device;
-    let grid = shape.grids.only()?;
+    let grid = shape.grid(shape.grids.only()?);
     let blocks = shape.blocks(&grid);
     let n_items = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).product::<u64>();
     let is_small = n_items(blocks).saturating_mul(n_items(shape.block)) <= device.n_processors * WAVE;
@@ -207,7 +207,16 @@ pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
     }
     let module = &kernel.module;
     let arguments = command.arguments.as_ptr().cast_mut().cast();
-    Some(NodeLaunch { module, function: *function, is_small, grid: blocks, block: shape.block, launch, arguments })
+    Some(NodeLaunch {
+        module,
+        function: *function,
+        is_small,
+        grid: blocks,
+        block: shape.block,
+        shared: shape.shared(),
+        launch,
+        arguments,
+    })
 }
 
 fn function_of(task: &CudaTask) -> Option<RawFunction> {

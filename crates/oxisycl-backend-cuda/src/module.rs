@@ -9,12 +9,13 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, LoadedKernel};
-use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_backend::{BackendError, KernelGroupLimits, LoadedKernel};
+use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::DeviceLaunch;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
+use crate::info::max_local_bytes;
 use crate::stack::Why;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
@@ -46,6 +47,7 @@ struct Promise {
     may_print: bool,
     is_paired: bool,
     has_unbounded_stack: bool,
+    groups: GroupNeeds,
 }
 
 /// A kernel of a loaded image.
@@ -64,6 +66,7 @@ pub(crate) struct CudaKernel {
     pub(crate) has_unbounded_stack: bool,
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,
+    group_limits: KernelGroupLimits,
     /// What all kernels of the module keep.
     _kept: Arc<dyn Any + Send + Sync>,
 }
@@ -114,8 +117,8 @@ impl CudaModule {
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
         let promise = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, .. } = kernel;
-            Promise { parameters, may_panic, may_print, is_paired, has_unbounded_stack }
+            let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups, .. } = kernel;
+            Promise { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         // SAFETY: by the contract of this function.
@@ -233,6 +236,16 @@ impl CudaModule {
                 }
             })?;
         }
+        let static_local_bytes = promise.groups.static_local_bytes as usize;
+        if promise.groups.uses_local_memory {
+            let most =
+                max_local_bytes(&context.driver, context.device).saturating_sub(promise.groups.static_local_bytes);
+            // SAFETY: the function is of a loaded module, whose context is current.
+            let allowed = unsafe {
+                context.driver.func_set_attribute(function, sys::FUNCTION_MAX_DYNAMIC_SHARED_SIZE, most as i32)
+            };
+            allowed.map_err(fail)?;
+        }
         let (mut max_threads, mut grid, mut block) = (0, 0, 0);
         // SAFETY: the function is of a loaded module, whose context is current.
         unsafe {
@@ -256,6 +269,7 @@ impl CudaModule {
             is_paired: promise.is_paired,
             has_unbounded_stack: promise.has_unbounded_stack,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
+            group_limits: KernelGroupLimits { items: max_threads as usize, static_local_bytes },
             _kept: kept,
         }))
     }
@@ -264,6 +278,10 @@ impl CudaModule {
 impl LoadedKernel for CudaKernel {
     fn may_print(&self) -> bool {
         self.may_print
+    }
+
+    fn group_limits(&self) -> KernelGroupLimits {
+        self.group_limits
     }
 }
 

@@ -117,6 +117,7 @@ pub(crate) mod attribute {
     pub(crate) const HOST_NATIVE_ATOMIC_SUPPORTED: c_int = 86;
     pub(crate) const PAGEABLE_MEMORY_ACCESS: c_int = 88;
     pub(crate) const CONCURRENT_MANAGED_ACCESS: c_int = 89;
+    pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 }
 
 /// `CU_STREAM_NON_BLOCKING`
@@ -135,6 +136,8 @@ pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;
 pub(crate) const POINTER_IS_MANAGED: c_int = 8;
 /// `CU_LIMIT_STACK_SIZE`
 pub(crate) const LIMIT_STACK_SIZE: c_int = 0;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`
+pub(crate) const FUNCTION_MAX_DYNAMIC_SHARED_SIZE: c_int = 8;
 /// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`
 pub(crate) const FUNCTION_LOCAL_SIZE: c_int = 3;
 /// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`

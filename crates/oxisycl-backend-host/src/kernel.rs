@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use oxisycl_backend::KernelCommand;
-use oxisycl_types::HostChunk;
+use oxisycl_types::{GroupSize, HostChunk};
 
 /// What is known of a panic in a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(crate) struct Frame {
 }
 
 thread_local! {
+    static KEPT: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
     static CURRENT: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
@@ -47,13 +48,18 @@ pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
     }
 }
 
-/// Runs the work-items `begin..end` of a launch.
+/// Runs the units `begin..end` of a launch.
 ///
 /// # Safety
 /// `end` is at most the launch's size, and the promises of `Queue::issue` hold for the command.
 #[inline]
 pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
-    let chunk = HostChunk::new(begin, end);
+    let mut chunk = HostChunk::new(begin, end);
+    let bytes = command.group.map_or(0, |group| group.host_bytes);
+    let mut memory = GroupMemory::of_thread(bytes);
+    if let Some(memory) = &mut memory {
+        chunk.group_memory = memory.first();
+    }
     let outer = CURRENT.with(Cell::get);
     let frame = Frame { command, chunk: &raw const chunk, location: RefCell::new(None), outer };
     CURRENT.with(|current| current.set(&raw const frame));
@@ -63,6 +69,9 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     // `Queue::issue`); the range is the launch's own.
     let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(arguments, &command.range, &chunk) }));
     CURRENT.with(|current| current.set(frame.outer));
+    if let Some(memory) = memory {
+        memory.keep();
+    }
     match ended {
         Ok(()) => Ok(()),
         Err(payload) => {
@@ -73,6 +82,40 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
             };
             discard(payload);
             Err(report)
+        }
+    }
+}
+
+/// Memory of one group at a time, initialised. A thread keeps it for the next launch; a kernel that runs another launch's chunk, by waiting at group
+/// scope, finds none and makes its own.
+struct GroupMemory(Vec<Line>);
+
+/// A unit of [`GroupMemory`].
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "only its address is used")] [u8; GroupSize::ALIGNMENT]);
+
+impl GroupMemory {
+    /// Most bytes that a thread keeps.
+    const MAX_KEPT: usize = 16 << 20;
+
+    fn of_thread(bytes: usize) -> Option<Self> {
+        if bytes == 0 {
+            return None;
+        }
+        let mut lines = KEPT.with(RefCell::take);
+        lines.resize(lines.len().max(bytes.div_ceil(GroupSize::ALIGNMENT)), Line([0; GroupSize::ALIGNMENT]));
+        Some(Self(lines))
+    }
+
+    fn first(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    fn keep(self) {
+        if size_of_val(self.0.as_slice()) <= Self::MAX_KEPT {
+            // The thread may be ending.
+            let _ = KEPT.try_with(|kept| *kept.borrow_mut() = self.0);
         }
     }
 }

@@ -31,8 +31,13 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         parameters: ParameterLayout { size: 0, align: 1 },
         host_entry: nothing,
     };
-    let command =
-        KernelCommand { descriptor, code: None, arguments: ArgumentBlock::new(&()), range: LaunchRange::SINGLE };
+    let command = KernelCommand {
+        descriptor,
+        code: None,
+        arguments: ArgumentBlock::new(&()),
+        range: LaunchRange::SINGLE,
+        group: None,
+    };
     let done = Arc::<Done>::default();
     // SAFETY: the command uses no memory.
     unsafe { queue.issue(command.into(), &[], done.clone()) }?;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use oxisycl_backend::{Command, KernelCommand};
-use oxisycl_types::DeviceLaunch;
+use oxisycl_types::{DeviceLaunch, GroupSize};
 
 use crate::emitter::Emitter;
 use crate::error::{Result, check};
@@ -56,10 +56,22 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
-    let Some(grids) = shape.grids(&command.range) else { return Ok(()) };
+    if let Some(group) = command.group.filter(|_| kernel.uses_local_memory) {
+        let index = if kernel.parameters.size > 0 { 2 } else { 1 };
+        // A kernel may name memory that a launch has none of; no bytes are no argument.
+        set_argument(emitter, kernel.raw, index, group.local_bytes.max(GroupSize::ALIGNMENT), std::ptr::null())?;
+    }
+    let is_of_groups = command.group.is_some();
+    let grids = if is_of_groups { shape.grids_of_groups(&command.range) } else { shape.grids(&command.range) };
+    let Some(grids) = grids else { return Ok(()) };
     let (dimensions, local) = (shape.dimensions(), shape.local());
     grids.for_each(|grid| {
-        let (launch, positions) = (DeviceLaunch { record, print, ..grid.launch }, shape.global(&grid));
+        let (grid, positions) = if is_of_groups {
+            (grid.of_groups(shape.local().map(|n| n as u32)), shape.global_of_groups(&grid))
+        } else {
+            (grid, shape.global(&grid))
+        };
+        let launch = DeviceLaunch { record, print, ..grid.launch };
         // Programs launch the same kernel over the same range again and again.
         if told.launch != Some(launch) {
             told.launch = None;

@@ -222,7 +222,10 @@ unsafe impl Driver for OpenCl {
                 device.max_arguments
             ));
         }
-        Ok(LaunchShape::new(&command.range, &kernel.limits))
+        Ok(match &command.group {
+            Some(group) => LaunchShape::of_groups(&command.range, group),
+            None => LaunchShape::new(&command.range, &kernel.limits),
+        })
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {

@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use oxisycl_backend::driver::{Grid, Grids};
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{GroupSize, LaunchRange};
 
 /// Most positions of a grid per dimension. The calling convention of kernels has twice as many; the quirk `signed-positions` has the reason.
 const MOST_POSITIONS: u64 = i32::MAX as u64;
@@ -45,6 +45,26 @@ impl LaunchShape {
         let dimensions = NonZeroU32::MIN.saturating_add(u32::from(y > 1 || z > 1) + u32::from(z > 1));
         let shape = Self { dimensions, local };
         shape.grids(range).map(|_| shape)
+    }
+
+    /// The shape of a launch over groups, or `None` if it is beyond every limit.
+    pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
+        let [z, y, x] = group.local;
+        let local = [x, y, z];
+        let used = |d: usize| local[d] > 1 || range.extent[2 - d] > 1;
+        let dimensions = NonZeroU32::MIN.saturating_add(u32::from(used(1) || used(2)) + u32::from(used(2)));
+        let shape = Self { dimensions, local };
+        shape.grids_of_groups(range).map(|_| shape)
+    }
+
+    /// The grids of a launch over groups, whose shape this is, in groups.
+    pub(crate) fn grids_of_groups(&self, range: &LaunchRange) -> Option<Grids> {
+        Grids::new(range, self.local.map(|n| MOST_POSITIONS / u64::from(n).max(1)))
+    }
+
+    /// Positions of a grid of groups in `x`, `y` and `z`.
+    pub(crate) fn global_of_groups(&self, grid: &Grid) -> [usize; 3] {
+        std::array::from_fn(|d| (grid.items[d] * u64::from(self.local[d])) as usize)
     }
 
     /// How many dimensions OpenCL gets.

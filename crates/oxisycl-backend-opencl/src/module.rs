@@ -9,8 +9,8 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, LoadedKernel, Module};
-use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_backend::{BackendError, KernelGroupLimits, LoadedKernel, Module};
+use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
@@ -48,6 +48,7 @@ struct Promise {
     parameters: ParameterLayout,
     may_panic: bool,
     may_print: bool,
+    groups: GroupNeeds,
 }
 
 /// A kernel of a built image.
@@ -60,8 +61,11 @@ pub(crate) struct ClKernel {
     pub(crate) may_panic: bool,
     /// Whether launches need a print buffer.
     pub(crate) may_print: bool,
-    /// What groups it takes.
+    /// What groups are chosen for it.
     pub(crate) limits: GroupLimits,
+    /// Whether its last argument is a group's local memory.
+    pub(crate) uses_local_memory: bool,
+    group_limits: KernelGroupLimits,
     /// Locked from setting the kernel's arguments until it is issued.
     pub(crate) told: Mutex<Told>,
 }
@@ -85,8 +89,8 @@ impl Promises {
             return Err(BackendError::Unsupported { device: context.name.clone(), what });
         }
         let promise = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, .. } = kernel;
-            Promise { parameters, may_panic, may_print }
+            let &KernelEntry { parameters, may_panic, may_print, groups, .. } = kernel;
+            Promise { parameters, may_panic, may_print, groups }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
         Ok(Self { kernels, sites: image.sites.clone() })
@@ -274,7 +278,7 @@ impl ClModule {
     }
 
     /// The limits of a kernel's groups: the kernel's own, within the device's.
-    fn group_limits(&self, kernel: Object) -> GroupLimits {
+    fn most_items(&self, kernel: Object) -> usize {
         let mut items = 0usize;
         // SAFETY: a live kernel and a device of its context, and a value of the size that is said.
         let asked = unsafe {
@@ -282,8 +286,7 @@ impl ClModule {
             let (what, value) = (code::KERNEL_WORK_GROUP_SIZE, (&raw mut items).cast());
             get(kernel.0, self.context.device.0, what, size_of::<usize>(), value, ptr::null_mut())
         };
-        let items = if asked == code::SUCCESS && items > 0 { items } else { 1 };
-        GroupLimits { items: items.min(self.limits.items), ..self.limits }
+        if asked == code::SUCCESS && items > 0 { items } else { 1 }
     }
 }
 
@@ -318,6 +321,16 @@ impl Module for ModuleHandle {
         // SAFETY: a live program and a name.
         let raw = unsafe { (context.functions.clCreateKernel)(module.raw.0, name.as_ptr(), &raw mut result) };
         check(CALL, result).map_err(fail)?;
+        if promise.groups.has_barriers && promise.may_panic && !context.quirks.barriers_go_on {
+            let what = format!(
+                "kernel \"{symbol}\", whose work-items may panic before others wait at a barrier: it is not known that this driver's \
+                 barriers go on without them"
+            );
+            // SAFETY: a kernel that was created above, and is not used.
+            unsafe { (context.functions.clReleaseKernel)(raw) };
+            return Err(BackendError::Unsupported { device: context.name.clone(), what });
+        }
+        let items = module.most_items(Object(raw));
         let kernel = ClKernel {
             module: module.clone(),
             raw: Object(raw),
@@ -325,7 +338,9 @@ impl Module for ModuleHandle {
             parameters: promise.parameters,
             may_panic: promise.may_panic,
             may_print: promise.may_print,
-            limits: module.group_limits(Object(raw)),
+            limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
+            uses_local_memory: promise.groups.uses_local_memory,
+            group_limits: KernelGroupLimits { items, static_local_bytes: promise.groups.static_local_bytes as usize },
             told: Mutex::default(),
         };
         kernel.check_arguments()?;
@@ -356,7 +371,7 @@ impl ClKernel {
             (context.functions.clGetKernelInfo)(self.raw.0, what, size_of::<u32>(), value, ptr::null_mut())
         });
         asked.map_err(|error| context.fail(error))?;
-        let expected = if self.parameters.size > 0 { 2 } else { 1 };
+        let expected = 1 + u32::from(self.parameters.size > 0) + u32::from(self.uses_local_memory);
         if found == expected {
             return Ok(());
         }
@@ -371,6 +386,10 @@ impl ClKernel {
 impl LoadedKernel for ClKernel {
     fn may_print(&self) -> bool {
         self.may_print
+    }
+
+    fn group_limits(&self) -> KernelGroupLimits {
+        self.group_limits
     }
 }
 

@@ -99,6 +99,8 @@ pub(crate) struct Quirks {
     pub(crate) queue_release: bool,
     pub(crate) equal_distances: bool,
     pub(crate) unnamed_loss: bool,
+    /// Whether work-items that end early were seen to be harmless to barriers of others, which OpenCL leaves open.
+    pub(crate) barriers_go_on: bool,
 }
 
 impl Quirks {
@@ -127,6 +129,7 @@ impl Quirks {
             queue_release: has(&QUEUE_RELEASE),
             equal_distances: has(&EQUAL_DISTANCES),
             unnamed_loss: has(&UNNAMED_LOSS),
+            barriers_go_on: vendor.starts_with("NVIDIA") || (is_cpu && vendor.starts_with("Intel")),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_image::KernelDescriptor;
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{GroupSize, LaunchRange};
 
 use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 
@@ -83,6 +83,8 @@ pub struct KernelCommand {
     pub arguments: ArgumentBlock,
     /// Its index space; never empty.
     pub range: LaunchRange,
+    /// The work-groups whose number `range` is, for a kernel over groups.
+    pub group: Option<GroupSize>,
 }
 
 /// A pitched box of bytes in one memory, given by its first byte.

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use oxisycl_image::KernelDescriptor;
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{GroupSize, LaunchRange};
 
 use crate::pool::{Near, Pool};
 use crate::{ArgumentBlock, Captures, Command, KernelCommand, LoadedKernel};
@@ -34,6 +34,7 @@ impl KernelBox {
         code: Option<Arc<dyn LoadedKernel>>,
         captures: Captures<'_>,
         range: &LaunchRange,
+        group: Option<GroupSize>,
     ) -> Self {
         let mut memory = POOL.memory();
         let command = memory.as_mut_ptr();
@@ -43,6 +44,7 @@ impl KernelBox {
             (&raw mut (*command).code).write(code);
             ArgumentBlock::write(&raw mut (*command).arguments, captures);
             (&raw mut (*command).range).write(*range);
+            (&raw mut (*command).group).write(group);
             memory.assume_init()
         };
         Self(ManuallyDrop::new(command))

@@ -26,4 +26,18 @@ pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
     fn may_print(&self) -> bool {
         false
     }
+
+    /// What work-groups its code allows, within the limits of the device.
+    fn group_limits(&self) -> KernelGroupLimits {
+        KernelGroupLimits { items: usize::MAX, static_local_bytes: 0 }
+    }
+}
+
+/// The limits that a kernel's code sets for its work-groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelGroupLimits {
+    /// Most work-items of a group.
+    pub items: usize,
+    /// Bytes of local memory that the code itself takes, of those that the device has for a group.
+    pub static_local_bytes: usize,
 }

@@ -21,6 +21,8 @@ pub(crate) enum Signature {
     Plain(&'static [Scalar], Option<Scalar>),
     /// `unsafe fn(*const T) -> T`.
     LoadOfAny,
+    /// `fn(usize, impl Fn(usize))`.
+    Loop,
     /// `fn() -> !`.
     Never,
 }
@@ -105,6 +107,8 @@ impl Builtin {
 
 /// Begins the names of functions that stand for builtins.
 pub(crate) const PREFIX: &str = "oxisycl.";
+/// The variable that stands for the local memory of a launch.
+pub(crate) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
 /// Stands for the launch until its address is known.
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
@@ -136,6 +140,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("has_call_stack", QUESTION, Effects::None, OwnBody).with_spirv(Body),
     all("begin_message", ACTION, Effects::Memory, OwnBody).with_nvptx(Later),
     all("formatting_was_cut_off", QUESTION, Effects::Memory, OwnBody).with_nvptx(Later).with_spirv(Body),
+    all("each_item", Signature::Loop, Effects::Memory, OwnBody),
     all("not_on_the_host", Signature::Never, Effects::Ends, OwnBody),
     all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),
     all("next_item", ACTION, Effects::Marker, Later),
@@ -145,6 +150,12 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("second_position_x", POSITION, Effects::None, Number(0)).with_nvptx(Body),
     all("grid_position_y", POSITION, Effects::None, Body),
     all("grid_position_z", POSITION, Effects::None, Body),
+    all("local_position_x", POSITION, Effects::None, Body),
+    all("local_position_y", POSITION, Effects::None, Body),
+    all("local_position_z", POSITION, Effects::None, Body),
+    all("group_position_x", POSITION, Effects::None, Body),
+    all("group_position_y", POSITION, Effects::None, Body),
+    all("group_position_z", POSITION, Effects::None, Body),
     all("launch", ADDRESS, Effects::Memory, Later),
     all("group_barrier", ACTION, Effects::Convergent, Body),
     all("shuffle_u32", SHUFFLE, Effects::Convergent, Body),

@@ -18,6 +18,8 @@ pub(crate) struct Kernel {
     pub(crate) entry: String,
     pub(crate) type_id: [u8; 16],
     pub(crate) form: Form,
+    /// Work-items of a group per dimension, if that is part of the kernel, else zeros.
+    pub(crate) group: [u32; 3],
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
     /// Where it is launched, if that is one place and known.
@@ -37,6 +39,7 @@ impl Kernel {
             entry: "oxisycl_entry.k".to_owned(),
             type_id: [7; 16],
             form,
+            group: [0; 3],
             parameters: ParameterLayout { size, align: 8 },
             type_name: "app::k".to_owned(),
             launch: None,

@@ -6,18 +6,20 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel};
+use oxisycl_image::{
+    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel,
+};
 use oxisycl_types::Aspect;
 
 use crate::analyses::early_refusal::{self, Extent};
-use crate::analyses::legality;
+use crate::analyses::{group_scope, legality};
 use crate::codegen::Target;
 use crate::error::CompileError;
 use crate::instruments::Instruments;
 use crate::kernel::{Described, Kernel, entry_was_lost};
 use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
-use crate::llvm::{Context, Linkage, Module};
+use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
 use crate::options::Options;
 use crate::passes::{arena, thread_coarsening};
 use crate::pipeline::{self, Phase};
@@ -243,6 +245,9 @@ impl<'c, 'a> Program<'c, 'a> {
                 Err(refused) => findings.unsupported = Some(unit.calls.explain(&kernel.entry, refused)),
             }
         }
+        if findings.unsupported.is_none() && matches!(kernel.form, Form::Group(_)) {
+            findings.unsupported = group_scope::refusal(function).map(|reason| kernel.with_place(&reason));
+        }
         match findings.unsupported.take() {
             Some(reason) => {
                 unit.function = None;
@@ -289,7 +294,10 @@ impl<'c, 'a> Program<'c, 'a> {
     /// The image of the kernel. `toolchain` is what it was compiled by.
     pub(crate) fn image(&mut self, decision: Decision, code: Vec<u8>, toolchain: &Toolchain) -> DeviceImage {
         let (kernels, unsupported) = match decision {
-            Decision::Runs(kernel) => (vec![kernel], Vec::new()),
+            Decision::Runs(mut kernel) => {
+                kernel.groups.static_local_bytes = static_local_bytes(self.module());
+                (vec![kernel], Vec::new())
+            }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
         };
         let sites: Vec<PanicSite> = std::mem::take(&mut self.unit.sites.list);
@@ -299,7 +307,20 @@ impl<'c, 'a> Program<'c, 'a> {
     }
 }
 
+/// Bytes of the variables in local memory that the compiler made.
+fn static_local_bytes(module: &Module<'_>) -> u32 {
+    // On all targets.
+    const LOCAL: u32 = 3;
+    let layout = Layout::of(module);
+    let own = module
+        .globals()
+        .into_iter()
+        .filter(|global| global.initializer().is_some() && global.value_type().kind() == TypeKind::Pointer(LOCAL));
+    own.map(|global| layout.size(global.held_type()).next_multiple_of(8) as u32).sum()
+}
+
 fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) -> KernelEntry {
+    let is_of_groups = matches!(kernel.form, Form::Group(_));
     KernelEntry {
         symbol: kernel.symbol,
         type_id: kernel.type_id,
@@ -314,5 +335,12 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         may_print: findings.may_print,
         is_paired: false,
         has_unbounded_stack: findings.has_unbounded_stack,
+        groups: GroupNeeds {
+            local: kernel.group,
+            sub_group: 0,
+            static_local_bytes: 0,
+            uses_local_memory: is_of_groups && findings.uses_local_memory,
+            has_barriers: findings.has_barriers,
+        },
     }
 }

@@ -24,6 +24,12 @@ pub unsafe trait AtomicElement: DeviceCopyable + PartialOrd {
     /// For all methods: `pointer` is valid and aligned, and is accessed only atomically at the same time.
     #[doc(hidden)]
     unsafe fn load(pointer: *mut Self) -> Self;
+    /// The sum, as `fetch_add` stores it.
+    #[doc(hidden)]
+    fn sum(self, other: Self) -> Self;
+    /// The difference, as `fetch_sub` stores it.
+    #[doc(hidden)]
+    fn difference(self, other: Self) -> Self;
     /// # Safety
     /// See [`load`](Self::load).
     #[doc(hidden)]
@@ -49,6 +55,24 @@ pub unsafe trait AtomicElement: DeviceCopyable + PartialOrd {
     /// See [`load`](Self::load).
     #[doc(hidden)]
     #[inline(always)]
+    unsafe fn fetch_min(pointer: *mut Self, value: Self) -> Self {
+        // SAFETY: by the caller's contract.
+        unsafe { Self::fetch_update(pointer, |old| if value < old { value } else { old }) }
+    }
+
+    /// # Safety
+    /// See [`load`](Self::load).
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn fetch_max(pointer: *mut Self, value: Self) -> Self {
+        // SAFETY: by the caller's contract.
+        unsafe { Self::fetch_update(pointer, |old| if value > old { value } else { old }) }
+    }
+
+    /// # Safety
+    /// See [`load`](Self::load).
+    #[doc(hidden)]
+    #[inline(always)]
     unsafe fn fetch_update(pointer: *mut Self, mut f: impl FnMut(Self) -> Self) -> Self {
         // SAFETY: the caller's contract is that of both operations.
         unsafe {
@@ -67,6 +91,14 @@ macro_rules! integers {
     ($($t:ty, $atomic:ty;)*) => { $(
         // SAFETY: every operation is one operation of the standard library's atomic type of the same width.
         unsafe impl AtomicElement for $t {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
             #[inline(always)]
             unsafe fn load(pointer: *mut Self) -> Self {
                 // SAFETY: the caller's contract is that of `from_ptr`.
@@ -109,6 +141,14 @@ macro_rules! floats {
     ($($t:ty, $bits:ty, $add:path;)*) => { $(
         // SAFETY: every operation is one operation on the float or on the bits of the same width, or a loop of compare-exchanges on them.
         unsafe impl AtomicElement for $t {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                self - other
+            }
             #[inline(always)]
             unsafe fn load(pointer: *mut Self) -> Self {
                 // SAFETY: the caller's contract; the bits have the float's size and alignment.

@@ -46,6 +46,14 @@ pub fn formatting_was_cut_off() -> bool {
     false
 }
 
+/// Calls `body` with each number below `count`, in that order. The innermost loop over work-items of a range or of a phase is such a call.
+#[inline(always)]
+pub fn each_item(count: usize, body: impl Fn(usize)) {
+    for item in 0..count {
+        body(item);
+    }
+}
+
 /// Stands for the end of the program in bodies that native code never reaches.
 #[cold]
 fn not_on_the_host() -> ! {
@@ -109,6 +117,18 @@ positions! {
     grid_position_y,
     /// Position of the work-item in the grid along `z`.
     grid_position_z,
+    /// Position of the work-item in its group along `x`, the innermost dimension.
+    local_position_x,
+    /// Position of the work-item in its group along `y`.
+    local_position_y,
+    /// Position of the work-item in its group along `z`.
+    local_position_z,
+    /// Position of the group in the grid along `x`, the innermost dimension.
+    group_position_x,
+    /// Position of the group in the grid along `y`.
+    group_position_y,
+    /// Position of the group in the grid along `z`.
+    group_position_z,
 }
 
 /// The launch that the calling work-item belongs to.
@@ -156,7 +176,7 @@ pub unsafe fn atomic_add_f64(_pointer: *mut f64, _value: f64) -> f64 {
     not_on_the_host()
 }
 
-/// The first byte of the group's dynamic local memory, aligned to 16 bytes.
+/// The first byte of the group's dynamic local memory, aligned to 64 bytes.
 ///
 /// # Safety
 /// The launch has local memory. Native code may not call it.

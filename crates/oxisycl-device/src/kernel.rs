@@ -15,8 +15,8 @@ use crate::{Captured, Item, Single, builtin};
 /// Implemented by the forms of a launch, without a value of the kernel.
 ///
 /// # Safety
-/// `type_id`, `layout` and `type_name` are those of one type, and `entry` is the entry of that type for the form of launch that
-/// `dimensions` tells. The device compiler and the runtime pass it a value of the type, which they never look at.
+/// `type_id` and `layout` are those of one type, and `entry` is the entry of that type for the form of launch that `form` and `group`
+/// describe. The device compiler and the runtime pass it a value of the type, which they never look at.
 #[doc(hidden)]
 pub unsafe trait DescribeKernel {
     /// The kernel's type. Callers outside the compiler may erase lifetimes first: they are not part of the id.
@@ -33,9 +33,18 @@ pub unsafe trait DescribeKernel {
     /// The compiler's name of the kernel's type.
     fn type_name(&self) -> &'static str;
 
-    /// The dimensions of the launch's range; 0 for a single task.
-    fn dimensions(&self) -> u8;
+    /// How it is launched: the dimensions of the launch's range, 0 for a single task, and 256 more for a range of work-groups.
+    fn form(&self) -> u32;
+
+    /// Work-items of a group along the axes of a launch, if that is part of the kernel, else zero: those along `x` in the lowest
+    /// [`GROUP_BITS`] bits, then `y` and `z`.
+    fn group(&self) -> u64;
 }
+
+/// Added to the dimensions in [`DescribeKernel::form`] for a range of work-groups.
+pub(crate) const GROUPS: u32 = 1 << 8;
+/// Bits of each extent in [`DescribeKernel::group`].
+pub(crate) const GROUP_BITS: u32 = 21;
 
 /// The form of `parallel_for`.
 #[derive(Debug)]
@@ -70,8 +79,12 @@ where
         core::any::type_name::<K>()
     }
 
-    fn dimensions(&self) -> u8 {
-        D as u8
+    fn form(&self) -> u32 {
+        D as u32
+    }
+
+    fn group(&self) -> u64 {
+        0
     }
 }
 
@@ -99,7 +112,11 @@ where
         core::any::type_name::<K>()
     }
 
-    fn dimensions(&self) -> u8 {
+    fn form(&self) -> u32 {
+        0
+    }
+
+    fn group(&self) -> u64 {
         0
     }
 }
@@ -146,9 +163,9 @@ where
 
 /// Leaves the id of the work-item that is unwinding where the runtime finds it. Forgotten when the work-item ends well, so that
 /// the loop over work-items stores nothing.
-struct OnUnwind<'c, const D: usize> {
-    id: [usize; D],
-    chunk: &'c HostChunk,
+pub(crate) struct OnUnwind<'c, const D: usize> {
+    pub(crate) id: [usize; D],
+    pub(crate) chunk: &'c HostChunk,
 }
 
 impl<const D: usize> Drop for OnUnwind<'_, D> {
@@ -179,16 +196,18 @@ fn run_one<const D: usize>(
 #[inline(always)]
 fn run_row<const D: usize>(
     kernel: &impl Fn(Item<'_, D>),
-    mut id: [usize; D],
+    id: [usize; D],
     row: core::ops::Range<usize>,
     end: [usize; D],
     offset: [usize; D],
     chunk: &HostChunk,
 ) {
-    for x in row {
-        id[D - 1] = x;
+    let first = row.start;
+    builtin::each_item(row.end - first, |x| {
+        let mut id = id;
+        id[D - 1] = first + x;
         run_one(kernel, id, end, offset, chunk);
-    }
+    });
 }
 
 /// Runs the work-items `chunk.begin..chunk.end` (row-major, offset not counted) of a launch.
@@ -202,13 +221,8 @@ fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, 
     if left == 0 {
         return;
     }
-    // Position of the first work-item.
-    let mut id = [0; D];
-    let mut rest = chunk.begin;
-    for d in (0..D).rev() {
-        id[d] = offset[d] + rest % extent[d];
-        rest /= extent[d];
-    }
+    let first = host_position(extent, chunk.begin);
+    let mut id = core::array::from_fn(|d| offset[d] + first[d]);
     loop {
         let first = id[D - 1];
         let n_items = left.min(offset[D - 1] + row_length - first);
@@ -244,6 +258,18 @@ fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, 
     }
 }
 
+/// The position of a unit with that row-major number.
+#[inline(always)]
+pub(crate) fn host_position<const D: usize>(extent: [usize; D], linear: usize) -> [usize; D] {
+    let mut position = [0; D];
+    let mut rest = linear;
+    for d in (0..D).rev() {
+        position[d] = rest % extent[d];
+        rest /= extent[d];
+    }
+    position
+}
+
 /// The host entry of a kernel over a range of `D` dimensions.
 ///
 /// # Safety
@@ -269,7 +295,7 @@ where
 /// # Safety
 /// The caller is the entry of a kernel that was compiled for a device.
 #[inline(always)]
-unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
+pub(crate) unsafe fn device_launch(launch: &LaunchRange) -> &DeviceLaunch {
     // SAFETY: by the contract of this function it is a `DeviceLaunch`, whose alignment is that of its largest number.
     unsafe { &*(&raw const *launch).cast::<DeviceLaunch>() }
 }

@@ -35,6 +35,7 @@ mod cell_view;
 mod chunks;
 mod element;
 pub mod float;
+pub mod group;
 mod item;
 mod kernel;
 pub mod math;

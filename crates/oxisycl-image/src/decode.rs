@@ -4,11 +4,13 @@
 //! is allocated that is not paid for by a proportional number of input bytes.
 
 use crate::format::{
-    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE,
+    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_GROUP, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE,
     MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
 };
 use crate::reader::Reader;
-use crate::{DeviceImage, Form, ImageError, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel};
+use crate::{
+    DeviceImage, Form, GroupNeeds, ImageError, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel,
+};
 
 mod sites;
 
@@ -161,6 +163,15 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let size = section.size()?;
     let align = section.size()?;
     let has_unbounded_stack = sites::choice(section, 1)? == 1;
+    let mut local = [0; 3];
+    for extent in &mut local {
+        *extent = section.u32()?;
+    }
+    let (sub_group, static_local_bytes) = (section.u32()?, section.u32()?);
+    let (uses_local_memory, has_barriers) = (section.flag()?, section.flag()?);
+    section.zero()?;
+    section.zero()?;
+    let groups = GroupNeeds { local, sub_group, static_local_bytes, uses_local_memory, has_barriers };
     let location = read_location(section)?;
     let launch = match sites::choice(section, 1)? {
         0 => None,
@@ -185,6 +196,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         may_print,
         is_paired,
         has_unbounded_stack,
+        groups,
     })
 }
 
@@ -207,8 +219,9 @@ fn read_form(section: &mut Reader<'_>) -> Result<Form, ImageError> {
     let (idx, expected, found) = match section.array()? {
         [FORM_SINGLE, 0] => return Ok(Form::Single),
         [FORM_RANGE, dimensions] => return Ok(Form::Range(dimensions)),
+        [FORM_GROUP, dimensions] => return Ok(Form::Group(dimensions)),
         [FORM_SINGLE, dimensions] => (1, 0, dimensions),
-        [form, _] => (0, FORM_RANGE, form),
+        [form, _] => (0, FORM_GROUP, form),
     };
     let (expected, found) = (u64::from(expected), u64::from(found));
     Err(ImageError::Number { part: "kernel form", offset: offset + idx, expected, found })

@@ -2,11 +2,12 @@
 
 use crate::format::{
     ALIGN_CENTER, ALIGN_LEFT, ALIGN_NONE, ALIGN_RIGHT, BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, CHECKSUM_OFFSET,
-    COUNT_ARGUMENT, COUNT_IS, COUNT_NONE, FLAG_ALTERNATE, FLAG_SIGN_PLUS, FLAG_ZERO_PAD, FORM_RANGE, FORM_SINGLE,
-    HEADER_SIZE, MAGIC, PIECE_ARGUMENT, PIECE_LITERAL, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
+    COUNT_ARGUMENT, COUNT_IS, COUNT_NONE, FLAG_ALTERNATE, FLAG_SIGN_PLUS, FLAG_ZERO_PAD, FORM_GROUP, FORM_RANGE,
+    FORM_SINGLE, HEADER_SIZE, MAGIC, PIECE_ARGUMENT, PIECE_LITERAL, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION,
+    checksum,
 };
 use crate::{
-    ArgumentFormat, DeviceImage, Form, FormatAlignment, FormatCount, FormatTrait, ImageError, KernelEntry,
+    ArgumentFormat, DeviceImage, Form, FormatAlignment, FormatCount, FormatTrait, GroupNeeds, ImageError, KernelEntry,
     MessagePiece, PanicSite, SourceLocation, UnsupportedKernel,
 };
 
@@ -90,6 +91,11 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
         section.u32(u32::from(kernel.has_unbounded_stack));
+        let GroupNeeds { local, sub_group, static_local_bytes, uses_local_memory, has_barriers } = kernel.groups;
+        for number in [local[0], local[1], local[2], sub_group, static_local_bytes] {
+            section.u32(number);
+        }
+        section.bytes(&[u8::from(uses_local_memory), u8::from(has_barriers), 0, 0]);
         section.location(&kernel.location)?;
         section.u32(u32::from(kernel.launch.is_some()));
         if let Some(launch) = &kernel.launch {
@@ -145,6 +151,7 @@ fn form(form: Form) -> [u8; 2] {
     match form {
         Form::Single => [FORM_SINGLE, 0],
         Form::Range(dimensions) => [FORM_RANGE, dimensions],
+        Form::Group(dimensions) => [FORM_GROUP, dimensions],
     }
 }
 

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::{ImageTarget, ParameterLayout, TargetError};
+use crate::{GroupNeeds, ImageTarget, ParameterLayout, TargetError};
 
 /// Why bytes are not a device image, or a device image cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,6 +92,13 @@ pub enum ImageError {
         /// How many dimensions it has.
         dimensions: u8,
     },
+    /// A kernel asks for work-groups that cannot be.
+    Groups {
+        /// The kernel's symbol.
+        symbol: String,
+        /// What it asks for.
+        groups: GroupNeeds,
+    },
     /// A kernel's argument block is not the size and alignment of any type.
     Parameters {
         /// The kernel's symbol.
@@ -164,6 +171,12 @@ impl fmt::Display for ImageError {
             }
             Self::Dimensions { symbol, dimensions } => {
                 write!(f, "kernel {symbol:?}: expected 1 to 3 dimensions, found {dimensions}")
+            }
+            Self::Groups { symbol, groups } => {
+                write!(
+                    f,
+                    "kernel \"{symbol}\": expected work-groups of a size that a device may have, found {groups:?}"
+                )
             }
             Self::Parameters { symbol, parameters: ParameterLayout { size, align } } => write!(
                 f,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Form, ImageError, ImageTarget, PanicSite, ParameterLayout};
+use crate::{Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout};
 
 /// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub struct KernelEntry {
     pub is_paired: bool,
     /// Whether its calls are recursive or go through pointers, so that it is unknown how much stack a work-item takes.
     pub has_unbounded_stack: bool,
+    /// What it asks of work-groups.
+    pub groups: GroupNeeds,
 }
 
 /// A kernel that a target cannot run.
@@ -122,6 +124,7 @@ impl KernelEntry {
             return Err(ImageError::Symbol { symbol: self.symbol.clone() });
         }
         check_form(self.form, &self.symbol)?;
+        self.check_groups()?;
         // The size and alignment of a Rust type: the size is a multiple of the alignment and fits in `isize`.
         let ParameterLayout { size, align } = self.parameters;
         if !align.is_power_of_two() || !size.is_multiple_of(align) || isize::try_from(size).is_err() {
@@ -131,10 +134,34 @@ impl KernelEntry {
     }
 }
 
+impl KernelEntry {
+    /// A fixed group has a size that a device may have, and only kernels over groups ask for one.
+    fn check_groups(&self) -> Result<(), ImageError> {
+        let GroupNeeds { local, sub_group, .. } = self.groups;
+        let items = local.iter().try_fold(1u32, |items, n| items.checked_mul(*n));
+        let is_none = local == [0; 3];
+        let is_one = items.is_some_and(|items| (1..=GroupNeeds::MAX_ITEMS).contains(&items));
+        let fits = match self.form {
+            Form::Group(_) => (is_none || is_one) && (sub_group == 0 || sub_group.is_power_of_two()),
+            _ => {
+                self.groups
+                    == GroupNeeds {
+                        has_barriers: self.groups.has_barriers,
+                        static_local_bytes: self.groups.static_local_bytes,
+                        ..GroupNeeds::default()
+                    }
+            }
+        };
+        if fits { Ok(()) } else { Err(ImageError::Groups { symbol: self.symbol.clone(), groups: self.groups }) }
+    }
+}
+
 fn check_form(form: Form, kernel: &str) -> Result<(), ImageError> {
     match form {
-        Form::Single | Form::Range(1..=3) => Ok(()),
-        Form::Range(dimensions) => Err(ImageError::Dimensions { symbol: kernel.to_owned(), dimensions }),
+        Form::Single | Form::Range(1..=3) | Form::Group(1..=3) => Ok(()),
+        Form::Range(dimensions) | Form::Group(dimensions) => {
+            Err(ImageError::Dimensions { symbol: kernel.to_owned(), dimensions })
+        }
     }
 }
 
@@ -158,6 +185,7 @@ mod tests {
             may_print: false,
             is_paired: false,
             has_unbounded_stack: false,
+            groups: GroupNeeds::default(),
         };
         let mut image = DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

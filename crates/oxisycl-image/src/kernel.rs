@@ -11,6 +11,8 @@ pub enum Form {
     Single,
     /// `parallel_for` over a range of the given number of dimensions.
     Range(u8),
+    /// `parallel_for_work_group` over groups of the given number of dimensions.
+    Group(u8),
 }
 
 /// Identifies a kernel within a link unit: the type of its closure or struct, and the launch form.
@@ -29,6 +31,26 @@ pub struct ParameterLayout {
     pub size: usize,
     /// Alignment in bytes, a power of two.
     pub align: usize,
+}
+
+/// What a kernel's code asks of the work-groups that run it. All zero for a kernel that knows no groups.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct GroupNeeds {
+    /// Work-items of a group per dimension, the innermost last, unused leading ones 1. Zeros if a group may have any size.
+    pub local: [u32; 3],
+    /// Work-items of a sub-group, a power of two; 0 if it may have any size.
+    pub sub_group: u32,
+    /// Bytes of local memory that the code itself has, beside those of a launch.
+    pub static_local_bytes: u32,
+    /// Whether the code uses the local memory of a launch.
+    pub uses_local_memory: bool,
+    /// Whether work-items wait for each other at barriers.
+    pub has_barriers: bool,
+}
+
+impl GroupNeeds {
+    /// Most work-items of a group of fixed size. More are on no device.
+    pub const MAX_ITEMS: u32 = 1 << 16;
 }
 
 /// Everything the runtime knows of a kernel from the host side of its program.

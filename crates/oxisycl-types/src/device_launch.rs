@@ -13,16 +13,16 @@
 pub struct DeviceLaunch {
     /// The id of grid position zero. Not the launch's offset if a backend splits the launch into several grids.
     pub begin: [u64; 3],
-    /// The launch's offset.
+    /// The launch's offset. For a kernel over groups, the position of the grid's first group.
     pub offset: [u64; 3],
-    /// One past the launch's largest id, which every check of an accessor compares with: the sum of offset and extent, which is no larger
+    /// For a kernel over groups, the number of groups of the launch. Else one past the launch's largest id, which every check of an accessor compares with: the sum of offset and extent, which is no larger
     /// than a `u64` can be.
     pub end: [u64; 3],
     /// Address of the launch's [`PanicRecord`], which both the device and the host can reach.
     pub record: u64,
     /// Address of the launch's print buffer, which begins with a [`PrintHeader`]; 0 for a kernel that never prints.
     pub print: u64,
-    /// How many positions of this grid are work-items, per dimension. A grid, the groups at its end that have too many positions
+    /// How many positions of this grid are work-items, per dimension; for a kernel over groups, how many groups it has. A grid, the groups at its end that have too many positions
     /// included, has less than 2^32 positions per dimension, so that kernels compute them in 32 bits.
     pub count: [u32; 3],
     /// How many bytes of stack each work-item has beyond its kernel's own variables, for kernels whose calls may be deeper than their code

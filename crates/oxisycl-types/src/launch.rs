@@ -2,14 +2,16 @@
 
 use core::cell::Cell;
 
-/// The index space of one range launch, embedded in three dimensions (unused leading dimensions have extent 1).
+/// The index space of one launch, embedded in three dimensions (unused leading dimensions have extent 1).
+///
+/// Its units are work-items, or work-groups for a kernel over groups, whose launch has a [`GroupSize`], too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchRange {
     /// How many dimensions the kernel sees (1 to 3); 0 for a single task.
     pub dimensions: u8,
-    /// Number of work-items per dimension.
+    /// Number of units per dimension.
     pub extent: [usize; 3],
-    /// Added to every work-item's id.
+    /// Added to every work-item's id; zero for groups.
     pub offset: [usize; 3],
 }
 
@@ -17,14 +19,37 @@ impl LaunchRange {
     /// A single task: one work-item without an index.
     pub const SINGLE: Self = Self { dimensions: 0, extent: [1; 3], offset: [0; 3] };
 
-    /// The number of work-items.
+    /// The number of units.
     #[inline]
     pub const fn size(&self) -> usize {
         self.extent[0] * self.extent[1] * self.extent[2]
     }
 }
 
-/// A contiguous piece of a launch, in row-major linear work-item ids without the offset.
+/// The work-groups of a launch over groups, embedded in three dimensions (unused leading dimensions have extent 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupSize {
+    /// Work-items of a group per dimension, none of them zero.
+    pub local: [u32; 3],
+    /// Bytes of local memory of each group, a multiple of [`ALIGNMENT`](Self::ALIGNMENT).
+    pub local_bytes: usize,
+    /// Bytes that the native entry needs in [`HostChunk::group_memory`], a multiple of [`ALIGNMENT`](Self::ALIGNMENT): local memory and private
+    /// values of work-items that are too large for its stack.
+    pub host_bytes: usize,
+}
+
+impl GroupSize {
+    /// The alignment of a group's local memory, and of each part of it, in bytes.
+    pub const ALIGNMENT: usize = 64;
+
+    /// Work-items of a group.
+    #[inline]
+    pub const fn items(&self) -> usize {
+        self.local[0] as usize * self.local[1] as usize * self.local[2] as usize
+    }
+}
+
+/// A contiguous piece of a launch, in row-major linear ids of its units without the offset.
 ///
 /// `item` is where the executing code leaves the id (offset included) of the work-item that panicked. With
 /// `panic = "abort"` it is the first of up to [`ITEMS_PER_STORE`](Self::ITEMS_PER_STORE) consecutive work-items of a row, one of which
@@ -37,6 +62,9 @@ pub struct HostChunk {
     pub end: usize,
     /// The work-item that is executing, as far as it is known; see the type's documentation.
     pub item: Cell<[usize; 3]>,
+    /// [`GroupSize::host_bytes`] bytes, aligned to [`GroupSize::ALIGNMENT`] and initialised, which the groups of the chunk use one after the
+    /// other. Dangling if a group needs none.
+    pub group_memory: *mut u8,
 }
 
 impl HostChunk {
@@ -47,7 +75,12 @@ impl HostChunk {
     /// The chunk `begin..end`.
     #[inline]
     pub const fn new(begin: usize, end: usize) -> Self {
-        Self { begin, end, item: Cell::new([0; 3]) }
+        Self {
+            begin,
+            end,
+            item: Cell::new([0; 3]),
+            group_memory: core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
+        }
     }
 }
 

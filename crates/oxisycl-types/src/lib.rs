@@ -29,7 +29,7 @@ pub use device_launch::{BUFFER_AT, DeviceLaunch, PanicArgument, PanicRecord, Pri
 pub use device_type::DeviceType;
 pub use error_code::ErrorCode;
 pub use id::Id;
-pub use launch::{HostChunk, HostEntry, LaunchRange};
+pub use launch::{GroupSize, HostChunk, HostEntry, LaunchRange};
 pub use nd_range::NdRange;
 pub use quirk::{Quirk, Reproducer};
 pub use range::Range;

@@ -72,6 +72,7 @@ pub use oxisycl_backend::{
     Advice, AffinityDomain, CacheType, DeviceInfo, EventStatus, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
     PartitionProperty, Priority, UsmKind, VectorWidths,
 };
+pub use oxisycl_device::group;
 pub use oxisycl_device::math;
 pub use oxisycl_device::{
     Accessor, Atomic, AtomicElement, Block, CellView, Chunked, DeviceCopyable, Id, InItem, Inside, Item, Kernel, Loads,

@@ -71,6 +71,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     }
 }
 

@@ -151,6 +151,7 @@ mod tests {
             may_print: false,
             is_paired: false,
             has_unbounded_stack: false,
+            groups: oxisycl_image::GroupNeeds::default(),
         };
         change(&mut kernel);
         DeviceImage {

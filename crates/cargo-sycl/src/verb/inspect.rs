@@ -284,6 +284,7 @@ fn form(form: Form) -> String {
         Form::Single => "single task".to_owned(),
         Form::Range(1) => "1 dimension".to_owned(),
         Form::Range(dimensions) => format!("{dimensions} dimensions"),
+        Form::Group(dimensions) => format!("work-groups of {dimensions} dimensions"),
         _ => "another form".to_owned(),
     }
 }
@@ -319,6 +320,7 @@ pub(super) mod tests {
                 may_print: false,
                 is_paired: true,
                 has_unbounded_stack: true,
+                groups: oxisycl_image::GroupNeeds::default(),
             }],
             build_options: "rustc=1.95.0 float=strict".to_owned(),
             unsupported: vec![UnsupportedKernel {

@@ -101,6 +101,7 @@ mod tests {
             may_print: false,
             is_paired: false,
             has_unbounded_stack: false,
+            groups: oxisycl_image::GroupNeeds::default(),
         };
         let refused = |(name, reason): &(&str, &str)| UnsupportedKernel {
             type_id: type_id(name),

@@ -162,6 +162,7 @@ api! {
         module_unload = cuModuleUnload(module: RawModule);
         module_get_function = cuModuleGetFunction(function: *mut RawFunction, module: RawModule, name: *const c_char);
         func_get_attribute = cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: RawFunction);
+        func_set_attribute = cuFuncSetAttribute(function: RawFunction, attribute: c_int, value: c_int);
         occupancy_max_potential_block_size = cuOccupancyMaxPotentialBlockSize(
             grid: *mut c_int, block: *mut c_int, function: RawFunction, memory: *const c_void, memory_size: usize,
             limit: c_int

@@ -48,6 +48,7 @@ pub(crate) fn image() -> DeviceImage {
         may_print: symbol == "printing",
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     };
     let mut code = ".version 7.0\n.target sm_70\n.address_size 64\n".to_owned();
     for (symbol, ..) in KERNELS {
@@ -97,7 +98,7 @@ pub(crate) fn launch<K: Copy + Send + Sync + 'static>(
         host_entry: not_native,
     };
     let arguments = ArgumentBlock::new(arguments);
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
 }
 
 pub(crate) fn line(n: usize) -> LaunchRange {

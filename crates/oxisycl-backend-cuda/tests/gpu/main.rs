@@ -65,6 +65,7 @@ fn image() -> DeviceImage {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     };
     let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
     DeviceImage {
@@ -122,7 +123,7 @@ fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
     descriptor.name = Some(symbol);
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = oxisycl_backend::ArgumentBlock::new(&());
-    Command::from(KernelCommand { descriptor, code: Some(code), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code), arguments, range, group: None })
 }
 
 fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {

@@ -66,7 +66,9 @@ impl<'a> Work<'a> {
                 let grain = (total / (threads * 64)).max(worthwhile).min(total / threads).max(1);
                 let row = kernel.range.extent[2];
                 let ideal = total / (threads * 4);
-                let quantum = if kernel.range.dimensions > 1 && row <= ideal {
+                let quantum = if kernel.group.is_some() {
+                    1
+                } else if kernel.range.dimensions > 1 && row <= ideal {
                     row
                 } else if grain >= ITEM_QUANTUM {
                     ITEM_QUANTUM

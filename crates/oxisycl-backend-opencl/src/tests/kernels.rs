@@ -37,6 +37,7 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
     };
     let image = DeviceImage {
@@ -59,5 +60,5 @@ pub(super) fn launch(code: &Arc<dyn LoadedKernel>, address: *mut u8, n: usize) -
     descriptor.parameters = ParameterLayout { size: 8, align: 8 };
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = ArgumentBlock::new(&(address as u64));
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
 }

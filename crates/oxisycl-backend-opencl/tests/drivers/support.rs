@@ -113,6 +113,7 @@ pub(crate) fn image() -> DeviceImage {
         may_print,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
     };
     let site = |text: &str| PanicSite {
@@ -208,7 +209,7 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
     descriptor.parameters = ParameterLayout { size: size_of::<K>(), align: align_of::<K>() };
     let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
     let arguments = ArgumentBlock::new(arguments);
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {

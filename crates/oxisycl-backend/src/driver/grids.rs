@@ -27,6 +27,18 @@ pub struct Grid {
     pub launch: DeviceLaunch,
 }
 
+impl Grid {
+    /// The grid of a launch over groups, whose units are groups: its launch has ids of work-items, and the numbers of groups, as
+    /// [`DeviceLaunch`] has them. `local` are the work-items of a group in `x`, `y` and `z`.
+    #[inline]
+    pub fn of_groups(self, local: [u32; 3]) -> Self {
+        let first = self.launch.begin;
+        // Ids of the launch do not overflow, which was checked before it.
+        let begin = std::array::from_fn(|d| first[d].wrapping_mul(u64::from(local[2 - d])));
+        Self { launch: DeviceLaunch { begin, offset: first, ..self.launch }, ..self }
+    }
+}
+
 impl Grids {
     /// The extent of a launch in `x`, `y` and `z`.
     #[inline]

@@ -24,8 +24,14 @@ const TYPE_ID: usize = 0;
 const ENTRY: usize = 1;
 const LAYOUT: usize = 2;
 const TYPE_NAME: usize = 3;
-const DIMENSIONS: usize = 4;
-const METHODS: [&str; 5] = ["type_id", "entry", "layout", "type_name", "dimensions"];
+const FORM: usize = 4;
+const GROUP: usize = 5;
+const METHODS: [&str; 6] = ["type_id", "entry", "layout", "type_name", "form", "group"];
+
+/// Added to the dimensions of a form for a range of work-groups.
+const GROUPS: u64 = 1 << 8;
+/// Bits of each extent of a group.
+const GROUP_BITS: u32 = 21;
 
 /// The symbols of the methods of one vtable.
 type Methods = [String; METHODS.len()];
@@ -211,17 +217,23 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
     let text = text.and_then(|text| std::str::from_utf8(text.get(..length)?).ok());
     let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
     let type_id = type_id(evaluated, &methods[TYPE_ID])?;
-    let form = match constant(DIMENSIONS)?.integer() {
-        Some(0) => Form::Single,
-        Some(dimensions @ 1..=3) => Form::Range(dimensions as u8),
-        _ => return Err(unreadable(&methods[DIMENSIONS])),
+    let form = constant(FORM)?.integer().ok_or_else(|| unreadable(&methods[FORM]))?;
+    let form = match (form & GROUPS, form & !GROUPS) {
+        (0, 0) => Form::Single,
+        (0, dimensions @ 1..=3) => Form::Range(dimensions as u8),
+        (GROUPS, dimensions @ 1..=3) => Form::Group(dimensions as u8),
+        _ => return Err(unreadable(&methods[FORM])),
     };
+    let group = constant(GROUP)?.integer().ok_or_else(|| unreadable(&methods[GROUP]))?;
+    let extent = |axis: u32| (group >> (axis * GROUP_BITS)) as u32 & ((1 << GROUP_BITS) - 1);
+    let group = [extent(2), extent(1), extent(0)];
     let symbol = symbol(type_name, &type_id, form);
     Ok(Kernel {
         symbol,
         entry: String::new(),
         type_id,
         form,
+        group,
         parameters,
         type_name: type_name.to_owned(),
         launch: None,
@@ -295,12 +307,13 @@ fn symbol(type_name: &str, type_id: &[u8; 16], form: Form) -> String {
     }
     // What distinguishes the kernels of a program comes last in a path.
     let start = readable.len().saturating_sub(96);
-    let dimensions = match form {
-        Form::Range(dimensions) => dimensions,
-        _ => 0,
+    let (kind, dimensions) = match form {
+        Form::Range(dimensions) => ('k', dimensions),
+        Form::Group(dimensions) => ('g', dimensions),
+        _ => ('k', 0),
     };
     let id = u128::from_be_bytes(*type_id);
-    format!("k{dimensions}_{}_{id:032x}", readable[start..].trim_matches('_'))
+    format!("{kind}{dimensions}_{}_{id:032x}", readable[start..].trim_matches('_'))
 }
 
 #[cfg(test)]

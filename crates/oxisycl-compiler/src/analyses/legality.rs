@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::analyses::references::globals_in;
 use crate::analyses::stack;
+use crate::builtin_table::LOCAL_MEMORY;
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
 use crate::origin::{self, HostFunction};
 use crate::passes::panic_names;
@@ -179,7 +180,13 @@ pub(crate) struct Findings {
     pub(crate) may_print: bool,
     /// Whether it is not known how deep its calls go.
     pub(crate) has_unbounded_stack: bool,
+    /// Whether it uses the local memory of a launch.
+    pub(crate) uses_local_memory: bool,
+    pub(crate) has_barriers: bool,
 }
+
+/// What a target's body of the barrier calls.
+const BARRIERS: [&str; 3] = ["llvm.nvvm.barrier.cta.sync.all", "llvm.amdgcn.s.barrier", "oxisycl.spirv.barrier"];
 
 /// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
 pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {
@@ -192,6 +199,8 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
         }
         findings.may_panic |= panic_names::is_record(value.name());
         findings.may_print |= panic_names::is_print(value.name());
+        findings.has_barriers |= BARRIERS.contains(&value.name());
+        findings.uses_local_memory |= value.name() == LOCAL_MEMORY;
         if findings.unsupported.is_none() {
             findings.unsupported = refusal(value, ours).map(|reason| calls.refuse(entry, value, reason));
         }

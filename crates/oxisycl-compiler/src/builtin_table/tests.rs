@@ -73,6 +73,10 @@ fn stubs() -> Vec<(String, Signature)> {
                 if name.starts_with('$') {
                     continue;
                 }
+                if rest.contains("impl Fn(usize)") {
+                    found.push((name.to_owned(), Signature::Loop));
+                    continue;
+                }
                 let (parameters, result) = rest.rsplit_once(')').expect("parameters");
                 let result = result.trim().trim_end_matches("{}").trim_end_matches('{').trim();
                 let result = result.strip_prefix("-> ");
@@ -145,6 +149,7 @@ fn page() -> String {
                 format!("({}){result}", parameters.join(", "))
             }
             Signature::LoadOfAny => "(address) -> T".to_owned(),
+            Signature::Loop => "(u64, F)".to_owned(),
             Signature::Never => "() -> !".to_owned(),
         };
         let effects = match builtin.effects {

@@ -9,6 +9,10 @@ use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Type, Value};
 /// The size of `oxisycl_types::DeviceLaunch`.
 pub(super) const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
 
+/// The attribute of kernels whose groups have one size: its extents along `x`, `y` and `z`. LLVM knows it for NVIDIA's processors; the translator to
+/// SPIR-V reads it.
+pub(in crate::codegen) const GROUP_SIZE: &str = "nvvm.reqntid";
+
 /// How a target passes parameters.
 pub(super) struct Passing {
     /// LLVM's number of the calling convention of kernels.
@@ -48,6 +52,10 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
             function.add_attribute(index, Attribute::plain(context, "noalias", 0));
         }
         function.add_attribute(index, Attribute::plain(context, "noundef", 0));
+    }
+    if kernel.group != [0; 3] {
+        let [z, y, x] = kernel.group;
+        function.add_attribute(Attribute::FUNCTION, Attribute::text(context, GROUP_SIZE, &format!("{x},{y},{z}")));
     }
     let builder = Builder::at_end(context, Block::append(context, function));
     let address = |index: u32| match passing.address_space {

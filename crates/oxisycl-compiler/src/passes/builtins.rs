@@ -42,7 +42,10 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
                 for call in function.users() {
                     if call.callee() == Some(function) {
                         call.replace_all_uses_with(number);
-                        call.erase();
+                        // An invoke ends its block, and stays: it calls a function that returns the number.
+                        if call.is(Opcode::CALL) {
+                            call.erase();
+                        }
                     }
                 }
                 // For calls by address.

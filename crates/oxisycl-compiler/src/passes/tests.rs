@@ -226,6 +226,30 @@ fn builtins_get_the_bodies_of_the_target() {
     assert!(code.contains("%ctaid.x") && code.contains("%tid.x"), "{code}");
 }
 
+/// A function with code that runs when it unwinds calls by `invoke`, which ends a block.
+#[test]
+fn builtins_with_an_answer_may_be_invoked() {
+    let context = context();
+    let text = "
+        declare i32 @rust_eh_personality(...)
+        define i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E() { ret i1 false }
+        define i64 @f() personality ptr @rust_eh_personality {
+            %d = invoke i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E() to label %on unwind label %pad
+        on:
+            %r = select i1 %d, i64 7, i64 9
+            ret i64 %r
+        pad:
+            %p = landingpad { ptr, i32 } cleanup
+            resume { ptr, i32 } %p
+        }";
+    let module = module(&context, text);
+    let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    builtins::replace(&module, target.builtins()).expect("bodies");
+    module.verify("builtins").expect("a valid module");
+    module.run("function(lower-invoke,simplifycfg),default<O2>", None, &PassTuning::DEVICE).expect("passes");
+    assert!(module.to_string().contains("ret i64 7"), "{module}");
+}
+
 #[test]
 fn builtins_that_are_linked_again_get_their_bodies() {
     let context = context();

@@ -4,6 +4,7 @@ mod accessors;
 mod atomics;
 mod blocks;
 mod entries;
+mod groups;
 mod panic_records;
 mod prints;
 mod views;

@@ -22,6 +22,7 @@ fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: GroupNeeds::default(),
     }
 }
 
@@ -65,9 +66,20 @@ fn sample() -> DeviceImage {
             },
             KernelEntry { may_panic: true, ..kernel("setup", 1, Form::Single) },
             KernelEntry {
+                groups: GroupNeeds {
+                    local: [1, 16, 32],
+                    sub_group: 32,
+                    static_local_bytes: 8,
+                    uses_local_memory: true,
+                    has_barriers: true,
+                },
+                ..kernel("tiles", 3, Form::Group(2))
+            },
+            KernelEntry {
                 may_print: true,
                 is_paired: true,
                 has_unbounded_stack: true,
+                groups: GroupNeeds::default(),
                 ..kernel("a", 0xff, Form::Range(1))
             },
         ],
@@ -219,13 +231,13 @@ fn what_is_wrong_with_a_bundle_is_told() {
     );
     let mut old = bundle;
     old[8] = 1;
-    assert_eq!(message(&old), "device image: expected format version 9, found 1");
+    assert_eq!(message(&old), "device image: expected format version 10, found 1");
 }
 
 #[test]
-fn the_bytes_of_version_nine_are_fixed() {
+fn the_bytes_of_version_ten_are_fixed() {
     let bytes = encode(&empty()).unwrap();
-    let mut expected = b"OXISYCLI\x09\0\0\0\x06\0\0\0".to_vec();
+    let mut expected = b"OXISYCLI\x0a\0\0\0\x06\0\0\0".to_vec();
     // Length and checksum, which `reseal` fills in.
     expected.extend([0; 16]);
     for (kind, offset, length) in
@@ -242,7 +254,7 @@ fn the_bytes_of_version_nine_are_fixed() {
     assert_eq!(bytes, expected);
     assert_eq!(
         checksum(&encode(&sample()).unwrap()),
-        0xb310_128f_fb6f_6b4e,
+        0x1c78_126e_86a0_6b4d,
         "the format changed: it needs another version"
     );
 }
@@ -354,7 +366,7 @@ fn every_part_has_its_message() {
     let first_kernel = kernels + 4;
     for (offset, replacement, expected) in [
         (0, &b"\x7fELF"[..], "expected it to begin with \"OXISYCLI\", found \"\\x7fELFYCLI\"".to_owned()),
-        (8, &[1], "expected format version 9, found 1".to_owned()),
+        (8, &[1], "expected format version 10, found 1".to_owned()),
         (12, &[5], "header: expected 6 at offset 12, found 5".to_owned()),
         (entry, &[9], format!("section table: expected 1 at offset {entry}, found 9")),
         (entry + 4, &[1], format!("section table: expected 0 at offset {}, found 1", entry + 4)),
@@ -375,7 +387,7 @@ fn every_part_has_its_message() {
         (argument + 8, &[0], format!("panic sites: expected 0 at offset {}, found 1", argument + 10)),
         (argument + 11, &[1], format!("panic sites: expected 255 at offset {}, found 257", argument + 10)),
         (kernels, &[2], "kernels: expected its end, found ".to_owned()),
-        (first_kernel + 16, &[2], format!("kernel form: expected 1 at offset {}, found 2", first_kernel + 16)),
+        (first_kernel + 16, &[3], format!("kernel form: expected 2 at offset {}, found 3", first_kernel + 16)),
         (first_kernel + 16, &[0], format!("kernel form: expected 0 at offset {}, found 2", first_kernel + 17)),
         (first_kernel + 18, &[5], format!("kernels: expected 1 at offset {}, found 5", first_kernel + 18)),
         (first_kernel + 19, &[5], format!("kernels: expected 1 at offset {}, found 5", first_kernel + 19)),

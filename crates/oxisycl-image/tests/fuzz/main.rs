@@ -26,11 +26,12 @@ const FACTOR: usize = 32;
 const ALLOWANCE: usize = 2048;
 
 /// The errors of a decoder, all of which cases have to reach. The others are of the encoder alone.
-const REFUSALS: [&str; 14] = [
+const REFUSALS: [&str; 15] = [
     "Checksum",
     "Dimensions",
     "DuplicateKernel",
     "DuplicateSymbol",
+    "Groups",
     "Length",
     "Magic",
     "Number",

@@ -4,8 +4,8 @@
 //! length and checksum: without that only the checksum would be tested.
 
 use oxisycl_image::{
-    ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, ImageTarget, KernelEntry, MessagePiece, PanicSite,
-    ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
+    ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, ImageTarget, KernelEntry, MessagePiece,
+    PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -72,6 +72,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: GroupNeeds::default(),
     };
     let unsupported = |number: usize| UnsupportedKernel {
         type_id: (number as u128).to_le_bytes(),
@@ -119,11 +120,12 @@ fn image(random: &mut Random) -> DeviceImage {
 
 fn kernel(random: &mut Random, number: usize) -> KernelEntry {
     let align = 1 << random.below(9);
+    let form = form(random);
     KernelEntry {
         // All of one length, so that one can be written over another.
         symbol: format!("kernel_{number}"),
         type_id: [number as u8; 16],
-        form: form(random),
+        form,
         parameters: ParameterLayout { size: align * random.below(100), align },
         type_name: text(random),
         location: location(random),
@@ -134,6 +136,7 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         may_print: random.chance(2),
         is_paired: random.chance(2),
         has_unbounded_stack: random.chance(2),
+        groups: groups(random, form),
     }
 }
 
@@ -142,7 +145,26 @@ fn unsupported(random: &mut Random, number: usize) -> UnsupportedKernel {
 }
 
 fn form(random: &mut Random) -> Form {
-    if random.chance(3) { Form::Single } else { Form::Range(1 + random.below(3) as u8) }
+    let dimensions = 1 + random.below(3) as u8;
+    match random.below(3) {
+        0 => Form::Single,
+        1 => Form::Range(dimensions),
+        _ => Form::Group(dimensions),
+    }
+}
+
+fn groups(random: &mut Random, form: Form) -> GroupNeeds {
+    let of_code = GroupNeeds {
+        static_local_bytes: random.below(1 << 16) as u32,
+        has_barriers: random.chance(2),
+        ..GroupNeeds::default()
+    };
+    if !matches!(form, Form::Group(_)) {
+        return of_code;
+    }
+    let local = if random.chance(2) { [0; 3] } else { [1 + random.below(4) as u32, 1 + random.below(8) as u32, 256] };
+    let sub_group = if random.chance(2) { 0 } else { 1 << random.below(7) };
+    GroupNeeds { local, sub_group, uses_local_memory: random.chance(2), ..of_code }
 }
 
 fn site(random: &mut Random) -> PanicSite {

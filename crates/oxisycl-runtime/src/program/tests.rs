@@ -112,6 +112,7 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     }
 }
 

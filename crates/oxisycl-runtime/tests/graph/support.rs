@@ -392,7 +392,7 @@ impl Group<'_> {
         let touched = std::mem::take(&mut self.touched);
         let mut arguments = [Touch::NONE; 3];
         arguments[..touched.len()].copy_from_slice(&touched);
-        self.command(kernel(name, &arguments)).submit()
+        self.command(kernel_of(name, &arguments, None)).submit()
     }
 
     #[track_caller]
@@ -464,16 +464,13 @@ unsafe fn touch_entry(arguments: *const u8, _launch: &LaunchRange, _chunk: &Host
     }
 }
 
-fn kernel(name: &'static str, arguments: &[Touch; 3]) -> Command {
-    kernel_of(name, arguments, None)
-}
-
 /// A launch of code of the test's own.
 pub(crate) fn loaded_kernel(name: &'static str, code: Arc<dyn LoadedKernel>) -> Command {
     kernel_of(name, &[Touch::NONE; 3], Some(code))
 }
 
 fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn LoadedKernel>>) -> Command {
+    let arguments = ArgumentBlock::new(arguments);
     Command::from(KernelCommand {
         descriptor: KernelDescriptor {
             id: KernelId { type_id: TypeId::of::<()>(), form: Form::Single },
@@ -484,8 +481,9 @@ fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn Lo
             host_entry: touch_entry,
         },
         code,
-        arguments: ArgumentBlock::new(arguments),
+        arguments,
         range: LaunchRange::SINGLE,
+        group: None,
     })
 }
 

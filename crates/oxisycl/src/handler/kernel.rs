@@ -8,10 +8,11 @@ use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, 
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_runtime::graph::Hold;
 use oxisycl_runtime::program::programs;
-use oxisycl_types::{ErrorCode, Id, LaunchRange, Range};
+use oxisycl_types::{ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
-use crate::{Error, Result};
+use super::group::check_code;
+use crate::{Device, Error, Result};
 
 impl<'cg> Handler<'cg> {
     /// Runs `kernel` once for each id of `range`, in any order and at the same time (SYCL 2020 section 4.9.4.2.2). With an extent
@@ -59,7 +60,7 @@ impl<'cg> Handler<'cg> {
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
         let form = RangeForm::<K, D>(PhantomData);
         let descriptor = describe(&form, Form::Range(D as u8), self.name, Location::caller());
-        self.kernel(&descriptor, Captures::of(&kernel), &launch)
+        self.kernel(&descriptor, Captures::of(&kernel), &launch, |_| Ok(None))
     }
 
     /// Runs a kernel that is a named type once for each id of `range`.
@@ -126,7 +127,7 @@ impl<'cg> Handler<'cg> {
     {
         let form = SingleForm::<K>(PhantomData);
         let descriptor = describe(&form, Form::Single, self.name, Location::caller());
-        self.kernel(&descriptor, Captures::of(&kernel), &LaunchRange::SINGLE)
+        self.kernel(&descriptor, Captures::of(&kernel), &LaunchRange::SINGLE, |_| Ok(None))
     }
 
     /// Runs a single task that is a named type.
@@ -141,8 +142,14 @@ impl<'cg> Handler<'cg> {
         self.single_task(single_closure(kernel))
     }
 
-    /// The non-generic rest of a launch.
-    fn kernel(&mut self, descriptor: &KernelDescriptor, captures: Captures<'_>, range: &LaunchRange) -> Result {
+    /// The non-generic rest of a launch. `group` checks its work-groups, if it has them.
+    pub(super) fn kernel(
+        &mut self,
+        descriptor: &KernelDescriptor,
+        captures: Captures<'_>,
+        range: &LaunchRange,
+        group: impl FnOnce(&Device) -> Result<Option<GroupSize>>,
+    ) -> Result {
         self.command("a kernel", |handler| {
             let device = handler.queue.device();
             let fits = Range(range.extent).checked_size().is_some_and(|size| isize::try_from(size).is_ok())
@@ -159,6 +166,7 @@ impl<'cg> Handler<'cg> {
                     ),
                 ));
             }
+            let group = group(device)?;
             let limit = device.info().max_parameter_size;
             if descriptor.parameters.size > limit {
                 return Err(Error::new(
@@ -180,10 +188,13 @@ impl<'cg> Handler<'cg> {
             } else {
                 Some(programs().kernel(backend_device, descriptor)?)
             };
+            if let (Some(group), Some(code)) = (&group, &code) {
+                check_code(device, descriptor, group, code.group_limits(), range)?;
+            }
             let command = if range.extent.contains(&0) {
                 Command::Marker
             } else {
-                Command::Kernel(KernelBox::of(descriptor, code, captures, range))
+                Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))
             };
             handler.group.commands.push(command);
             Ok(())

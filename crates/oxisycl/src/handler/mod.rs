@@ -1,6 +1,7 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
 mod copy;
+mod group;
 mod host_slot;
 mod host_task;
 pub(crate) mod kernel;

@@ -17,6 +17,7 @@ mod copy;
 mod data_state;
 mod dependency;
 mod device;
+mod group;
 mod host_accessor;
 mod interop;
 mod kernel;
@@ -55,6 +56,9 @@ const AREAS: &[(&str, &[Test])] = &[
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),
+    ("group", group::phases::TESTS),
+    ("group", group::memory::TESTS),
+    ("group", group::errors::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
     ("usm", usm::allocations::TESTS),

@@ -65,6 +65,7 @@ where
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
+        groups: oxisycl_image::GroupNeeds::default(),
     };
     let code = format!(
         "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"

@@ -32,7 +32,11 @@ impl<K: for<'wi> Fn(Item<'wi, 1>) + Copy> DescribeKernel for Liar<K> {
     fn type_name(&self) -> &'static str {
         "another"
     }
-    fn dimensions(&self) -> u8 {
+    fn group(&self) -> u64 {
+        0
+    }
+
+    fn form(&self) -> u32 {
         1
     }
 }

@@ -122,6 +122,13 @@ pub unsafe extern "system" fn cuModuleGetFunction(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuFuncSetAttribute(_function: usize, attribute: c_int, value: c_int) -> Code {
+    begin_in_context!(cuFuncSetAttribute);
+    // Dynamic local memory, of which the device has 99 KiB for a group.
+    if attribute == 8 && (0..=99 << 10).contains(&value) { SUCCESS } else { INVALID_VALUE }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: usize) -> Code {
     begin_in_context!(cuFuncGetAttribute);
     let number = match attribute {

@@ -13,7 +13,8 @@ pub mod kernel {
         fn entry(&self) -> Entry;
         fn layout(&self) -> (usize, usize);
         fn type_name(&self) -> &'static str;
-        fn dimensions(&self) -> u8;
+        fn form(&self) -> u32;
+        fn group(&self) -> u64;
     }
 
     pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
@@ -34,8 +35,11 @@ pub mod kernel {
         fn type_name(&self) -> &'static str {
             std::any::type_name::<K>()
         }
-        fn dimensions(&self) -> u8 {
-            D as u8
+        fn form(&self) -> u32 {
+            D as u32
+        }
+        fn group(&self) -> u64 {
+            0
         }
     }
 
@@ -63,7 +67,7 @@ pub fn launch<const D: usize, K: Fn(usize) + Copy>(_kernel: K) {
 
 #[inline(never)]
 fn describe(object: &dyn DescribeKernel, place: &'static Location<'static>) {
-    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.dimensions(), place));
+    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.form(), object.group(), place));
 }
 
 #[derive(Clone, Copy)]

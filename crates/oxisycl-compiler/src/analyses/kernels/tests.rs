@@ -140,7 +140,8 @@ const CONTRADICTION: &str = "
         fn entry(&self) -> kernel::Entry { kernel::range_entry::<E, 1> }
         fn layout(&self) -> (usize, usize) { (size_of::<K>(), align_of::<K>()) }
         fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
-        fn dimensions(&self) -> u8 { 1 }
+        fn form(&self) -> u32 { 1 }
+        fn group(&self) -> u64 { 0 }
     }
     fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
         describe(&std::marker::PhantomData::<(K, E)>, Location::caller());

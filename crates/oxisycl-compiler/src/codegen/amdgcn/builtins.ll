@@ -53,6 +53,42 @@ define i64 @oxisycl.grid_position_z() {
   ret i64 %position
 }
 
+define i64 @oxisycl.local_position_x() {
+  %position = call i32 @llvm.amdgcn.workitem.id.x()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.local_position_y() {
+  %position = call i32 @llvm.amdgcn.workitem.id.y()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.local_position_z() {
+  %position = call i32 @llvm.amdgcn.workitem.id.z()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_x() {
+  %position = call i32 @llvm.amdgcn.workgroup.id.x()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_y() {
+  %position = call i32 @llvm.amdgcn.workgroup.id.y()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_z() {
+  %position = call i32 @llvm.amdgcn.workgroup.id.z()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
 ; The barrier instruction itself orders no memory.
 define void @oxisycl.group_barrier() convergent {
   fence syncscope("workgroup") release
@@ -68,7 +104,7 @@ define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
   ret i32 %result
 }
 
-@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16
+@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {
   ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)

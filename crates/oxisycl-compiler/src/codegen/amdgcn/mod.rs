@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl_image::ParameterLayout;
 
-use crate::builtin_table::{Bodies, Family};
+use crate::builtin_table::{Bodies, Family, LOCAL_MEMORY};
 use crate::codegen::Target;
 use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
 use crate::error::CompileError;
@@ -89,7 +89,7 @@ impl Target for Amdgcn {
     }
 
     fn is_own_global(&self, name: &str) -> bool {
-        name == "oxisycl_local_memory"
+        name == LOCAL_MEMORY
     }
 
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {

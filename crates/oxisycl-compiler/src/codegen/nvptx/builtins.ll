@@ -58,6 +58,42 @@ define i64 @oxisycl.grid_position_z() {
   ret i64 %wide_position
 }
 
+define i64 @oxisycl.local_position_x() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.local_position_y() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.local_position_z() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_x() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_y() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
+define i64 @oxisycl.group_position_z() {
+  %position = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
+  %wide_position = zext i32 %position to i64
+  ret i64 %wide_position
+}
+
 ; `barrier.sync`, the form that is defined also where the threads of a warp have diverged.
 define void @oxisycl.group_barrier() convergent {
   call void @llvm.nvvm.barrier.cta.sync.all(i32 0)
@@ -69,7 +105,7 @@ define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
   ret i32 %result
 }
 
-@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16
+@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {
   ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)

@@ -2,6 +2,8 @@
 ; Kernels are launched without an offset of OpenCL's own: the position in the grid is the global id.
 
 declare i64 @oxisycl.spirv.global_id(i32) nounwind willreturn memory(none)
+declare i64 @oxisycl.spirv.local_id(i32) nounwind willreturn memory(none)
+declare i64 @oxisycl.spirv.group_id(i32) nounwind willreturn memory(none)
 declare void @oxisycl.spirv.barrier() convergent nounwind
 declare i32 @oxisycl.spirv.shuffle(i32, i32) convergent nounwind
 declare i1 @oxisycl.spirv.was_cut_off() nounwind
@@ -18,6 +20,36 @@ define i64 @oxisycl.grid_position_y() {
 
 define i64 @oxisycl.grid_position_z() {
   %position = call i64 @oxisycl.spirv.global_id(i32 2)
+  ret i64 %position
+}
+
+define i64 @oxisycl.local_position_x() {
+  %position = call i64 @oxisycl.spirv.local_id(i32 0)
+  ret i64 %position
+}
+
+define i64 @oxisycl.local_position_y() {
+  %position = call i64 @oxisycl.spirv.local_id(i32 1)
+  ret i64 %position
+}
+
+define i64 @oxisycl.local_position_z() {
+  %position = call i64 @oxisycl.spirv.local_id(i32 2)
+  ret i64 %position
+}
+
+define i64 @oxisycl.group_position_x() {
+  %position = call i64 @oxisycl.spirv.group_id(i32 0)
+  ret i64 %position
+}
+
+define i64 @oxisycl.group_position_y() {
+  %position = call i64 @oxisycl.spirv.group_id(i32 1)
+  ret i64 %position
+}
+
+define i64 @oxisycl.group_position_z() {
+  %position = call i64 @oxisycl.spirv.group_id(i32 2)
   ret i64 %position
 }
 
@@ -41,7 +73,7 @@ define i1 @oxisycl.formatting_was_cut_off() {
   ret i1 %result
 }
 
-@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 16
+@oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {
   ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)

@@ -129,6 +129,9 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             self.values.insert(parameter, Translated::Address(address, StorageClass::Function));
         }
         self.given.local_memory = if uses_local_memory { ids.last().copied() } else { None };
+        if let Some(local_memory) = self.given.local_memory {
+            self.code.writer.align_local_memory(local_memory);
+        }
         Ok(())
     }
 

@@ -11,7 +11,8 @@ use super::function_builder::Code;
 use super::implicit_parameters::Hidden;
 use super::module_builder::{Extensions, Writer};
 use super::storage_classes::{Known, of_global};
-use crate::llvm::{Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
+use crate::codegen::entry::GROUP_SIZE;
+use crate::llvm::{Attribute, Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use crate::passes::formatting_depth::too_deep;
 use crate::refused::Refused;
 
@@ -25,6 +26,13 @@ pub(super) struct Translation {
     pub(super) requirements: Vec<&'static str>,
     /// Whether it has atomic sums of floats.
     pub(super) uses_float_atomics: bool,
+}
+
+/// The size of the groups of a kernel, if they have one.
+fn group_size(kernel: Value<'_>) -> Option<[u32; 3]> {
+    let text = kernel.text_attribute(Attribute::FUNCTION, GROUP_SIZE)?;
+    let extents: Vec<u32> = text.split(',').filter_map(|extent| extent.parse().ok()).collect();
+    extents.try_into().ok()
 }
 
 /// Translates kernels, and what they call.
@@ -49,7 +57,7 @@ pub(super) fn translate<'c>(
             FunctionTranslator::translate(code, &mut globals, place, called.of.function, Some(&called))
                 .map_err(|r| r.within(called.of.function))?;
         }
-        writer.add_kernel(id, kernel.name());
+        writer.add_kernel(id, kernel.name(), group_size(kernel));
     }
     let aspects =
         [(Capability::Int64Atomics, "atomic64"), (Capability::Float16, "fp16"), (Capability::Float64, "fp64")];

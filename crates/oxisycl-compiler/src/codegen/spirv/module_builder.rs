@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use oxisycl_types::GroupSize;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Function, Module, Operand};
 use rspirv::spirv::{
@@ -272,6 +273,11 @@ impl Writer {
         self.decorate(parameter, Decoration::Alignment, [Operand::LiteralBit32(alignment)]);
     }
 
+    /// Makes a parameter the address of a group's local memory.
+    pub(super) fn align_local_memory(&mut self, parameter: Word) {
+        self.decorate(parameter, Decoration::Alignment, [Operand::LiteralBit32(GroupSize::ALIGNMENT as u32)]);
+    }
+
     /// Adds a finished function.
     pub(super) fn add_function(&mut self, function: Function, needs: Needs) {
         let id = function.def_id().expect("a function has an id");
@@ -279,8 +285,8 @@ impl Writer {
         self.builder.module_mut().functions.push(function);
     }
 
-    /// Makes a finished function one that can be launched.
-    pub(super) fn add_kernel(&mut self, function: Word, name: &str) {
+    /// Makes a finished function one that can be launched, in groups of that many work-items along `x`, `y` and `z` if they have one size.
+    pub(super) fn add_kernel(&mut self, function: Word, name: &str, group: Option<[u32; 3]>) {
         let mut inputs = BTreeSet::new();
         let mut reached = BTreeSet::new();
         let mut queue = vec![function];
@@ -294,6 +300,9 @@ impl Writer {
         self.builder.entry_point(ExecutionModel::Kernel, function, name, inputs);
         // Where a product and a sum may become one operation, the code says so itself.
         self.builder.execution_mode(function, ExecutionMode::ContractionOff, []);
+        if let Some(group) = group {
+            self.builder.execution_mode(function, ExecutionMode::LocalSize, group);
+        }
     }
 
     /// The finished module.

@@ -1,6 +1,6 @@
 //! Names and numbers that stand in modules between the expansion and the translation.
 
-use crate::builtin_table::LAUNCH;
+use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
 use crate::llvm::{Value, ValueKind};
 
 /// Functions that stand for remainders of floats, with the type's name at the end.
@@ -9,8 +9,6 @@ pub(super) const REMAINDER: &str = "oxisycl.spirv.frem.";
 pub(super) const HIDDEN_LAUNCH: &str = "oxisycl.spirv.launch";
 /// Calling convention `spir_kernel`.
 pub(super) const KERNEL_CONVENTION: u32 = 76;
-/// The dynamic local memory of a group, a global without a size.
-pub(super) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
 /// The function that ends the work-item.
 pub(super) const END_WORK_ITEM: &str = "oxisycl.end_work_item";
 

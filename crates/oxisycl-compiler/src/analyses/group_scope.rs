@@ -1,0 +1,146 @@
+//! Whether addresses of variables decide in a kernel over groups.
+//!
+//! Every work-item of a group runs the code at group scope, with the same values, so that all of them meet at the same barriers. Addresses of
+//! variables are the exception: each work-item has variables of its own. A kernel over groups may use the address of a variable to access it, and
+//! may compare addresses within one variable, as iterators do. It may not make numbers of them, or compare them with other addresses.
+//!
+//! An address that goes through memory is not followed.
+
+use rustc_hash::FxHashSet;
+
+use crate::llvm::{Opcode, Value, ValueKind};
+
+/// Where an address points to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Base<'c> {
+    Null,
+    Variable(Value<'c>),
+    Other,
+}
+
+/// Why no device can run a kernel over groups, by what it does with addresses of variables.
+pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
+    let decides = kernel.instructions().into_iter().any(|instruction| {
+        if instruction.is(Opcode::INTEGER_COMPARISON) {
+            let [first, second] = [0, 1].map(|index| bases(instruction.operand(index)));
+            return !is_harmless(&first, &second);
+        }
+        let is_number = instruction.is(Opcode::PTR_TO_INT) || instruction.is(Opcode::PTR_TO_ADDR);
+        is_number && is_of_variable(&bases(instruction.operand(0))) && !is_distance(instruction)
+    });
+    decides.then(|| {
+        "it compares the address of a variable, or makes a number of it, which differs between the work-items of a group".to_owned()
+    })
+}
+
+fn is_of_variable(bases: &[Base<'_>]) -> bool {
+    bases.iter().any(|base| matches!(base, Base::Variable(_)))
+}
+
+/// Whether two addresses are within one variable, or none is of a variable, or one is null.
+fn is_harmless(first: &[Base<'_>], second: &[Base<'_>]) -> bool {
+    if !is_of_variable(first) && !is_of_variable(second) {
+        return true;
+    }
+    first == [Base::Null] || second == [Base::Null] || (first.len() == 1 && first == second)
+}
+
+/// Whether a number is used for differences of addresses within one variable only.
+fn is_distance(number: Value<'_>) -> bool {
+    let own = bases(number.operand(0));
+    number.users().into_iter().all(|user| {
+        let is_difference = user.is(Opcode::SUB) || user.is(Opcode::INTEGER_COMPARISON);
+        is_difference
+            && [0, 1].into_iter().all(|index| {
+                let operand = user.operand(index);
+                let is_number = operand.is(Opcode::PTR_TO_INT) || operand.is(Opcode::PTR_TO_ADDR);
+                is_number && own.len() == 1 && bases(operand.operand(0)) == own
+            })
+    })
+}
+
+/// What an address may point to, each once. Nothing for a value that is no address.
+fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
+    let mut found = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut queue = vec![value];
+    while let Some(value) = queue.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let base = if value.kind() == ValueKind::Null {
+            Base::Null
+        } else if value.is(Opcode::ALLOCA) {
+            Base::Variable(value)
+        } else if value.is(Opcode::GET_ELEMENT_PTR)
+            || value.is(Opcode::ADDRESS_SPACE_CAST)
+            || value.is(Opcode::BITCAST)
+            || value.is(Opcode::FREEZE)
+        {
+            queue.push(value.operand(0));
+            continue;
+        } else if value.is(Opcode::PHI) {
+            queue.extend(value.operands());
+            continue;
+        } else if value.is(Opcode::SELECT) {
+            queue.extend([value.operand(1), value.operand(2)]);
+            continue;
+        } else {
+            Base::Other
+        };
+        if !found.contains(&base) {
+            found.push(base);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{context, module};
+
+    fn is_refused(body: &str) -> bool {
+        let context = context();
+        let text = format!(
+            "declare void @use(i64)
+            define void @k(ptr %p, i1 %c, i64 %n) {{
+                %v = alloca [8 x i32]
+                %w = alloca i32
+                {body}
+                ret void
+            }}"
+        );
+        let module = module(&context, &text);
+        refusal(module.function("k").expect("the kernel")).is_some()
+    }
+
+    #[test]
+    fn addresses_of_variables_do_not_decide() {
+        for body in [
+            "%a = ptrtoint ptr %v to i64 call void @use(i64 %a)",
+            "%e = getelementptr i8, ptr %v, i64 %n %a = ptrtoint ptr %e to i64 call void @use(i64 %a)",
+            "%r = icmp ult ptr %v, %p",
+            "%r = icmp ult ptr %v, %w",
+            "%s = select i1 %c, ptr %v, ptr %p %r = icmp eq ptr %s, %v",
+            "%a = ptrtoint ptr %v to i64 %b = ptrtoint ptr %w to i64 %d = sub i64 %a, %b call void @use(i64 %d)",
+        ] {
+            assert!(is_refused(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn addresses_within_one_variable_may_be_compared() {
+        for body in [
+            "%e = getelementptr i8, ptr %v, i64 %n %r = icmp eq ptr %e, %v",
+            "%r = icmp eq ptr %v, null",
+            "%r = icmp ult ptr %p, inttoptr (i64 64 to ptr)",
+            "%a = ptrtoint ptr %p to i64 call void @use(i64 %a)",
+            "%e = getelementptr i8, ptr %v, i64 %n %a = ptrtoint ptr %e to i64 %b = ptrtoint ptr %v to i64 %d = sub i64 %a, %b
+             call void @use(i64 %d)",
+            "%x = load i32, ptr %v store i32 %x, ptr %w",
+        ] {
+            assert!(!is_refused(body), "{body}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Launching kernels over work-groups.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use oxisycl_backend::{Captures, KernelGroupLimits};
+use oxisycl_device::Captured;
+use oxisycl_device::group::{Group, GroupArguments, GroupForm, GroupKernel, GroupLaunch, Shape};
+use oxisycl_image::{Form, KernelDescriptor};
+use oxisycl_types::{ErrorCode, GroupSize, LaunchRange, Range};
+
+use super::Handler;
+use super::kernel::describe;
+use crate::{Device, Error, Result};
+
+impl<'cg> Handler<'cg> {
+    /// Runs `kernel` once for each of `groups` work-groups, in any order and at the same time (SYCL 2020 section 4.9.4.2.3). With an extent of
+    /// zero it does not run, and the event completes after the dependencies.
+    ///
+    /// `shape` is the number of work-items of a group: [`Fixed1`](crate::group::Fixed1), [`Fixed2`](crate::group::Fixed2) or
+    /// [`Fixed3`](crate::group::Fixed3), or a [`Range`] that the program computes. `memory` is what each group gets: [`Local`](crate::group::Local),
+    /// [`LocalSlice`](crate::group::LocalSlice), [`Private`](crate::group::Private), `()`, or a tuple of up to six of them. See
+    /// [`group`](crate::group).
+    ///
+    /// Errors: as those of [`parallel_for`](Self::parallel_for). `NdRange` if an extent of `shape` is zero, or if a group is larger than the
+    /// device allows. `MemoryAllocation` if a group's local memory is larger than the device has.
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Local};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The sum of each four neighbours, by halves.
+    /// let (numbers, sums) = (Buffer::from_vec((0..8).collect())?, Buffer::from_vec(vec![0; 2])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Atomic));
+    ///     cg.parallel_for_work_group(2, Fixed1::<4>, Local::<i32, 4>::new(), move |mut group, mut tile| {
+    ///         group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()));
+    ///         let first = group.id();
+    ///         group.for_each(&tile, move |item, tile| {
+    ///             if item.local_linear_id() == 0 {
+    ///                 sums.store(item, first, tile.iter().sum());
+    ///             }
+    ///         });
+    ///     })
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [6, 22]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_for_work_group<const D: usize, S, A, K>(
+        &mut self,
+        groups: impl Into<Range<D>>,
+        shape: S,
+        memory: A,
+        kernel: K,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync + 'cg,
+    {
+        let groups = groups.into();
+        let form = GroupForm::<'cg, S, A, K, D>(PhantomData, PhantomData);
+        let descriptor = describe(&form, Form::Group(D as u8), self.name, Location::caller());
+        let launch = LaunchRange { dimensions: D as u8, extent: groups.embed(), offset: [0; 3] };
+        let local = Range(Range(shape.extent()).embed());
+        let items = local.checked_size().unwrap_or(usize::MAX);
+        let wished = Wished { local, local_bytes: memory.local_bytes(), host_bytes: memory.host_bytes(items) };
+        let captured = GroupLaunch { shape, arguments: memory, kernel };
+        let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
+        self.kernel(&descriptor, Captures::of(&captured), &launch, group)
+    }
+
+    /// Runs a kernel that is a named type once for each work-group.
+    ///
+    /// Errors as for [`parallel_for_work_group`](Self::parallel_for_work_group).
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Group, GroupKernel, Local, Tile};
+    /// use oxisycl::prelude::*;
+    ///
+    /// /// Turns each block of 64 numbers round.
+    /// #[derive(Clone, Copy)]
+    /// struct Reverse<'cg>(Accessor<'cg, u32, 1, ReadWrite>);
+    ///
+    /// impl<'cg> GroupKernel<'cg, 1, Fixed1<64>, Local<u32, 64>> for Reverse<'cg> {
+    ///     #[inline]
+    ///     fn run<'wg>(&self, mut group: Group<'wg, 'cg, 1, Fixed1<64>>, mut tile: Tile<'wg, u32, 64>) {
+    ///         let numbers = self.0;
+    ///         group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()));
+    ///         group.for_each(&tile, move |item, tile| numbers.set(item.global(), tile[63 - item.local_linear_id()]));
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec((0..128).collect())?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.launch_work_group(2, Fixed1, Local::new(), Reverse(numbers))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?[..2], [63, 62]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn launch_work_group<const D: usize, S, A, K>(
+        &mut self,
+        groups: impl Into<Range<D>>,
+        shape: S,
+        memory: A,
+        kernel: K,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        K: GroupKernel<'cg, D, S, A> + 'cg,
+    {
+        self.name.get_or_insert(std::any::type_name::<K>());
+        self.parallel_for_work_group(groups, shape, memory, group_closure::<D, S, A, K>(kernel))
+    }
+}
+
+/// A named kernel over groups as the closure that is launched.
+fn group_closure<'cg, const D: usize, S, A, K>(
+    kernel: K,
+) -> impl for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Copy + Send + Sync
+where
+    S: Shape<D>,
+    A: GroupArguments,
+    K: GroupKernel<'cg, D, S, A> + 'cg,
+{
+    move |group: Group<'_, 'cg, D, S>, memory: A::Bound<'_>| kernel.run(group, memory)
+}
+
+/// Most bytes that private values and large tiles of one group may take on the host.
+const MAX_HOST_BYTES: usize = 1 << 30;
+
+/// The groups that a launch asks for, before they are checked.
+struct Wished {
+    local: Range<3>,
+    /// `None` if the bytes cannot be counted.
+    local_bytes: Option<usize>,
+    host_bytes: Option<usize>,
+}
+
+impl Wished {
+    /// Holds the groups against the limits of a device.
+    fn check(&self, device: &Device, kernel: &str, launch: &LaunchRange) -> Result<GroupSize> {
+        let info = device.info();
+        let visible = 3 - usize::from(launch.dimensions);
+        let refuse = |code, what: String| {
+            Err(Error::new(code, format!("kernel \"{kernel}\" on device \"{}\": {what}", device.name())))
+        };
+        let Range(local) = self.local;
+        let shown = &local[visible..];
+        let is_empty = launch.extent.contains(&0);
+        if local.contains(&0) && !is_empty {
+            return refuse(ErrorCode::NdRange, format!("work-groups of {shown:?} have no work-items"));
+        }
+        let limit = info.max_work_group_size;
+        if self.local.checked_size().is_none_or(|items| items > limit) {
+            return refuse(
+                ErrorCode::NdRange,
+                format!("work-groups of {shown:?} work-items, the limit is {limit} for a group"),
+            );
+        }
+        let limits = info.max_work_item_sizes;
+        if let Some(d) = (visible..3).find(|d| local[*d] > limits[*d]) {
+            return refuse(
+                ErrorCode::NdRange,
+                format!("work-groups of {shown:?} work-items, the limit is {} in dimension {}", limits[d], d - visible),
+            );
+        }
+        if (0..3).any(|d| launch.extent[d].checked_mul(local[d]).is_none_or(|n| isize::try_from(n).is_err())) {
+            return refuse(
+                ErrorCode::NdRange,
+                format!(
+                    "{:?} work-groups of {shown:?} have more work-items than can be counted",
+                    &launch.extent[visible..]
+                ),
+            );
+        }
+        let limit = info.local_mem_size;
+        let Some(local_bytes) = self.local_bytes.filter(|bytes| u64::try_from(*bytes).is_ok_and(|n| n <= limit)) else {
+            let bytes = self.local_bytes.map_or("more than can be counted".to_owned(), |bytes| bytes.to_string());
+            return refuse(
+                ErrorCode::MemoryAllocation,
+                format!("local memory of {bytes} bytes for each work-group, the limit is {limit}"),
+            );
+        };
+        let Some(host_bytes) = self.host_bytes.filter(|bytes| *bytes <= MAX_HOST_BYTES) else {
+            let bytes = self.host_bytes.map_or("more than can be counted".to_owned(), |bytes| bytes.to_string());
+            return refuse(
+                ErrorCode::MemoryAllocation,
+                format!(
+                    "private values and local memory of {bytes} bytes for each work-group, the limit is {MAX_HOST_BYTES}"
+                ),
+            );
+        };
+        // Limits of groups are below 2^32 on every device; empty launches have none.
+        Ok(GroupSize { local: local.map(|n| n as u32), local_bytes, host_bytes })
+    }
+}
+
+/// Holds the groups of a launch against the limits of the kernel's code on the device.
+pub(super) fn check_code(
+    device: &Device,
+    descriptor: &KernelDescriptor,
+    group: &GroupSize,
+    limits: KernelGroupLimits,
+    launch: &LaunchRange,
+) -> Result {
+    let refuse = |code, what: String| {
+        Err(Error::new(
+            code,
+            format!("kernel \"{}\" on device \"{}\": {what}", descriptor.display_name(), device.name()),
+        ))
+    };
+    if group.items() > limits.items && !launch.extent.contains(&0) {
+        let shown = &group.local[3 - usize::from(launch.dimensions)..];
+        let limit = limits.items;
+        return refuse(
+            ErrorCode::NdRange,
+            format!("work-groups of {shown:?} work-items, the limit of the kernel's code is {limit} for a group"),
+        );
+    }
+    let limit = device.info().local_mem_size.saturating_sub(limits.static_local_bytes as u64);
+    if group.local_bytes as u64 > limit {
+        return refuse(
+            ErrorCode::MemoryAllocation,
+            format!(
+                "local memory of {} bytes for each work-group, the limit is {limit} beside the {} that its code has",
+                group.local_bytes, limits.static_local_bytes
+            ),
+        );
+    }
+    Ok(())
+}

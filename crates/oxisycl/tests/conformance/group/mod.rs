@@ -1,0 +1,5 @@
+//! Kernels over work-groups: phases, the memory of groups, and what is refused or reported (C7, F6, I14, Q8).
+
+pub(crate) mod errors;
+pub(crate) mod memory;
+pub(crate) mod phases;
