@@ -36,7 +36,9 @@ fn announce(frame: &Frame) {
     // SAFETY: the frame is live, so the kernel is running: its chunk lies on this thread's stack, and its command is kept by the task
     // that runs.
     let (command, chunk) = unsafe { (&*frame.command, &*frame.chunk) };
-    let items = work_items(chunk.item.get(), HostChunk::ITEMS_PER_STORE, &command.range);
+    // Kernels over groups store each work-item.
+    let count = if command.group.is_some() { 1 } else { HostChunk::ITEMS_PER_STORE };
+    let items = work_items(chunk.item.get(), count, &command.range);
     let name = command.descriptor.display_name();
     let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{name}\", {items}");
 }
@@ -44,7 +46,10 @@ fn announce(frame: &Frame) {
 /// Names the work-item, or the first and the last one, of up to `count` in the row of `first`.
 #[cfg(any(panic = "abort", test))]
 fn work_items(first: [usize; 3], count: usize, range: &LaunchRange) -> String {
-    let last = first[2].saturating_add(count - 1).min(range.offset[2] + range.extent[2] - 1);
+    let last = match count {
+        1 => first[2],
+        _ => first[2].saturating_add(count - 1).min(range.offset[2] + range.extent[2] - 1),
+    };
     let visible = 3 - usize::from(range.dimensions.min(3));
     let of = |last: usize| format!("{:?}", &[first[0], first[1], last][visible..]);
     if last == first[2] {

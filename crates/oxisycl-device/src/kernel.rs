@@ -171,10 +171,16 @@ pub(crate) struct OnUnwind<'c, const D: usize> {
 impl<const D: usize> Drop for OnUnwind<'_, D> {
     #[cold]
     fn drop(&mut self) {
-        let mut id = [0; 3];
-        id[3 - D..].copy_from_slice(&self.id);
-        self.chunk.item.set(id);
+        leave_id(self.chunk, self.id);
     }
+}
+
+/// Leaves an id where the runtime finds it after a panic.
+#[inline(always)]
+pub(crate) fn leave_id<const D: usize>(chunk: &HostChunk, id: [usize; D]) {
+    let mut full = [0; 3];
+    full[3 - D..].copy_from_slice(&id);
+    chunk.item.set(full);
 }
 
 #[inline(always)]
@@ -233,9 +239,7 @@ fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, 
             let mut x = first;
             while x < last {
                 id[D - 1] = x;
-                let mut full = [0; 3];
-                full[3 - D..].copy_from_slice(&id);
-                chunk.item.set(full);
+                leave_id(chunk, id);
                 let block_end = last.min(x.saturating_add(HostChunk::ITEMS_PER_STORE));
                 run_row(&kernel, id, x..block_end, end, offset, chunk);
                 x = block_end;

@@ -8,7 +8,7 @@ use oxisycl_types::{GroupSize, HostChunk, HostEntry, LaunchRange};
 use super::memory::GroupArguments;
 use super::scope::{Group, size_of_group};
 use super::shape::Shape;
-use crate::kernel::{DescribeKernel, GROUP_BITS, GROUPS, device_launch, host_position};
+use crate::kernel::{DescribeKernel, GROUP_BITS, GROUPS, device_launch, host_position, leave_id};
 use crate::{Range, builtin};
 
 /// A kernel over groups as a named type, launched with `launch_work_group`.
@@ -135,6 +135,8 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
     unsafe {
         arguments.with_places(items, chunk.group_memory, |places| {
             for _ in chunk.begin..chunk.end {
+                // For a panic at group scope, which has no work-item of its own.
+                leave_id::<D>(chunk, core::array::from_fn(|d| id[d].wrapping_mul(shape.extent()[d])));
                 // SAFETY: one group after the other uses the places; each group of the launch is in one chunk.
                 kernel(Group::new(id, groups, shape, chunk), arguments.bind_places(places, items));
                 for d in (0..D).rev() {

@@ -8,7 +8,7 @@ use oxisycl_types::{HostChunk, Id, Range};
 use super::phase::PhaseArguments;
 use super::shape::Shape;
 use crate::item::{Brand, NotSend};
-use crate::kernel::OnUnwind;
+use crate::kernel::{OnUnwind, leave_id};
 use crate::{InItem, Inside, Item, builtin};
 
 /// One work-group of a kernel over groups (SYCL 2020 section 4.9.1.7, in the form of section 4.9.4.2.3).
@@ -191,6 +191,10 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         for_positions(extent, |local, linear| {
             let item = self.phase_item(local, linear);
             let guard = OnUnwind { id: item.item.id, chunk };
+            if cfg!(panic = "abort") {
+                // Nothing unwinds, so that the panic hook reads it.
+                leave_id(chunk, item.item.id);
+            }
             // SAFETY: each position once, one after the other.
             unsafe { P::call(raw, linear, items, |lent| f(item, lent)) };
             core::mem::forget(guard);
@@ -246,6 +250,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         for_positions(range, |id, linear| {
             // The work-item that a device would run the position on.
             let guard = OnLogicalUnwind { position: linear, extent, group: self.id, chunk };
+            if cfg!(panic = "abort") {
+                guard.leave();
+            }
             run(id, linear);
             core::mem::forget(guard);
         });
@@ -320,6 +327,12 @@ struct OnLogicalUnwind<'c, const D: usize> {
 impl<const D: usize> Drop for OnLogicalUnwind<'_, D> {
     #[cold]
     fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<const D: usize> OnLogicalUnwind<'_, D> {
+    fn leave(&self) {
         let (mut id, mut rest) = ([0; D], self.position);
         for d in (0..D).rev() {
             id[d] = self.group[d] * self.extent[d] + rest % self.extent[d];
@@ -327,7 +340,7 @@ impl<const D: usize> Drop for OnLogicalUnwind<'_, D> {
         }
         // Beyond the group's size the first quotient is no position: devices take such positions in turn.
         id[0] = self.group[0] * self.extent[0] + (id[0] - self.group[0] * self.extent[0]) % self.extent[0];
-        drop(OnUnwind { id, chunk: self.chunk });
+        leave_id(self.chunk, id);
     }
 }
 

@@ -122,6 +122,9 @@ fn a_work_item_that_unwinds_leaves_its_id() {
         });
     });
     assert_eq!(unwound, Some([0, 3, 4]));
+    // A panic at group scope names the group's first work-item.
+    let unwound = run([3, 2], Fixed2::<2, 3>, (), |group, ()| assert!(group.linear_id() != 3, "on purpose"));
+    assert_eq!(unwound, Some([0, 2, 3]));
     // Position 7 of a group of six is its second work-item.
     let unwound = run([2], Fixed1::<6>, (), |mut group, ()| {
         let id = group.linear_id();

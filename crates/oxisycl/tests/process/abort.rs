@@ -12,6 +12,11 @@ fn main() -> oxisycl::Result<()> {
     let queue = oxisycl::Queue::default()?;
     let submitted = queue.submit(|cg| {
         cg.name("fatal");
+        if std::env::args().len() > 1 {
+            return cg.parallel_for_work_group([2, 3], oxisycl::group::Fixed2::<2, 2>, (), |mut group, ()| {
+                group.for_each((), |item, ()| assert!(item.global().id() != oxisycl::Id::from([2, 5]), "as it must"))
+            });
+        }
         cg.parallel_for([4, 5], |item| assert!(item.id() != oxisycl::Id::from([2, 3]), "as it must"))
     });
     submitted?.wait()
@@ -57,4 +62,10 @@ fn with_panic_abort_kernel_and_work_item_are_printed_first() {
     assert!(columns.first() <= Some(&3) && columns.last() >= Some(&3), "{ended:#?}");
     let position = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {ended:#?}"));
     assert!(position("oxisycl:") < position("as it must"), "{ended:#?}");
+    // Over groups, the work-item is exact.
+    let mut program = Command::new(folder.join("target/debug/aborting"));
+    program.env("RUST_BACKTRACE", "0").arg("groups");
+    let ended = run_command(program);
+    let reports = ended.reports();
+    assert!(matches!(&reports[..], [report] if report.contains("\"fatal\", work-item [2, 5]")), "{reports:?}");
 }
