@@ -96,15 +96,18 @@ struct GroupMemory(Vec<Line>);
 struct Line(#[expect(dead_code, reason = "only its address is used")] [u8; GroupSize::ALIGNMENT]);
 
 impl GroupMemory {
-    /// Most bytes that a thread keeps.
+    /// The most that a thread keeps, in bytes.
     const MAX_KEPT: usize = 16 << 20;
 
     fn of_thread(bytes: usize) -> Option<Self> {
         if bytes == 0 {
             return None;
         }
-        let mut lines = KEPT.with(RefCell::take);
-        lines.resize(lines.len().max(bytes.div_ceil(GroupSize::ALIGNMENT)), Line([0; GroupSize::ALIGNMENT]));
+        // Not if the thread is ending.
+        let mut lines = KEPT.try_with(RefCell::take).unwrap_or_default();
+        // Zeroed each time: padding in values of an earlier kernel has left bytes that are not initialised.
+        lines.clear();
+        lines.resize(bytes.div_ceil(GroupSize::ALIGNMENT), Line([0; GroupSize::ALIGNMENT]));
         Some(Self(lines))
     }
 
@@ -113,8 +116,7 @@ impl GroupMemory {
     }
 
     fn keep(self) {
-        if size_of_val(self.0.as_slice()) <= Self::MAX_KEPT {
-            // The thread may be ending.
+        if self.0.capacity() * size_of::<Line>() <= Self::MAX_KEPT {
             let _ = KEPT.try_with(|kept| *kept.borrow_mut() = self.0);
         }
     }
