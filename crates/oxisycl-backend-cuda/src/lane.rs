@@ -156,7 +156,10 @@ unsafe impl Driver for Cuda {
 
     fn launch(_device: &DeviceState, kernel: &CudaKernel, command: &KernelCommand) -> Result<Option<Launch>, String> {
         let shape = match &command.group {
-            Some(group) => LaunchShape::of_groups(&command.range, group),
+            Some(group) => {
+                kernel.allow_local_bytes(group.local_bytes)?;
+                LaunchShape::of_groups(&command.range, group)
+            }
             None => LaunchShape::new(&command.range, kernel.block_threads, kernel.is_paired),
         };
         Ok(shape.map(|shape| Launch { function: kernel.function, shape }))

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, KernelGroupLimits, LoadedKernel};
 use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
-use oxisycl_types::DeviceLaunch;
+use oxisycl_types::{DeviceLaunch, GroupSize};
+use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
-use crate::info::max_local_bytes;
 use crate::stack::Why;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
@@ -67,6 +67,8 @@ pub(crate) struct CudaKernel {
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,
     group_limits: KernelGroupLimits,
+    /// The local memory that the driver lets a launch have.
+    allowed_local_bytes: Mutex<usize>,
     /// What all kernels of the module keep.
     _kept: Arc<dyn Any + Send + Sync>,
 }
@@ -236,16 +238,14 @@ impl CudaModule {
                 }
             })?;
         }
-        let static_local_bytes = promise.groups.static_local_bytes as usize;
+        let mut own_local_bytes = 0;
         if promise.groups.uses_local_memory {
-            let most =
-                max_local_bytes(&context.driver, context.device).saturating_sub(promise.groups.static_local_bytes);
             // SAFETY: the function is of a loaded module, whose context is current.
-            let allowed = unsafe {
-                context.driver.func_set_attribute(function, sys::FUNCTION_MAX_DYNAMIC_SHARED_SIZE, most as i32)
-            };
-            allowed.map_err(fail)?;
+            unsafe { context.driver.func_get_attribute(&raw mut own_local_bytes, sys::FUNCTION_SHARED_SIZE, function) }
+                .map_err(fail)?;
         }
+        // The memory of a launch begins at a multiple of its alignment.
+        let static_local_bytes = usize::try_from(own_local_bytes).unwrap_or(0).next_multiple_of(GroupSize::ALIGNMENT);
         let (mut max_threads, mut grid, mut block) = (0, 0, 0);
         // SAFETY: the function is of a loaded module, whose context is current.
         unsafe {
@@ -270,8 +270,33 @@ impl CudaModule {
             has_unbounded_stack: promise.has_unbounded_stack,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
             group_limits: KernelGroupLimits { items: max_threads as usize, static_local_bytes },
+            allowed_local_bytes: Mutex::new(ALLOWED_LOCAL_BYTES.saturating_sub(static_local_bytes)),
             _kept: kept,
         }))
+    }
+}
+
+/// Bytes of local memory of a block, its code's own included, beyond which the driver has to be asked for each function.
+const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
+
+impl CudaKernel {
+    /// Has the driver allow launches with so much local memory. The device's limit was checked before.
+    pub(crate) fn allow_local_bytes(&self, bytes: usize) -> Result<(), String> {
+        let mut allowed = self.allowed_local_bytes.lock();
+        if bytes <= *allowed {
+            return Ok(());
+        }
+        let context = &self.module.context;
+        let refused = |error: String| {
+            format!("kernel \"{}\" with {bytes} bytes of local memory for each work-group: {error}", self.symbol)
+        };
+        let _entered = context.enter().map_err(|error| refused(error.to_string()))?;
+        let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
+        // SAFETY: the function is of a loaded module, whose context is current.
+        unsafe { context.driver.func_set_attribute(self.function, sys::FUNCTION_MAX_DYNAMIC_SHARED_SIZE, wanted) }
+            .map_err(|error| refused(context.fail(error).to_string()))?;
+        *allowed = bytes;
+        Ok(())
     }
 }
 

@@ -136,6 +136,8 @@ pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;
 pub(crate) const POINTER_IS_MANAGED: c_int = 8;
 /// `CU_LIMIT_STACK_SIZE`
 pub(crate) const LIMIT_STACK_SIZE: c_int = 0;
+/// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES`
+pub(crate) const FUNCTION_SHARED_SIZE: c_int = 1;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`
 pub(crate) const FUNCTION_MAX_DYNAMIC_SHARED_SIZE: c_int = 8;
 /// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`

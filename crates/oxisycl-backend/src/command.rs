@@ -87,6 +87,16 @@ pub struct KernelCommand {
     pub group: Option<GroupSize>,
 }
 
+impl KernelCommand {
+    /// The range of the launch in work-items, also for a kernel over groups.
+    pub fn work_items(&self) -> LaunchRange {
+        let Some(GroupSize { local, .. }) = self.group else { return self.range };
+        // The launch was refused if it has more work-items than can be counted.
+        let extent = std::array::from_fn(|d| self.range.extent[d].saturating_mul(local[d] as usize));
+        LaunchRange { extent, ..self.range }
+    }
+}
+
 /// A pitched box of bytes in one memory, given by its first byte.
 #[derive(Clone, Copy, Debug)]
 pub struct PitchedBox {

@@ -3,7 +3,7 @@
 use oxisycl_backend::{BackendError, Batching, Command, QueueOptions, UsmKind};
 use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
-use oxisycl_types::LaunchRange;
+use oxisycl_types::{GroupSize, LaunchRange};
 
 use crate::fake::Fake;
 use crate::support::{in_order, issue, kernel, launch, line, queue, refused};
@@ -37,6 +37,30 @@ fn a_launch_beyond_every_limit_is_refused() {
     let error = refused(&queue(&device), command);
     let error = error.to_string();
     assert!(error.contains("a launch of kernel \"huge\" over [1, 1125899906842624, 1024] work-items"), "{error}");
+}
+
+#[test]
+fn large_local_memory_is_asked_for_once_for_each_size() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let code = kernel(&device, "empty");
+    let queue = in_order(&device);
+    let of_groups = |n: usize, local_bytes: usize| {
+        let mut command = launch(&code, "groups", &(), line(n));
+        if let Command::Kernel(kernel) = &mut command {
+            kernel.group = Some(GroupSize { local: [1, 1, 64], local_bytes, host_bytes: 0 });
+        }
+        command
+    };
+    let asked = || fake.count("cuFuncSetAttribute");
+    let (before, launched) = (asked(), fake.count("cuLaunchKernel"));
+    for (bytes, expected) in [(1 << 10, 0), (48 << 10, 0), (60 << 10, 1), (52 << 10, 1), (96 << 10, 2), (60 << 10, 2)] {
+        issue(&queue, of_groups(10, bytes), &[]).probe.succeed();
+        assert_eq!(asked() - before, expected, "{bytes}");
+    }
+    assert_eq!(fake.count("cuLaunchKernel") - launched, 6);
+    let error = refused(&queue, of_groups(10, 200 << 10)).to_string();
+    assert!(error.contains("204800 bytes of local memory for each work-group: cuFuncSetAttribute failed"), "{error}");
 }
 
 #[test]

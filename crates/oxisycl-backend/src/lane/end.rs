@@ -45,5 +45,5 @@ fn failure_of<D: Driver>(task: &Task<D>, is_finished: bool) -> Option<CommandFai
     }
     let report = report?;
     let (Command::Kernel(command), Some(kernel)) = (&task.command, kernel_of(task)) else { return None };
-    Some(task.failure_of(panic_failure(&report, &command.range, D::sites(kernel))))
+    Some(task.failure_of(panic_failure(&report, &command.work_items(), D::sites(kernel))))
 }

@@ -133,6 +133,8 @@ pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c
     begin_in_context!(cuFuncGetAttribute);
     let number = match attribute {
         0 => config(|config| config.max_threads),
+        // Bytes that all threads of a block share.
+        1 => 8,
         // Bytes of local memory.
         3 => 700,
         _ => return INVALID_VALUE,
