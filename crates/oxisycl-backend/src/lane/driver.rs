@@ -151,7 +151,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Self::Waits<'t>), BackendError>;
 
     /// Gives a task to the driver, behind all others of the lane if that keeps its order. The task's place is the one after
-    /// [`Ring::n_issued`].
+    /// [`Ring::last`].
     ///
     /// # Errors
     /// The errors of the driver, if it has nothing of the task. If it has a part, that is the task's own failure ([`Task::set_error`]).
