@@ -33,18 +33,13 @@ pub unsafe trait DescribeKernel {
     /// The compiler's name of the kernel's type.
     fn type_name(&self) -> &'static str;
 
-    /// How it is launched: the dimensions of the launch's range, 0 for a single task, and 256 more for a range of work-groups.
+    /// How it is launched: the dimensions of the launch's range, 0 for a single task, and [`GroupSize::FORM`](oxisycl_types::GroupSize::FORM) more for a range of work-groups.
     fn form(&self) -> u32;
 
     /// Work-items of a group along the axes of a launch, if that is part of the kernel, else zero: those along `x` in the lowest
-    /// [`GROUP_BITS`] bits, then `y` and `z`.
+    /// [`GroupSize::EXTENT_BITS`](oxisycl_types::GroupSize::EXTENT_BITS) bits, then `y` and `z`.
     fn group(&self) -> u64;
 }
-
-/// Added to the dimensions in [`DescribeKernel::form`] for a range of work-groups.
-pub(crate) const GROUPS: u32 = 1 << 8;
-/// Bits of each extent in [`DescribeKernel::group`].
-pub(crate) const GROUP_BITS: u32 = 21;
 
 /// The form of `parallel_for`.
 #[derive(Debug)]

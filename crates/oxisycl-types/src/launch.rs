@@ -41,6 +41,10 @@ pub struct GroupSize {
 impl GroupSize {
     /// The alignment of a group's local memory, and of each part of it, in bytes.
     pub const ALIGNMENT: usize = 64;
+    /// How a kernel's description tells the device compiler that its launches are over groups: this is added to their dimensions.
+    pub const FORM: u32 = 1 << 8;
+    /// Bits of each extent of a fixed group in a kernel's description, along `x` lowest.
+    pub const EXTENT_BITS: u32 = 21;
 
     /// Work-items of a group.
     #[inline]

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout};
+use oxisycl_types::GroupSize;
 
 use crate::analyses::capture_check;
 use crate::analyses::source_location;
@@ -28,10 +29,7 @@ const FORM: usize = 4;
 const GROUP: usize = 5;
 const METHODS: [&str; 6] = ["type_id", "entry", "layout", "type_name", "form", "group"];
 
-/// Added to the dimensions of a form for a range of work-groups.
-const GROUPS: u64 = 1 << 8;
-/// Bits of each extent of a group.
-const GROUP_BITS: u32 = 21;
+const GROUPS: u64 = GroupSize::FORM as u64;
 
 /// The symbols of the methods of one vtable.
 type Methods = [String; METHODS.len()];
@@ -225,7 +223,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         _ => return Err(unreadable(&methods[FORM])),
     };
     let group = constant(GROUP)?.integer().ok_or_else(|| unreadable(&methods[GROUP]))?;
-    let extent = |axis: u32| (group >> (axis * GROUP_BITS)) as u32 & ((1 << GROUP_BITS) - 1);
+    let extent = |axis: u32| (group >> (axis * GroupSize::EXTENT_BITS)) as u32 & ((1 << GroupSize::EXTENT_BITS) - 1);
     let group = [extent(2), extent(1), extent(0)];
     let symbol = symbol(type_name, &type_id, form);
     Ok(Kernel {

@@ -8,7 +8,7 @@ use oxisycl_types::{GroupSize, HostChunk, HostEntry, LaunchRange};
 use super::memory::GroupArguments;
 use super::scope::{Group, size_of_group};
 use super::shape::Shape;
-use crate::kernel::{DescribeKernel, GROUP_BITS, GROUPS, device_launch, host_position, leave_id};
+use crate::kernel::{DescribeKernel, device_launch, host_position, leave_id};
 use crate::{Range, builtin};
 
 /// A kernel over groups as a named type, launched with `launch_work_group`.
@@ -64,7 +64,7 @@ where
     }
 
     fn form(&self) -> u32 {
-        GROUPS | D as u32
+        GroupSize::FORM | D as u32
     }
 
     fn group(&self) -> u64 {
@@ -73,14 +73,14 @@ where
             return 0;
         }
         let [z, y, x] = Range(S::FIXED).embed();
-        ((z as u64) << GROUP_BITS | y as u64) << GROUP_BITS | x as u64
+        ((z as u64) << GroupSize::EXTENT_BITS | y as u64) << GroupSize::EXTENT_BITS | x as u64
     }
 }
 
 /// Whether each extent has no more bits than a description has for it.
 const fn fits(mut extent: &[usize]) -> bool {
     while let [first, rest @ ..] = extent {
-        if *first >> GROUP_BITS != 0 {
+        if *first >> GroupSize::EXTENT_BITS != 0 {
             return false;
         }
         extent = rest;

@@ -1,7 +1,7 @@
 //! What a launch gives each of its groups: arrays in local memory, and values of each work-item that live across phases.
 //!
 //! On the host, each part that is small is a variable of the entry's own stack frame, one for all groups of a chunk. Compilers see then that
-//! parts do not overlap, which makes the loops of phases vector code. A large part lies in [`HostChunk::group_memory`]. On devices, arrays lie
+//! parts do not overlap. A large part lies in [`HostChunk::group_memory`]. On devices, arrays lie
 //! in dynamic local memory one after the other, and a private value is a variable of its work-item.
 //!
 //! [`HostChunk::group_memory`]: oxisycl_types::HostChunk::group_memory

@@ -316,7 +316,7 @@ fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usize; D], usiz
     }
 }
 
-/// Leaves the id of the work-item that would run a logical position, if the position unwinds.
+/// Leaves the id of the work-item that would run a logical position, if the position unwinds. Positions beyond the group are run in turn.
 struct OnLogicalUnwind<'c, const D: usize> {
     position: usize,
     extent: [usize; D],
@@ -338,8 +338,6 @@ impl<const D: usize> OnLogicalUnwind<'_, D> {
             id[d] = self.group[d] * self.extent[d] + rest % self.extent[d];
             rest /= self.extent[d];
         }
-        // Beyond the group's size the first quotient is no position: devices take such positions in turn.
-        id[0] = self.group[0] * self.extent[0] + (id[0] - self.group[0] * self.extent[0]) % self.extent[0];
         leave_id(self.chunk, id);
     }
 }
