@@ -269,7 +269,11 @@ impl CudaModule {
             is_paired: promise.is_paired,
             has_unbounded_stack: promise.has_unbounded_stack,
             block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
-            group_limits: KernelGroupLimits { items: max_threads as usize, static_local_bytes },
+            group_limits: KernelGroupLimits {
+                items: max_threads as usize,
+                static_local_bytes,
+                bytes_of_element: promise.groups.bytes_of_element as usize,
+            },
             allowed_local_bytes: Mutex::new(ALLOWED_LOCAL_BYTES.saturating_sub(static_local_bytes)),
             _kept: kept,
         }))

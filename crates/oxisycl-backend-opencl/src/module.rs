@@ -340,7 +340,11 @@ impl Module for ModuleHandle {
             may_print: promise.may_print,
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
             uses_local_memory: promise.groups.uses_local_memory,
-            group_limits: KernelGroupLimits { items, static_local_bytes: promise.groups.static_local_bytes as usize },
+            group_limits: KernelGroupLimits {
+                items,
+                static_local_bytes: promise.groups.static_local_bytes as usize,
+                bytes_of_element: promise.groups.bytes_of_element as usize,
+            },
             told: Mutex::default(),
         };
         kernel.check_arguments()?;

@@ -29,7 +29,7 @@ pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
 
     /// What work-groups its code allows, within the limits of the device.
     fn group_limits(&self) -> KernelGroupLimits {
-        KernelGroupLimits { items: usize::MAX, static_local_bytes: 0 }
+        KernelGroupLimits { items: usize::MAX, static_local_bytes: 0, bytes_of_element: 0 }
     }
 }
 
@@ -40,4 +40,7 @@ pub struct KernelGroupLimits {
     pub items: usize,
     /// Bytes of local memory that the code itself takes, of those that the device has for a group.
     pub static_local_bytes: usize,
+    /// Bytes of the largest value that its algorithms combine, which a launch adds [`GroupSize::scratch_bytes`](oxisycl_types::GroupSize::scratch_bytes) of
+    /// local memory for.
+    pub bytes_of_element: usize,
 }

@@ -10,7 +10,7 @@ use crate::codegen::spirv::{PANIC_CALLS, PRIVATE_INTEGERS, expansion, panic_outl
 use crate::error::CompileError;
 use crate::options::FloatPolicy;
 use crate::passes::{
-    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features,
+    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, deaths,
     early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, int128, libcalls, native,
     negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening, x86,
 };
@@ -198,6 +198,8 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("expand-instructions", Expand, |unit| expansion::expand_instructions(&unit.module)).on(&[SpirV]),
     //
     Pass::fallible("drop-expanded", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
+    Pass::new("group-scratch", Legalize, |unit| unit.bytes_of_element = deaths::bytes_of_element(&unit.module)),
+    Pass::fallible("deaths", Legalize, |unit| deaths::answer(&unit.module, unit.function, unit.target)),
     Pass::new("recursion-limit", Legalize, |unit| {
         if let (Some(kernel), Some(group_memory)) = (unit.function, unit.target.stack_limit_space()) {
             recursion::lower(&unit.module, kernel, group_memory);

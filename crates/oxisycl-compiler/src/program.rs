@@ -296,6 +296,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let (kernels, unsupported) = match decision {
             Decision::Runs(mut kernel) => {
                 kernel.groups.static_local_bytes = static_local_bytes(self.module());
+                kernel.groups.bytes_of_element = self.unit.bytes_of_element;
                 (vec![kernel], Vec::new())
             }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
@@ -339,6 +340,7 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
             local: kernel.group,
             sub_group: 0,
             static_local_bytes: 0,
+            bytes_of_element: 0,
             uses_local_memory: is_of_groups && findings.uses_local_memory,
             has_barriers: findings.has_barriers,
         },

@@ -38,6 +38,8 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) caches: BTreeSet<String>,
     /// Whether each position of the kernel's grid runs two work-items.
     pub(crate) is_paired: bool,
+    /// The largest value that the kernel's algorithms over groups combine, in bytes.
+    pub(crate) bytes_of_element: u32,
     /// How often code was linked to what was there.
     pub(crate) round: u32,
 }
@@ -59,6 +61,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             sites: Sites::default(),
             caches: BTreeSet::new(),
             is_paired: false,
+            bytes_of_element: 0,
             round: 0,
         }
     }

@@ -6,6 +6,8 @@
 //! Nothing in here is checked, and nothing is for users: safe interfaces are built on top. What is wrong to call from a kernel at some place
 //! or on some target is `unsafe`.
 
+use core::mem::MaybeUninit;
+
 use oxisycl_types::DeviceLaunch;
 
 use crate::math;
@@ -155,6 +157,49 @@ pub unsafe fn group_barrier() {
 /// All work-items of the sub-group call it, from the same place, and `lane` is one of them. Native code may not call it.
 #[inline(never)]
 pub unsafe fn shuffle_u32(_value: u32, _lane: u32) -> u32 {
+    not_on_the_host()
+}
+
+/// Whether work-items of a device pass values to each other without memory, in sub-groups of 32 that follow the local linear ids. False in native code,
+/// where the compiler drops what depends on it.
+#[inline(always)]
+pub fn has_shuffles() -> bool {
+    false
+}
+
+/// The value that the work-item at place `lane` of the sub-group passes. `members` has a bit for each work-item that the sub-group has. Passes some
+/// value for another place, and zeros for a work-item that has ended.
+///
+/// # Safety
+/// All members call it, from the same place. The device has shuffles.
+#[inline(never)]
+pub unsafe fn shuffle_among_u32(_members: u32, _value: MaybeUninit<u32>, _lane: u32) -> MaybeUninit<u32> {
+    not_on_the_host()
+}
+
+/// A bit for each member of the sub-group that holds.
+///
+/// # Safety
+/// As for [`shuffle_among_u32`].
+#[inline(never)]
+pub unsafe fn ballot_among(_members: u32, _holds: bool) -> u32 {
+    not_on_the_host()
+}
+
+/// Says that the kernel uses memory of its group beside that of its arguments: `GroupSize::scratch_bytes` of elements of so many bytes, a constant. Does
+/// nothing in native code.
+#[inline(always)]
+pub fn group_scratch(_bytes_of_element: u32) {}
+
+/// Whether a work-item of the group had panicked when the group last met. False in native code, where a panic leaves the group.
+#[inline(always)]
+pub fn a_work_item_died() -> bool {
+    false
+}
+
+/// Ends the calling work-item without a panic. Native code never calls it.
+#[inline(always)]
+pub fn end_work_item() -> ! {
     not_on_the_host()
 }
 

@@ -40,6 +40,7 @@ mod item;
 mod kernel;
 pub mod math;
 mod mode;
+pub mod operator;
 mod panic_record;
 #[doc(hidden)]
 pub mod print;

@@ -167,11 +167,11 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     for extent in &mut local {
         *extent = section.u32()?;
     }
-    let (sub_group, static_local_bytes) = (section.u32()?, section.u32()?);
+    let (sub_group, static_local_bytes, bytes_of_element) = (section.u32()?, section.u32()?, section.u32()?);
     let (uses_local_memory, has_barriers) = (section.flag()?, section.flag()?);
     section.zero()?;
     section.zero()?;
-    let groups = GroupNeeds { local, sub_group, static_local_bytes, uses_local_memory, has_barriers };
+    let groups = GroupNeeds { local, sub_group, static_local_bytes, bytes_of_element, uses_local_memory, has_barriers };
     let location = read_location(section)?;
     let launch = match sites::choice(section, 1)? {
         0 => None,

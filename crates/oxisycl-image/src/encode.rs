@@ -91,8 +91,9 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.u64(kernel.parameters.size as u64);
         section.u64(kernel.parameters.align as u64);
         section.u32(u32::from(kernel.has_unbounded_stack));
-        let GroupNeeds { local, sub_group, static_local_bytes, uses_local_memory, has_barriers } = kernel.groups;
-        for number in [local[0], local[1], local[2], sub_group, static_local_bytes] {
+        let GroupNeeds { local, sub_group, static_local_bytes, bytes_of_element, uses_local_memory, has_barriers } =
+            kernel.groups;
+        for number in [local[0], local[1], local[2], sub_group, static_local_bytes, bytes_of_element] {
             section.u32(number);
         }
         section.bytes(&[u8::from(uses_local_memory), u8::from(has_barriers), 0, 0]);

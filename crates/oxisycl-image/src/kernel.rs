@@ -42,6 +42,9 @@ pub struct GroupNeeds {
     pub sub_group: u32,
     /// Bytes of local memory that the code itself has, beside those of a launch.
     pub static_local_bytes: u32,
+    /// Bytes of the largest value that algorithms over a group combine; 0 if there are none. A launch adds
+    /// [`GroupSize::scratch_bytes`](oxisycl_types::GroupSize::scratch_bytes) of such values to the local memory of its arguments.
+    pub bytes_of_element: u32,
     /// Whether the code uses the local memory of a launch.
     pub uses_local_memory: bool,
     /// Whether work-items wait for each other at barriers.

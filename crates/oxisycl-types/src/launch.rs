@@ -46,6 +46,20 @@ impl GroupSize {
     /// Bits of each extent of a fixed group in a kernel's description, along `x` lowest.
     pub const EXTENT_BITS: u32 = 21;
 
+    /// Work-items that algorithms over a group take together.
+    pub const BLOCK: usize = 32;
+
+    /// Bytes of local memory that a kernel uses beside that of its arguments, if its algorithms combine values of at most `bytes_of_element` bytes: one
+    /// element for each work-item and two for each block, rounded up to [`ALIGNMENT`](Self::ALIGNMENT). `None` if they cannot be counted.
+    #[inline]
+    pub const fn scratch_bytes(items: usize, bytes_of_element: usize) -> Option<usize> {
+        let Some(elements) = items.checked_add(2 * items.div_ceil(Self::BLOCK)) else { return None };
+        match elements.checked_mul(bytes_of_element) {
+            Some(bytes) => bytes.checked_next_multiple_of(Self::ALIGNMENT),
+            None => None,
+        }
+    }
+
     /// Work-items of a group.
     #[inline]
     pub const fn items(&self) -> usize {

@@ -114,7 +114,16 @@ fn describe<'c>(context: &'c Context, declaration: Value<'c>, effects: Effects) 
         Effects::Marker => Some(INACCESSIBLE),
         Effects::Memory | Effects::Convergent | Effects::Ends => None,
     };
-    let attributes = [("nounwind", Some(0)), ("willreturn", Some(0)), ("memory", memory)];
+    let ends = (effects == Effects::Ends).then_some(0);
+    let returns = ends.map_or(Some(0), |_| None);
+    let attributes = [
+        ("nounwind", Some(0)),
+        ("willreturn", returns),
+        ("noreturn", ends),
+        ("cold", ends),
+        ("convergent", ends),
+        ("memory", memory),
+    ];
     for (name, value) in attributes {
         if let Some(value) = value {
             declaration.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));

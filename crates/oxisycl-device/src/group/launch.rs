@@ -120,13 +120,15 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
             launch.offset[axis].wrapping_add(position) as usize
         });
         let groups = core::array::from_fn(|d| launch.end[3 - D + d] as usize);
-        let memory = match arguments.local_bytes() {
-            Some(0) => core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
+        // The launch was refused if it cannot be counted.
+        let local_bytes = arguments.local_bytes().unwrap_or(0);
+        let memory = match local_bytes {
+            0 => core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
             // SAFETY: the launch has local memory.
             _ => unsafe { builtin::local_memory() },
         };
         // SAFETY: the device starts one work-item for each position of each group; the group's memory has the size that was asked for.
-        unsafe { kernel(Group::new(id, groups, shape, core::ptr::null()), arguments.bind(memory, items)) };
+        unsafe { kernel(Group::new(id, groups, shape, local_bytes, core::ptr::null()), arguments.bind(memory, items)) };
         return;
     }
     let groups: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
@@ -138,7 +140,7 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
                 // For a panic at group scope, which has no work-item of its own.
                 leave_id::<D>(chunk, core::array::from_fn(|d| id[d].wrapping_mul(shape.extent()[d])));
                 // SAFETY: one group after the other uses the places; each group of the launch is in one chunk.
-                kernel(Group::new(id, groups, shape, chunk), arguments.bind_places(places, items));
+                kernel(Group::new(id, groups, shape, 0, chunk), arguments.bind_places(places, items));
                 for d in (0..D).rev() {
                     id[d] += 1;
                     if id[d] < groups[d] || d == 0 {

@@ -213,6 +213,19 @@ impl<P> PrivateValues<'_, P> {
     pub(super) fn first(&self) -> *const P {
         if builtin::is_device_code() { self.own.as_ptr() } else { self.first }
     }
+
+    /// The value of a work-item; on a device that of the calling one.
+    ///
+    /// # Safety
+    /// The group has such a work-item.
+    #[inline(always)]
+    pub(super) unsafe fn of(&self, item: usize) -> P
+    where
+        P: Copy,
+    {
+        // SAFETY: by the contract of this function.
+        unsafe { if builtin::is_device_code() { *self.first() } else { *self.first().add(item) } }
+    }
 }
 
 /// The bytes of `len` elements, up to the next part; `None` if they cannot be counted.

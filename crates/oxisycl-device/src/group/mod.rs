@@ -10,24 +10,33 @@
 //! | `private_memory` | [`Private`] |
 //! | `parallel_for_work_item` | [`Group::for_each`], [`Group::for_each_of`] |
 //! | `group_barrier` | the end of a phase |
+//! | `reduce_over_group`, `joint_reduce` | [`Group::reduce`], [`Group::joint_reduce`] |
+//! | `inclusive_scan_over_group`, `exclusive_scan_over_group` | [`Group::inclusive_scan`], [`Group::exclusive_scan`] |
+//! | `any_of_group`, `all_of_group`, `none_of_group` | [`Group::any`], [`Group::all`], [`Group::none`] |
+//! | `group_broadcast` | [`Group::broadcast`], [`Group::read`] |
+//! | `sub_group` | [`Group::sub_groups`] |
 //!
 //! # Why this is safe
 //!
 //! - A phase borrows memory, so the borrow checker proves that no part is lent twice. What it lends to two work-items is disjoint, shared and not
 //!   written, or atomic ([`PhaseArguments`]).
-//! - Code at group scope has no way to one element of a tile, nor to the value of one work-item, nor to atomic operations. Its inputs are the same for
-//!   all work-items, so all of them run the same phases.
+//! - Code at group scope has no way to the value of its own work-item, nor to atomic operations. Its inputs are the same for all work-items: an algorithm
+//!   gives all of them what one has computed. So all of them run the same phases.
+//! - A work-item that panics ends. The others would decide by values that lack its own, so an algorithm ends them, too.
 //! - The closure of a phase captures nothing of group scope by reference: it is `Copy`, `Send` and lives as long as the group.
 //! - Handles are branded by their group, so none of them outlives it or reaches another one.
 
 mod atomic_elements;
+mod collective;
 mod launch;
 mod memory;
 mod phase;
 mod scope;
 mod shape;
+mod sub_group;
 
 pub use atomic_elements::{AtomicElements, Atomically};
+pub use collective::JointElements;
 pub use launch::GroupKernel;
 #[doc(hidden)]
 pub use launch::{GroupForm, GroupLaunch};
@@ -35,3 +44,4 @@ pub use memory::{Elements, GroupArguments, Local, LocalSlice, Private, PrivateVa
 pub use phase::{Column, Columns, PhaseArguments, Rows, Share, Shares};
 pub use scope::{Group, LogicalItem, PhaseItem, Uniform};
 pub use shape::{Fixed1, Fixed2, Fixed3, Shape};
+pub use sub_group::SubGroups;

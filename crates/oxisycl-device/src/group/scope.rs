@@ -22,6 +22,8 @@ pub struct Group<'wg, 'cg: 'wg, const D: usize, S> {
     id: [usize; D],
     groups: [usize; D],
     shape: S,
+    /// Bytes of local memory that the launch's arguments take.
+    local_bytes: usize,
     /// In native code: where a panic leaves which work-item it was.
     chunk: *const HostChunk,
     brand: Brand<'wg>,
@@ -104,8 +106,23 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// Made by the entry of a kernel over groups, one for each group of the launch (on a device, for each work-item of a group), with a lifetime that
     /// ends with the kernel's call. In native code, `chunk` lives as long.
     #[inline(always)]
-    pub(super) unsafe fn new(id: [usize; D], groups: [usize; D], shape: S, chunk: *const HostChunk) -> Self {
-        Self { id, groups, shape, chunk, brand: PhantomData, command_group: PhantomData, not_send: PhantomData }
+    pub(super) unsafe fn new(
+        id: [usize; D],
+        groups: [usize; D],
+        shape: S,
+        local_bytes: usize,
+        chunk: *const HostChunk,
+    ) -> Self {
+        Self {
+            id,
+            groups,
+            shape,
+            local_bytes,
+            chunk,
+            brand: PhantomData,
+            command_group: PhantomData,
+            not_send: PhantomData,
+        }
     }
 
     /// The position of the group in the launch.
@@ -256,6 +273,25 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             run(id, linear);
             core::mem::forget(guard);
         });
+    }
+
+    /// The local range.
+    #[inline(always)]
+    pub(super) fn extent(&self) -> [usize; D] {
+        self.shape.extent()
+    }
+
+    /// Bytes of local memory that the launch's arguments take.
+    #[inline(always)]
+    pub(super) fn local_bytes(&self) -> usize {
+        self.local_bytes
+    }
+
+    /// The local linear id of the calling work-item. For device code, which must not let it decide at group scope.
+    #[inline(always)]
+    pub(super) fn local_linear_id(&self) -> usize {
+        let extent = self.shape.extent();
+        linear(local_position(extent), extent)
     }
 
     #[inline(always)]

@@ -70,6 +70,7 @@ fn sample() -> DeviceImage {
                     local: [1, 16, 32],
                     sub_group: 32,
                     static_local_bytes: 8,
+                    bytes_of_element: 4,
                     uses_local_memory: true,
                     has_barriers: true,
                 },

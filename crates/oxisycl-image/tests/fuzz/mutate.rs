@@ -164,7 +164,8 @@ fn groups(random: &mut Random, form: Form) -> GroupNeeds {
     }
     let local = if random.chance(2) { [0; 3] } else { [1 + random.below(4) as u32, 1 + random.below(8) as u32, 256] };
     let sub_group = if random.chance(2) { 0 } else { 1 << random.below(7) };
-    GroupNeeds { local, sub_group, uses_local_memory: random.chance(2), ..of_code }
+    let bytes_of_element = random.below(65) as u32;
+    GroupNeeds { local, sub_group, bytes_of_element, uses_local_memory: random.chance(2), ..of_code }
 }
 
 fn site(random: &mut Random) -> PanicSite {

@@ -204,11 +204,11 @@ impl Wished {
     }
 }
 
-/// Holds the groups of a launch against the limits of the kernel's code on the device.
-pub(super) fn check_code(
+/// Adds the local memory that the kernel's code asks for, and holds the groups of a launch against the limits of the code on the device.
+pub(super) fn fit_to_code(
     device: &Device,
     descriptor: &KernelDescriptor,
-    group: &GroupSize,
+    group: &mut GroupSize,
     limits: KernelGroupLimits,
     launch: &LaunchRange,
 ) -> Result {
@@ -218,7 +218,10 @@ pub(super) fn check_code(
             format!("kernel \"{}\" on device \"{}\": {what}", descriptor.display_name(), device.name()),
         ))
     };
-    if group.items() > limits.items && !launch.extent.contains(&0) {
+    if launch.extent.contains(&0) {
+        return Ok(());
+    }
+    if group.items() > limits.items {
         let shown = &group.local[3 - usize::from(launch.dimensions)..];
         let limit = limits.items;
         return refuse(
@@ -226,15 +229,22 @@ pub(super) fn check_code(
             format!("work-groups of {shown:?} work-items, the limit of the kernel's code is {limit} for a group"),
         );
     }
+    let scratch = GroupSize::scratch_bytes(group.items(), limits.bytes_of_element);
     let limit = device.info().local_mem_size.saturating_sub(limits.static_local_bytes as u64);
-    if group.local_bytes as u64 > limit {
-        return refuse(
+    let bytes = scratch.and_then(|scratch| scratch.checked_add(group.local_bytes));
+    match bytes.filter(|bytes| u64::try_from(*bytes).is_ok_and(|bytes| bytes <= limit)) {
+        Some(bytes) => {
+            group.local_bytes = bytes;
+            Ok(())
+        }
+        None => refuse(
             ErrorCode::MemoryAllocation,
             format!(
-                "local memory of {} bytes for each work-group, the limit is {limit} beside the {} that its code has",
-                group.local_bytes, limits.static_local_bytes
+                "local memory of {} bytes for each work-group and {} for its algorithms, the limit is {limit} beside the {} that its code has",
+                group.local_bytes,
+                scratch.map_or("more than can be counted".to_owned(), |bytes| bytes.to_string()),
+                limits.static_local_bytes
             ),
-        );
+        ),
     }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use oxisycl_runtime::program::programs;
 use oxisycl_types::{ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
-use super::group::check_code;
+use super::group::fit_to_code;
 use crate::{Device, Error, Result};
 
 impl<'cg> Handler<'cg> {
@@ -166,7 +166,7 @@ impl<'cg> Handler<'cg> {
                     ),
                 ));
             }
-            let group = group(device)?;
+            let mut group = group(device)?;
             let limit = device.info().max_parameter_size;
             if descriptor.parameters.size > limit {
                 return Err(Error::new(
@@ -188,8 +188,8 @@ impl<'cg> Handler<'cg> {
             } else {
                 Some(programs().kernel(backend_device, descriptor)?)
             };
-            if let (Some(group), Some(code)) = (&group, &code) {
-                check_code(device, descriptor, group, code.group_limits(), range)?;
+            if let (Some(group), Some(code)) = (&mut group, &code) {
+                fit_to_code(device, descriptor, group, code.group_limits(), range)?;
             }
             let command = if range.extent.contains(&0) {
                 Command::Marker

@@ -59,6 +59,8 @@ const AREAS: &[(&str, &[Test])] = &[
     ("group", group::phases::TESTS),
     ("group", group::memory::TESTS),
     ("group", group::errors::TESTS),
+    ("group", group::algorithms::TESTS),
+    ("group", group::sub_groups::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
     ("usm", usm::allocations::TESTS),

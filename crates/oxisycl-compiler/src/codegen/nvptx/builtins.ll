@@ -105,6 +105,24 @@ define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
   ret i32 %result
 }
 
+declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
+declare void @llvm.nvvm.exit()
+
+define i32 @oxisycl.shuffle_among_u32(i32 %members, i32 %value, i32 %lane) convergent {
+  %result = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %members, i32 %value, i32 %lane, i32 31)
+  ret i32 %result
+}
+
+define i32 @oxisycl.ballot_among(i32 %members, i1 %holds) convergent {
+  %result = call i32 @llvm.nvvm.vote.ballot.sync(i32 %members, i1 %holds)
+  ret i32 %result
+}
+
+define void @oxisycl.end_work_item() noreturn {
+  call void @llvm.nvvm.exit()
+  unreachable
+}
+
 @oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {

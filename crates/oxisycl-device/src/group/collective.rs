@@ -1,0 +1,626 @@
+//! Algorithms over all work-items of a group (SYCL 2020 section 4.17.4), at group scope.
+//!
+//! # The order of operands
+//!
+//! A scan and a reduction combine values in one order on every device, so that sums of floats have the same bits everywhere. Work-items form blocks of 32
+//! by their local linear ids. In a block, the value of item `i` is combined with that of item `i - s`, for `s` of 1, 2, 4, 8 and 16, where there is
+//! one. Blocks follow from left to right: a value is combined with that of the last item of the block before it. A reduction is the last value of the
+//! inclusive scan. An exclusive scan has the values of the inclusive one, one item later.
+//!
+//! # Work-items that ended
+//!
+//! A work-item that panics ends, and others do not wait for it. What it would have contributed is missing, so no result may decide at group scope. Each
+//! algorithm therefore asks behind its barriers whether a work-item of the group has ended, and ends the calling one if so.
+
+use oxisycl_types::GroupSize;
+
+use super::memory::{Elements, PrivateValues};
+use super::scope::Group;
+use super::shape::Shape;
+use crate::advice::AnyBits;
+use crate::operator::{BitOr, Identity, Operator};
+use crate::{DeviceCopyable, builtin};
+
+/// Work-items of a block.
+pub(super) const BLOCK: usize = GroupSize::BLOCK;
+
+/// Memory of the group that algorithms use: one element for each work-item, and two for each block.
+pub(super) struct Scratch<T> {
+    first: *mut T,
+    items: usize,
+}
+
+impl<T> Scratch<T> {
+    /// The element of a work-item.
+    #[inline(always)]
+    pub(super) fn item(&self, linear: usize) -> *mut T {
+        self.first.wrapping_add(linear)
+    }
+
+    /// What a block of work-items has together.
+    #[inline(always)]
+    fn of_block(&self, block: usize) -> *mut T {
+        self.first.wrapping_add(self.items + block)
+    }
+
+    /// What all work-items up to the end of a block have together.
+    #[inline(always)]
+    fn up_to_block(&self, block: usize) -> *mut T {
+        self.of_block(blocks(self.items) + block)
+    }
+}
+
+#[inline(always)]
+fn blocks(items: usize) -> usize {
+    items.div_ceil(BLOCK)
+}
+
+/// What a work-item gets of a scan.
+struct Scanned<T> {
+    /// Its value and all before it; the value of its block alone where `before` has the others.
+    own: T,
+    /// The values before it, if there are any.
+    before: Option<T>,
+    /// All values.
+    total: T,
+}
+
+/// Which part of a scan is wanted. The rest is not computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Total,
+    Inclusive,
+    Exclusive,
+}
+
+impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
+    /// The values of all work-items together, in the [order](self) that is the same on every device. Each work-item's value stays as it is.
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Private};
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, sums) = (Buffer::from_vec((0..8).collect())?, Buffer::from_vec(vec![0u32; 2])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Atomic));
+    ///     cg.parallel_for_work_group(2, Fixed1::<4>, Private::new(0), move |mut group, mut own| {
+    ///         group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+    ///         let (sum, id) = (group.reduce(&own, Sum), group.id());
+    ///         group.for_each((), move |item, ()| {
+    ///             if item.local_linear_id() == 0 {
+    ///                 sums.store(item, id, sum);
+    ///             }
+    ///         });
+    ///     })
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [6, 22]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn reduce<T, O>(&mut self, values: &PrivateValues<'_, T>, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wg,
+    {
+        if builtin::is_device_code() {
+            // SAFETY: the value of the calling work-item.
+            return self.scan_value(unsafe { *values.first() }, &operator, Wanted::Total).total;
+        }
+        // SAFETY: native code, and the values are borrowed.
+        fold(unsafe { core::slice::from_raw_parts(values.first(), values.len()) }, &operator)
+    }
+
+    /// Gives each work-item the values of all work-items up to its own, itself included. Returns that of the last one.
+    #[inline(always)]
+    #[track_caller]
+    pub fn inclusive_scan<T, O>(&mut self, values: &mut PrivateValues<'_, T>, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wg,
+    {
+        if builtin::is_device_code() {
+            let own = values.first_mut();
+            // SAFETY: the value of the calling work-item.
+            let scanned = self.scan_value(unsafe { *own }, &operator, Wanted::Inclusive);
+            // SAFETY: as above.
+            unsafe { *own = scanned.own };
+            return scanned.total;
+        }
+        // SAFETY: native code, and the values are borrowed.
+        scan(unsafe { core::slice::from_raw_parts_mut(values.first_mut(), values.len()) }, &operator)
+    }
+
+    /// Gives each work-item the values of all work-items before its own, and the operator's identity to the first one. Returns all values together.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exclusive_scan<T, O>(&mut self, values: &mut PrivateValues<'_, T>, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Identity<T> + 'wg,
+    {
+        let identity = operator.identity();
+        self.exclusive(values, &operator, move |before| before.unwrap_or(identity))
+    }
+
+    /// As [`exclusive_scan`](Self::exclusive_scan), with `first` before all values. The result has them alone.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exclusive_scan_from<T, O>(&mut self, values: &mut PrivateValues<'_, T>, first: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wg,
+    {
+        self.exclusive(values, &operator, move |before| before.map_or(first, |before| operator.combine(first, before)))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn exclusive<T, O>(&mut self, values: &mut PrivateValues<'_, T>, operator: &O, finish: impl Fn(Option<T>) -> T) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let own = values.first_mut();
+        if builtin::is_device_code() {
+            // SAFETY: the value of the calling work-item.
+            let scanned = self.scan_value(unsafe { *own }, operator, Wanted::Exclusive);
+            // SAFETY: as above.
+            unsafe { *own = finish(scanned.before) };
+            return scanned.total;
+        }
+        // SAFETY: native code, and the values are borrowed.
+        let values = unsafe { core::slice::from_raw_parts_mut(own, values.len()) };
+        let total = scan(values, operator);
+        let mut before = None;
+        for value in values {
+            before = Some(core::mem::replace(value, finish(before)));
+        }
+        total
+    }
+
+    /// Whether it holds for a work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn any(&mut self, values: &PrivateValues<'_, bool>) -> bool {
+        if builtin::is_device_code() {
+            // SAFETY: the value of the calling work-item.
+            let own = u32::from(unsafe { *values.first() });
+            return self.scan_value(own, &BitOr, Wanted::Total).total != 0;
+        }
+        // SAFETY: native code, and the values are borrowed.
+        unsafe { core::slice::from_raw_parts(values.first(), values.len()) }.contains(&true)
+    }
+
+    /// Whether it holds for all work-items.
+    #[inline(always)]
+    #[track_caller]
+    pub fn all(&mut self, values: &PrivateValues<'_, bool>) -> bool {
+        if builtin::is_device_code() {
+            // SAFETY: the value of the calling work-item.
+            let own = u32::from(unsafe { !*values.first() });
+            return self.scan_value(own, &BitOr, Wanted::Total).total == 0;
+        }
+        // SAFETY: native code, and the values are borrowed.
+        !unsafe { core::slice::from_raw_parts(values.first(), values.len()) }.contains(&false)
+    }
+
+    /// Whether it holds for no work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn none(&mut self, values: &PrivateValues<'_, bool>) -> bool {
+        !self.any(values)
+    }
+
+    /// The value of the work-item with the local linear id `from`.
+    ///
+    /// # Panics
+    /// If the group has no such work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn broadcast<T>(&mut self, values: &PrivateValues<'_, T>, from: usize) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+    {
+        let items = self.items();
+        if from >= items {
+            no_such_item(from, items);
+        }
+        if builtin::is_device_code() {
+            let place = self.scratch::<T>().of_block(0);
+            // SAFETY: one work-item writes between two barriers, and all read between the next two.
+            unsafe {
+                if self.local_linear_id() == from {
+                    place.write(*values.first());
+                }
+                self.meet();
+                let value = place.read();
+                builtin::group_barrier();
+                return value;
+            }
+        }
+        // SAFETY: native code, and there are as many values as work-items.
+        unsafe { *values.first().add(from) }
+    }
+
+    /// An element of a tile, for decisions at group scope.
+    ///
+    /// # Panics
+    /// If the tile has no such element.
+    #[inline(always)]
+    #[track_caller]
+    pub fn read<M: Elements>(&mut self, tile: &M, index: usize) -> M::Element {
+        if index >= tile.len() {
+            no_such_element(index, tile.len());
+        }
+        // SAFETY: an element of the tile, which no phase writes meanwhile: the last one has ended, and the next one begins behind the barrier.
+        unsafe {
+            if builtin::is_device_code() {
+                end_if_one_died();
+                let value = tile.first().add(index).read();
+                builtin::group_barrier();
+                return value;
+            }
+            tile.first().add(index).read()
+        }
+    }
+
+    /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator has to be commutative, too: each work-item combines the
+    /// elements at its local linear id and every group size behind it, and their values follow in the [order](self) of a reduction.
+    #[inline(always)]
+    #[track_caller]
+    pub fn joint_reduce<T, M, O>(&mut self, elements: &M, first: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        M: JointElements<T> + ?Sized,
+        O: Operator<T> + 'wg,
+    {
+        let (start, len) = (elements.start(), elements.count());
+        let items = self.items().min(len);
+        if len == 0 {
+            return first;
+        }
+        let of_item = |item: usize| {
+            // SAFETY: an element of memory that is borrowed.
+            let mut value = unsafe { start.add(item).read() };
+            let mut next = item + self.items();
+            while next < len {
+                // SAFETY: as above.
+                value = operator.combine(value, unsafe { start.add(next).read() });
+                next += self.items();
+            }
+            value
+        };
+        let all = if builtin::is_device_code() {
+            let own = self.local_linear_id();
+            // Work-items without elements are behind all others.
+            let value = if own < items { of_item(own) } else { T::zeroed() };
+            self.scan_first(value, items, &operator, Wanted::Total).total
+        } else {
+            fold_of(items, of_item, &operator)
+        };
+        operator.combine(first, all)
+    }
+
+    /// The work-items of the group.
+    #[inline(always)]
+    pub(super) fn items(&self) -> usize {
+        super::scope::size_of_group(self.extent())
+    }
+
+    /// Memory for an algorithm over values of one type. For device code.
+    #[inline(always)]
+    pub(super) fn scratch<T>(&self) -> Scratch<T> {
+        const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
+        builtin::group_scratch(size_of::<T>() as u32);
+        // SAFETY: a launch has local memory for the scratch that its kernel asks for, behind that of its arguments.
+        let memory = unsafe { builtin::local_memory() };
+        Scratch { first: memory.wrapping_add(self.local_bytes()).cast(), items: self.items() }
+    }
+
+    /// Waits for all work-items of the group, and ends if one of them has ended.
+    ///
+    /// # Safety
+    /// For device code, at group scope.
+    #[inline(always)]
+    pub(super) unsafe fn meet(&self) {
+        // SAFETY: group scope takes the same way in all work-items.
+        unsafe { builtin::group_barrier() };
+        end_if_one_died();
+    }
+
+    #[inline(always)]
+    fn scan_value<T, O>(&self, own: T, operator: &O, wanted: Wanted) -> Scanned<T>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        self.scan_first(own, self.items(), operator, wanted)
+    }
+
+    /// Scans the values of the first `n` work-items, at least one; others get what is of no use, but for the total. For device code.
+    #[inline(always)]
+    fn scan_first<T, O>(&self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let scratch = self.scratch::<T>();
+        let linear = self.local_linear_id();
+        let (block, lane) = (linear / BLOCK, linear % BLOCK);
+        let counted = n.saturating_sub(block * BLOCK).min(BLOCK);
+        let mut before = None;
+        // SAFETY: device code at group scope. Between two barriers each place is written by one work-item, and read by no other.
+        unsafe {
+            let own = if builtin::has_shuffles() {
+                let members = Members::of_block(self.items(), block);
+                let own = members.scan::<T, O, BLOCK>(own, lane, lane, counted, operator);
+                if wanted == Wanted::Exclusive {
+                    let left = members.shuffle(own, lane.wrapping_sub(1));
+                    before = (lane > 0).then_some(left);
+                }
+                if lane + 1 == counted {
+                    scratch.of_block(block).write(own);
+                }
+                own
+            } else {
+                scratch.item(linear).write(own);
+                self.meet();
+                if lane == 0 && counted > 0 {
+                    let values = core::slice::from_raw_parts_mut(scratch.item(linear), counted);
+                    scan_block(values, operator);
+                    scratch.of_block(block).write(values[counted - 1]);
+                }
+                own
+            };
+            self.meet();
+            if linear == 0 {
+                let mut all = scratch.of_block(0).read();
+                scratch.up_to_block(0).write(all);
+                for block in 1..blocks(n) {
+                    all = operator.combine(all, scratch.of_block(block).read());
+                    scratch.up_to_block(block).write(all);
+                }
+            }
+            self.meet();
+            let total = scratch.up_to_block(blocks(n) - 1).read();
+            let left = (block > 0 && counted > 0).then(|| scratch.up_to_block(block - 1).read());
+            let mut own = own;
+            if !builtin::has_shuffles() && wanted != Wanted::Total {
+                if wanted == Wanted::Inclusive {
+                    own = scratch.item(linear).read();
+                } else {
+                    before = (lane > 0).then(|| scratch.item(linear - 1).read());
+                }
+                // The next algorithm writes there.
+                builtin::group_barrier();
+            }
+            if wanted == Wanted::Inclusive {
+                own = left.map_or(own, |left| operator.combine(left, own));
+            }
+            let before = match (left, before) {
+                (Some(left), Some(before)) => Some(operator.combine(left, before)),
+                (left, before) => left.or(before),
+            };
+            Scanned { own, before, total }
+        }
+    }
+}
+
+/// Elements that all work-items of a group may read: those of a [`Tile`](super::Tile), a [`TileSlice`](super::TileSlice), and a slice of a view. Implemented
+/// by this crate only.
+///
+/// # Safety
+/// The elements are valid, and nothing writes them while this is borrowed at group scope.
+pub unsafe trait JointElements<T> {
+    /// The first one.
+    #[doc(hidden)]
+    fn start(&self) -> *const T;
+    /// How many there are.
+    #[doc(hidden)]
+    fn count(&self) -> usize;
+}
+
+// SAFETY: the slice is borrowed.
+unsafe impl<T> JointElements<T> for [T] {
+    #[inline(always)]
+    fn start(&self) -> *const T {
+        self.as_ptr()
+    }
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+// SAFETY: a tile is written by phases only, which borrow it.
+unsafe impl<M: Elements> JointElements<M::Element> for M {
+    #[inline(always)]
+    fn start(&self) -> *const M::Element {
+        self.first()
+    }
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+/// The work-items of a sub-group of the processor that exist, as a number with a bit for each.
+#[derive(Clone, Copy)]
+pub(super) struct Members(u32);
+
+impl Members {
+    /// Those of a block of a group.
+    #[inline(always)]
+    pub(super) fn of_block(items: usize, block: usize) -> Self {
+        let n = items.wrapping_sub(block * BLOCK).min(BLOCK);
+        Self(u32::MAX >> ((BLOCK - n) % BLOCK))
+    }
+
+    /// The value of a lane of the block. What a lane without a value gives is some value.
+    ///
+    /// # Safety
+    /// All members call it from the same place, in device code that has shuffles.
+    #[inline(always)]
+    pub(super) unsafe fn shuffle<T: DeviceCopyable + AnyBits>(self, value: T, lane: usize) -> T {
+        let mut result = T::zeroed();
+        let (from, to) = ((&raw const value).cast::<u8>(), (&raw mut result).cast::<u8>());
+        let mut at = 0;
+        while at < size_of::<T>() {
+            let bytes = (size_of::<T>() - at).min(size_of::<u32>());
+            let mut piece = core::mem::MaybeUninit::<u32>::zeroed();
+            // SAFETY: within both values, of which every bit pattern is valid; the call is as the contract of this function says.
+            unsafe {
+                core::ptr::copy_nonoverlapping(from.add(at), piece.as_mut_ptr().cast(), bytes);
+                piece = builtin::shuffle_among_u32(self.0, piece, lane as u32);
+                core::ptr::copy_nonoverlapping(piece.as_ptr().cast(), to.add(at), bytes);
+            }
+            at += size_of::<u32>();
+        }
+        result
+    }
+
+    /// The members for which it holds.
+    ///
+    /// # Safety
+    /// As [`shuffle`](Self::shuffle).
+    #[inline(always)]
+    pub(super) unsafe fn ballot(self, holds: bool) -> u32 {
+        // SAFETY: by the contract of this function.
+        unsafe { builtin::ballot_among(self.0, holds) }
+    }
+
+    /// The inclusive scan of the values of `n` lanes side by side, of at most `W`. `lane` is the calling one's position in the block, `own` that among
+    /// the `n` lanes. A lane at or behind `n` keeps its value.
+    ///
+    /// # Safety
+    /// As [`shuffle`](Self::shuffle).
+    #[inline(always)]
+    pub(super) unsafe fn scan<T, O, const W: usize>(
+        self,
+        value: T,
+        lane: usize,
+        own: usize,
+        n: usize,
+        operator: &O,
+    ) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let mut value = value;
+        let mut step = 1;
+        while step < W {
+            // SAFETY: by the contract of this function.
+            let other = unsafe { self.shuffle(value, lane.wrapping_sub(step)) };
+            if own >= step && own < n {
+                value = operator.combine(other, value);
+            }
+            step *= 2;
+        }
+        value
+    }
+}
+
+/// Ends the calling work-item if one of its group has ended before it met the others.
+#[inline(always)]
+fn end_if_one_died() {
+    if builtin::a_work_item_died() {
+        builtin::end_work_item()
+    }
+}
+
+/// Scans a block in place.
+#[inline(always)]
+pub(super) fn scan_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) {
+    let mut step = 1;
+    while step < values.len() {
+        for i in (step..values.len()).rev() {
+            values[i] = operator.combine(values[i - step], values[i]);
+        }
+        step *= 2;
+    }
+}
+
+/// The last value of the scan of a block, of which the others are lost.
+#[inline(always)]
+pub(super) fn fold_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) -> T {
+    let mut step = 1;
+    while step < values.len() {
+        let mut i = values.len() - 1;
+        loop {
+            if i < step {
+                break;
+            }
+            values[i] = operator.combine(values[i - step], values[i]);
+            if i < 2 * step {
+                break;
+            }
+            i -= 2 * step;
+        }
+        step *= 2;
+    }
+    values[values.len() - 1]
+}
+
+/// Scans all values in place, in native code. Returns the last one.
+fn scan<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) -> T {
+    let mut left = None;
+    for block in values.chunks_mut(BLOCK) {
+        scan_block(block, operator);
+        if let Some(left) = left {
+            for value in &mut *block {
+                *value = operator.combine(left, *value);
+            }
+        }
+        left = block.last().copied();
+    }
+    match left {
+        Some(total) => total,
+        None => unreachable!("a group has a work-item"),
+    }
+}
+
+/// The last value of the scan, in native code.
+fn fold<T: Copy, O: Operator<T>>(values: &[T], operator: &O) -> T {
+    fold_of(values.len(), |i| values[i], operator)
+}
+
+fn fold_of<T: Copy, O: Operator<T>>(n: usize, value: impl Fn(usize) -> T, operator: &O) -> T {
+    let mut left = None;
+    let mut start = 0;
+    while start < n {
+        let count = (n - start).min(BLOCK);
+        let mut block = [value(start); BLOCK];
+        for (i, place) in block[..count].iter_mut().enumerate().skip(1) {
+            *place = value(start + i);
+        }
+        let all = fold_block(&mut block[..count], operator);
+        left = Some(match left {
+            Some(left) => operator.combine(left, all),
+            None => all,
+        });
+        start += count;
+    }
+    match left {
+        Some(total) => total,
+        None => unreachable!("a group has a work-item"),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn no_such_item(item: usize, items: usize) -> ! {
+    panic!("work-item {item} of a group of {items}")
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn no_such_element(index: usize, len: usize) -> ! {
+    panic!("element {index} of local memory of {len} elements")
+}

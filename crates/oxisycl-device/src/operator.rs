@@ -1,0 +1,161 @@
+//! Function objects: what group algorithms and reductions combine values by (SYCL 2020 section 4.17.2).
+//!
+//! | SYCL 2020 | here |
+//! |---|---|
+//! | `plus` | [`Sum`] |
+//! | `multiplies` | [`Product`] |
+//! | `minimum`, `maximum` | [`Min`], [`Max`] |
+//! | `bit_and`, `bit_or`, `bit_xor` | [`BitAnd`], [`BitOr`], [`BitXor`] |
+//! | `logical_and`, `logical_or` | [`And`], [`Or`] |
+//! | `known_identity` | [`Identity`] |
+//!
+//! A closure of two values is an operator without an identity.
+
+/// Combines two values into one.
+///
+/// The order of operands is that of the values. An operator has to be associative; it need not be commutative. With one that is only nearly
+/// associative, such as a sum of floats, the result depends on how values are grouped, which each algorithm documents.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine two values of `{T}`",
+    note = "use an operator of `oxisycl::operator`, or a closure `|a, b| ..` that captures only what is `Copy`"
+)]
+pub trait Operator<T>: Copy + Send + Sync {
+    /// The value of `first` and `second` together.
+    fn combine(&self, first: T, second: T) -> T;
+}
+
+/// An operator that has a value which changes no other.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no known identity for values of `{T}`",
+    note = "the operators of `oxisycl::operator` have one for numbers; pass the first value for any other"
+)]
+pub trait Identity<T>: Operator<T> {
+    /// The value that changes no other.
+    fn identity(&self) -> T;
+}
+
+impl<T, F: Fn(T, T) -> T + Copy + Send + Sync> Operator<T> for F {
+    #[inline(always)]
+    fn combine(&self, first: T, second: T) -> T {
+        self(first, second)
+    }
+}
+
+/// The sum. Sums of integers wrap around.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Sum;
+
+/// The product. Products of integers wrap around.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Product;
+
+/// The smaller value. Of two floats one of which is no number it is the other one, and -0 is smaller than 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Min;
+
+/// The larger value. Of two floats one of which is no number it is the other one, and 0 is larger than -0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Max;
+
+/// The bits that both have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct BitAnd;
+
+/// The bits that one of both has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct BitOr;
+
+/// The bits that differ.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct BitXor;
+
+/// Whether both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct And;
+
+/// Whether one of both holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Or;
+
+macro_rules! operator {
+    ($operator:ident for $($t:ty)*: |$first:ident, $second:ident| $value:expr, $identity:expr) => { $(
+        impl Operator<$t> for $operator {
+            #[inline(always)]
+            fn combine(&self, $first: $t, $second: $t) -> $t {
+                $value
+            }
+        }
+
+        impl Identity<$t> for $operator {
+            #[inline(always)]
+            fn identity(&self) -> $t {
+                let identity: fn() -> $t = $identity;
+                identity()
+            }
+        }
+    )* };
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => { $(
+        operator! { Sum for $t: |a, b| a.wrapping_add(b), || 0 }
+        operator! { Product for $t: |a, b| a.wrapping_mul(b), || 1 }
+        operator! { Min for $t: |a, b| if b < a { b } else { a }, || <$t>::MAX }
+        operator! { Max for $t: |a, b| if a < b { b } else { a }, || <$t>::MIN }
+        operator! { BitAnd for $t: |a, b| a & b, || !0 }
+        operator! { BitOr for $t: |a, b| a | b, || 0 }
+        operator! { BitXor for $t: |a, b| a ^ b, || 0 }
+    )* };
+}
+
+integers! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize }
+
+macro_rules! floats {
+    ($($t:ty),*) => { $(
+        operator! { Sum for $t: |a, b| a + b, || -0.0 }
+        operator! { Product for $t: |a, b| a * b, || 1.0 }
+        operator! {
+            Min for $t: |a, b| {
+                let is_second = b < a || a.is_nan() || (a == b && b.is_sign_negative());
+                if is_second { b } else { a }
+            }, || <$t>::INFINITY
+        }
+        operator! {
+            Max for $t: |a, b| {
+                let is_second = a < b || a.is_nan() || (a == b && b.is_sign_positive());
+                if is_second { b } else { a }
+            }, || <$t>::NEG_INFINITY
+        }
+    )* };
+}
+
+floats! { f32, f64 }
+
+#[cfg(feature = "half")]
+macro_rules! halves {
+    ($($t:ty),*) => { $(
+        operator! { Sum for $t: |a, b| a + b, || <$t>::NEG_ZERO }
+        operator! { Product for $t: |a, b| a * b, || <$t>::ONE }
+        operator! {
+            Min for $t: |a, b| {
+                let is_second = b < a || a.is_nan() || (a == b && b.is_sign_negative());
+                if is_second { b } else { a }
+            }, || <$t>::INFINITY
+        }
+        operator! {
+            Max for $t: |a, b| {
+                let is_second = a < b || a.is_nan() || (a == b && b.is_sign_positive());
+                if is_second { b } else { a }
+            }, || <$t>::NEG_INFINITY
+        }
+    )* };
+}
+
+#[cfg(feature = "half")]
+halves! { half::f16, half::bf16 }
+
+operator! { And for bool: |a, b| a & b, || true }
+operator! { Or for bool: |a, b| a | b, || false }
+operator! { BitAnd for bool: |a, b| a & b, || true }
+operator! { BitOr for bool: |a, b| a | b, || false }
+operator! { BitXor for bool: |a, b| a ^ b, || false }

@@ -1,0 +1,539 @@
+//! Algorithms over all work-items of a group: reductions, scans, votes, broadcasts, and what a work-item that panics means for them.
+
+use std::time::{Duration, Instant};
+
+use oxisycl::group::{Fixed1, Fixed2, Local, LocalSlice, Private};
+use oxisycl::operator::{Identity, Max, Min, Operator, Product, Sum};
+use oxisycl::prelude::*;
+
+use crate::harness::{Env, tests};
+
+tests![
+    values_of_u8,
+    values_of_i8,
+    values_of_u16,
+    values_of_i16,
+    values_of_u32,
+    values_of_i32,
+    values_of_u64,
+    values_of_i64,
+    values_of_f32,
+    values_of_f64,
+    values_of_a_users_type,
+    operands_keep_their_order,
+    groups_of_two_and_three_dimensions_follow_their_linear_ids,
+    votes_are_of_all_work_items,
+    any_work_items_value_is_broadcast,
+    an_element_of_a_tile_decides_at_group_scope,
+    tiles_and_slices_are_reduced_together,
+    minimum_and_maximum_ignore_what_is_no_number,
+    a_loop_ends_when_all_work_items_agree,
+    algorithms_over_values_of_several_sizes_share_memory,
+    memory_of_algorithms_counts_as_local_memory,
+    an_operator_that_panics_names_its_place,
+    a_work_item_that_panicked_decides_nothing,
+    a_group_has_no_such_work_item,
+];
+
+/// Sizes around those of sub-groups and of usual groups, and a large one.
+fn sizes(env: &Env) -> Vec<usize> {
+    let info = env.device().info();
+    let most = info.max_work_group_size.min(info.max_work_item_sizes[2]).min(1024);
+    [1, 2, 31, 32, 33, 255, 256, 1000, most].into_iter().filter(|n| *n <= most).collect()
+}
+
+/// The inclusive scan in the order that the documentation promises.
+pub(super) fn scanned<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    for block in values.chunks(32) {
+        let left = all.last().copied();
+        let mut now = block.to_vec();
+        for step in [1, 2, 4, 8, 16] {
+            let old = now.clone();
+            for i in step..now.len() {
+                now[i] = combine(old[i - step], old[i]);
+            }
+        }
+        all.extend(now.into_iter().map(|value| left.map_or(value, |left| combine(left, value))));
+    }
+    all
+}
+
+/// What each work-item has after a reduction, an inclusive scan, and two exclusive ones.
+type Results<T> = ([T; 2], T, T, T);
+
+/// Runs algorithms over groups of each size, and holds them against the model, bit by bit.
+#[track_caller]
+fn check<T, P, Q>(env: &Env, value: impl Fn(usize) -> T, plain: P, own: Q, bits: impl Fn(T) -> u128)
+where
+    T: DeviceCopyable + Default + std::fmt::Debug + bytemuck::AnyBitPattern,
+    P: Identity<T> + 'static,
+    Q: Operator<T> + 'static,
+{
+    const GROUPS: usize = 3;
+    let queue = env.queue();
+    for size in sizes(env) {
+        let values: Vec<T> = (0..GROUPS * size).map(&value).collect();
+        let first = value(7);
+        let input = Buffer::from_vec(values.clone()).unwrap();
+        let output = Buffer::from_vec(vec![Results::<T>::default(); values.len()]).unwrap();
+        let submitted = queue.submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            let memory = (Private::new(T::default()), Private::new(T::default()), Private::new(T::default()));
+            let memory = (memory.0, memory.1, memory.2, Private::new([T::default(); 2]));
+            cg.parallel_for_work_group(
+                GROUPS,
+                Range::new([size]),
+                memory,
+                move |mut group, (mut a, mut b, mut c, mut d)| {
+                    group.for_each((&mut a, &mut b, &mut c), move |item, (a, b, c)| {
+                        let value = input.get(item.global());
+                        (*a, *b, *c) = (value, value, value);
+                    });
+                    let all = [group.reduce(&a, plain), group.reduce(&a, own)];
+                    let totals = [group.inclusive_scan(&mut a, own), group.exclusive_scan(&mut b, plain)];
+                    group.exclusive_scan_from(&mut c, first, own);
+                    group.for_each(&mut d, move |_, d| *d = totals);
+                    group.for_each((&a, &b, &c, &d), move |item, (a, b, c, d)| {
+                        // The totals are those of the other operator.
+                        output.set(
+                            item.global(),
+                            ([all[0], all[1]], *a, *b, if item.local_linear_id() == 0 { d[1] } else { *c }),
+                        );
+                    });
+                },
+            )
+        });
+        submitted.unwrap().wait().unwrap();
+        let found = output.to_vec().unwrap();
+        for (group, values) in values.chunks(size).enumerate() {
+            let (with_plain, with_own) =
+                (scanned(values, |a, b| plain.combine(a, b)), scanned(values, |a, b| own.combine(a, b)));
+            let all = [with_plain[size - 1], with_own[size - 1]];
+            for i in 0..size {
+                let of_plain = if i == 0 { plain.identity() } else { with_plain[i - 1] };
+                let of_own = if i == 0 { all[0] } else { own.combine(first, with_own[i - 1]) };
+                let expected: Results<T> = (all, with_own[i], of_plain, of_own);
+                let found = found[group * size + i];
+                let flat = |r: Results<T>| [bits(r.0[0]), bits(r.0[1]), bits(r.1), bits(r.2), bits(r.3)];
+                assert_eq!(flat(found), flat(expected), "group {group} of {size}, item {i}: {found:?}, {expected:?}");
+            }
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($name:ident: $t:ty,)*) => { $(
+        fn $name(env: &Env) {
+            // Neither commutes: the later value, unless it is even.
+            let own = |a: $t, b: $t| if b & 1 == 1 { b } else { a };
+            check(env, |i| (i as $t).wrapping_mul(37).wrapping_add(11), Sum, own, |x| x as u128);
+        }
+    )* };
+}
+
+integers! {
+    values_of_u8: u8,
+    values_of_i8: i8,
+    values_of_u16: u16,
+    values_of_i16: i16,
+    values_of_u32: u32,
+    values_of_i32: i32,
+    values_of_u64: u64,
+    values_of_i64: i64,
+}
+
+fn values_of_f32(env: &Env) {
+    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i % 3 == 0 { -1.0e3 } else { 1.0 };
+    check(env, value, Sum, |a: f32, b: f32| a + b * 0.5, |x| u128::from(x.to_bits()));
+}
+
+fn values_of_f64(env: &Env) {
+    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i % 3 == 0 { -1.0e7 } else { 1.0 };
+    check(env, value, Sum, |a: f64, b: f64| a + b * 0.5, |x| u128::from(x.to_bits()));
+}
+
+/// A value of twelve bytes.
+#[derive(Clone, Copy, Debug, Default, DeviceCopyable)]
+#[repr(C)]
+struct Line {
+    slope: i32,
+    offset: i32,
+    n: u32,
+}
+
+// SAFETY: three numbers.
+unsafe impl bytemuck::Zeroable for Line {}
+// SAFETY: three numbers.
+unsafe impl bytemuck::AnyBitPattern for Line {}
+
+/// One line after the other, which does not commute.
+#[derive(Clone, Copy)]
+struct After;
+
+impl Operator<Line> for After {
+    fn combine(&self, first: Line, second: Line) -> Line {
+        Line {
+            slope: first.slope.wrapping_mul(second.slope),
+            offset: second.slope.wrapping_mul(first.offset).wrapping_add(second.offset),
+            n: first.n + second.n,
+        }
+    }
+}
+
+impl Identity<Line> for After {
+    fn identity(&self) -> Line {
+        Line { slope: 1, offset: 0, n: 0 }
+    }
+}
+
+fn values_of_a_users_type(env: &Env) {
+    let bits =
+        |line: Line| u128::from(line.slope as u32) << 64 | u128::from(line.offset as u32) << 32 | u128::from(line.n);
+    let own = |a: Line, b: Line| Line { slope: a.slope ^ b.slope, offset: b.offset, n: a.n.wrapping_add(b.n) };
+    let value = |i: usize| Line { slope: i as i32 * 7 + 3, offset: i as i32 * 13 - 5, n: 1 };
+    check(env, value, After, own, bits);
+}
+
+fn operands_keep_their_order(env: &Env) {
+    // What is combined is the range of ids that it stands for; two ranges that do not meet give nothing.
+    let join = |a: [u32; 2], b: [u32; 2]| if a[1] == b[0] { [a[0], b[1]] } else { [u32::MAX; 2] };
+    for size in sizes(env) {
+        let output = Buffer::from_vec(vec![[0u32; 2]; size]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let output = cg.access(&output, Write);
+            cg.parallel_for_work_group(1, Range::new([size]), Private::new([0u32; 2]), move |mut group, mut ids| {
+                group.for_each(&mut ids, |item, ids| {
+                    let id = item.local_linear_id() as u32;
+                    *ids = [id, id + 1];
+                });
+                group.inclusive_scan(&mut ids, join);
+                group.for_each(&ids, move |item, ids| output.set(item.global(), *ids));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let expected: Vec<_> = (0..size as u32).map(|id| [0, id + 1]).collect();
+        assert_eq!(output.to_vec().unwrap(), expected);
+    }
+}
+
+fn groups_of_two_and_three_dimensions_follow_their_linear_ids(env: &Env) {
+    let output = Buffer::from_vec_nd(vec![0u32; 4 * 35], [4 * 5, 7]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Write);
+        cg.parallel_for_work_group([4, 1], Fixed2::<5, 7>, Private::new(0u32), move |mut group, mut own| {
+            group.for_each(&mut own, |item, own| *own = item.local_linear_id() as u32);
+            group.exclusive_scan(&mut own, Sum);
+            group.for_each(&own, move |item, own| output.set(item.global(), *own));
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    let one: Vec<u32> = (0..35).map(|i| (0..i).sum()).collect();
+    assert_eq!(output.to_vec().unwrap(), one.repeat(4));
+    let output = Buffer::from_vec(vec![0u64; 1]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Atomic);
+        cg.parallel_for_work_group([1, 1, 1], Range::new([3, 5, 7]), Private::new(0u64), move |mut group, mut own| {
+            group.for_each(&mut own, |item, own| *own = (item.local_id()[0] * 100 + item.local_id()[2]) as u64);
+            let sum = group.reduce(&own, Sum);
+            group.for_each((), move |item, ()| {
+                if item.local_linear_id() == 0 {
+                    output.store(item, [0], sum);
+                }
+            });
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    assert_eq!(output.to_vec().unwrap(), [35 * 300 + 15 * 21]);
+}
+
+fn votes_are_of_all_work_items(env: &Env) {
+    for size in sizes(env) {
+        // None, the first, the last, all but the last, all.
+        let last = size - 1;
+        let cases: [fn(usize, usize) -> bool; 5] =
+            [|_, _| false, |i, _| i == 0, |i, last| i == last, |i, last| i != last, |_, _| true];
+        for (case, holds) in cases.into_iter().enumerate() {
+            let input = Buffer::from_vec((0..size).map(|i| holds(i, last)).collect()).unwrap();
+            let output = Buffer::from_vec(vec![[false; 3]; size]).unwrap();
+            let submitted = env.queue().submit(|cg| {
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                cg.parallel_for_work_group(1, Range::new([size]), Private::new(false), move |mut group, mut own| {
+                    group.for_each(&mut own, move |item, own| *own = input.get(item.global()));
+                    let votes = [group.any(&own), group.all(&own), group.none(&own)];
+                    group.for_each((), move |item, ()| output.set(item.global(), votes));
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let of: Vec<bool> = (0..size).map(|i| holds(i, last)).collect();
+            let expected = [of.contains(&true), !of.contains(&false), !of.contains(&true)];
+            assert_eq!(output.to_vec().unwrap(), vec![expected; size], "case {case} of {size}");
+        }
+    }
+}
+
+fn any_work_items_value_is_broadcast(env: &Env) {
+    for size in sizes(env) {
+        for from in [0, size / 2, size - 1] {
+            let output = Buffer::from_vec(vec![(0u64, 0u8); size]).unwrap();
+            let submitted = env.queue().submit(|cg| {
+                let output = cg.access(&output, Write);
+                let memory = (Private::new(0u64), Private::new(0u8));
+                cg.parallel_for_work_group(1, Range::new([size]), memory, move |mut group, (mut a, mut b)| {
+                    group.for_each((&mut a, &mut b), |item, (a, b)| {
+                        (*a, *b) = (item.local_linear_id() as u64 * 1_000_003, item.local_linear_id() as u8);
+                    });
+                    let both = (group.broadcast(&a, from), group.broadcast(&b, from));
+                    group.for_each((), move |item, ()| output.set(item.global(), both));
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            assert_eq!(output.to_vec().unwrap(), vec![(from as u64 * 1_000_003, from as u8); size]);
+        }
+    }
+}
+
+fn an_element_of_a_tile_decides_at_group_scope(env: &Env) {
+    // Follows a chain of indices in a tile, one phase for each step.
+    const N: usize = 64;
+    let chain: Vec<u32> = (0..N as u32).map(|i| (i * 5 + 3) % N as u32).collect();
+    let (links, steps) = (Buffer::from_vec(chain.clone()).unwrap(), Buffer::from_vec(vec![0u32; N]).unwrap());
+    let submitted = env.queue().submit(|cg| {
+        let (links, steps) = (cg.access(&links, Read), cg.access(&steps, Write));
+        let memory = (Local::<u32, N>::new(), Private::new(0u32));
+        cg.parallel_for_work_group(1, Fixed1::<N>, memory, move |mut group, (mut tile, mut n)| {
+            group.for_each(&mut tile, move |item, slot| *slot = links.get(item.global()));
+            let mut at = group.read(&tile, 0);
+            while at != 0 {
+                group.for_each((&mut n, &mut tile), move |_, (n, slot)| {
+                    *n += 1;
+                    *slot = slot.wrapping_add(0);
+                });
+                at = group.read(&tile, at as usize);
+            }
+            group.for_each(&n, move |item, n| steps.set(item.global(), *n));
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    let (mut at, mut n) = (chain[0], 0);
+    while at != 0 {
+        at = chain[at as usize];
+        n += 1;
+    }
+    assert!(n > 1);
+    assert_eq!(steps.to_vec().unwrap(), vec![n; N]);
+}
+
+fn tiles_and_slices_are_reduced_together(env: &Env) {
+    const N: usize = 40;
+    for len in [1, 39, 40, 41, 200] {
+        let (values, sums) =
+            (Buffer::from_vec((1..=len as u64).collect()).unwrap(), Buffer::from_vec(vec![[0u64; 4]; N]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (values, sums) = (cg.access(&values, Read), cg.access(&sums, Write));
+            let memory = (Local::<u64, 33>::new(), LocalSlice::<u64>::new(len));
+            cg.parallel_for_work_group(1, Fixed1::<N>, memory, move |mut group, (mut tile, mut slice)| {
+                let view = values.view(group.uniform());
+                group.for_each(oxisycl::group::Shares(&mut slice), move |_, share| {
+                    for (i, place) in share {
+                        *place = *view.at(i);
+                    }
+                });
+                group.for_each(oxisycl::group::Shares(&mut tile), |_, share| {
+                    share.for_each(|(i, place)| *place = i as u64)
+                });
+                let of_view = view.to_slice().map_or(0, |all| group.joint_reduce(all, 5, Sum));
+                let of_slice = group.joint_reduce(&slice, 0, Max);
+                let all = [
+                    of_view,
+                    of_slice,
+                    group.joint_reduce(&tile, 7, Sum),
+                    group.joint_reduce(&[0u64; 0][..], 9, Product),
+                ];
+                group.for_each((), move |item, ()| sums.set(item.global(), all));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let len = len as u64;
+        assert_eq!(sums.to_vec().unwrap(), vec![[5 + len * (len + 1) / 2, len, 7 + 32 * 33 / 2, 9]; N]);
+    }
+}
+
+fn minimum_and_maximum_ignore_what_is_no_number(env: &Env) {
+    let cases = [
+        ([1.0, f32::NAN, -2.0, f32::NAN], -2.0f32, 1.0f32),
+        ([f32::NAN, 0.0, -0.0, f32::NAN], -0.0, 0.0),
+        ([-0.0, 0.0, -0.0, 0.0], -0.0, 0.0),
+        ([f32::INFINITY, f32::NAN, f32::NEG_INFINITY, 3.0], f32::NEG_INFINITY, f32::INFINITY),
+    ];
+    for (values, smallest, largest) in cases {
+        let input = Buffer::from_vec(values.to_vec()).unwrap();
+        let output = Buffer::from_vec(vec![[0.0f32; 2]; 4]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            cg.parallel_for_work_group(1, Fixed1::<4>, Private::new(0.0f32), move |mut group, mut own| {
+                group.for_each(&mut own, move |item, own| *own = input.get(item.global()));
+                let both = [group.reduce(&own, Min), group.reduce(&own, Max)];
+                group.for_each((), move |item, ()| output.set(item.global(), both));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let bits = |pair: [f32; 2]| pair.map(f32::to_bits);
+        let found: Vec<_> = output.to_vec().unwrap().into_iter().map(bits).collect();
+        assert_eq!(found, vec![bits([smallest, largest]); 4], "{values:?}");
+    }
+}
+
+fn a_loop_ends_when_all_work_items_agree(env: &Env) {
+    for size in sizes(env) {
+        let rounds = Buffer::from_vec(vec![0u32; 2 * size]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let rounds = cg.access(&rounds, Write);
+            let memory = (Private::new(0u32), Private::new(0u32));
+            cg.parallel_for_work_group(2, Range::new([size]), memory, move |mut group, (mut left, mut n)| {
+                group.for_each(&mut left, |item, left| *left = item.global().index() as u32 % 13);
+                while group.reduce(&left, Sum) > 0 {
+                    group.for_each((&mut left, &mut n), |_, (left, n)| {
+                        *left = left.saturating_sub(1);
+                        *n += 1;
+                    });
+                }
+                group.for_each(&n, move |item, n| rounds.set(item.global(), *n));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let expected = |group: usize| (0..size).map(|i| (group * size + i) as u32 % 13).max().unwrap_or(0);
+        let found = rounds.to_vec().unwrap();
+        for group in 0..2 {
+            assert_eq!(found[group * size..][..size], vec![expected(group); size], "group {group} of {size}");
+        }
+    }
+}
+
+fn algorithms_over_values_of_several_sizes_share_memory(env: &Env) {
+    const N: usize = 96;
+    let output = Buffer::from_vec(vec![(0u8, 0u64, 0u32); N]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Write);
+        let memory = (Local::<u32, N>::new(), Private::new(1u8), Private::new([1u64; 4]), Private::new(0u32));
+        cg.parallel_for_work_group(1, Fixed1::<N>, memory, move |mut group, (mut tile, small, mut large, mut seen)| {
+            group.for_each(&mut tile, |item, slot| *slot = item.local_linear_id() as u32);
+            for _ in 0..3 {
+                let n = group.reduce(&small, Sum);
+                group.inclusive_scan(&mut large, |a: [u64; 4], b: [u64; 4]| {
+                    std::array::from_fn(|i| a[i].wrapping_add(b[i]))
+                });
+                group.for_each(&mut seen, move |_, seen| *seen += u32::from(n));
+            }
+            // The tile is not where algorithms are.
+            group.for_each((&tile, &large, &seen), move |item, (tile, large, seen)| {
+                let own = item.local_linear_id();
+                output.set(item.global(), (u8::from(tile[own] == own as u32), large[3], *seen));
+            });
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    let mut expected = vec![1u64; N];
+    for _ in 0..3 {
+        expected = scanned(&expected, u64::wrapping_add);
+    }
+    let expected: Vec<_> = expected.into_iter().map(|n| (1, n, 3 * N as u32)).collect();
+    assert_eq!(output.to_vec().unwrap(), expected);
+}
+
+fn memory_of_algorithms_counts_as_local_memory(env: &Env) {
+    let all = env.device().info().local_mem_size as usize / 64 * 64;
+    let launch = |bytes: usize| {
+        env.queue().submit(|cg| {
+            cg.name("full");
+            let memory = (LocalSlice::<u8>::new(bytes), Private::new(1u64));
+            cg.parallel_for_work_group(1, Fixed1::<64>, memory, move |mut group, (mut slice, own)| {
+                let n = group.reduce(&own, Sum);
+                group.for_each(oxisycl::group::Shares(&mut slice), move |_, share| {
+                    share.for_each(|(_, b)| *b = n as u8)
+                });
+            })
+        })
+    };
+    launch(all / 2).unwrap().wait().unwrap();
+    if env.device().image_targets().is_empty() {
+        // Native code has the values in one place already.
+        launch(all).unwrap().wait().unwrap();
+        return;
+    }
+    let error = launch(all).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::MemoryAllocation);
+    let text = error.to_string();
+    // 64 values, and two for each of two blocks of 32 work-items.
+    let bytes = ((64usize + 4) * 8).next_multiple_of(64);
+    let expected =
+        format!("local memory of {all} bytes for each work-group and {bytes} for its algorithms, the limit is ");
+    assert!(text.contains("kernel \"full\"") && text.contains(&expected), "{text}");
+}
+
+fn an_operator_that_panics_names_its_place(env: &Env) {
+    let event = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(2, Fixed1::<70>, Private::new(200u8), move |mut group, own| {
+            let total = group.reduce(&own, |a: u8, b: u8| match a.checked_add(b) {
+                Some(sum) => sum,
+                None => panic!("{a} and {b} are too much"),
+            });
+            group.for_each((), move |_, ()| assert!(total > 0));
+        })
+    });
+    let error = event.unwrap().wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Kernel);
+    let text = error.to_string();
+    assert!(text.ends_with("200 and 200 are too much") && text.contains("group/algorithms.rs:"), "{text}");
+}
+
+fn a_work_item_that_panicked_decides_nothing(env: &Env) {
+    // Without the work-item's share the loop would never end: it is the one that counts down.
+    for victim in [0usize, 17, 63, 64, 95] {
+        for round in [0u32, 1, 5] {
+            let start = Instant::now();
+            let event = env.queue().submit(|cg| {
+                let memory = (Private::new(10u32), Local::<u32, 96>::new());
+                cg.parallel_for_work_group(2, Fixed1::<96>, memory, move |mut group, (mut left, mut tile)| {
+                    group.for_each(&mut tile, |_, slot| *slot = 1);
+                    let mut n = 0;
+                    while group.read(&tile, victim) != 0 {
+                        group.for_each((&mut left, &mut tile), move |item, (left, slot)| {
+                            assert!(item.local_linear_id() != victim || n != round, "round {n}");
+                            *left -= 1;
+                            *slot = *left;
+                        });
+                        n += 1;
+                        // Without the value of the one that ended it goes down to zero, and must not be seen.
+                        assert!(group.reduce(&left, Sum) > 0 || n == 10);
+                    }
+                })
+            });
+            let error = event.unwrap().wait().unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Kernel);
+            let text = error.to_string();
+            assert!(text.ends_with(&format!("round {round}")), "{text}");
+            assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+        }
+    }
+}
+
+fn a_group_has_no_such_work_item(env: &Env) {
+    let of_item = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(1, Fixed1::<8>, Private::new(1u32), |mut group, own| {
+            group.broadcast(&own, 8);
+        })
+    });
+    let text = of_item.unwrap().wait().unwrap_err().to_string();
+    assert!(text.ends_with("work-item 8 of a group of 8") && text.contains("group/algorithms.rs:"), "{text}");
+    let of_element = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(1, Fixed1::<8>, Local::<u32, 9>::new(), |mut group, tile| {
+            group.read(&tile, 9);
+        })
+    });
+    let text = of_element.unwrap().wait().unwrap_err().to_string();
+    assert!(
+        text.ends_with("element 9 of local memory of 9 elements") && text.contains("group/algorithms.rs:"),
+        "{text}"
+    );
+}

@@ -1,0 +1,230 @@
+//! Algorithms over sub-groups of each size that a kernel may name.
+
+use oxisycl::group::{Private, Shape};
+use oxisycl::operator::{Operator, Sum};
+use oxisycl::prelude::*;
+
+use super::algorithms::scanned;
+use crate::harness::{Env, tests};
+
+tests![
+    sub_groups_of_1,
+    sub_groups_of_8,
+    sub_groups_of_16,
+    sub_groups_of_32,
+    sub_groups_of_64,
+    votes_of_sub_groups_of_8,
+    votes_of_sub_groups_of_32,
+    votes_of_sub_groups_of_64,
+    equal_values_find_each_other,
+    wide_values_move_whole,
+];
+
+/// Sizes of groups, of which some leave the last sub-group with fewer work-items.
+const SIZES: [usize; 6] = [1, 31, 32, 33, 100, 256];
+
+/// Each work-item's value after each of the operations.
+type Results = [u64; 9];
+
+fn operations<const W: usize>(env: &Env) {
+    let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
+    for size in SIZES {
+        let values: Vec<u64> = (0..2 * size as u64).map(|i| i * i + 1).collect();
+        let (input, output) =
+            (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![Results::default(); 2 * size]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            let memory = (Private::new(0u64), Private::new(0u32), Private::new(Results::default()));
+            cg.parallel_for_work_group(
+                2,
+                Range::new([size]),
+                memory,
+                move |mut group, (mut value, mut index, mut results)| {
+                    group.for_each(&mut index, |item, index| *index = item.local_linear_id() as u32 * 7 % 67);
+                    for step in 0..9 {
+                        group.for_each(&mut value, move |item, value| *value = input.get(item.global()));
+                        let mut sub_groups = group.sub_groups::<W>();
+                        match step {
+                            0 => sub_groups.reduce(&mut value, own),
+                            1 => sub_groups.inclusive_scan(&mut value, own),
+                            2 => sub_groups.exclusive_scan(&mut value, Sum),
+                            3 => sub_groups.exclusive_scan_from(&mut value, 5, own),
+                            4 => sub_groups.shift_left(&mut value, 3),
+                            5 => sub_groups.shift_right(&mut value, 1),
+                            6 => sub_groups.permute_by_xor(&mut value, 5),
+                            7 => sub_groups.select(&mut value, &index),
+                            _ => sub_groups.broadcast(&mut value, 2),
+                        }
+                        group.for_each((&value, &mut results), move |_, (value, results)| results[step] = *value);
+                    }
+                    group.for_each(&results, move |item, results| output.set(item.global(), *results));
+                },
+            )
+        });
+        submitted.unwrap().wait().unwrap();
+        let found = output.to_vec().unwrap();
+        for (group, values) in values.chunks(size).enumerate() {
+            for (number, values) in values.chunks(W).enumerate() {
+                let of_own = blocks(values, |a, b| own.combine(a, b));
+                let of_sum = blocks(values, |a, b| a + b);
+                for (lane, &value) in values.iter().enumerate() {
+                    let from = |lane: usize| values.get(lane).copied().unwrap_or(value);
+                    let item = number * W + lane;
+                    let expected: Results = [
+                        of_own[values.len() - 1],
+                        of_own[lane],
+                        if lane == 0 { 0 } else { of_sum[lane - 1] },
+                        if lane == 0 { 5 } else { own(5, of_own[lane - 1]) },
+                        from(lane + 3),
+                        from(lane.wrapping_sub(1)),
+                        from(lane ^ 5),
+                        from(item * 7 % 67),
+                        from(2),
+                    ];
+                    assert_eq!(found[group * size + item], expected, "{W}: group {group} of {size}, item {item}");
+                }
+            }
+        }
+    }
+}
+
+/// The scan of a sub-group, which is one block however large it is.
+fn blocks(values: &[u64], combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
+    if values.len() <= 32 {
+        return scanned(values, combine);
+    }
+    let mut now = values.to_vec();
+    let mut step = 1;
+    while step < now.len() {
+        let old = now.clone();
+        for i in step..now.len() {
+            now[i] = combine(old[i - step], old[i]);
+        }
+        step *= 2;
+    }
+    now
+}
+
+fn sub_groups_of_1(env: &Env) {
+    operations::<1>(env);
+}
+
+fn sub_groups_of_8(env: &Env) {
+    operations::<8>(env);
+}
+
+fn sub_groups_of_16(env: &Env) {
+    operations::<16>(env);
+}
+
+fn sub_groups_of_32(env: &Env) {
+    operations::<32>(env);
+}
+
+fn sub_groups_of_64(env: &Env) {
+    operations::<64>(env);
+}
+
+fn votes<const W: usize>(env: &Env) {
+    for size in SIZES {
+        let output = Buffer::from_vec(vec![(0u64, [false; 3]); size]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let output = cg.access(&output, Write);
+            let memory = (Private::new([false; 4]), Private::new(false), Private::new(0u64));
+            cg.parallel_for_work_group(
+                1,
+                Range::new([size]),
+                memory,
+                move |mut group, (mut all, mut holds, mut bits)| {
+                    for step in 0..4 {
+                        group.for_each(&mut holds, |item, holds| *holds = holds_for(item.local_linear_id()));
+                        let mut sub_groups = group.sub_groups::<W>();
+                        match step {
+                            0 => sub_groups.any(&mut holds),
+                            1 => sub_groups.all(&mut holds),
+                            2 => sub_groups.none(&mut holds),
+                            _ => sub_groups.ballot(&holds, &mut bits),
+                        }
+                        group.for_each((&holds, &mut all), move |_, (holds, all)| all[step] = *holds);
+                    }
+                    group.for_each((&all, &bits), move |item, (all, bits)| {
+                        output.set(item.global(), (*bits, [all[0], all[1], all[2]]));
+                    });
+                },
+            )
+        });
+        submitted.unwrap().wait().unwrap();
+        let holds: Vec<bool> = (0..size).map(holds_for).collect();
+        let expected = holds.chunks(W).flat_map(|of| {
+            let bits = of.iter().enumerate().fold(0u64, |all, (lane, holds)| all | u64::from(*holds) << lane);
+            vec![(bits, [of.contains(&true), !of.contains(&false), !of.contains(&true)]); of.len()]
+        });
+        assert_eq!(output.to_vec().unwrap(), expected.collect::<Vec<_>>(), "{W}: {size}");
+    }
+}
+
+/// All of the first 64, none of the next, and some of the others.
+fn holds_for(item: usize) -> bool {
+    item < 64 || (item >= 128 && item.is_multiple_of(3))
+}
+
+fn votes_of_sub_groups_of_8(env: &Env) {
+    votes::<8>(env);
+}
+
+fn votes_of_sub_groups_of_32(env: &Env) {
+    votes::<32>(env);
+}
+
+fn votes_of_sub_groups_of_64(env: &Env) {
+    votes::<64>(env);
+}
+
+fn equal_values_find_each_other(env: &Env) {
+    fn check<const W: usize>(env: &Env) {
+        for size in SIZES {
+            let output = Buffer::from_vec(vec![0u64; size]).unwrap();
+            let submitted = env.queue().submit(|cg| {
+                let output = cg.access(&output, Write);
+                let memory = (Private::new(0u16), Private::new(0u64));
+                cg.parallel_for_work_group(1, Range::new([size]), memory, move |mut group, (mut value, mut bits)| {
+                    group.for_each(&mut value, |item, value| *value = (item.local_linear_id() * 5 % 7) as u16);
+                    group.sub_groups::<W>().match_any(&value, &mut bits);
+                    group.for_each(&bits, move |item, bits| output.set(item.global(), *bits));
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let values: Vec<usize> = (0..size).map(|i| i * 5 % 7).collect();
+            let expected = values.chunks(W).flat_map(|of| {
+                of.iter().map(move |value| {
+                    of.iter().enumerate().fold(0u64, |all, (lane, other)| all | u64::from(other == value) << lane)
+                })
+            });
+            assert_eq!(output.to_vec().unwrap(), expected.collect::<Vec<_>>(), "{W}: {size}");
+        }
+    }
+    check::<16>(env);
+    check::<32>(env);
+    check::<64>(env);
+}
+
+fn wide_values_move_whole(env: &Env) {
+    // Thirteen bytes: no multiple of what processors move at once.
+    let output = Buffer::from_vec(vec![[0u8; 13]; 64]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Write);
+        cg.parallel_for_work_group(1, Range::new([64]), Private::new([0u8; 13]), move |mut group, mut value| {
+            group.for_each(&mut value, |item, value| {
+                *value = std::array::from_fn(|i| (item.local_linear_id() * 13 + i) as u8);
+            });
+            group.sub_groups::<32>().shift_left(&mut value, 1);
+            group.for_each(&value, move |item, value| output.set(item.global(), *value));
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    for (item, found) in output.to_vec().unwrap().into_iter().enumerate() {
+        let from = if item % 32 == 31 { item } else { item + 1 };
+        assert_eq!(found, std::array::from_fn(|i| (from * 13 + i) as u8), "item {item}");
+    }
+    assert_eq!(Range::new([64]).extent(), [64]);
+}
