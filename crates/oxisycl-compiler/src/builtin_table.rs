@@ -129,6 +129,7 @@ const POSITION: Signature = Signature::Plain(&[], Some(Scalar::U64));
 const ADDRESS: Signature = Signature::Plain(&[], Some(Scalar::Address));
 const SHUFFLE: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const SHUFFLE_AMONG: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32, Scalar::U32], Some(Scalar::U32));
+const MEETING: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::Bool));
 const BALLOT: Signature = Signature::Plain(&[Scalar::U32, Scalar::Bool], Some(Scalar::U32));
 const ADD_F32: Signature = Signature::Plain(&[Scalar::Address, Scalar::F32], Some(Scalar::F32));
 const ADD_F64: Signature = Signature::Plain(&[Scalar::Address, Scalar::F64], Some(Scalar::F64));
@@ -165,7 +166,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("shuffle_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("ballot_among", BALLOT, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("group_scratch", Signature::Plain(&[Scalar::U32], None), Effects::Marker, Later),
-    all("a_work_item_died", QUESTION, Effects::Memory, Later),
+    all("meet_group", MEETING, Effects::Convergent, Later),
     all("end_work_item", Signature::Never, Effects::Ends, Later).with_nvptx(Body),
     all("atomic_add_f32", ADD_F32, Effects::Memory, Later),
     all("atomic_add_f64", ADD_F64, Effects::Memory, Later),

@@ -188,6 +188,8 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
+    Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = deaths::bytes_of_element(&unit.module)),
+    Pass::fallible("deaths", Expand, |unit| deaths::answer(&unit.module, unit.function, unit.target)),
     Pass::fallible("scalarise", Expand, |unit| expansion::scalarise(&unit.module)).on(&[SpirV]),
     Pass::new("private-integers", Expand, |unit| expansion::restore_addresses(&unit.module))
         .on(&[SpirV])
@@ -198,8 +200,6 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("expand-instructions", Expand, |unit| expansion::expand_instructions(&unit.module)).on(&[SpirV]),
     //
     Pass::fallible("drop-expanded", Legalize, |unit| unit.run_llvm(DROP_UNUSED)),
-    Pass::new("group-scratch", Legalize, |unit| unit.bytes_of_element = deaths::bytes_of_element(&unit.module)),
-    Pass::fallible("deaths", Legalize, |unit| deaths::answer(&unit.module, unit.function, unit.target)),
     Pass::new("recursion-limit", Legalize, |unit| {
         if let (Some(kernel), Some(group_memory)) = (unit.function, unit.target.stack_limit_space()) {
             recursion::lower(&unit.module, kernel, group_memory);

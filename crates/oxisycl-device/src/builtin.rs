@@ -191,10 +191,14 @@ pub unsafe fn ballot_among(_members: u32, _holds: bool) -> u32 {
 #[inline(always)]
 pub fn group_scratch(_bytes_of_element: u32) {}
 
-/// Whether a work-item of the group had panicked when the group last met. False in native code, where a panic leaves the group.
-#[inline(always)]
-pub fn a_work_item_died() -> bool {
-    false
+/// Waits for all work-items of the group, as [`group_barrier`] does, and says whether all came: not those that have panicked. A group has `items`
+/// work-items, and this is its meeting number `number`, from 0 on.
+///
+/// # Safety
+/// As for [`group_barrier`]. All meetings of a kernel are counted.
+#[inline(never)]
+pub unsafe fn meet_group(_items: u32, _number: u32) -> bool {
+    not_on_the_host()
 }
 
 /// Ends the calling work-item without a panic. Native code never calls it.

@@ -116,12 +116,13 @@ fn describe<'c>(context: &'c Context, declaration: Value<'c>, effects: Effects) 
     };
     let ends = (effects == Effects::Ends).then_some(0);
     let returns = ends.map_or(Some(0), |_| None);
+    let convergent = matches!(effects, Effects::Ends | Effects::Convergent).then_some(0);
     let attributes = [
         ("nounwind", Some(0)),
         ("willreturn", returns),
         ("noreturn", ends),
         ("cold", ends),
-        ("convergent", ends),
+        ("convergent", convergent),
         ("memory", memory),
     ];
     for (name, value) in attributes {

@@ -1,62 +1,74 @@
 //! Work-items that end before their kernel does, and what others of the group learn of it.
 //!
-//! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks behind its barriers whether that has happened, since
-//! its result would lack a value and still decide for the whole group. Only in kernels that ask and may panic is there a word in local memory: it is
-//! cleared at the start, before a barrier, and set where a work-item ends.
+//! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came, since its result
+//! would lack a value and still decide for the whole group. Only in kernels that ask and may panic there are words in local memory for it, cleared at
+//! the start before a barrier. Elsewhere a meeting is a barrier.
 
+use crate::builtin_table::Family;
 use crate::codegen::Target;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
-const TABLE: &str = include_str!("deaths.ll");
+const ENDING: &str = include_str!("deaths.nvptx.ll");
+const COUNTED: &str = include_str!("deaths.counted.ll");
+/// The variable that says whether a work-item has ended, or how many came.
+pub(crate) const WORD: &str = "oxisycl_deaths";
 const BEGIN: &str = "oxisycl.deaths.begin";
 const NOTE: &str = "oxisycl.deaths.note";
-const ANY: &str = "oxisycl.deaths.any";
+const MEET: &str = "oxisycl.deaths.meet";
 /// The builtin that asks.
-const QUESTION: &str = "oxisycl.a_work_item_died";
+const MEETING: &str = "oxisycl.meet_group";
+const BARRIER: &str = "oxisycl.group_barrier";
 /// What ends a work-item, on NVIDIA's processors and elsewhere.
 const ENDS: [&str; 2] = ["llvm.nvvm.exit", "oxisycl.end_work_item"];
 /// The builtin that says of which size an algorithm's values are.
 const SCRATCH: &str = "oxisycl.group_scratch";
-const CLEAN_UP: &str = "always-inline,function(simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
+const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// Answers the questions of a kernel, once its panics are records and ends.
+/// Makes barriers of the meetings of a kernel, once its panics are records and ends.
 pub(crate) fn answer<'c>(
     module: &Module<'c>,
     kernel: Option<Value<'c>>,
     target: &dyn Target,
 ) -> Result<(), CompileError> {
-    let Some(question) = module.function(QUESTION) else { return Ok(()) };
+    let Some(meeting) = module.function(MEETING) else { return Ok(()) };
     let context = module.context();
+    let bodies = target.builtins();
     let may_panic = module.functions().into_iter().any(|of| panic_names::is_record(of.name()) && of.is_used());
-    let Some(kernel) = kernel.filter(|_| may_panic && question.is_used()) else {
-        for call in calls_of(question) {
-            call.replace_all_uses_with(Type::int(context, 1).constant(0));
-            call.erase();
+    let action = Type::function(Type::void(context), &[]);
+    let mut text = bodies.text.to_owned();
+    match kernel.filter(|_| may_panic && meeting.is_used()) {
+        Some(kernel) => {
+            text += if bodies.family == Family::Nvptx { ENDING } else { COUNTED };
+            let (begin, note) = (module.declare(BEGIN, action), module.declare(NOTE, action));
+            let first =
+                kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
+            if let Some(first) = first {
+                Builder::before(context, first).call(begin, &[]);
+            }
+            for end in ENDS.iter().filter_map(|name| module.function(name)) {
+                for call in calls_of(end) {
+                    Builder::before(context, call).call(note, &[]);
+                }
+            }
+            meeting.replace_all_uses_with(module.declare(MEET, meeting.held_type()));
         }
-        return module.run(CLEAN_UP, None, &PassTuning::DEVICE);
-    };
-    let text = format!("{}{TABLE}", target.builtins().text);
+        None => {
+            let barrier = module.declare(BARRIER, action);
+            for call in calls_of(meeting) {
+                Builder::before(context, call).call(barrier, &[]);
+                call.replace_all_uses_with(Type::int(context, 1).constant(1));
+                call.erase();
+            }
+        }
+    }
+    meeting.delete_function();
     let bodies = Module::from_text(context, &text, "deaths")?;
     for function in bodies.functions().into_iter().filter(|function| !function.is_declaration()) {
         function.set_linkage(Linkage::LINK_ONCE_ODR);
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
     }
-    let action = Type::function(Type::void(context), &[]);
-    let (begin, note) = (module.declare(BEGIN, action), module.declare(NOTE, action));
-    let any = module.declare(ANY, Type::function(Type::int(context, 1), &[]));
-    let first = kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
-    if let Some(first) = first {
-        Builder::before(context, first).call(begin, &[]);
-    }
-    for end in ENDS.iter().filter_map(|name| module.function(name)) {
-        for call in calls_of(end) {
-            Builder::before(context, call).call(note, &[]);
-        }
-    }
-    question.replace_all_uses_with(any);
-    question.delete_function();
     module.link(bodies)?;
     module.run(CLEAN_UP, None, &PassTuning::DEVICE)
 }

@@ -256,10 +256,10 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         if index >= tile.len() {
             no_such_element(index, tile.len());
         }
-        // SAFETY: an element of the tile, which no phase writes meanwhile: the last one has ended, and the next one begins behind the barrier.
+        // SAFETY: an element of the tile, which no phase writes meanwhile: the next one begins behind the barrier.
         unsafe {
             if builtin::is_device_code() {
-                end_if_one_died();
+                self.meet();
                 let value = tile.first().add(index).read();
                 builtin::group_barrier();
                 return value;
@@ -311,11 +311,16 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         super::scope::size_of_group(self.extent())
     }
 
-    /// Memory for an algorithm over values of one type. For device code.
+    /// Memory for an algorithm over values of one type, which begins. For device code.
     #[inline(always)]
     pub(super) fn scratch<T>(&self) -> Scratch<T> {
         const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
         builtin::group_scratch(size_of::<T>() as u32);
+        // Where values have another size than those before, places overlap that some work-items may still read.
+        if self.begins_algorithm(size_of::<T>()) {
+            // SAFETY: group scope takes the same way in all work-items.
+            unsafe { builtin::group_barrier() };
+        }
         // SAFETY: a launch has local memory for the scratch that its kernel asks for, behind that of its arguments.
         let memory = unsafe { builtin::local_memory() };
         Scratch { first: memory.wrapping_add(self.local_bytes()).cast(), items: self.items() }
@@ -327,9 +332,10 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// For device code, at group scope.
     #[inline(always)]
     pub(super) unsafe fn meet(&self) {
-        // SAFETY: group scope takes the same way in all work-items.
-        unsafe { builtin::group_barrier() };
-        end_if_one_died();
+        // SAFETY: group scope takes the same way in all work-items, and counts its meetings.
+        if unsafe { !builtin::meet_group(self.items() as u32, self.next_meeting()) } {
+            builtin::end_work_item()
+        }
     }
 
     #[inline(always)]
@@ -525,45 +531,49 @@ impl Members {
     }
 }
 
-/// Ends the calling work-item if one of its group has ended before it met the others.
-#[inline(always)]
-fn end_if_one_died() {
-    if builtin::a_work_item_died() {
-        builtin::end_work_item()
-    }
-}
-
 /// Scans a block in place.
 #[inline(always)]
 pub(super) fn scan_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) {
     let mut step = 1;
     while step < values.len() {
-        for i in (step..values.len()).rev() {
-            values[i] = operator.combine(values[i - step], values[i]);
+        let mut i = values.len();
+        while i > step {
+            i = i.wrapping_sub(1);
+            combine_at(values, i.wrapping_sub(step), i, operator);
         }
-        step *= 2;
+        step <<= 1;
     }
 }
 
 /// The last value of the scan of a block, of which the others are lost.
 #[inline(always)]
 pub(super) fn fold_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) -> T {
+    let last = values.len().wrapping_sub(1);
     let mut step = 1;
-    while step < values.len() {
-        let mut i = values.len() - 1;
+    while step <= last {
+        let mut i = last;
+        // From the last value on, each second of those that the step before has left.
         loop {
-            if i < step {
+            combine_at(values, i.wrapping_sub(step), i, operator);
+            if i < step.wrapping_mul(3) {
                 break;
             }
-            values[i] = operator.combine(values[i - step], values[i]);
-            if i < 2 * step {
-                break;
-            }
-            i -= 2 * step;
+            i = i.wrapping_sub(step << 1);
         }
-        step *= 2;
+        step <<= 1;
     }
-    values[values.len() - 1]
+    values[last]
+}
+
+/// Combines two values of a block, in the place of the second. The caller has found the places; a check would be one of each step.
+#[inline(always)]
+fn combine_at<T: Copy, O: Operator<T>>(values: &mut [T], first: usize, second: usize, operator: &O) {
+    debug_assert!(first < second && second < values.len(), "places {first} and {second} of {}", values.len());
+    if let [Some(left), Some(right)] = [values.get(first).copied(), values.get(second).copied()]
+        && let Some(place) = values.get_mut(second)
+    {
+        *place = operator.combine(left, right);
+    }
 }
 
 /// Scans all values in place, in native code. Returns the last one.

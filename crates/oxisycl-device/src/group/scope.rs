@@ -1,5 +1,6 @@
 //! Group scope, and phases.
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -24,6 +25,9 @@ pub struct Group<'wg, 'cg: 'wg, const D: usize, S> {
     shape: S,
     /// Bytes of local memory that the launch's arguments take.
     local_bytes: usize,
+    /// On a device: how often the group has met, and bytes of the values of the last algorithm.
+    meetings: Cell<u32>,
+    bytes_of_element: Cell<usize>,
     /// In native code: where a panic leaves which work-item it was.
     chunk: *const HostChunk,
     brand: Brand<'wg>,
@@ -113,16 +117,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         local_bytes: usize,
         chunk: *const HostChunk,
     ) -> Self {
-        Self {
-            id,
-            groups,
-            shape,
-            local_bytes,
-            chunk,
-            brand: PhantomData,
-            command_group: PhantomData,
-            not_send: PhantomData,
-        }
+        let (meetings, bytes_of_element) = (Cell::new(0), Cell::new(0));
+        let (brand, command_group, not_send) = (PhantomData, PhantomData, PhantomData);
+        Self { id, groups, shape, local_bytes, meetings, bytes_of_element, chunk, brand, command_group, not_send }
     }
 
     /// The position of the group in the launch.
@@ -285,6 +282,21 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     #[inline(always)]
     pub(super) fn local_bytes(&self) -> usize {
         self.local_bytes
+    }
+
+    /// The number of the meeting that follows.
+    #[inline(always)]
+    pub(super) fn next_meeting(&self) -> u32 {
+        let number = self.meetings.get();
+        self.meetings.set(number.wrapping_add(1));
+        number
+    }
+
+    /// Notes that an algorithm begins, over values of so many bytes. Whether the one before had values of another size.
+    #[inline(always)]
+    pub(super) fn begins_algorithm(&self, bytes_of_element: usize) -> bool {
+        let before = self.bytes_of_element.replace(bytes_of_element);
+        before != 0 && before != bytes_of_element
     }
 
     /// The local linear id of the calling work-item. For device code, which must not let it decide at group scope.

@@ -1,4 +1,5 @@
-; Whether a work-item of the group has panicked: a word in local memory, on all targets. Stands behind the target's `builtins.ll`.
+; Meetings of a group on NVIDIA's processors. Stands behind the target's `builtins.ll`.
+; A barrier waits for a thread until it has ended, which a panic's thread does once it has noted it.
 
 @oxisycl_deaths = internal addrspace(3) global i32 poison, align 4
 
@@ -15,8 +16,9 @@ define void @oxisycl.deaths.note() {
   ret void
 }
 
-define i1 @oxisycl.deaths.any() {
+define i1 @oxisycl.deaths.meet(i32 %items, i32 %number) convergent {
+  call void @oxisycl.group_barrier()
   %word = load atomic i32, ptr addrspace(3) @oxisycl_deaths monotonic, align 4
-  %any = icmp ne i32 %word, 0
-  ret i1 %any
+  %all = icmp eq i32 %word, 0
+  ret i1 %all
 }
