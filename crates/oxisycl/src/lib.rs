@@ -66,13 +66,14 @@ pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, In
 pub use host_accessor::{HostAccessor, HostIter};
 pub use kernel_id::KernelId;
 pub use platform::Platform;
-pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder};
+pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder, Reduced};
 
 pub use oxisycl_backend::{
     Advice, AffinityDomain, CacheType, DeviceInfo, EventStatus, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
     PartitionProperty, Priority, UsmKind, VectorWidths,
 };
 pub use oxisycl_device::group;
+pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;
 pub use oxisycl_device::operator;
 pub use oxisycl_device::{

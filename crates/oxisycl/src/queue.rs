@@ -2,6 +2,7 @@
 
 mod builder;
 mod host_copy;
+mod reduced;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write}
 pub use builder::QueueBuilder;
 pub use host_copy::HostCopy;
 pub use oxisycl_runtime::graph::AsyncHandler;
+pub use reduced::Reduced;
 
 /// Takes command groups for one device. Copies are the same queue.
 ///

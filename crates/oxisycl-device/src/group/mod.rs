@@ -31,6 +31,7 @@ mod collective;
 mod launch;
 mod memory;
 mod phase;
+pub mod reduction;
 mod scope;
 mod shape;
 mod sub_group;

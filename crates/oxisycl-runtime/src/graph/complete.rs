@@ -130,7 +130,8 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     if observe_is_on() {
         record_span(node, &outcome);
     }
-    let failure = outcome.result.err();
+    // A part that failed is the command's own failure.
+    let failure = node.failure_of_parts().or(outcome.result.err());
     if let Some(failure) = &failure {
         failure.name_buffer(|address| description_of(address, &holds));
     }
@@ -166,8 +167,8 @@ fn end_without_holds(
         counters().failures.add(1);
         let is_dependent = matches!(failure.kind(), FailureKind::Dependency(_));
         node.inner.lock().failure = Some(failure.clone());
-        // A host accessor's failure is the result of the call that makes it.
-        if node.kind != NodeKind::HostAccess {
+        // A host accessor's failure is the result of the call that makes it, and a part's that of its command.
+        if node.kind != NodeKind::HostAccess && !node.is_part.load(Ordering::Relaxed) {
             node.shared.errors.push(node, is_dependent);
         }
     }

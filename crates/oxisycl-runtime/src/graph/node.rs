@@ -206,6 +206,8 @@ pub struct Node {
     pub(super) observed: AtomicBool,
     /// Whether the backend has reported the command.
     pub(super) reported: AtomicBool,
+    /// Whether its failure is that of a command that it is a part of.
+    pub(super) is_part: AtomicBool,
     /// The generation of the process in which the failure was left to be reported at the node's end; 0 if it was not.
     pub(super) unclaimed: AtomicU32,
     pub(super) inner: Mutex<Inner>,
@@ -262,6 +264,7 @@ impl Node {
             n_blockers: AtomicUsize::new(0),
             observed: AtomicBool::new(false),
             reported: AtomicBool::new(false),
+            is_part: AtomicBool::new(false),
             unclaimed: AtomicU32::new(0),
             inner: Mutex::new(Inner {
                 event: None,
@@ -305,6 +308,17 @@ impl Node {
     /// Says, before the node is started, that its first `n_parts` dependencies do a part of its work.
     pub(crate) fn set_parts(&self, n_parts: usize) {
         self.inner.lock().n_parts = n_parts;
+    }
+
+    /// Says, before the node is started, that it does a part of the work of another one, which reports its failure.
+    pub(crate) fn set_is_part(&self) {
+        self.is_part.store(true, Ordering::Relaxed);
+    }
+
+    /// The failure of a part of this command, while that has not ended.
+    pub(super) fn failure_of_parts(&self) -> Option<CommandFailure> {
+        let inner = self.inner.lock();
+        inner.dependencies.iter().take(inner.n_parts).find_map(|part| part.node.failure())
     }
 
     /// Whether the command has ended, well or not.

@@ -30,8 +30,10 @@ pub struct CommandGroup {
     pub requirements: SmallVec<[Requirement; 4]>,
     /// Events it depends on.
     pub depends_on: SmallVec<[Arc<Node>; 2]>,
-    /// The command; several only for one copy that takes several backend copies.
+    /// The command; several for one copy that takes several backend copies, and for one kernel that takes several launches.
     pub commands: SmallVec<[Command; 1]>,
+    /// Whether each of several commands comes after the one before it.
+    pub is_chain: bool,
     /// A host task instead of commands.
     pub host_task: Option<HostWork>,
     /// What messages call the host task; a kernel knows that itself. In a box, since every group has the field.
@@ -174,7 +176,7 @@ impl Queue {
                 unsafe { start(&node, Work::HostTask(work), &dependencies) }?;
                 node
             }
-            None => self.start_commands(&mut group.commands, keep, holds, dependencies)?,
+            None => self.start_commands(&mut group.commands, group.is_chain, keep, holds, dependencies)?,
         };
         for requirement in &group.requirements {
             let state = buffers.state(requirement.core());
@@ -187,6 +189,7 @@ impl Queue {
     fn start_commands(
         &self,
         commands: &mut SmallVec<[Command; 1]>,
+        is_chain: bool,
         keep: Keep,
         holds: SmallVec<[Hold; 3]>,
         dependencies: Dependencies,
@@ -201,10 +204,14 @@ impl Queue {
         let mut parts = Dependencies::new();
         let mut refused = None;
         for command in commands.drain(..) {
-            let part = new_command(&command, keep.clone(), SmallVec::new(), &dependencies);
+            let before =
+                parts.last().filter(|_| is_chain).map(|part: &Dependency| Dependencies::from_iter([part.clone()]));
+            let behind = before.as_ref().unwrap_or(&dependencies);
+            let part = new_command(&command, keep.clone(), SmallVec::new(), behind);
+            part.set_is_part();
             let label = command.to_string();
             // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
-            match unsafe { start_command(&part, command, dependencies.clone()) } {
+            match unsafe { start_command(&part, command, behind.clone()) } {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
                 Err(error) if parts.is_empty() => {
                     DeferredDrops::drop_or_keep(holds);

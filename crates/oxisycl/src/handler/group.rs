@@ -61,16 +61,37 @@ impl<'cg> Handler<'cg> {
         A: GroupArguments,
         K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync + 'cg,
     {
-        let groups = groups.into();
+        let location = Location::caller();
+        self.command("a kernel", |handler| {
+            handler.push_work_group(groups.into(), shape, memory, kernel, D as u8, location)
+        })
+    }
+
+    /// Adds a launch over groups to the group's command. `location` is where the user wrote it. A panic names as many positions of its work-item as
+    /// `named` says; with 0 it names none.
+    pub(super) fn push_work_group<const D: usize, S, A, K>(
+        &mut self,
+        groups: Range<D>,
+        shape: S,
+        memory: A,
+        kernel: K,
+        named: u8,
+        location: &'static Location<'static>,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync + 'cg,
+    {
         let form = GroupForm::<'cg, S, A, K, D>(PhantomData, PhantomData);
-        let descriptor = describe(&form, Form::Group(D as u8), self.name, Location::caller());
-        let launch = LaunchRange { dimensions: D as u8, extent: groups.embed(), offset: [0; 3] };
+        let descriptor = describe(&form, Form::Group(D as u8), self.name, location);
+        let launch = LaunchRange { dimensions: named, extent: groups.embed(), offset: [0; 3] };
         let local = Range(Range(shape.extent()).embed());
         let items = local.checked_size().unwrap_or(usize::MAX);
         let wished = Wished { local, local_bytes: memory.local_bytes(), host_bytes: memory.host_bytes(items) };
         let captured = GroupLaunch { shape, arguments: memory, kernel };
         let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
-        self.kernel(&descriptor, Captures::of(&captured), &launch, group)
+        self.push_kernel(&descriptor, Captures::of(&captured), &launch, group)
     }
 
     /// Runs a kernel that is a named type once for each work-group.
@@ -149,7 +170,7 @@ impl Wished {
     /// Holds the groups against the limits of a device.
     fn check(&self, device: &Device, kernel: &str, launch: &LaunchRange) -> Result<GroupSize> {
         let info = device.info();
-        let visible = 3 - usize::from(launch.dimensions);
+        let visible = 3 - usize::from(launch.dimensions.max(1));
         let refuse = |code, what: String| {
             Err(Error::new(code, format!("kernel \"{kernel}\" on device \"{}\": {what}", device.name())))
         };
@@ -222,7 +243,7 @@ pub(super) fn fit_to_code(
         return Ok(());
     }
     if group.items() > limits.items {
-        let shown = &group.local[3 - usize::from(launch.dimensions)..];
+        let shown = &group.local[3 - usize::from(launch.dimensions.max(1))..];
         let limit = limits.items;
         return refuse(
             ErrorCode::NdRange,

@@ -150,55 +150,64 @@ impl<'cg> Handler<'cg> {
         range: &LaunchRange,
         group: impl FnOnce(&Device) -> Result<Option<GroupSize>>,
     ) -> Result {
-        self.command("a kernel", |handler| {
-            let device = handler.queue.device();
-            let fits = Range(range.extent).checked_size().is_some_and(|size| isize::try_from(size).is_ok())
-                && (0..3).all(|d| range.offset[d].checked_add(range.extent[d]).is_some());
-            if !fits {
-                return Err(Error::new(
-                    ErrorCode::NdRange,
-                    format!(
-                        "kernel \"{}\" on device \"{}\": the range {:?} at offset {:?} has more work-items than can be counted",
-                        descriptor.display_name(),
-                        device.name(),
-                        &range.extent[3 - usize::from(range.dimensions)..],
-                        &range.offset[3 - usize::from(range.dimensions)..]
-                    ),
-                ));
+        self.command("a kernel", |handler| handler.push_kernel(descriptor, captures, range, group))
+    }
+
+    /// Adds a launch to the group's command.
+    pub(super) fn push_kernel(
+        &mut self,
+        descriptor: &KernelDescriptor,
+        captures: Captures<'_>,
+        range: &LaunchRange,
+        group: impl FnOnce(&Device) -> Result<Option<GroupSize>>,
+    ) -> Result {
+        let device = self.queue.device();
+        let fits = Range(range.extent).checked_size().is_some_and(|size| isize::try_from(size).is_ok())
+            && (0..3).all(|d| range.offset[d].checked_add(range.extent[d]).is_some());
+        if !fits {
+            return Err(Error::new(
+                ErrorCode::NdRange,
+                format!(
+                    "kernel \"{}\" on device \"{}\": the range {:?} at offset {:?} has more work-items than can be counted",
+                    descriptor.display_name(),
+                    device.name(),
+                    &range.extent[3 - usize::from(range.dimensions)..],
+                    &range.offset[3 - usize::from(range.dimensions)..]
+                ),
+            ));
+        }
+        let mut group = group(device)?;
+        let limit = device.info().max_parameter_size;
+        if descriptor.parameters.size > limit {
+            return Err(Error::new(
+                ErrorCode::KernelArgument,
+                format!(
+                    "kernel \"{}\" on device \"{}\": its captures are {} bytes, the limit is {limit}",
+                    descriptor.display_name(),
+                    device.name(),
+                    descriptor.parameters.size
+                ),
+            ));
+        }
+        let backend_device = device.backend_device();
+        let code = if backend_device.info().image_targets.is_empty() {
+            if let Some(hold) = programs().hold_library(descriptor.host_entry) {
+                self.group.holds.push(Hold::Other(Box::new(hold)));
             }
-            let mut group = group(device)?;
-            let limit = device.info().max_parameter_size;
-            if descriptor.parameters.size > limit {
-                return Err(Error::new(
-                    ErrorCode::KernelArgument,
-                    format!(
-                        "kernel \"{}\" on device \"{}\": its captures are {} bytes, the limit is {limit}",
-                        descriptor.display_name(),
-                        device.name(),
-                        descriptor.parameters.size
-                    ),
-                ));
-            }
-            let backend_device = device.backend_device();
-            let code = if backend_device.info().image_targets.is_empty() {
-                if let Some(hold) = programs().hold_library(descriptor.host_entry) {
-                    handler.group.holds.push(Hold::Other(Box::new(hold)));
-                }
-                None
-            } else {
-                Some(programs().kernel(backend_device, descriptor)?)
-            };
-            if let (Some(group), Some(code)) = (&mut group, &code) {
-                fit_to_code(device, descriptor, group, code.group_limits(), range)?;
-            }
-            let command = if range.extent.contains(&0) {
-                Command::Marker
-            } else {
-                Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))
-            };
-            handler.group.commands.push(command);
-            Ok(())
-        })
+            None
+        } else {
+            Some(programs().kernel(backend_device, descriptor)?)
+        };
+        if let (Some(group), Some(code)) = (&mut group, &code) {
+            fit_to_code(device, descriptor, group, code.group_limits(), range)?;
+        }
+        let command = if range.extent.contains(&0) {
+            Command::Marker
+        } else {
+            Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))
+        };
+        self.group.commands.push(command);
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 //! the host device, and are called `once area::name`. What cannot be tested on a device is ignored, with the reason.
 
 mod harness;
+mod reduce;
 mod support;
 
 mod accessor;
@@ -61,6 +62,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("group", group::errors::TESTS),
     ("group", group::algorithms::TESTS),
     ("group", group::sub_groups::TESTS),
+    ("reduce", reduce::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
     ("usm", usm::allocations::TESTS),

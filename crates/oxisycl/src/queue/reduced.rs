@@ -1,0 +1,119 @@
+//! Reductions of buffers by one call, whose results stay on the device until somebody asks.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+use oxisycl_device::operator::Identity;
+use oxisycl_device::{AnyBits, DeviceCopyable};
+
+use crate::handler::Handler;
+use crate::reduction::reduction;
+use crate::{Accessor, Buffer, Event, Queue, Read, Result, Write};
+
+/// A value that a reduction makes. It stays on the device, for other commands to use, until [`get`](Self::get) or `.await` asks for it.
+#[derive(Debug)]
+pub struct Reduced<T: DeviceCopyable> {
+    value: Buffer<T, 1>,
+    event: Event,
+}
+
+impl<T: DeviceCopyable> Reduced<T> {
+    /// Blocks until the reduction has ended, and gives its value.
+    ///
+    /// Errors: those of the reduction, and of what it depends on.
+    pub fn get(&self) -> Result<T> {
+        self.event.wait()?;
+        let value = self.value.host_access(Read)?;
+        Ok(value[0])
+    }
+
+    /// The event.
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// The buffer of one element that the value is in, for further commands.
+    pub fn buffer(&self) -> &Buffer<T, 1> {
+        &self.value
+    }
+}
+
+impl<T: DeviceCopyable> Future for Reduced<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Result<T>> {
+        match Pin::new(&mut self.event).poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => Poll::Ready(self.get()),
+        }
+    }
+}
+
+impl Queue {
+    /// Combines all elements of a buffer, by the fixed [tree](crate::reduction) of all reductions.
+    ///
+    /// Errors: as those of [`Handler::parallel_reduce`].
+    ///
+    /// ```
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec((0..1000u64).collect())?;
+    /// let sum = Queue::default()?.reduce(&numbers, Sum)?;
+    /// assert_eq!(sum.get()?, 499_500);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn reduce<T, const D: usize, O>(&self, buffer: &Buffer<T, D>, operator: O) -> Result<Reduced<T>>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Identity<T> + 'static,
+    {
+        self.transform_reduce(buffer, |value| value, operator)
+    }
+
+    /// Combines what `transform` makes of each element of a buffer.
+    ///
+    /// Errors: as those of [`Handler::parallel_reduce`].
+    ///
+    /// ```
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![3.0f32, 4.0])?;
+    /// let squares = Queue::default()?.transform_reduce(&numbers, |x| x * x, Sum)?;
+    /// assert_eq!(squares.get()?.sqrt(), 5.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn transform_reduce<T, U, const D: usize, F, O>(
+        &self,
+        buffer: &Buffer<T, D>,
+        transform: F,
+        operator: O,
+    ) -> Result<Reduced<U>>
+    where
+        T: DeviceCopyable,
+        U: DeviceCopyable + AnyBits,
+        F: Fn(T) -> U + Copy + Send + Sync + 'static,
+        O: Identity<U> + 'static,
+    {
+        let value = Buffer::uninit(1)?;
+        let location = std::panic::Location::caller();
+        let event = self.submit(|cg: &mut Handler<'_>| {
+            cg.name("reduce");
+            let elements: Accessor<'_, T, D, Read> = cg.access(buffer, Read);
+            let into = reduction(cg.access(&value, Write.no_init()), operator);
+            cg.reduce_at(buffer.range(), into, location, move |item, result| {
+                result.combine(transform(elements.get(item)))
+            })
+        })?;
+        Ok(Reduced { value, event })
+    }
+}

@@ -1,0 +1,352 @@
+//! Reductions: the fixed tree, targets, operators, and what fails (G1, G3, G4, G5).
+
+use oxisycl::operator::{BitXor, Identity, Max, Min, Product, Sum};
+use oxisycl::prelude::*;
+use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
+
+use crate::harness::{Env, tests};
+use crate::support::{counted, update};
+
+tests![
+    numbers_of_each_type_are_summed,
+    sums_of_floats_have_the_bits_of_the_tree,
+    the_same_sum_has_the_same_bits_each_time,
+    a_target_that_is_read_is_part_of_the_result,
+    a_reduction_over_nothing_gives_the_identity,
+    work_items_combine_none_or_several_values,
+    an_operator_needs_no_identity,
+    several_reductions_share_a_launch,
+    ranges_of_two_and_three_dimensions_are_reduced,
+    one_call_reduces_a_buffer,
+    a_result_may_stay_on_the_device,
+    reductions_wait_for_what_they_read,
+    a_target_of_another_size_is_refused,
+    two_reductions_into_one_target_are_refused,
+    a_panic_loses_the_result,
+    the_next_reduction_after_a_panic_is_right,
+];
+
+/// Sizes around those of tiles and of groups, and some that take two launches.
+const SIZES: [usize; 14] =
+    [1, 2, 31, 127, 128, 129, 1000, TILE - 1, TILE, TILE + 1, 8 * TILE, 8 * TILE + 1, 100_000, 300_001];
+
+/// The tree as the documentation has it.
+fn tree<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T + Copy) -> T {
+    let sums: Vec<T> = values
+        .chunks(TILE)
+        .map(|tile| {
+            let mut sums: Vec<T> = tile[..tile.len().min(128)].to_vec();
+            for (i, value) in tile.iter().enumerate().skip(128) {
+                sums[i % 128] = combine(sums[i % 128], *value);
+            }
+            for half in [64, 32, 16, 8, 4, 2, 1] {
+                for i in 0..half.min(sums.len().saturating_sub(half)) {
+                    sums[i] = combine(sums[i], sums[i + half]);
+                }
+                sums.truncate(half.max(1));
+            }
+            sums[0]
+        })
+        .collect();
+    if sums.len() == 1 { sums[0] } else { tree(&sums, combine) }
+}
+
+fn reduced<T, O>(env: &Env, values: &[T], operator: O) -> T
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern,
+    O: Identity<T> + 'static,
+{
+    env.queue().reduce(&Buffer::from_vec(values.to_vec()).unwrap(), operator).unwrap().get().unwrap()
+}
+
+fn numbers_of_each_type_are_summed(env: &Env) {
+    macro_rules! check {
+        ($($t:ty)*) => { $(
+            for size in [1, 100, 5000, 40_000] {
+                let values: Vec<$t> = (0..size).map(|i| (i as $t).wrapping_mul(77).wrapping_add(3)).collect();
+                let sum = values.iter().fold(0, |a: $t, b| a.wrapping_add(*b));
+                assert_eq!(reduced(env, &values, Sum), sum, "{size} values of {}", stringify!($t));
+                assert_eq!(reduced(env, &values, Min), values.iter().copied().min().unwrap());
+                let bits = values.iter().fold(0, |a: $t, b| a ^ b);
+                assert_eq!(reduced(env, &values, BitXor), bits);
+            }
+        )* };
+    }
+    check! { u8 i8 u16 i16 u32 i32 u64 i64 }
+    assert_eq!(reduced(env, &[3u32, 5, 7], Product), 105);
+}
+
+fn sums_of_floats_have_the_bits_of_the_tree(env: &Env) {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / f64::from(1 << 24) - 0.5
+    };
+    for size in SIZES {
+        let doubles: Vec<f64> = (0..size).map(|i| random() * if i % 97 == 0 { 1.0e12 } else { 1.0 }).collect();
+        let floats: Vec<f32> = doubles.iter().map(|x| *x as f32).collect();
+        let (of_doubles, of_floats) = (tree(&doubles, |a, b| a + b), tree(&floats, |a, b| a + b));
+        assert_eq!(reduced(env, &doubles, Sum).to_bits(), of_doubles.to_bits(), "{size} of f64");
+        assert_eq!(reduced(env, &floats, Sum).to_bits(), of_floats.to_bits(), "{size} of f32");
+    }
+    // What is special stays so.
+    assert!(reduced(env, &[1.0f32, f32::NAN, 2.0], Sum).is_nan());
+    assert_eq!(reduced(env, &[f64::INFINITY, 1.0], Sum), f64::INFINITY);
+    assert_eq!(reduced(env, &[-0.0f32; 5000], Sum).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(reduced(env, &[f32::MIN_POSITIVE / 4.0; 4], Sum), f32::MIN_POSITIVE);
+    let values: Vec<f32> = (0..9000).map(|i| if i % 2 == 0 { f32::NAN } else { i as f32 }).collect();
+    assert_eq!((reduced(env, &values, Min), reduced(env, &values, Max)), (1.0, 8999.0));
+}
+
+fn the_same_sum_has_the_same_bits_each_time(env: &Env) {
+    let values: Vec<f32> = (0..200_000).map(|i| (i as f32).sin() * 1.0e5).collect();
+    let buffer = Buffer::from_vec(values.clone()).unwrap();
+    let expected = tree(&values, |a, b| a + b).to_bits();
+    let queue = env.queue();
+    let sums: Vec<_> = (0..50).map(|_| queue.reduce(&buffer, Sum).unwrap()).collect();
+    for sum in sums {
+        assert_eq!(sum.get().unwrap().to_bits(), expected);
+    }
+}
+
+fn a_target_that_is_read_is_part_of_the_result(env: &Env) {
+    for (size, expected) in [(0usize, 100u32), (5, 110), (50_000, 100u32.wrapping_add(49_999 * 25_000))] {
+        let (added, replaced) = (Buffer::from_vec(vec![100u32]).unwrap(), Buffer::from_vec(vec![100u32]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let into = (reduction(cg.access(&added, ReadWrite), Sum), reduction(cg.access(&replaced, Write), Sum));
+            cg.parallel_reduce(size, into, |item, (added, replaced)| {
+                *added += item.index() as u32;
+                *replaced += item.index() as u32;
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        assert_eq!(added.to_vec().unwrap(), [expected], "{size}");
+        assert_eq!(replaced.to_vec().unwrap(), [expected.wrapping_sub(100)], "{size}");
+    }
+}
+
+fn a_reduction_over_nothing_gives_the_identity(env: &Env) {
+    assert_eq!(reduced::<i32, _>(env, &[7], Max), 7);
+    let (largest, sum) = (Buffer::from_vec(vec![5i32]).unwrap(), Buffer::from_vec(vec![5.0f32]).unwrap());
+    let submitted = env.queue().submit(|cg| {
+        let into = (reduction(cg.access(&largest, Write.no_init()), Max), reduction(cg.access(&sum, Write), Sum));
+        cg.parallel_reduce([0, 3], into, |_, (largest, sum)| {
+            largest.combine(1);
+            *sum += 1.0;
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    assert_eq!(largest.to_vec().unwrap(), [i32::MIN]);
+    assert_eq!(sum.to_vec().unwrap()[0].to_bits(), (-0.0f32).to_bits());
+}
+
+fn work_items_combine_none_or_several_values(env: &Env) {
+    for size in SIZES {
+        let target = Buffer::from_vec(vec![0u64]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let into = reduction(cg.access(&target, ReadWrite), Sum);
+            cg.parallel_reduce(size, into, |item, sum| {
+                for n in 0..item.index() % 3 {
+                    sum.combine((item.index() * 10 + n) as u64);
+                }
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let expected = (0..size).map(|i| (0..i % 3).map(|n| (i * 10 + n) as u64).sum::<u64>()).sum::<u64>();
+        assert_eq!(target.to_vec().unwrap(), [expected], "{size}");
+    }
+}
+
+fn an_operator_needs_no_identity(env: &Env) {
+    // The pair with the larger second number, and of equal ones that with the smaller first.
+    let better = |a: [u32; 2], b: [u32; 2]| if (a[1], b[0]) >= (b[1], a[0]) { a } else { b };
+    for size in SIZES {
+        for step in [1, 5, usize::MAX] {
+            let old = [9_999_999, 17];
+            let best = Buffer::from_vec(vec![old]).unwrap();
+            let value = |i: usize| [i as u32, (i as u32).wrapping_mul(2_654_435_761) % 1000];
+            let submitted = env.queue().submit(|cg| {
+                let into = reduction_without_identity(cg.access(&best, ReadWrite), better);
+                cg.parallel_reduce(size, into, move |item, best| {
+                    let i = item.index();
+                    if i % step == step / 2 {
+                        best.combine([i as u32, (i as u32).wrapping_mul(2_654_435_761) % 1000]);
+                    }
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let expected = (0..size).filter(|i| i % step == step / 2).map(value).fold(old, better);
+            assert_eq!(best.to_vec().unwrap(), [expected], "{size} by {step}");
+        }
+    }
+}
+
+fn several_reductions_share_a_launch(env: &Env) {
+    let n = 123_457usize;
+    let values: Vec<f32> = (0..n).map(|i| ((i * 7919) % 10_007) as f32 - 5000.0).collect();
+    let input = Buffer::from_vec(values.clone()).unwrap();
+    let (sum, squares) = (Buffer::from_vec(vec![0.0f32]).unwrap(), Buffer::from_vec(vec![0.0f64]).unwrap());
+    let (least, most) = (Buffer::from_vec(vec![0.0f32]).unwrap(), Buffer::from_vec(vec![0.0f32]).unwrap());
+    let (count, bits) = (Buffer::from_vec(vec![0u16]).unwrap(), Buffer::from_vec(vec![0u64]).unwrap());
+    let (since, submitted) = counted(|| {
+        env.queue().submit(|cg| {
+            let input = cg.access(&input, Read);
+            let into = (
+                reduction(cg.access(&sum, Write), Sum),
+                reduction(cg.access(&squares, Write), Sum),
+                reduction(cg.access(&least, Write), Min),
+                reduction(cg.access(&most, Write), Max),
+                reduction(cg.access(&count, Write), Sum),
+                reduction(cg.access(&bits, Write), BitXor),
+            );
+            cg.parallel_reduce(n, into, move |item, (sum, squares, least, most, count, bits)| {
+                let x = input.get(item);
+                *sum += x;
+                *squares += f64::from(x) * f64::from(x);
+                least.combine(x);
+                most.combine(x);
+                *count += 1;
+                *bits ^= u64::from(x.to_bits()) << (item.index() % 32);
+            })
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    assert!(since.nodes >= 2, "{}", since.nodes);
+    assert_eq!(sum.to_vec().unwrap()[0].to_bits(), tree(&values, |a, b| a + b).to_bits());
+    // Whole numbers below 2^53: each order of sums is exact.
+    let of_squares: f64 = values.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    assert_eq!(squares.to_vec().unwrap(), [of_squares]);
+    assert_eq!((least.to_vec().unwrap()[0], most.to_vec().unwrap()[0]), (-5000.0, 5006.0));
+    assert_eq!(count.to_vec().unwrap(), [n as u16]);
+    let of_bits = values.iter().enumerate().fold(0, |all, (i, x)| all ^ u64::from(x.to_bits()) << (i % 32));
+    assert_eq!(bits.to_vec().unwrap(), [of_bits]);
+}
+
+fn ranges_of_two_and_three_dimensions_are_reduced(env: &Env) {
+    let target = Buffer::from_vec(vec![0u64; 1]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let into = reduction(cg.access(&target, Write), Sum);
+        cg.parallel_reduce([77, 131], into, |item, sum| {
+            let Id([y, x]) = item.id();
+            *sum += (y * 1000 + x) as u64;
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    assert_eq!(target.to_vec().unwrap(), [(0..77u64).map(|y| (0..131).map(|x| y * 1000 + x).sum::<u64>()).sum()]);
+    let values: Vec<u32> = (0..9 * 50 * 21).collect();
+    let buffer = Buffer::from_vec_nd(values.clone(), [9, 50, 21]).unwrap();
+    assert_eq!(env.queue().reduce(&buffer, Sum).unwrap().get().unwrap(), values.iter().sum());
+    // A part of a larger buffer, whose rows are not side by side.
+    let part = buffer.sub_buffer([2, 10, 3], [3, 7, 11]);
+    if let Ok(part) = part {
+        let expected = part.to_vec().unwrap().iter().sum();
+        assert_eq!(env.queue().reduce(&part, Sum).unwrap().get().unwrap(), expected);
+    }
+}
+
+fn one_call_reduces_a_buffer(env: &Env) {
+    let values: Vec<f32> = (0..70_000).map(|i| i as f32 * 0.25).collect();
+    let buffer = Buffer::from_vec(values.clone()).unwrap();
+    let queue = env.queue();
+    let squares = queue.transform_reduce(&buffer, |x| f64::from(x), Sum).unwrap();
+    let largest = queue.transform_reduce(&buffer, |x| x as u32 % 1000, Max).unwrap();
+    let doubles: Vec<f64> = values.iter().map(|x| f64::from(*x)).collect();
+    assert_eq!(squares.get().unwrap(), tree(&doubles, |a, b| a + b));
+    assert_eq!(largest.get().unwrap(), 999);
+    // As often as anybody asks.
+    assert_eq!(largest.get().unwrap(), 999);
+}
+
+fn a_result_may_stay_on_the_device(env: &Env) {
+    let buffer = Buffer::from_vec(vec![2.0f32; 10_000]).unwrap();
+    let queue = env.queue();
+    let sum = queue.reduce(&buffer, Sum).unwrap();
+    let event = queue.submit(|cg| {
+        let (sum, buffer) = (cg.access(sum.buffer(), Read), cg.access(&buffer, ReadWrite));
+        cg.parallel_for(10_000, move |item| buffer.update(item, |x| x / sum.view(item)[0]))
+    });
+    event.unwrap().wait().unwrap();
+    assert_eq!(buffer.to_vec().unwrap(), vec![2.0 / 20_000.0; 10_000]);
+    sum.event().wait().unwrap();
+}
+
+fn reductions_wait_for_what_they_read(env: &Env) {
+    let buffer = Buffer::from_vec(vec![1i32; 50_000]).unwrap();
+    let queue = env.queue();
+    let mut sums = Vec::new();
+    for _ in 0..10 {
+        update(&queue, &buffer, |x| x + 1);
+        sums.push(queue.reduce(&buffer, Sum).unwrap());
+    }
+    for (i, sum) in sums.into_iter().enumerate() {
+        assert_eq!(sum.get().unwrap(), 50_000 * (i as i32 + 2));
+    }
+}
+
+fn a_target_of_another_size_is_refused(env: &Env) {
+    for size in [2usize, 3] {
+        let target = Buffer::from_vec(vec![0u32; size]).unwrap();
+        let (since, submitted) = counted(|| {
+            env.queue().submit(|cg| {
+                cg.name("total");
+                let into = reduction(cg.access(&target, ReadWrite), Sum);
+                cg.parallel_reduce(10, into, |_, sum| *sum += 1)
+            })
+        });
+        assert_eq!(since.nodes, 0);
+        let error = submitted.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Invalid);
+        let (text, device) = (error.to_string(), env.device().name());
+        let expected = format!(
+            "kernel \"total\" on device \"{device}\": the target of a reduction has {size} elements, and must have 1"
+        );
+        assert!(text.ends_with(&expected), "{text}");
+    }
+}
+
+fn two_reductions_into_one_target_are_refused(env: &Env) {
+    let target = Buffer::from_vec(vec![0u32]).unwrap();
+    let (since, submitted) = counted(|| {
+        env.queue().submit(|cg| {
+            let into = (reduction(cg.access(&target, ReadWrite), Sum), reduction(cg.access(&target, ReadWrite), Max));
+            cg.parallel_reduce(10, into, |_, (sum, _)| *sum += 1)
+        })
+    });
+    assert_eq!(since.nodes, 0);
+    assert_eq!(submitted.unwrap_err().code(), ErrorCode::Accessor);
+}
+
+/// A sum whose work-item 50 123 panics.
+fn failing(env: &Env, target: &Buffer<u32, 1>) -> Event {
+    let submitted = env.queue().submit(|cg| {
+        let into = reduction(cg.access(target, Write), Sum);
+        cg.parallel_reduce(100_000, into, |item, sum| {
+            assert!(item.index() != 50_123, "no value for {}", item.index());
+            *sum += 1;
+        })
+    });
+    submitted.unwrap()
+}
+
+fn a_panic_loses_the_result(env: &Env) {
+    let target = Buffer::from_vec(vec![1u32]).unwrap();
+    let error = failing(env, &target).wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Kernel);
+    let text = error.to_string();
+    let device = env.device().name();
+    // No work-item: that of the launch is none of the range.
+    let expected = format!("on device \"{device}\" panicked at crates/oxisycl/tests/conformance/reduce/mod.rs:");
+    assert!(text.ends_with("no value for 50123") && text.contains(&expected), "{text}");
+    assert!(text.contains("kernel \"conformance::reduce::failing\""), "{text}");
+    assert!(target.to_vec().is_err());
+}
+
+fn the_next_reduction_after_a_panic_is_right(env: &Env) {
+    let values = Buffer::from_vec((0..100_000u32).collect()).unwrap();
+    for _ in 0..3 {
+        let target = Buffer::from_vec(vec![1u32]).unwrap();
+        failing(env, &target).wait().unwrap_err();
+        let sum = env.queue().reduce(&values, Sum);
+        assert_eq!(sum.unwrap().get().unwrap(), (0..100_000u32).fold(0, u32::wrapping_add));
+    }
+}
