@@ -49,8 +49,8 @@ impl GroupSize {
     /// Work-items that algorithms over a group take together.
     pub const BLOCK: usize = 32;
 
-    /// Bytes of local memory that a kernel uses beside that of its arguments, if its algorithms combine values of at most `bytes_of_element` bytes: one
-    /// element for each work-item and two for each block, rounded up to [`ALIGNMENT`](Self::ALIGNMENT). `None` if they cannot be counted.
+    /// Bytes of local memory that a kernel's algorithms use, beside that of its arguments. They are one element for each work-item and two for each
+    /// block, rounded up to [`ALIGNMENT`](Self::ALIGNMENT). `None` if they cannot be counted.
     #[inline]
     pub const fn scratch_bytes(items: usize, bytes_of_element: usize) -> Option<usize> {
         let Some(elements) = items.checked_add(2 * items.div_ceil(Self::BLOCK)) else { return None };

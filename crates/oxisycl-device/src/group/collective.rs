@@ -14,46 +14,14 @@
 
 use oxisycl_types::GroupSize;
 
+use super::blocks::{fold, fold_of, scan, scan_block};
+use super::lanes::{BLOCK, Members, Scratch, blocks};
 use super::memory::{Elements, PrivateValues};
 use super::scope::Group;
 use super::shape::Shape;
 use crate::advice::AnyBits;
 use crate::operator::{BitOr, Identity, Operator};
 use crate::{DeviceCopyable, builtin};
-
-/// Work-items of a block.
-pub(super) const BLOCK: usize = GroupSize::BLOCK;
-
-/// Memory of the group that algorithms use: one element for each work-item, and two for each block.
-pub(super) struct Scratch<T> {
-    first: *mut T,
-    items: usize,
-}
-
-impl<T> Scratch<T> {
-    /// The element of a work-item.
-    #[inline(always)]
-    pub(super) fn item(&self, linear: usize) -> *mut T {
-        self.first.wrapping_add(linear)
-    }
-
-    /// What a block of work-items has together.
-    #[inline(always)]
-    fn of_block(&self, block: usize) -> *mut T {
-        self.first.wrapping_add(self.items + block)
-    }
-
-    /// What all work-items up to the end of a block have together.
-    #[inline(always)]
-    fn up_to_block(&self, block: usize) -> *mut T {
-        self.of_block(blocks(self.items) + block)
-    }
-}
-
-#[inline(always)]
-fn blocks(items: usize) -> usize {
-    items.div_ceil(BLOCK)
-}
 
 /// What a work-item gets of a scan.
 struct Scanned<T> {
@@ -323,7 +291,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         }
         // SAFETY: a launch has local memory for the scratch that its kernel asks for, behind that of its arguments.
         let memory = unsafe { builtin::local_memory() };
-        Scratch { first: memory.wrapping_add(self.local_bytes()).cast(), items: self.items() }
+        Scratch::new(memory.wrapping_add(self.local_bytes()).cast(), self.items())
     }
 
     /// Waits for all work-items of the group, and ends if one of them has ended.
@@ -451,173 +419,6 @@ unsafe impl<M: Elements> JointElements<M::Element> for M {
     #[inline(always)]
     fn count(&self) -> usize {
         self.len()
-    }
-}
-
-/// The work-items of a sub-group of the processor that exist, as a number with a bit for each.
-#[derive(Clone, Copy)]
-pub(super) struct Members(u32);
-
-impl Members {
-    /// Those of a block of a group.
-    #[inline(always)]
-    pub(super) fn of_block(items: usize, block: usize) -> Self {
-        let n = items.wrapping_sub(block * BLOCK).min(BLOCK);
-        Self(u32::MAX >> ((BLOCK - n) % BLOCK))
-    }
-
-    /// The value of a lane of the block. What a lane without a value gives is some value.
-    ///
-    /// # Safety
-    /// All members call it from the same place, in device code that has shuffles.
-    #[inline(always)]
-    pub(super) unsafe fn shuffle<T: DeviceCopyable + AnyBits>(self, value: T, lane: usize) -> T {
-        let mut result = T::zeroed();
-        let (from, to) = ((&raw const value).cast::<u8>(), (&raw mut result).cast::<u8>());
-        let mut at = 0;
-        while at < size_of::<T>() {
-            let bytes = (size_of::<T>() - at).min(size_of::<u32>());
-            let mut piece = core::mem::MaybeUninit::<u32>::zeroed();
-            // SAFETY: within both values, of which every bit pattern is valid; the call is as the contract of this function says.
-            unsafe {
-                core::ptr::copy_nonoverlapping(from.add(at), piece.as_mut_ptr().cast(), bytes);
-                piece = builtin::shuffle_among_u32(self.0, piece, lane as u32);
-                core::ptr::copy_nonoverlapping(piece.as_ptr().cast(), to.add(at), bytes);
-            }
-            at += size_of::<u32>();
-        }
-        result
-    }
-
-    /// The members for which it holds.
-    ///
-    /// # Safety
-    /// As [`shuffle`](Self::shuffle).
-    #[inline(always)]
-    pub(super) unsafe fn ballot(self, holds: bool) -> u32 {
-        // SAFETY: by the contract of this function.
-        unsafe { builtin::ballot_among(self.0, holds) }
-    }
-
-    /// The inclusive scan of the values of `n` lanes side by side, of at most `W`. `lane` is the calling one's position in the block, `own` that among
-    /// the `n` lanes. A lane at or behind `n` keeps its value.
-    ///
-    /// # Safety
-    /// As [`shuffle`](Self::shuffle).
-    #[inline(always)]
-    pub(super) unsafe fn scan<T, O, const W: usize>(
-        self,
-        value: T,
-        lane: usize,
-        own: usize,
-        n: usize,
-        operator: &O,
-    ) -> T
-    where
-        T: DeviceCopyable + AnyBits,
-        O: Operator<T>,
-    {
-        let mut value = value;
-        let mut step = 1;
-        while step < W {
-            // SAFETY: by the contract of this function.
-            let other = unsafe { self.shuffle(value, lane.wrapping_sub(step)) };
-            if own >= step && own < n {
-                value = operator.combine(other, value);
-            }
-            step *= 2;
-        }
-        value
-    }
-}
-
-/// Scans a block in place.
-#[inline(always)]
-pub(super) fn scan_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) {
-    let mut step = 1;
-    while step < values.len() {
-        let mut i = values.len();
-        while i > step {
-            i = i.wrapping_sub(1);
-            combine_at(values, i.wrapping_sub(step), i, operator);
-        }
-        step <<= 1;
-    }
-}
-
-/// The last value of the scan of a block, of which the others are lost.
-#[inline(always)]
-pub(super) fn fold_block<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) -> T {
-    let last = values.len().wrapping_sub(1);
-    let mut step = 1;
-    while step <= last {
-        let mut i = last;
-        // From the last value on, each second of those that the step before has left.
-        loop {
-            combine_at(values, i.wrapping_sub(step), i, operator);
-            if i < step.wrapping_mul(3) {
-                break;
-            }
-            i = i.wrapping_sub(step << 1);
-        }
-        step <<= 1;
-    }
-    values[last]
-}
-
-/// Combines two values of a block, in the place of the second. The caller has found the places; a check would be one of each step.
-#[inline(always)]
-fn combine_at<T: Copy, O: Operator<T>>(values: &mut [T], first: usize, second: usize, operator: &O) {
-    debug_assert!(first < second && second < values.len(), "places {first} and {second} of {}", values.len());
-    if let [Some(left), Some(right)] = [values.get(first).copied(), values.get(second).copied()]
-        && let Some(place) = values.get_mut(second)
-    {
-        *place = operator.combine(left, right);
-    }
-}
-
-/// Scans all values in place, in native code. Returns the last one.
-fn scan<T: Copy, O: Operator<T>>(values: &mut [T], operator: &O) -> T {
-    let mut left = None;
-    for block in values.chunks_mut(BLOCK) {
-        scan_block(block, operator);
-        if let Some(left) = left {
-            for value in &mut *block {
-                *value = operator.combine(left, *value);
-            }
-        }
-        left = block.last().copied();
-    }
-    match left {
-        Some(total) => total,
-        None => unreachable!("a group has a work-item"),
-    }
-}
-
-/// The last value of the scan, in native code.
-fn fold<T: Copy, O: Operator<T>>(values: &[T], operator: &O) -> T {
-    fold_of(values.len(), |i| values[i], operator)
-}
-
-fn fold_of<T: Copy, O: Operator<T>>(n: usize, value: impl Fn(usize) -> T, operator: &O) -> T {
-    let mut left = None;
-    let mut start = 0;
-    while start < n {
-        let count = (n - start).min(BLOCK);
-        let mut block = [value(start); BLOCK];
-        for (i, place) in block[..count].iter_mut().enumerate().skip(1) {
-            *place = value(start + i);
-        }
-        let all = fold_block(&mut block[..count], operator);
-        left = Some(match left {
-            Some(left) => operator.combine(left, all),
-            None => all,
-        });
-        start += count;
-    }
-    match left {
-        Some(total) => total,
-        None => unreachable!("a group has a work-item"),
     }
 }
 

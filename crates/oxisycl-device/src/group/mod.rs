@@ -27,7 +27,9 @@
 //! - Handles are branded by their group, so none of them outlives it or reaches another one.
 
 mod atomic_elements;
+mod blocks;
 mod collective;
+mod lanes;
 mod launch;
 mod memory;
 mod phase;

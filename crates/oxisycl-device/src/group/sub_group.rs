@@ -3,7 +3,8 @@
 //! A kernel names the size of its sub-groups. Where the processor's own sub-groups hold as many work-items, values go from one to another without memory.
 //! Elsewhere they go through local memory, so that a kernel runs on every device, with the same results.
 
-use super::collective::{BLOCK, Members, fold_block, scan_block};
+use super::blocks::{fold_block, scan_block};
+use super::lanes::{BLOCK, Members};
 use super::memory::PrivateValues;
 use super::scope::Group;
 use super::shape::Shape;

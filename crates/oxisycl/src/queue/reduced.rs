@@ -1,4 +1,4 @@
-//! Reductions of buffers by one call, whose results stay on the device until somebody asks.
+//! Reductions of buffers by one call, whose results stay on the device until the program asks.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -62,6 +62,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("group", group::errors::TESTS),
     ("group", group::algorithms::TESTS),
     ("group", group::sub_groups::TESTS),
+    ("group", group::deaths::TESTS),
     ("reduce", reduce::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),

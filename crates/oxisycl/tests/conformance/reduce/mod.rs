@@ -248,7 +248,7 @@ fn one_call_reduces_a_buffer(env: &Env) {
     let values: Vec<f32> = (0..70_000).map(|i| i as f32 * 0.25).collect();
     let buffer = Buffer::from_vec(values.clone()).unwrap();
     let queue = env.queue();
-    let squares = queue.transform_reduce(&buffer, |x| f64::from(x), Sum).unwrap();
+    let squares = queue.transform_reduce(&buffer, f64::from, Sum).unwrap();
     let largest = queue.transform_reduce(&buffer, |x| x as u32 % 1000, Max).unwrap();
     let doubles: Vec<f64> = values.iter().map(|x| f64::from(*x)).collect();
     assert_eq!(squares.get().unwrap(), tree(&doubles, |a, b| a + b));

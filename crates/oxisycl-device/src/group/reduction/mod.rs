@@ -1,0 +1,218 @@
+//! Reductions (SYCL 2020 section 4.9.2): many values become one, by one fixed tree.
+//!
+//! # The tree
+//!
+//! Elements form tiles of [`TILE`], by their row-major numbers. Element `i` of a tile belongs to accumulator `i mod 128`, which combines its elements from
+//! left to right. Accumulators are then combined by halves: `a` with `a + 64` for each `a` below 64, then with `a + 32`, and so on down to 1, where there
+//! is one. The sums of tiles are elements again, until one is left. A target whose old value counts is combined with the result, on the left.
+//!
+//! Nothing of this depends on the device, on the number of threads, or on which of them is faster. So a sum of floats has the same bits everywhere,
+//! if its elements have.
+
+mod reducer;
+mod tree;
+
+use oxisycl_types::AccessMode;
+
+use crate::advice::AnyBits;
+use crate::operator::{Identity, Operator};
+use crate::{Accessor, DeviceCopyable, Loads, ModeFor, Stores};
+
+#[doc(hidden)]
+pub use reducer::{Combine, Maybe};
+pub use reducer::{Reducer, WithIdentity, WithoutIdentity};
+pub use tree::TILE;
+#[doc(hidden)]
+pub use tree::{ITEMS, Partials, TILES, groups, reduce_partials, reduce_range};
+
+/// One reduction: where its result goes, and what it is made by. See [`reduction`].
+pub struct Reduction<'cg, T, O, M> {
+    target: Accessor<'cg, T, 1, M>,
+    operator: O,
+}
+
+impl<T, O: Clone, M> Clone for Reduction<'_, T, O, M> {
+    fn clone(&self) -> Self {
+        Self { target: self.target, operator: self.operator.clone() }
+    }
+}
+impl<T, O: Copy, M> Copy for Reduction<'_, T, O, M> {}
+
+/// A reduction into an accessor of one element, whose operator has an identity (SYCL 2020 section 4.9.2.1).
+///
+/// With mode `ReadWrite`, the old value is part of the result. With `Write`, the result replaces it.
+pub fn reduction<'cg, T, O, M>(target: Accessor<'cg, T, 1, M>, operator: O) -> Reduction<'cg, T, WithIdentity<O>, M>
+where
+    T: DeviceCopyable + AnyBits,
+    O: Identity<T> + 'static,
+    M: ModeFor<T> + Stores,
+{
+    Reduction { target, operator: WithIdentity::new(operator) }
+}
+
+/// A reduction whose operator has no identity, such as a closure. The old value is part of the result: it is the result where work-items combine
+/// nothing.
+pub fn reduction_without_identity<'cg, T, O, M>(
+    target: Accessor<'cg, T, 1, M>,
+    operator: O,
+) -> Reduction<'cg, T, WithoutIdentity<O>, M>
+where
+    T: DeviceCopyable + AnyBits,
+    O: Operator<T> + 'static,
+    M: ModeFor<T> + Stores + Loads,
+{
+    Reduction { target, operator: WithoutIdentity::new(operator) }
+}
+
+/// One reduction, or a tuple of up to six of them. Implemented by this crate only.
+///
+/// # Safety
+/// `finish` writes to the targets of the reductions only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reduction",
+    note = "use `reduction(accessor, Sum)`, or a tuple of up to six of them"
+)]
+pub unsafe trait Reductions: Copy + Send + Sync {
+    /// What a work-item gets: `&mut Reducer`, or a tuple of them.
+    type Reducers<'wi>;
+    /// What work-items give.
+    #[doc(hidden)]
+    type Value: DeviceCopyable + AnyBits;
+
+    /// Combines what work-items gave.
+    #[doc(hidden)]
+    fn join(&self, first: Self::Value, second: Self::Value) -> Self::Value;
+
+    /// The reducers of a work-item, while it runs.
+    #[doc(hidden)]
+    type Slots;
+
+    #[doc(hidden)]
+    fn start(&self) -> Self::Slots;
+
+    #[doc(hidden)]
+    fn reducers(slots: &mut Self::Slots) -> Self::Reducers<'_>;
+
+    #[doc(hidden)]
+    fn end(slots: Self::Slots) -> Self::Value;
+
+    /// Writes the results.
+    ///
+    /// # Safety
+    /// Called once, by one work-item, in the command that the targets were made for.
+    #[doc(hidden)]
+    unsafe fn finish(&self, all: Self::Value);
+
+    /// The number of elements of a target that has not one.
+    #[doc(hidden)]
+    fn wrong_size(&self) -> Option<usize>;
+}
+
+// SAFETY: it writes to its target's element.
+unsafe impl<T, O, M> Reductions for Reduction<'_, T, O, M>
+where
+    T: DeviceCopyable + AnyBits,
+    O: Combine<T> + 'static,
+    M: ModeFor<T> + Stores,
+{
+    type Reducers<'wi> = &'wi mut Reducer<T, O>;
+    type Value = O::Value;
+    type Slots = Reducer<T, O>;
+
+    #[inline(always)]
+    fn join(&self, first: O::Value, second: O::Value) -> O::Value {
+        self.operator.join_results(first, second)
+    }
+
+    #[inline(always)]
+    fn start(&self) -> Reducer<T, O> {
+        self.operator.start()
+    }
+
+    #[inline(always)]
+    fn reducers(slots: &mut Reducer<T, O>) -> &mut Reducer<T, O> {
+        slots
+    }
+
+    #[inline(always)]
+    fn end(slots: Reducer<T, O>) -> O::Value {
+        O::end(slots)
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&self, all: O::Value) {
+        let target = self.target.as_ptr();
+        // SAFETY: the accessor has one element, which no other code of the command uses; with a mode that loads, it has a value.
+        unsafe {
+            let old = (M::MODE == AccessMode::ReadWrite && !M::NO_INIT).then(|| target.read());
+            target.write(self.operator.finish(old, all));
+        }
+    }
+
+    fn wrong_size(&self) -> Option<usize> {
+        Some(self.target.size()).filter(|size| *size != 1)
+    }
+}
+
+macro_rules! tuples {
+    ($($values:ident: $($name:ident $index:tt),*;)*) => { $(
+        /// What the reductions of a tuple give.
+        #[doc(hidden)]
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub struct $values<$($name),*>($($name),*);
+
+        // SAFETY: all parts are.
+        unsafe impl<$($name: bytemuck::Zeroable),*> bytemuck::Zeroable for $values<$($name),*> {}
+        // SAFETY: all parts are, and bytes between them are not read.
+        unsafe impl<$($name: bytemuck::AnyBitPattern),*> bytemuck::AnyBitPattern for $values<$($name),*> {}
+        // SAFETY: all parts are.
+        unsafe impl<$($name: DeviceCopyable),*> DeviceCopyable for $values<$($name),*> {}
+
+        // SAFETY: each part writes to its own target.
+        unsafe impl<$($name: Reductions),*> Reductions for ($($name,)*) {
+            type Reducers<'wi> = ($($name::Reducers<'wi>,)*);
+            type Value = $values<$($name::Value),*>;
+            type Slots = ($($name::Slots,)*);
+
+            #[inline(always)]
+            fn join(&self, first: Self::Value, second: Self::Value) -> Self::Value {
+                $values($(self.$index.join(first.$index, second.$index)),*)
+            }
+
+            #[inline(always)]
+            fn start(&self) -> Self::Slots {
+                ($(self.$index.start(),)*)
+            }
+
+            #[inline(always)]
+            fn reducers(slots: &mut Self::Slots) -> Self::Reducers<'_> {
+                ($($name::reducers(&mut slots.$index),)*)
+            }
+
+            #[inline(always)]
+            fn end(slots: Self::Slots) -> Self::Value {
+                $values($($name::end(slots.$index)),*)
+            }
+
+            #[inline(always)]
+            unsafe fn finish(&self, all: Self::Value) {
+                // SAFETY: by the contract of this function.
+                unsafe { $(self.$index.finish(all.$index);)* }
+            }
+
+            fn wrong_size(&self) -> Option<usize> {
+                None$(.or(self.$index.wrong_size()))*
+            }
+        }
+    )* };
+}
+
+tuples! {
+    Values1: A 0;
+    Values2: A 0, B 1;
+    Values3: A 0, B 1, C 2;
+    Values4: A 0, B 1, C 2, E 3;
+    Values5: A 0, B 1, C 2, E 3, G 4;
+    Values6: A 0, B 1, C 2, E 3, G 4, H 5;
+}

@@ -1,0 +1,272 @@
+//! The tree of a reduction: tiles, and the launches that reduce them.
+
+use bytemuck::Zeroable;
+
+use super::Reductions;
+use crate::group::lanes::{BLOCK, Members};
+use crate::group::{Fixed1, Group};
+use crate::{Item, Range, builtin};
+
+/// Elements of a tile.
+pub const TILE: usize = 4096;
+/// Work-items of a group, which reduce a tile by 32.
+#[doc(hidden)]
+pub const ITEMS: usize = 256;
+/// Tiles of a group.
+#[doc(hidden)]
+pub const TILES: usize = ITEMS / BLOCK;
+/// Accumulators of a tile, and of one work-item.
+const ACCUMULATORS: usize = 128;
+const OWN: usize = ACCUMULATORS / BLOCK;
+
+/// Where the sums of tiles are that one launch makes for the next.
+#[doc(hidden)]
+pub struct Partials<V> {
+    /// The first one of this launch.
+    pub first: *mut V,
+}
+
+impl<V> Clone for Partials<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<V> Copy for Partials<V> {}
+// SAFETY: an address in memory of the command.
+unsafe impl<V: Send> Send for Partials<V> {}
+// SAFETY: as above.
+unsafe impl<V: Sync> Sync for Partials<V> {}
+
+/// Reduces what the work-items of a range give, in the first launch of a reduction.
+///
+/// # Safety
+/// As for [`reduce_tiles`], where `n` is the size of the range. Each of its work-items is executed once by the launch.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
+    mut group: Group<'_, 'cg, 1, Fixed1<ITEMS>>,
+    range: [usize; D],
+    kernel: K,
+    reductions: &R,
+    partials: Partials<R::Value>,
+) where
+    R: Reductions,
+    K: for<'wi> Fn(Item<'wi, D>, R::Reducers<'wi>),
+{
+    let value = |i: usize| {
+        let (mut id, mut rest) = ([0; D], i);
+        for d in (1..D).rev() {
+            id[d] = rest % range[d];
+            rest /= range[d];
+        }
+        id[0] = rest;
+        let mut slots = reductions.start();
+        // SAFETY: each id of the range is that of one element.
+        kernel(unsafe { Item::new(id, range, [0; D]) }, R::reducers(&mut slots));
+        R::end(slots)
+    };
+    // The launch was refused if the range has more work-items than can be counted.
+    let n = Range(range).size();
+    // SAFETY: by the contract of this function.
+    unsafe { reduce_tiles(&mut group, n, value, reductions, partials) };
+}
+
+/// Reduces what the launch before has left, `n` values from `source` on.
+///
+/// # Safety
+/// As for [`reduce_tiles`]. The launch before has ended.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn reduce_partials<R: Reductions>(
+    mut group: Group<'_, '_, 1, Fixed1<ITEMS>>,
+    n: usize,
+    source: Partials<R::Value>,
+    reductions: &R,
+    partials: Partials<R::Value>,
+) {
+    // SAFETY: by the contract of this function.
+    unsafe { reduce_tiles(&mut group, n, |i| source.first.add(i).read(), reductions, partials) };
+}
+
+/// Groups that reduce `n` elements.
+#[doc(hidden)]
+pub const fn groups(n: usize) -> usize {
+    let groups = n.div_ceil(TILE).div_ceil(TILES);
+    if groups == 0 { 1 } else { groups }
+}
+
+/// Reduces the tiles of one group. The only group of a launch finishes; others leave the sums of their tiles.
+///
+/// # Safety
+/// The kernel of a launch of `groups(n)` groups. `partials` are as many values as the launch has tiles, which no other launch uses meanwhile.
+#[inline(always)]
+unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
+    group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
+    n: usize,
+    value: impl Fn(usize) -> R::Value,
+    reductions: &R,
+    partials: Partials<R::Value>,
+) {
+    let tiles = n.div_ceil(TILE);
+    let first_tile = group.linear_id() * TILES;
+    let put = |tile: usize, sum: R::Value| {
+        // SAFETY: each tile of the launch has a place of its own.
+        unsafe { partials.first.add(tile).write(sum) };
+    };
+    let is_alone = tiles <= TILES;
+    // SAFETY: see below.
+    unsafe {
+        if builtin::is_device_code() {
+            let team = group.local_linear_id() / BLOCK;
+            let tile = first_tile + team;
+            let len = n.saturating_sub(tile * TILE).min(TILE);
+            let sum = tile_on_device(group, len, |i| value(tile * TILE + i), reductions);
+            let is_first = group.local_linear_id().is_multiple_of(BLOCK);
+            if is_first && len > 0 {
+                put(tile, sum);
+            }
+            if is_alone {
+                // What others of the group wrote is visible behind the meeting.
+                group.meet();
+                let sum = tile_on_device(
+                    group,
+                    if team == 0 { tiles } else { 0 },
+                    |i| partials.first.add(i).read(),
+                    reductions,
+                );
+                if group.local_linear_id() == 0 {
+                    finish(reductions, tiles, sum);
+                }
+            }
+            return;
+        }
+        for tile in first_tile..tiles.min(first_tile + TILES) {
+            let len = (n - tile * TILE).min(TILE);
+            put(tile, tile_on_host(len, |i| value(tile * TILE + i), reductions));
+        }
+        if is_alone {
+            let sum = if tiles == 0 {
+                R::end(reductions.start())
+            } else {
+                tile_on_host(tiles, |i| partials.first.add(i).read(), reductions)
+            };
+            finish(reductions, tiles, sum);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Reductions::finish`].
+#[inline(always)]
+unsafe fn finish<R: Reductions>(reductions: &R, tiles: usize, sum: R::Value) {
+    // SAFETY: by the contract of this function.
+    unsafe { reductions.finish(if tiles == 0 { R::end(reductions.start()) } else { sum }) };
+}
+
+/// The sum of a tile of `len` elements, at least one, in native code.
+#[inline(always)]
+fn tile_on_host<R: Reductions>(len: usize, value: impl Fn(usize) -> R::Value, reductions: &R) -> R::Value {
+    let mut sums = [R::Value::zeroed(); ACCUMULATORS];
+    let filled = len.min(ACCUMULATORS);
+    for (i, sum) in sums[..filled].iter_mut().enumerate() {
+        *sum = value(i);
+    }
+    let rows = len / ACCUMULATORS;
+    for row in 1..rows {
+        for (i, sum) in sums.iter_mut().enumerate() {
+            *sum = reductions.join(*sum, value(row * ACCUMULATORS + i));
+        }
+    }
+    if rows > 0 {
+        for (i, sum) in sums[..len % ACCUMULATORS].iter_mut().enumerate() {
+            *sum = reductions.join(*sum, value(rows * ACCUMULATORS + i));
+        }
+    }
+    let mut half = ACCUMULATORS / 2;
+    while half > 0 {
+        let (left, right) = sums.split_at_mut(half);
+        for (i, (left, right)) in left.iter_mut().zip(&right[..half]).enumerate() {
+            if half + i < filled {
+                *left = reductions.join(*left, *right);
+            }
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The sum of a tile of `len` elements, for the first of the 32 work-items that call it together. Others, and all if there are none, get a value of
+/// no use.
+///
+/// # Safety
+/// Device code at group scope, which all work-items of the group call; `len` is the same for the 32 work-items of a block.
+#[inline(always)]
+unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
+    group: &Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
+    len: usize,
+    value: impl Fn(usize) -> R::Value,
+    reductions: &R,
+) -> R::Value {
+    let lane = group.local_linear_id() % BLOCK;
+    let mut sums = [R::Value::zeroed(); OWN];
+    if len == TILE {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            *sum = value(k * BLOCK + lane);
+        }
+        for row in 1..TILE / ACCUMULATORS {
+            for (k, sum) in sums.iter_mut().enumerate() {
+                *sum = reductions.join(*sum, value(row * ACCUMULATORS + k * BLOCK + lane));
+            }
+        }
+    } else {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            let mut i = k * BLOCK + lane;
+            if i < len {
+                *sum = value(i);
+                i += ACCUMULATORS;
+                while i < len {
+                    *sum = reductions.join(*sum, value(i));
+                    i += ACCUMULATORS;
+                }
+            }
+        }
+    }
+    let join_if =
+        |holds: bool, left: R::Value, right: R::Value| if holds { reductions.join(left, right) } else { left };
+    for k in 0..OWN / 2 {
+        sums[k] = join_if((k + OWN / 2) * BLOCK + lane < len, sums[k], sums[k + OWN / 2]);
+    }
+    let mut sum = join_if(BLOCK + lane < len, sums[0], sums[1]);
+    // SAFETY: by the contract of this function. Between two meetings each place is written by one work-item, and read by the first of its block.
+    unsafe {
+        if builtin::has_shuffles() {
+            let members = Members::of_block(ITEMS, 0);
+            let mut half = BLOCK / 2;
+            while half > 0 {
+                let right = members.shuffle(sum, lane + half);
+                sum = join_if(lane < half && lane + half < len, sum, right);
+                half /= 2;
+            }
+        } else {
+            let scratch = group.scratch::<R::Value>();
+            let own = scratch.item(group.local_linear_id());
+            own.write(sum);
+            group.meet();
+            if lane == 0 {
+                let mut half = BLOCK / 2;
+                while half > 0 {
+                    for i in 0..half {
+                        if half + i < len {
+                            own.add(i).write(reductions.join(own.add(i).read(), own.add(half + i).read()));
+                        }
+                    }
+                    half /= 2;
+                }
+                sum = own.read();
+            }
+            // The next tile is written there.
+            builtin::group_barrier();
+        }
+    }
+    sum
+}
