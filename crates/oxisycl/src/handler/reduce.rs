@@ -97,9 +97,9 @@ impl<'cg> Handler<'cg> {
         };
         let tiles: Vec<usize> = launches(n).collect();
         let memory = Buffer::<R::Value, 1>::uninit(tiles.iter().sum::<usize>().max(1))?;
-        let sums = self.access(&memory, Write.no_init()).as_ptr();
+        let memory = self.access(&memory, Write.no_init());
         let Range(extent) = range;
-        let first = Partials { first: sums };
+        let first = Partials { memory, first: 0 };
         self.group.is_chain = true;
         self.push_work_group(
             Range([reduction::groups(n)]),
@@ -115,7 +115,7 @@ impl<'cg> Handler<'cg> {
         )?;
         let mut source = first;
         for n in tiles.iter().copied().take_while(|tiles| *tiles > reduction::TILES) {
-            let target = Partials { first: source.first.wrapping_add(n) };
+            let target = Partials { memory, first: source.first + n };
             self.push_work_group(
                 Range([reduction::groups(n)]),
                 Fixed1::<ITEMS>,

@@ -5,7 +5,7 @@ use bytemuck::Zeroable;
 use super::Reductions;
 use crate::group::lanes::{BLOCK, Members};
 use crate::group::{Fixed1, Group};
-use crate::{Item, Range, builtin};
+use crate::{Accessor, Item, NoInit, Range, Write, builtin};
 
 /// Elements of a tile.
 pub const TILE: usize = 4096;
@@ -21,21 +21,27 @@ const OWN: usize = ACCUMULATORS / BLOCK;
 
 /// Where the sums of tiles are that one launch makes for the next.
 #[doc(hidden)]
-pub struct Partials<V> {
-    /// The first one of this launch.
-    pub first: *mut V,
+pub struct Partials<'cg, V> {
+    /// Memory of all launches.
+    pub memory: Accessor<'cg, V, 1, NoInit<Write>>,
+    /// The position of the first one of this launch.
+    pub first: usize,
 }
 
-impl<V> Clone for Partials<V> {
+impl<V> Clone for Partials<'_, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<V> Copy for Partials<V> {}
-// SAFETY: an address in memory of the command.
-unsafe impl<V: Send> Send for Partials<V> {}
-// SAFETY: as above.
-unsafe impl<V: Sync> Sync for Partials<V> {}
+impl<V> Copy for Partials<'_, V> {}
+
+impl<V> Partials<'_, V> {
+    /// The address of a sum.
+    #[inline(always)]
+    fn at(self, tile: usize) -> *mut V {
+        self.memory.as_ptr().wrapping_add(self.first).wrapping_add(tile)
+    }
+}
 
 /// Reduces what the work-items of a range give, in the first launch of a reduction.
 ///
@@ -48,7 +54,7 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
     range: [usize; D],
     kernel: K,
     reductions: &R,
-    partials: Partials<R::Value>,
+    partials: Partials<'_, R::Value>,
 ) where
     R: Reductions,
     K: for<'wi> Fn(Item<'wi, D>, R::Reducers<'wi>),
@@ -80,12 +86,12 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
 pub unsafe fn reduce_partials<R: Reductions>(
     mut group: Group<'_, '_, 1, Fixed1<ITEMS>>,
     n: usize,
-    source: Partials<R::Value>,
+    source: Partials<'_, R::Value>,
     reductions: &R,
-    partials: Partials<R::Value>,
+    partials: Partials<'_, R::Value>,
 ) {
     // SAFETY: by the contract of this function.
-    unsafe { reduce_tiles(&mut group, n, |i| source.first.add(i).read(), reductions, partials) };
+    unsafe { reduce_tiles(&mut group, n, |i| source.at(i).read(), reductions, partials) };
 }
 
 /// Groups that reduce `n` elements.
@@ -105,13 +111,13 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
     n: usize,
     value: impl Fn(usize) -> R::Value,
     reductions: &R,
-    partials: Partials<R::Value>,
+    partials: Partials<'_, R::Value>,
 ) {
     let tiles = n.div_ceil(TILE);
     let first_tile = group.linear_id() * TILES;
     let put = |tile: usize, sum: R::Value| {
         // SAFETY: each tile of the launch has a place of its own.
-        unsafe { partials.first.add(tile).write(sum) };
+        unsafe { partials.at(tile).write(sum) };
     };
     let is_alone = tiles <= TILES;
     // SAFETY: see below.
@@ -128,12 +134,8 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
             if is_alone {
                 // What others of the group wrote is visible behind the meeting.
                 group.meet();
-                let sum = tile_on_device(
-                    group,
-                    if team == 0 { tiles } else { 0 },
-                    |i| partials.first.add(i).read(),
-                    reductions,
-                );
+                let sum =
+                    tile_on_device(group, if team == 0 { tiles } else { 0 }, |i| partials.at(i).read(), reductions);
                 if group.local_linear_id() == 0 {
                     finish(reductions, tiles, sum);
                 }
@@ -148,7 +150,7 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
             let sum = if tiles == 0 {
                 R::end(reductions.start())
             } else {
-                tile_on_host(tiles, |i| partials.first.add(i).read(), reductions)
+                tile_on_host(tiles, |i| partials.at(i).read(), reductions)
             };
             finish(reductions, tiles, sum);
         }
