@@ -86,3 +86,100 @@ pub(crate) fn bytes_of_element(module: &Module<'_>) -> u32 {
     marker.delete_function();
     bytes.unwrap_or(0).try_into().unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen;
+    use crate::passes::tests::{context, module};
+
+    /// What becomes of a kernel that meets in a loop, and panics there if it says so.
+    fn answered(target: &str, panics: bool) -> String {
+        let context = context();
+        let target = codegen::of(&target.parse().expect("a target")).expect("a target");
+        let (record, end) =
+            (panic_names::RECORD, if target.builtins().family == Family::Nvptx { ENDS[0] } else { ENDS[1] });
+        let call = if panics {
+            format!("call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "declare i1 @{MEETING}(i32, i32) convergent
+            declare void @{end}() noreturn
+            define internal void @{record}(ptr %l, i32 %s, i64 %k, i64 %a, i64 %b, i64 %c) {{
+                store i32 %s, ptr %l
+                ret void
+            }}
+            define void @kernel(i1 %bad) {{
+                br label %loop
+            loop:
+                %n = phi i32 [ 0, %0 ], [ %next, %go ]
+                br i1 %bad, label %fails, label %meets
+            fails:
+                {call}
+                call void @{end}()
+                unreachable
+            meets:
+                %all = call i1 @{MEETING}(i32 96, i32 %n)
+                %next = add i32 %n, 1
+                br i1 %all, label %go, label %ends
+            ends:
+                call void @{end}()
+                unreachable
+            go:
+                %more = icmp ult i32 %next, 10
+                br i1 %more, label %loop, label %done
+            done:
+                ret void
+            }}"
+        );
+        let module = module(&context, &text);
+        answer(&module, module.function("kernel"), &*target).expect("an answer");
+        module.verify("deaths").expect("a valid module");
+        let kernel = module.to_string();
+        let start = kernel.find("define void @kernel").expect("the kernel");
+        let length = kernel[start..].find("\n}").expect("its end");
+        kernel[start..start + length].to_owned()
+    }
+
+    fn count(text: &str, what: &str) -> usize {
+        text.matches(what).count()
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_panic_has_plain_barriers() {
+        for (target, barrier) in
+            [("sm_70", "barrier.cta.sync.all"), ("spirv1.2", "spirv.barrier"), ("gfx90a", "s.barrier")]
+        {
+            let kernel = answered(target, false);
+            assert_eq!(count(&kernel, barrier), 1, "{kernel}");
+            assert_eq!(count(&kernel, "oxisycl_deaths"), 0, "{kernel}");
+            assert_eq!(count(&kernel, "label %ends"), 0, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_is_noted_on_nvidias_processors() {
+        let kernel = answered("sm_70", true);
+        // One barrier behind the clearing, and that of the meeting.
+        assert_eq!(count(&kernel, "barrier.cta.sync.all"), 2, "{kernel}");
+        assert_eq!(count(&kernel, "store atomic i32 0, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
+        assert_eq!(count(&kernel, "load atomic i32, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
+        let noted = kernel.find("store atomic i32 1").expect("a note");
+        assert!(noted < kernel.find("call void @llvm.nvvm.exit").expect("an end"), "{kernel}");
+    }
+
+    #[test]
+    fn lanes_that_come_are_counted_elsewhere() {
+        for target in ["spirv1.2", "gfx90a"] {
+            let kernel = answered(target, true);
+            assert_eq!(count(&kernel, "atomicrmw add"), 1, "{kernel}");
+            assert_eq!(count(&kernel, "store atomic i32 0"), 2, "{kernel}");
+            assert_eq!(count(&kernel, "store atomic i32 1"), 0, "{kernel}");
+            let [added, met, read] =
+                ["atomicrmw add", "barrier", "load atomic"].map(|what| kernel.rfind(what).expect("it is there"));
+            assert!(added < met && met < read, "{kernel}");
+        }
+    }
+}

@@ -281,7 +281,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
 
     /// Memory for an algorithm over values of one type, which begins. For device code.
     #[inline(always)]
-    pub(super) fn scratch<T>(&self) -> Scratch<T> {
+    pub(super) fn scratch<T>(&mut self) -> Scratch<T> {
         const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
         builtin::group_scratch(size_of::<T>() as u32);
         // Where values have another size than those before, places overlap that some work-items may still read.
@@ -299,7 +299,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// # Safety
     /// For device code, at group scope.
     #[inline(always)]
-    pub(super) unsafe fn meet(&self) {
+    pub(super) unsafe fn meet(&mut self) {
         // SAFETY: group scope takes the same way in all work-items, and counts its meetings.
         if unsafe { !builtin::meet_group(self.items() as u32, self.next_meeting()) } {
             builtin::end_work_item()
@@ -307,7 +307,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     }
 
     #[inline(always)]
-    fn scan_value<T, O>(&self, own: T, operator: &O, wanted: Wanted) -> Scanned<T>
+    fn scan_value<T, O>(&mut self, own: T, operator: &O, wanted: Wanted) -> Scanned<T>
     where
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,
@@ -317,7 +317,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
 
     /// Scans the values of the first `n` work-items, at least one; others get what is of no use, but for the total. For device code.
     #[inline(always)]
-    fn scan_first<T, O>(&self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
+    fn scan_first<T, O>(&mut self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
     where
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,

@@ -1,6 +1,5 @@
 //! Group scope, and phases.
 
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -26,8 +25,8 @@ pub struct Group<'wg, 'cg: 'wg, const D: usize, S> {
     /// Bytes of local memory that the launch's arguments take.
     local_bytes: usize,
     /// On a device: how often the group has met, and bytes of the values of the last algorithm.
-    meetings: Cell<u32>,
-    bytes_of_element: Cell<usize>,
+    meetings: u32,
+    bytes_of_element: usize,
     /// In native code: where a panic leaves which work-item it was.
     chunk: *const HostChunk,
     brand: Brand<'wg>,
@@ -117,7 +116,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         local_bytes: usize,
         chunk: *const HostChunk,
     ) -> Self {
-        let (meetings, bytes_of_element) = (Cell::new(0), Cell::new(0));
+        let (meetings, bytes_of_element) = (0, 0);
         let (brand, command_group, not_send) = (PhantomData, PhantomData, PhantomData);
         Self { id, groups, shape, local_bytes, meetings, bytes_of_element, chunk, brand, command_group, not_send }
     }
@@ -286,16 +285,16 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
 
     /// The number of the meeting that follows.
     #[inline(always)]
-    pub(super) fn next_meeting(&self) -> u32 {
-        let number = self.meetings.get();
-        self.meetings.set(number.wrapping_add(1));
+    pub(super) fn next_meeting(&mut self) -> u32 {
+        let number = self.meetings;
+        self.meetings = number.wrapping_add(1);
         number
     }
 
     /// Notes that an algorithm begins, over values of so many bytes. Whether the one before had values of another size.
     #[inline(always)]
-    pub(super) fn begins_algorithm(&self, bytes_of_element: usize) -> bool {
-        let before = self.bytes_of_element.replace(bytes_of_element);
+    pub(super) fn begins_algorithm(&mut self, bytes_of_element: usize) -> bool {
+        let before = core::mem::replace(&mut self.bytes_of_element, bytes_of_element);
         before != 0 && before != bytes_of_element
     }
 

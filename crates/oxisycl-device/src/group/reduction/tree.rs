@@ -204,7 +204,7 @@ fn tile_on_host<R: Reductions>(len: usize, value: impl Fn(usize) -> R::Value, re
 /// Device code at group scope, which all work-items of the group call; `len` is the same for the 32 work-items of a block.
 #[inline(always)]
 unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
-    group: &Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
+    group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
     len: usize,
     value: impl Fn(usize) -> R::Value,
     reductions: &R,

@@ -1,0 +1,15 @@
+//! The target of a reduction is written.
+#![forbid(unsafe_code)]
+
+use oxisycl::operator::Sum;
+use oxisycl::prelude::*;
+use oxisycl::reduction::reduction;
+
+fn main() -> oxisycl::Result<()> {
+    let sum = Buffer::from_vec(vec![0u32])?;
+    Queue::default()?.submit(|cg| {
+        let into = reduction(cg.access(&sum, Read), Sum);
+        cg.parallel_reduce(8, into, |_, sum| *sum += 1)
+    })?;
+    Ok(())
+}
