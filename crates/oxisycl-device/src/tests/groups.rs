@@ -6,11 +6,13 @@ use std::vec::Vec;
 use oxisycl_types::{GroupSize, HostChunk, LaunchRange};
 
 use super::Memory;
+use crate::group::reduction::{ITEMS, Partials, TILE, groups, reduce_partials, reduce_range, reduction};
 use crate::group::{
     Atomically, Columns, Fixed1, Fixed2, Group, GroupArguments, GroupForm, GroupLaunch, Local, LocalSlice, Private,
     Rows, Shape, Shares,
 };
-use crate::{DescribeKernel, Range, ReadWrite};
+use crate::operator::{Max, Sum};
+use crate::{DescribeKernel, Range, ReadWrite, Write};
 
 /// A unit of a group's memory.
 #[derive(Clone, Copy)]
@@ -153,4 +155,82 @@ fn too_little_memory_for_a_phase_is_a_panic() {
     for kernel in kernels {
         assert!(kernel().is_some());
     }
+}
+
+#[test]
+fn algorithms_combine_the_values_of_a_group() {
+    let mut memory = Memory::<1>::new([2 * 35]);
+    let numbers = memory.all::<ReadWrite>();
+    let private = (Private::new(0u32), Private::new(0u32), Private::new(false), Private::new(0u64));
+    let arguments = (Local::<u32, 36>::new(), private.0, private.1, private.2, private.3);
+    let unwound = run([2], Fixed1::<35>, arguments, move |mut group, (mut tile, mut a, mut b, mut holds, mut bits)| {
+        group.for_each((Shares(&mut tile), &mut a, &mut b), move |item, (share, a, b)| {
+            share.for_each(|(index, slot)| *slot = index as u32);
+            (*a, *b) = (numbers.get(item.global()), item.local_linear_id() as u32);
+        });
+        let sums =
+            [group.reduce(&a, Sum), group.inclusive_scan(&mut a, |a, b| a + b), group.exclusive_scan(&mut b, Max)];
+        assert_eq!(sums[0], sums[1]);
+        assert_eq!((sums[2], group.broadcast(&b, 34), group.read(&tile, 35)), (34, 33, 35));
+        assert_eq!(group.joint_reduce(&tile, 1, Sum), 1 + 35 * 18);
+        group.for_each((&mut holds, &mut b), |item, (holds, b)| {
+            *holds = item.local_linear_id() != 2;
+            *b = item.local_linear_id() as u32;
+        });
+        assert!(group.any(&holds) && !group.all(&holds) && !group.none(&holds));
+        let mut sub_groups = group.sub_groups::<16>();
+        sub_groups.ballot(&holds, &mut bits);
+        sub_groups.shift_left(&mut b, 15);
+        sub_groups.reduce(&mut b, Max);
+        sub_groups.all(&mut holds);
+        group.for_each((&a, &b, &holds, &bits), move |item, (a, b, holds, bits)| {
+            let (id, all) = (item.local_linear_id(), if item.local_linear_id() < 32 { 0xffff } else { 7 });
+            assert_eq!(
+                (*b, *holds),
+                (
+                    if id < 16 {
+                        15
+                    } else if id < 32 {
+                        31
+                    } else {
+                        34
+                    },
+                    id >= 16
+                )
+            );
+            assert_eq!(*bits, if id < 16 { all & !4 } else { all });
+            numbers.set(item.global(), *a);
+        });
+    });
+    assert_eq!(unwound, None);
+    let expected = |n: u32| (n / 35 * 35..=n).sum::<u32>();
+    assert_eq!(memory.elements, (0..70).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reduction_writes_to_its_target_alone() {
+    for n in [0, 1, 130, TILE + 5] {
+        let mut target = Memory::<1>::new([1]);
+        let into = reduction(target.all::<ReadWrite>(), Sum);
+        let mut sums = Memory::<1>::new([n.div_ceil(TILE).max(1)]);
+        let partials = Partials { memory: sums.all(), first: 0 };
+        let unwound = run([groups(n)], Fixed1::<ITEMS>, (), move |group, ()| {
+            // SAFETY: the launch has as many groups, and the memory a place for each tile.
+            unsafe { reduce_range(group, [n], |item, sum| *sum += item.index() as u32, &into, partials) };
+        });
+        assert_eq!(unwound, None);
+        assert_eq!(target.elements, [(0..n as u32).sum::<u32>()], "{n}");
+    }
+    // What one launch leaves is the next one's.
+    let mut target = Memory::<1>::new([1]);
+    let into = reduction(target.all::<Write>(), Max);
+    let mut source = Memory::<1>::new([20]);
+    let mut sums = Memory::<1>::new([1]);
+    let [source, sums] = [&mut source, &mut sums].map(|memory| Partials { memory: memory.all(), first: 0 });
+    let unwound = run([1], Fixed1::<ITEMS>, (), move |group, ()| {
+        // SAFETY: as above; there are as many values.
+        unsafe { reduce_partials(group, 20, source, &into, sums) };
+    });
+    assert_eq!(unwound, None);
+    assert_eq!(target.elements, [19]);
 }
