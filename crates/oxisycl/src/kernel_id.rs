@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::panic::Location;
 
+use oxisycl_device::group::{Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::Form;
 use oxisycl_runtime::program::{KernelKey, programs};
@@ -61,6 +62,32 @@ impl KernelId {
         K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync,
     {
         Self::new(&SingleForm::<K>(PhantomData), Form::Single)
+    }
+
+    /// The kernel that [`parallel_for_work_group`](crate::Handler::parallel_for_work_group) launches for this closure, with groups of this shape and this
+    /// memory.
+    ///
+    /// ```
+    /// use oxisycl::KernelId;
+    /// use oxisycl::group::{Fixed1, Group, Private, PrivateValues};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// fn kernel(mut group: Group<'_, '_, 1, Fixed1<8>>, mut own: PrivateValues<'_, u32>) {
+    ///     group.for_each(&mut own, |item, own| *own = item.local_linear_id() as u32);
+    /// }
+    /// let id = KernelId::of_work_group(Fixed1::<8>, &Private::new(0u32), &kernel);
+    /// println!("{id:?} runs: {}", Device::default()?.check_compatible([&id]).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_work_group<'cg, const D: usize, S, A, K>(_shape: S, _memory: &A, _kernel: &K) -> Self
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync,
+    {
+        Self::new(&GroupForm::<'cg, S, A, K, D>(PhantomData, PhantomData), Form::Group(D as u8))
     }
 
     /// The kernel that [`launch`](crate::Handler::launch) launches for a named type over a range of `D` dimensions.

@@ -1,6 +1,10 @@
 //! Phases: which work-items they run, and what a later one sees of an earlier one.
 
-use oxisycl::group::{Fixed1, Fixed2, Fixed3, Group, GroupKernel, Local, LocalSlice, Private, Shape, Tile};
+use oxisycl::KernelId;
+use oxisycl::group::{
+    Fixed1, Fixed2, Fixed3, Group, GroupKernel, Local, LocalSlice, Private, PrivateValues, Shape, Tile,
+};
+use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
@@ -19,6 +23,7 @@ tests![
     groups_do_not_see_each_others_memory,
     two_queues_run_groups_at_once,
     no_groups_are_no_work,
+    a_shortcut_and_an_id_are_of_kernels_over_groups,
 ];
 
 /// Launches `groups` of `shape`, in which each work-item adds one to its element, and leaves its local linear id in another one.
@@ -323,4 +328,25 @@ fn no_groups_are_no_work(env: &Env) {
         submitted.unwrap().wait().unwrap();
     }
     assert_eq!(numbers.to_vec().unwrap(), iota(4));
+}
+
+fn a_shortcut_and_an_id_are_of_kernels_over_groups(env: &Env) {
+    let kernel = |mut group: Group<'_, '_, 1, Fixed1<16>>, mut own: PrivateValues<'_, u32>| {
+        group.for_each(&mut own, |item, own| *own = item.local_linear_id() as u32);
+        assert_eq!(group.reduce(&own, Sum), 120, "of {}", group.linear_id());
+    };
+    let id = KernelId::of_work_group(Fixed1::<16>, &Private::new(0u32), &kernel);
+    assert!(env.device().is_compatible([&id]));
+    let queue = env.queue();
+    queue.parallel_for_work_group(3, Fixed1::<16>, Private::new(0u32), kernel).unwrap().wait().unwrap();
+    let error = queue
+        .parallel_for_work_group(3, Fixed1::<16>, Private::new(0u32), |mut group, own| {
+            let none = group.reduce(&own, Sum);
+            group.for_each((), move |item, ()| assert!(none > 0 || item.global().index() != 33, "on purpose"));
+        })
+        .unwrap()
+        .wait()
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("in work-item [33] ") && text.ends_with("on purpose"), "{text}");
 }
