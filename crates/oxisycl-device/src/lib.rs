@@ -45,6 +45,7 @@ mod panic_record;
 #[doc(hidden)]
 pub mod print;
 mod recorded;
+pub mod vector;
 mod view;
 
 pub use accessor::{Accessor, AccessorParts};

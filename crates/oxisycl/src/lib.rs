@@ -76,6 +76,7 @@ pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;
 pub use oxisycl_device::operator;
+pub use oxisycl_device::vector;
 pub use oxisycl_device::{
     Accessor, Atomic, AtomicElement, Block, CellView, Chunked, DeviceCopyable, Id, InItem, Inside, Item, Kernel, Loads,
     Mode, ModeFor, NdRange, NoInit, OnlyLoads, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter,

@@ -1,14 +1,18 @@
 //! Math functions (SYCL 2020 section 4.17.5).
 
-use super::Float;
+use super::elements::sealed::Yields;
 use super::float::sealed::Functions;
+use super::{Float, Floats};
+
+/// As many `i32` as there are numbers: an `i32` for a number, and vectors and arrays of these for others.
+pub type Exponents<T> = <T as Yields<i32>>::Result;
 
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident;)*) => { $(
         $(#[$doc])*
         #[inline]
-        pub fn $name<T: Float>(x: T) -> T {
-            Functions::$name(x)
+        pub fn $name<T: Floats>(x: T) -> T {
+            x.map(Functions::$name)
         }
     )* };
 }
@@ -17,8 +21,8 @@ macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident($first:ident, $second:ident);)*) => { $(
         $(#[$doc])*
         #[inline]
-        pub fn $name<T: Float>($first: T, $second: T) -> T {
-            Functions::$name($first, $second)
+        pub fn $name<T: Floats>($first: T, $second: T) -> T {
+            $first.zip($second, Functions::$name)
         }
     )* };
 }
@@ -127,37 +131,42 @@ binary! {
 
 /// `x` with the sign of `y`; Rust's `copysign`. Exact.
 #[inline]
-pub fn copysign<T: Float>(x: T, y: T) -> T {
-    x.with_sign_of(y)
+pub fn copysign<T: Floats>(x: T, y: T) -> T {
+    x.zip(y, Functions::with_sign_of)
 }
 
 /// The magnitude; Rust's `abs`. Exact.
 #[inline]
-pub fn fabs<T: Float>(x: T) -> T {
-    x.magnitude()
+pub fn fabs<T: Floats>(x: T) -> T {
+    x.map(Functions::magnitude)
 }
 
 /// `a * b + c`, rounded once; Rust's `mul_add`.
 #[inline]
-pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
-    Functions::fma(a, b, c)
+pub fn fma<T: Floats>(a: T, b: T, c: T) -> T {
+    a.zip3(b, c, Functions::fma)
 }
 
 /// The larger number; the other one if one is NaN. Rust's `max`.
 #[inline]
-pub fn fmax<T: Float>(x: T, y: T) -> T {
-    x.larger(y)
+pub fn fmax<T: Floats>(x: T, y: T) -> T {
+    x.zip(y, Functions::larger)
 }
 
 /// The lesser number; the other one if one is NaN. Rust's `min`.
 #[inline]
-pub fn fmin<T: Float>(x: T, y: T) -> T {
-    x.lesser(y)
+pub fn fmin<T: Floats>(x: T, y: T) -> T {
+    x.zip(y, Functions::lesser)
 }
 
 /// What is above the next integer downwards, less than 1, and that integer. The first is 0 for infinities.
 #[inline]
-pub fn fract<T: Float>(x: T) -> (T, T) {
+pub fn fract<T: Floats>(x: T) -> (T, T) {
+    x.map_pair(fract_of)
+}
+
+#[inline]
+fn fract_of<T: Float>(x: T) -> (T, T) {
     let floor = Functions::floor(x);
     if x.has_infinity() {
         return (T::ZERO.with_sign_of(x), x);
@@ -171,66 +180,78 @@ pub fn fract<T: Float>(x: T) -> (T, T) {
 
 /// A number from 1/2 to 1 and the exponent of two by which it is to be multiplied. Zeros, infinities and NaN come back with 0. Exact.
 #[inline]
-pub fn frexp<T: Float>(x: T) -> (T, i32) {
-    Functions::frexp(x)
+pub fn frexp<T: Floats>(x: T) -> (T, Exponents<T>) {
+    x.split(Functions::frexp)
 }
 
 /// The exponent of two: `i32::MIN` for zero, `i32::MAX` for infinities and NaN.
 #[inline]
-pub fn ilogb<T: Float>(x: T) -> i32 {
-    Functions::ilogb(x)
+pub fn ilogb<T: Floats>(x: T) -> Exponents<T> {
+    x.to(Functions::ilogb)
 }
 
 /// `x * 2^k`, correctly rounded.
 #[inline]
-pub fn ldexp<T: Float>(x: T, k: i32) -> T {
-    Functions::ldexp(x, k)
+pub fn ldexp<T: Floats>(x: T, k: Exponents<T>) -> T {
+    x.with(k, Functions::ldexp)
 }
 
 /// [`lgamma`] and the sign of the gamma function, 1 or -1.
 #[inline]
-pub fn lgamma_r<T: Float>(x: T) -> (T, i32) {
-    (Functions::lgamma(x), Functions::gamma_sign(x))
+pub fn lgamma_r<T: Floats>(x: T) -> (T, Exponents<T>) {
+    x.split(|x| (Functions::lgamma(x), Functions::gamma_sign(x)))
 }
 
 /// `a * b + c`, with one or two roundings, whichever is faster; Rust's operators.
 #[inline]
-pub fn mad<T: Float>(a: T, b: T, c: T) -> T {
-    a * b + c
+pub fn mad<T: Floats>(a: T, b: T, c: T) -> T {
+    a.zip3(b, c, |a, b, c| a * b + c)
 }
 
 /// The number of larger magnitude; [`fmax`] if they are equal.
 #[inline]
-pub fn maxmag<T: Float>(x: T, y: T) -> T {
+pub fn maxmag<T: Floats>(x: T, y: T) -> T {
+    x.zip(y, maxmag_of)
+}
+
+#[inline]
+fn maxmag_of<T: Float>(x: T, y: T) -> T {
     let (width, height) = (x.magnitude(), y.magnitude());
     if width > height {
         x
     } else if height > width {
         y
     } else {
-        fmax(x, y)
+        x.larger(y)
     }
 }
 
 /// The number of lesser magnitude; [`fmin`] if they are equal.
 #[inline]
-pub fn minmag<T: Float>(x: T, y: T) -> T {
+pub fn minmag<T: Floats>(x: T, y: T) -> T {
+    x.zip(y, minmag_of)
+}
+
+#[inline]
+fn minmag_of<T: Float>(x: T, y: T) -> T {
     let (width, height) = (x.magnitude(), y.magnitude());
     if width < height {
         x
     } else if height < width {
         y
     } else {
-        fmin(x, y)
+        x.lesser(y)
     }
 }
 
 /// The rest after the next integer towards zero, and that integer; both with the sign of `x`. Rust's `fract` and `trunc`. Exact.
 #[inline]
-pub fn modf<T: Float>(x: T) -> (T, T) {
-    let whole = Functions::trunc(x);
-    let rest = if x.has_infinity() { T::ZERO } else { x - whole };
-    (rest.with_sign_of(x), whole)
+pub fn modf<T: Floats>(x: T) -> (T, T) {
+    x.map_pair(|x| {
+        let whole = Functions::trunc(x);
+        let rest = if x.has_infinity() { T::Element::ZERO } else { x - whole };
+        (rest.with_sign_of(x), whole)
+    })
 }
 
 /// A quiet NaN with a code in the last bits of its mantissa.
@@ -241,24 +262,24 @@ pub fn nan<T: Float>(code: T::Bits) -> T {
 
 /// `x` to the power of an integer; Rust's `powi`, whose error grows with the exponent. Limit 16 ULP.
 #[inline]
-pub fn pown<T: Float>(x: T, y: i32) -> T {
-    Functions::pown(x, y)
+pub fn pown<T: Floats>(x: T, y: Exponents<T>) -> T {
+    x.with(y, Functions::pown)
 }
 
 /// [`remainder`], and the last seven bits of the quotient with the sign of the quotient. Exact.
 #[inline]
-pub fn remquo<T: Float>(x: T, y: T) -> (T, i32) {
-    Functions::remquo(x, y)
+pub fn remquo<T: Floats>(x: T, y: T) -> (T, Exponents<T>) {
+    x.zip_split(y, Functions::remquo)
 }
 
 /// The root of degree `y`. NaN for degree 0, and for even degrees of negative numbers. Limit 16 ULP.
 #[inline]
-pub fn rootn<T: Float>(x: T, y: i32) -> T {
-    Functions::rootn(x, y)
+pub fn rootn<T: Floats>(x: T, y: Exponents<T>) -> T {
+    x.with(y, Functions::rootn)
 }
 
 /// Sine and cosine of an angle in radians; Rust's `sin_cos`. Limit 4 ULP.
 #[inline]
-pub fn sincos<T: Float>(x: T) -> (T, T) {
-    Functions::sincos(x)
+pub fn sincos<T: Floats>(x: T) -> (T, T) {
+    x.map_pair(Functions::sincos)
 }

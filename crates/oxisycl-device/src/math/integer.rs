@@ -1,20 +1,22 @@
 //! Integer functions (SYCL 2020 section 4.17.7).
 
+use self::sealed::Operations;
+use self::words::Multiply;
+use super::elements::sealed::{Differences, Halves, Yields};
+use super::{Integers, Narrows, Words};
 use crate::DeviceCopyable;
 
 /// An integer type of SYCL's functions: 8 to 64 bits, with and without sign. Nothing else can implement it.
-pub trait Integer: sealed::Operations + DeviceCopyable + Ord {}
+pub trait Integer: sealed::Operations + Differences + DeviceCopyable + Ord {}
 
 /// An integer type of which there is one of twice as many bits: 8 to 32 bits.
-pub trait Narrow: Integer + sealed::Upsample {}
+pub trait Narrow: Integer + Halves {}
 
-mod sealed {
+pub(crate) mod sealed {
     /// What the functions do for one type; not for users.
     pub trait Operations: Copy {
-        type Unsigned;
         const BITS: u32;
         fn abs(self) -> Self;
-        fn abs_diff(self, other: Self) -> Self::Unsigned;
         fn add_sat(self, other: Self) -> Self;
         fn sub_sat(self, other: Self) -> Self;
         fn add_wrapping(self, other: Self) -> Self;
@@ -28,27 +30,16 @@ mod sealed {
         fn rotate(self, count: u32) -> Self;
         fn count(self) -> u32;
     }
-
-    pub trait Upsample: Operations {
-        type Wide;
-        fn upsample(self, low: Self::Unsigned) -> Self::Wide;
-    }
 }
 
 macro_rules! integers {
-    ($($type:ident $unsigned:ident $wide:ident $abs:ident;)*) => { $(
+    ($($type:ident $wide:ident $abs:ident;)*) => { $(
         impl sealed::Operations for $type {
-            type Unsigned = $unsigned;
             const BITS: u32 = $type::BITS;
 
             #[inline(always)]
             fn abs(self) -> Self {
                 integers!(@ $abs self)
-            }
-
-            #[inline(always)]
-            fn abs_diff(self, other: Self) -> $unsigned {
-                $type::abs_diff(self, other)
             }
 
             #[inline(always)]
@@ -129,121 +120,115 @@ macro_rules! integers {
 }
 
 integers! {
-    i8 u8 i16 signed;
-    i16 u16 i32 signed;
-    i32 u32 i64 signed;
-    i64 u64 i128 signed;
-    u8 u8 u16 unsigned;
-    u16 u16 u32 unsigned;
-    u32 u32 u64 unsigned;
-    u64 u64 u128 unsigned;
+    i8 i16 signed;
+    i16 i32 signed;
+    i32 i64 signed;
+    i64 i128 signed;
+    u8 u16 unsigned;
+    u16 u32 unsigned;
+    u32 u64 unsigned;
+    u64 u128 unsigned;
 }
 
 macro_rules! narrow {
-    ($($type:ident $wide:ident;)*) => { $(
-        impl sealed::Upsample for $type {
-            type Wide = $wide;
-
-            #[inline(always)]
-            fn upsample(self, low: Self::Unsigned) -> $wide {
-                $wide::from(self) << $type::BITS | $wide::from(low)
-            }
-        }
-
+    ($($type:ty)*) => { $(
         impl Narrow for $type {}
     )* };
 }
 
-narrow! { i8 i16; i16 i32; i32 i64; u8 u16; u16 u32; u32 u64; }
+narrow! { i8 i16 i32 u8 u16 u32 }
+
+/// As many `u32` as there are numbers: a `u32` for a number, and vectors and arrays of these for others.
+pub type Counts<T> = <T as Yields<u32>>::Result;
 
 /// The magnitude; Rust's `wrapping_abs`: the least signed number has none, and comes back.
 #[inline]
-pub fn abs<T: Integer>(x: T) -> T {
-    x.abs()
+pub fn abs<T: Integers>(x: T) -> T {
+    x.map(Operations::abs)
 }
 
 /// The distance of two numbers, which always fits; Rust's `abs_diff`.
 #[inline]
-pub fn abs_diff<T: Integer>(x: T, y: T) -> T::Unsigned {
-    x.abs_diff(y)
+pub fn abs_diff<T: Integers>(x: T, y: T) -> T::Unsigned {
+    x.differences(y)
 }
 
 /// The sum, or the nearest number if it does not fit; Rust's `saturating_add`.
 #[inline]
-pub fn add_sat<T: Integer>(x: T, y: T) -> T {
-    x.add_sat(y)
+pub fn add_sat<T: Integers>(x: T, y: T) -> T {
+    x.zip(y, Operations::add_sat)
 }
 
 /// The difference, or the nearest number if it does not fit; Rust's `saturating_sub`.
 #[inline]
-pub fn sub_sat<T: Integer>(x: T, y: T) -> T {
-    x.sub_sat(y)
+pub fn sub_sat<T: Integers>(x: T, y: T) -> T {
+    x.zip(y, Operations::sub_sat)
 }
 
 /// Half of the sum, rounded downwards, without overflow.
 #[inline]
-pub fn hadd<T: Integer>(x: T, y: T) -> T {
-    x.hadd(y)
+pub fn hadd<T: Integers>(x: T, y: T) -> T {
+    x.zip(y, Operations::hadd)
 }
 
 /// Half of the sum, rounded upwards, without overflow.
 #[inline]
-pub fn rhadd<T: Integer>(x: T, y: T) -> T {
-    x.rhadd(y)
+pub fn rhadd<T: Integers>(x: T, y: T) -> T {
+    x.zip(y, Operations::rhadd)
 }
 
 /// The number of zero bits before the first one; Rust's `leading_zeros`.
 #[inline]
-pub fn clz<T: Integer>(x: T) -> u32 {
-    x.clz()
+pub fn clz<T: Integers>(x: T) -> Counts<T> {
+    x.to(Operations::clz)
 }
 
 /// The number of zero bits after the last one; Rust's `trailing_zeros`.
 #[inline]
-pub fn ctz<T: Integer>(x: T) -> u32 {
-    x.ctz()
+pub fn ctz<T: Integers>(x: T) -> Counts<T> {
+    x.to(Operations::ctz)
 }
 
 /// The number of one bits; Rust's `count_ones`.
 #[inline]
-pub fn popcount<T: Integer>(x: T) -> u32 {
-    x.popcount()
+pub fn popcount<T: Integers>(x: T) -> Counts<T> {
+    x.to(Operations::popcount)
 }
 
 /// The upper half of the product.
 #[inline]
-pub fn mul_hi<T: Integer>(x: T, y: T) -> T {
-    x.mul_hi(y)
+pub fn mul_hi<T: Integers>(x: T, y: T) -> T {
+    x.zip(y, Operations::mul_hi)
 }
 
 /// `mul_hi(a, b) + c`, without the bits that do not fit.
 #[inline]
-pub fn mad_hi<T: Integer>(a: T, b: T, c: T) -> T {
-    a.mul_hi(b).add_wrapping(c)
+pub fn mad_hi<T: Integers>(a: T, b: T, c: T) -> T {
+    a.zip3(b, c, |a, b, c| a.mul_hi(b).add_wrapping(c))
 }
 
 /// `a * b + c`, or the nearest number if it does not fit.
 #[inline]
-pub fn mad_sat<T: Integer>(a: T, b: T, c: T) -> T {
-    a.mad_sat(b, c)
+pub fn mad_sat<T: Integers>(a: T, b: T, c: T) -> T {
+    a.zip3(b, c, Operations::mad_sat)
 }
 
 /// The bits of `v`, moved up by `count` places, and in from below again; Rust's `rotate_left`. The count is taken modulo the number of bits.
 #[inline]
-pub fn rotate<T: Integer>(v: T, count: T) -> T {
-    v.rotate(count.count())
+pub fn rotate<T: Integers>(v: T, count: T) -> T {
+    v.zip(count, |v, count| v.rotate(count.count()))
 }
 
 /// A number of twice as many bits out of its halves.
 #[inline]
-pub fn upsample<T: Narrow>(high: T, low: T::Unsigned) -> T::Wide {
-    high.upsample(low)
+pub fn upsample<T: Narrows>(high: T, low: T::Unsigned) -> T::Wide {
+    high.upsampled(low)
 }
 
 /// A 32-bit integer, with or without sign. Nothing else can implement it.
 pub trait Word: Integer + words::Multiply {}
 
-mod words {
+pub(crate) mod words {
     pub trait Multiply {
         fn multiply_24(self, other: Self) -> Self;
     }
@@ -267,12 +252,12 @@ word! { i32 u32 }
 
 /// The lower 32 bits of the product of two numbers of 24 bits; more bits of the arguments do not count.
 #[inline]
-pub fn mul24<T: Word>(x: T, y: T) -> T {
-    x.multiply_24(y)
+pub fn mul24<T: Words>(x: T, y: T) -> T {
+    x.zip(y, Multiply::multiply_24)
 }
 
 /// `mul24(x, y) + z`, without the bits that do not fit.
 #[inline]
-pub fn mad24<T: Word>(x: T, y: T, z: T) -> T {
-    x.multiply_24(y).add_wrapping(z)
+pub fn mad24<T: Words>(x: T, y: T, z: T) -> T {
+    x.zip3(y, z, |x, y, z| x.multiply_24(y).add_wrapping(z))
 }

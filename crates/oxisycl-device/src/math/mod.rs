@@ -2,7 +2,10 @@
 //!
 //! Their names are SYCL's. If Rust has a method that does the same, such as `f32::floor`, the documentation of the
 //! function names it. Both work in kernels, and are the same there. Functions with several results give tuples.
-//! Geometric functions take arrays.
+//!
+//! They take numbers, and vectors and arrays of these ([`vector`](crate::vector)), to whose elements they apply. All arguments are then of
+//! one length: `Vector::splat` makes a vector of a number. Comparisons give `bool` for numbers, masks for vectors, and an array of `bool`
+//! for arrays. Geometric functions take Rust's arrays, too.
 //!
 //! # Precision
 //!
@@ -22,17 +25,27 @@
 //! assert_eq!(math::rootn(-27.0_f64, 3), -3.0);
 //! assert_eq!(math::upsample(0x12_u8, 0x34), 0x1234);
 //! assert_eq!(math::cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), [0.0, 0.0, 1.0]);
+//!
+//! use oxisycl_device::vector::{Float3, Int3};
+//!
+//! let v = Float3::new(3.0, 0.0, -4.0);
+//! assert_eq!(math::length(v), 5.0);
+//! assert_eq!(math::fabs(v), Float3::new(3.0, 0.0, 4.0));
+//! assert_eq!(math::signbit(v), Int3::new(0, 0, -1));
+//! assert_eq!(math::select(v, Float3::splat(9.0), math::signbit(v)), Float3::new(3.0, 0.0, 9.0));
 //! ```
 
+pub(crate) mod elements;
 mod float;
 mod functions;
 mod geometric;
-mod integer;
+pub(crate) mod integer;
 mod interpolation;
 mod platform;
 mod precision;
 mod relational;
 
+pub use elements::{Condition, Flags, Floats, Geometric, Integers, Narrows, Ordered, Words};
 pub use float::Float;
 pub use functions::*;
 pub use geometric::{cross, distance, dot, fast_distance, fast_length, fast_normalize, length, normalize};

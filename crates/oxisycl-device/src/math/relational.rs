@@ -1,14 +1,18 @@
-//! Relational functions (SYCL 2020 section 4.17.10). Scalars give `bool`, as in SYCL; for the elements of arrays use `array::map`.
+//! Relational functions (SYCL 2020 section 4.17.10). Numbers give `bool`, vectors give masks, arrays of SYCL give arrays of `bool`.
 
-use super::Float;
-use crate::DeviceCopyable;
+use super::elements::sealed::Tests;
+use super::float::sealed::Functions;
+use super::{Condition, Flags, Floats};
+
+/// As much truth as there are numbers: a `bool` for a number, a mask for a vector, in which true is -1, and `bool` for arrays.
+pub type Truth<T> = <T as Tests>::Truth;
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident = $function:expr;)*) => { $(
         $(#[$doc])*
         #[inline]
-        pub fn $name<T: Float>(x: T, y: T) -> bool {
-            $function(x, y)
+        pub fn $name<T: Floats>(x: T, y: T) -> Truth<T> {
+            x.test_pair(y, $function)
         }
     )* };
 }
@@ -17,8 +21,8 @@ macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident = $function:expr;)*) => { $(
         $(#[$doc])*
         #[inline]
-        pub fn $name<T: Float>(x: T) -> bool {
-            $function(x)
+        pub fn $name<T: Floats>(x: T) -> Truth<T> {
+            x.test($function)
         }
     )* };
 }
@@ -37,54 +41,55 @@ comparisons! {
     /// `x <= y`.
     islessequal = |x, y| x <= y;
     /// `x < y || x > y`; false if one is NaN.
-    islessgreater = |x: T, y: T| x.partial_cmp(&y).is_some_and(core::cmp::Ordering::is_ne);
+    islessgreater = |x, y| x < y || x > y;
     /// Whether neither is NaN.
-    isordered = |x: T, y: T| x.is_number() && y.is_number();
+    isordered = |x, y| x.is_number() && y.is_number();
     /// Whether one is NaN.
-    isunordered = |x: T, y: T| !(x.is_number() && y.is_number());
+    isunordered = |x, y| !(x.is_number() && y.is_number());
 }
 
 classes! {
     /// Whether it is neither infinite nor NaN; Rust's `is_finite`.
-    isfinite = |x: T| x.is_number() && !x.has_infinity();
+    isfinite = |x| x.is_number() && !x.has_infinity();
     /// Whether it is infinite; Rust's `is_infinite`.
-    isinf = T::has_infinity;
+    isinf = Functions::has_infinity;
     /// Whether it is NaN; Rust's `is_nan`.
-    isnan = |x: T| !x.is_number();
+    isnan = |x| !x.is_number();
     /// Whether it is neither zero, subnormal, infinite nor NaN; Rust's `is_normal`.
-    isnormal = T::is_usual;
+    isnormal = Functions::is_usual;
     /// Whether the sign bit is set, also of zeros and NaN; Rust's `is_sign_negative`.
-    signbit = T::is_below_zero;
+    signbit = Functions::is_below_zero;
 }
 
-/// Whether one of them is true.
+/// Whether one of them is true. Elements of masks are true if they are negative.
 #[inline]
-pub fn any<const N: usize>(x: [bool; N]) -> bool {
-    let mut result = false;
-    for x in x {
-        result |= x;
-    }
-    result
+pub fn any<T: Flags>(x: T) -> bool {
+    x.any()
 }
 
-/// Whether all of them are true.
+/// Whether all of them are true. Elements of masks are true if they are negative.
 #[inline]
-pub fn all<const N: usize>(x: [bool; N]) -> bool {
-    let mut result = true;
-    for x in x {
-        result &= x;
-    }
-    result
+pub fn all<T: Flags>(x: T) -> bool {
+    x.all()
 }
 
 /// The bits of `b` where those of `mask` are set, else those of `a`. For integers write `a & !mask | b & mask`.
 #[inline]
-pub fn bitselect<T: Float>(a: T, b: T, mask: T) -> T {
-    a.select_bits(b, mask)
+pub fn bitselect<T: Floats>(a: T, b: T, mask: T) -> T {
+    a.zip3(b, mask, Functions::select_bits)
 }
 
-/// `b` if the condition holds, else `a`: in the order of SYCL, not of `if`.
+/// `b` if the condition holds, else `a`: in the order of SYCL, not of `if`. A mask, or an array of `bool`, chooses for each element.
+///
+/// ```
+/// use oxisycl_device::math;
+/// use oxisycl_device::vector::Int2;
+///
+/// let (a, b) = (Int2::new(1, 2), Int2::new(7, 0));
+/// assert_eq!(math::select(a, b, a.lt_mask(b)), Int2::new(7, 2));
+/// assert_eq!(math::select(a, b, true), b);
+/// ```
 #[inline]
-pub fn select<T: DeviceCopyable>(a: T, b: T, condition: bool) -> T {
-    if condition { b } else { a }
+pub fn select<T, C: Condition<T>>(a: T, b: T, condition: C) -> T {
+    condition.choose(a, b)
 }

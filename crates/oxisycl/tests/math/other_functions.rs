@@ -110,7 +110,7 @@ fn lengths_neither_overflow_nor_underflow() {
         }
     };
     for (name, queue) in devices() {
-        let results = mapped(&queue, &inputs, math::length::<f32, 3>);
+        let results = mapped(&queue, &inputs, math::length::<[f32; 3]>);
         let judged =
             worst(results.len(), |i| (format!("{:?}", inputs[i]), results[i], exact(inputs[i]), exact(inputs[i])));
         // 2.5 and half a ULP per square, by the table of OpenCL C.
