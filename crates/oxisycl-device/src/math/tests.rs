@@ -70,7 +70,12 @@ fn relational_functions_tell_nan_from_numbers() {
     assert!(isgreater(2.0, 1.0) && isgreaterequal(1.0, 1.0) && isless(1.0, 2.0) && islessequal(1.0, 1.0));
     assert!(islessgreater(1.0, 2.0) && !islessgreater(1.0, nan) && isordered(1.0, 2.0) && isunordered(1.0, nan));
     assert!(
-        isfinite(1.0) && !isfinite(nan) && isinf(f32::INFINITY) && isnan(nan) && !isnormal(1.0e-310_f64) && signbit(-0.0)
+        isfinite(1.0)
+            && !isfinite(nan)
+            && isinf(f32::INFINITY)
+            && isnan(nan)
+            && !isnormal(1.0e-310_f64)
+            && signbit(-0.0)
     );
     assert!(any([false, true]) && !any([false]) && all([true, true]) && !all([true, false]));
     assert_eq!((select(1, 2, true), select(1, 2, false)), (2, 1));

@@ -266,7 +266,7 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
     /// assert_eq!(bits.bit_cast(), Ushort4::new(0, 0x3f80, 0, 0x8000));
     /// ```
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0080
     /// # use oxisycl_device::vector::Float2;
     /// let bits = Float2::new(1.0, -0.0).bit_cast::<u64, 2>(); // twice as many
     /// ```

@@ -4,7 +4,9 @@ use super::element::sealed::{MaskElement, Unrolled};
 use super::{MArray, Vector, VectorElement};
 use crate::DeviceCopyable;
 use crate::math::elements::sealed::{self, Differences, Elements, Halves};
-use crate::math::{Condition, Flags, Float, Floats, Geometric, Integer, Integers, Narrow, Narrows, Ordered, Word, Words};
+use crate::math::{
+    Condition, Flags, Float, Floats, Geometric, Integer, Integers, Narrow, Narrows, Ordered, Word, Words,
+};
 
 impl<T: VectorElement<N>, const N: usize> sealed::Elements for Vector<T, N> {
     type Element = T;

@@ -18,7 +18,7 @@ use crate::DeviceCopyable;
 /// assert_eq!(a.gt_mask(MArray::splat(5.0)), MArray::from([false, false, true, true, true]));
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// # use oxisycl_device::vector::MArray;
 /// let none = MArray::<i32, 0>::from([]); // an array has an element
 /// ```

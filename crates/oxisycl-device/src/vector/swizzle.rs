@@ -19,12 +19,12 @@ use super::{Vector, VectorElement};
 /// assert_eq!(v, Float4::new(9.0, 8.0, 4.0, 6.0));
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// # use oxisycl_device::vector::{Float2, swizzle};
 /// let z = swizzle!(Float2::new(0.0, 1.0), xz); // there is no third element
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// # use oxisycl_device::vector::{Float2, swizzle};
 /// let mut v = Float2::new(0.0, 1.0);
 /// swizzle!(v, xx = v); // the element would be written twice

@@ -24,6 +24,7 @@ mod interop;
 mod kernel;
 mod multi_device;
 mod usm;
+mod vector;
 
 use std::process::ExitCode;
 
@@ -69,6 +70,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),
+    ("vector", vector::TESTS),
     ("copy", copy::between::TESTS),
     ("copy", copy::host::TESTS),
     ("copy", copy::fill::TESTS),

@@ -22,13 +22,8 @@ fn conversions_without_a_mode_are_those_of_as() {
     between_all! { i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 }
 }
 
-const ALL: [Rounding; 5] = [
-    Rounding::Automatic,
-    Rounding::ToEven,
-    Rounding::TowardZero,
-    Rounding::TowardPositive,
-    Rounding::TowardNegative,
-];
+const ALL: [Rounding; 5] =
+    [Rounding::Automatic, Rounding::ToEven, Rounding::TowardZero, Rounding::TowardPositive, Rounding::TowardNegative];
 
 #[test]
 fn numbers_become_integers_by_the_mode() {
@@ -139,7 +134,8 @@ fn halves_are_rounded_once() {
         let v = Half2::splat(x);
         assert_eq!(v.convert::<i8>()[0], x.to_f32() as i8);
         if !x.is_nan() {
-            let back = [v.convert::<f32>().convert::<f16>()[0], v.convert::<f64>().convert_with(Rounding::TowardZero)[0]];
+            let back =
+                [v.convert::<f32>().convert::<f16>()[0], v.convert::<f64>().convert_with(Rounding::TowardZero)[0]];
             assert_eq!(back.map(f16::to_bits), [bits; 2]);
         }
     }

@@ -140,7 +140,10 @@ fn what_panics_for_an_element_panics_for_the_vector() {
     let one = std::hint::black_box(1);
     let zero = std::hint::black_box(0);
     assert_eq!(panic_of(move || _ = Int2::new(4, 4) / Int2::new(one, zero)), "attempt to divide by zero");
-    assert_eq!(panic_of(move || _ = MArray::from([4, 4]) % zero), "attempt to calculate the remainder with a divisor of zero");
+    assert_eq!(
+        panic_of(move || _ = MArray::from([4, 4]) % zero),
+        "attempt to calculate the remainder with a divisor of zero"
+    );
     // As for the elements: with a check in debug builds, which tests are.
     if cfg!(debug_assertions) {
         assert_eq!(panic_of(move || _ = Int2::splat(i32::MAX) + one), "attempt to add with overflow");

@@ -94,7 +94,10 @@ fn vectors_are_made_from_parts() {
     let c = Float3::new(1.0, 2.0, 3.0);
     let expected = Float4::new(1.0, 2.0, 3.0, 4.0);
     assert_eq!(Float2::from((1.0, 2.0)), a);
-    assert_eq!([Float3::from((1.0, 2.0, 3.0)), Float3::from((a, 3.0)), Float3::from((1.0, Float2::new(2.0, 3.0)))], [c; 3]);
+    assert_eq!(
+        [Float3::from((1.0, 2.0, 3.0)), Float3::from((a, 3.0)), Float3::from((1.0, Float2::new(2.0, 3.0)))],
+        [c; 3]
+    );
     let made = [
         Float4::from((1.0, 2.0, 3.0, 4.0)),
         Float4::from((a, b)),
