@@ -4,7 +4,7 @@ use super::elements::sealed::Yields;
 use super::float::sealed::Functions;
 use super::{Float, Floats};
 
-/// As many `i32` as there are numbers: an `i32` for a number, and vectors and arrays of these for others.
+/// An `i32` for a number, and a vector or array of `i32` for one of numbers.
 pub type Exponents<T> = <T as Yields<i32>>::Result;
 
 macro_rules! unary {

@@ -138,7 +138,7 @@ macro_rules! narrow {
 
 narrow! { i8 i16 i32 u8 u16 u32 }
 
-/// As many `u32` as there are numbers: a `u32` for a number, and vectors and arrays of these for others.
+/// A `u32` for an integer, and a vector or array of `u32` for one of integers.
 pub type Counts<T> = <T as Yields<u32>>::Result;
 
 /// The magnitude; Rust's `wrapping_abs`: the least signed number has none, and comes back.

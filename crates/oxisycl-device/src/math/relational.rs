@@ -4,7 +4,7 @@ use super::elements::sealed::Tests;
 use super::float::sealed::Functions;
 use super::{Condition, Flags, Floats};
 
-/// As much truth as there are numbers: a `bool` for a number, a mask for a vector, in which true is -1, and `bool` for arrays.
+/// A `bool` for a number, a mask for a vector, in which true is -1, and an array of `bool` for an array.
 pub type Truth<T> = <T as Tests>::Truth;
 
 macro_rules! comparisons {

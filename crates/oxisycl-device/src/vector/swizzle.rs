@@ -98,7 +98,7 @@ const fn indices<const M: usize>(name: &str, n: usize) -> [usize; M] {
     indices
 }
 
-/// The same, if no index comes twice.
+/// The indices that a name stands for, each below `n` and none twice.
 const fn distinct_indices<const M: usize>(name: &str, n: usize) -> [usize; M] {
     let indices = indices(name, n);
     assert!(are_distinct(&indices), "an element would be written twice");
