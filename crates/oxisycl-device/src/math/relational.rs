@@ -41,7 +41,7 @@ comparisons! {
     /// `x <= y`.
     islessequal = |x, y| x <= y;
     /// `x < y || x > y`; false if one is NaN.
-    islessgreater = |x, y| x < y || x > y;
+    islessgreater = |x, y| PartialOrd::partial_cmp(&x, &y).is_some_and(core::cmp::Ordering::is_ne);
     /// Whether neither is NaN.
     isordered = |x, y| x.is_number() && y.is_number();
     /// Whether one is NaN.

@@ -56,7 +56,7 @@ pub(super) mod sealed {
     }
 
     /// What masks consist of: -1 for true and 0 for false.
-    pub trait MaskElement {
+    pub trait MaskElement: Copy {
         fn of(truth: bool) -> Self;
         /// Whether the uppermost bit is set, which is what counts in SYCL.
         fn is_set(self) -> bool;

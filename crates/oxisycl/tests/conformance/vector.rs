@@ -262,7 +262,7 @@ fn buffers_hold_vectors_of_every_length(env: &Env) {
 }
 
 fn buffers_of_vectors_are_buffers_of_their_elements(env: &Env) {
-    let vectors = Buffer::from_vec((0..8).map(|i| Short4::splat(i)).collect::<Vec<_>>()).unwrap();
+    let vectors = Buffer::from_vec((0..8).map(Short4::splat).collect::<Vec<_>>()).unwrap();
     let elements = vectors.reinterpret::<i16, 1>(32).unwrap();
     let kernel = env.queue().submit(|cg| {
         let elements = cg.access(&elements, ReadWrite);

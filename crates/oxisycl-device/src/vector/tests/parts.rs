@@ -12,9 +12,13 @@ fn elements_have_names() {
     let mut v = Int4::new(1, 2, 3, 4);
     assert_eq!([v.x(), v.y(), v.z(), v.w()], [1, 2, 3, 4]);
     assert_eq!([v.r(), v.g(), v.b(), v.a()], [1, 2, 3, 4]);
-    (v.set_x(5), v.set_y(6), v.set_z(7), v.set_w(8));
+    for (set, x) in [Int4::set_x, Int4::set_y, Int4::set_z, Int4::set_w].into_iter().zip(5..) {
+        set(&mut v, x);
+    }
     assert_eq!(v.to_array(), [5, 6, 7, 8]);
-    (v.set_r(9), v.set_g(10), v.set_b(11), v.set_a(12));
+    for (set, x) in [Int4::set_r, Int4::set_g, Int4::set_b, Int4::set_a].into_iter().zip(9..) {
+        set(&mut v, x);
+    }
     assert_eq!(v.to_array(), [9, 10, 11, 12]);
     v[2] += 1;
     assert_eq!((v[2], v.as_array()[3]), (12, 12));
