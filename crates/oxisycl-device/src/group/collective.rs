@@ -237,7 +237,8 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     }
 
     /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator has to be commutative, too: each work-item combines the
-    /// elements at its local linear id and every group size behind it, and their values follow in the [order](self) of a reduction.
+    /// elements at its local linear id and every group size behind it, `first` coming before the first element. Their values follow in the
+    /// [order](self) of a reduction.
     #[inline(always)]
     #[track_caller]
     pub fn joint_reduce<T, M, O>(&mut self, elements: &M, first: T, operator: O) -> T
@@ -246,31 +247,33 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         M: JointElements<T> + ?Sized,
         O: Operator<T> + 'wg,
     {
-        let (start, len) = (elements.start(), elements.count());
-        let items = self.items().min(len);
+        let (start, len, step) = (elements.start(), elements.count(), self.items());
         if len == 0 {
             return first;
         }
         let of_item = |item: usize| {
             // SAFETY: an element of memory that is borrowed.
             let mut value = unsafe { start.add(item).read() };
-            let mut next = item + self.items();
+            if item == 0 {
+                // Not behind the reduction: what each work-item computes for itself may differ.
+                value = operator.combine(first, value);
+            }
+            let mut next = item + step;
             while next < len {
                 // SAFETY: as above.
                 value = operator.combine(value, unsafe { start.add(next).read() });
-                next += self.items();
+                next += step;
             }
             value
         };
-        let all = if builtin::is_device_code() {
+        let items = step.min(len);
+        if builtin::is_device_code() {
             let own = self.local_linear_id();
             // Work-items without elements are behind all others.
             let value = if own < items { of_item(own) } else { T::zeroed() };
-            self.scan_first(value, items, &operator, Wanted::Total).total
-        } else {
-            fold_of(items, of_item, &operator)
-        };
-        operator.combine(first, all)
+            return self.scan_first(value, items, &operator, Wanted::Total).total;
+        }
+        fold_of(items, of_item, &operator)
     }
 
     /// The work-items of the group.
