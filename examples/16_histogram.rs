@@ -10,7 +10,7 @@ use oxisycl::prelude::*;
 // ANCHOR: kernel
 const ITEMS: usize = 256;
 /// Bytes of a group.
-const PART: usize = 64 * ITEMS;
+const PART: usize = 256 * ITEMS;
 
 /// Adds to `bins` how often each value is in `bytes`.
 pub(crate) fn count(queue: &Queue, bytes: &Buffer<u8, 1>, bins: &Buffer<u32, 1>) -> oxisycl::Result<Event> {
@@ -22,9 +22,16 @@ pub(crate) fn count(queue: &Queue, bytes: &Buffer<u8, 1>, bins: &Buffer<u32, 1>)
             let begin = group.linear_id() * PART;
             let part = &bytes[begin..bytes.len().min(begin + PART)];
             group.for_each(&mut own, move |_, bin| *bin = 0);
+            let (runs, rest) = part.as_chunks::<16>();
             group.for_each(Atomically(&mut own), move |item, own| {
-                for byte in part.iter().skip(item.local_linear_id()).step_by(ITEMS) {
+                let id = item.local_linear_id();
+                if let Some(byte) = rest.get(id) {
                     own.fetch_add(usize::from(*byte), 1);
+                }
+                for run in runs.iter().skip(id).step_by(ITEMS) {
+                    for byte in run {
+                        own.fetch_add(usize::from(*byte), 1);
+                    }
                 }
             });
             group.for_each(&own, move |item, own| {

@@ -1,5 +1,5 @@
-//! Several launches for one result. Here they make running totals: of each block by itself (Hillis and Steele's scan in local memory), after the
-//! totals of the blocks before it.
+//! Several launches for one result. Here they make running totals of numbers: each group scans the sums of its rows in local memory (Hillis and
+//! Steele's scan), one group scans the totals of all groups, and then each row is added up from what comes before it.
 //!
 //! `cargo run --release --example 18_block_scan`
 
@@ -9,72 +9,69 @@ use oxisycl::group::{Fixed1, Local};
 use oxisycl::prelude::*;
 
 // ANCHOR: kernel
-const ITEMS: usize = 64;
-/// Numbers of a work-item.
-const ROW: usize = 64;
-pub(crate) const BLOCK: usize = ITEMS * ROW;
+const ITEMS: usize = 256;
+/// Numbers of a row.
+const ROW: usize = 256;
+const BLOCK: usize = ITEMS * ROW;
 
-/// Running totals of at most `BLOCK` blocks of numbers.
+/// Running totals of at most `ITEMS` blocks of `BLOCK` numbers.
 pub(crate) fn scan(queue: &Queue, numbers: &Buffer<u32, 1>, totals: &Buffer<u32, 1>) -> oxisycl::Result<Event> {
-    // The total of each block, at the place of the one that follows.
-    let sums = Buffer::from_vec(vec![0; BLOCK])?;
-    let before = Buffer::uninit(BLOCK)?;
-    sum_blocks(queue, numbers, &sums)?;
-    scan_blocks(queue, &sums, &Buffer::from_vec(vec![0])?, &before)?;
-    scan_blocks(queue, numbers, &before, totals)
-}
-
-fn sum_blocks(queue: &Queue, numbers: &Buffer<u32, 1>, sums: &Buffer<u32, 1>) -> oxisycl::Result<Event> {
+    let n_rows = numbers.size() / ROW;
+    let (rows, blocks) = (Buffer::uninit(n_rows)?, Buffer::from_vec(vec![0; ITEMS])?);
+    scan_sums(queue, numbers, ROW, &rows, &blocks)?;
+    let (before, all) = (Buffer::uninit(ITEMS)?, Buffer::from_vec(vec![0])?);
+    scan_sums(queue, &blocks, 1, &before, &all)?;
     queue.submit(|cg| {
-        let (numbers, sums) = (cg.access(numbers, Read), cg.access(sums, Atomic));
-        let groups = numbers.size() / BLOCK;
-        cg.parallel_for_work_group(groups, Fixed1::<ITEMS>, Local::<u32, ITEMS>::new(), move |mut group, mut own| {
-            group.for_each(&mut own, move |item, own| {
-                *own = numbers.view(item).chunk(item.global(), ROW).iter().fold(0, |sum, x| sum.wrapping_add(*x));
-            });
-            let next = group.linear_id() + 1;
-            group.for_each(&own, move |item, own| {
-                if item.local_linear_id() == 0 && next < BLOCK {
-                    sums.store(item, next, own.iter().fold(0, |sum, x| sum.wrapping_add(*x)));
-                }
-            });
+        let (numbers, rows) = (cg.access(numbers, Read), cg.access(&rows, Read));
+        let before = cg.access(&before, Read);
+        let totals = cg.access_chunks(totals, ReadWrite.no_init(), ROW);
+        cg.parallel_for(n_rows, move |item| {
+            let (block, row) = (item.index() / ITEMS, item.index() % ITEMS);
+            let mut total = if block == 0 { 0 } else { before.view(item)[[block - 1]] };
+            if row > 0 {
+                total = rows.view(item)[[item.index() - 1]].wrapping_add(total);
+            }
+            for (to, number) in totals.block(item).as_cells().iter().zip(numbers.view(item).chunk(item, ROW)) {
+                total = number.wrapping_add(total);
+                to.set(total);
+            }
         })
     })
 }
 
-fn scan_blocks(
+/// Scans the sums of rows of `row` numbers in each group. `totals` gets the sum of each group.
+fn scan_sums(
     queue: &Queue,
     numbers: &Buffer<u32, 1>,
-    before: &Buffer<u32, 1>,
+    row: usize,
+    sums: &Buffer<u32, 1>,
     totals: &Buffer<u32, 1>,
 ) -> oxisycl::Result<Event> {
     queue.submit(|cg| {
-        let (numbers, before) = (cg.access(numbers, Read), cg.access(before, Read));
-        let totals = cg.access_chunks(totals, ReadWrite.no_init(), ROW);
+        let (numbers, totals) = (cg.access(numbers, Read), cg.access(totals, Atomic));
+        let sums = cg.access(sums, Write.no_init());
         let memory = (Local::<u32, ITEMS>::new(), Local::<u32, ITEMS>::new());
-        let groups = numbers.size() / BLOCK;
+        let groups = sums.size() / ITEMS;
         cg.parallel_for_work_group(groups, Fixed1::<ITEMS>, memory, move |mut group, (mut from, mut to)| {
             group.for_each(&mut from, move |item, sum| {
-                *sum = numbers.view(item).chunk(item.global(), ROW).iter().fold(0, |sum, x| sum.wrapping_add(*x));
+                *sum = numbers.view(item).chunk(item.global(), row).iter().fold(0, |sum, x| x.wrapping_add(sum));
             });
-            // Each phase adds the sum of as many rows as all phases before it.
-            let mut rows = 1;
-            while rows < ITEMS {
+            // Each phase adds the sum of as many rows as the phases before it have added up.
+            let mut n_added = 1;
+            while n_added < ITEMS {
                 group.for_each((&from, &mut to), move |item, (from, to)| {
                     let own = item.local_linear_id();
-                    *to = if own < rows { from[own] } else { from[own].wrapping_add(from[own - rows]) };
+                    *to = if own < n_added { from[own] } else { from[own].wrapping_add(from[own - n_added]) };
                 });
                 std::mem::swap(&mut from, &mut to);
-                rows *= 2;
+                n_added *= 2;
             }
-            let before = before.view(group.uniform())[group.id()];
-            group.for_each(&from, move |item, sums| {
-                let rows_before = item.local_linear_id().checked_sub(1).map_or(0, |row| sums[row]);
-                let mut total = before.wrapping_add(rows_before);
-                let row = numbers.view(item).chunk(item.global(), ROW);
-                for (to, number) in totals.block(item.global()).as_cells().iter().zip(row) {
-                    total = total.wrapping_add(*number);
-                    to.set(total);
+            let id = group.linear_id();
+            group.for_each(&from, move |item, from| {
+                let own = item.local_linear_id();
+                sums.set(item.global(), from[own]);
+                if own == ITEMS - 1 {
+                    totals.store(item, id, from[own]);
                 }
             });
         })
@@ -83,7 +80,7 @@ fn scan_blocks(
 // ANCHOR_END: kernel
 
 fn main() -> oxisycl::Result<()> {
-    let start: Vec<u32> = (0..20 * BLOCK as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let start: Vec<u32> = (0..3 * BLOCK as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let numbers = Buffer::from_slice(&start)?;
     let totals = Buffer::uninit(start.len())?;
 

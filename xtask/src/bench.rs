@@ -38,7 +38,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     let mut command = cargo(workspace);
     let of_devices = DEVICES.iter().find(|(device, _)| device == name);
     // The driver that set-up installs, unless another one was chosen.
-    if name == "opencl"
+    if matches!(name.as_str(), "groups" | "opencl")
         && env::var_os(opencl::VENDORS).is_none()
         && let Some((variables, _)) = opencl::environment(workspace)
     {

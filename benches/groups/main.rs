@@ -1,0 +1,104 @@
+//! What kernels over work-groups cost on the host device, beside plain Rust and OpenCL C: `cargo xtask bench groups [--json FILE] [--filter SUBSTR]
+//! [--rounds N] [--seed N]`.
+//!
+//! The kernels are those of the examples, which the book shows. Each case is a module with its peers; `peers` has the loops in plain Rust, and
+//! `../opencl/reference.rs` what runs OpenCL C. `protocol.rs` says how everything is measured. Values are amounts of work in a second of
+//! processor time of all threads together, since other programs share the machine. Beside them is the time that passed.
+//!
+//! Inputs come from a seed that is printed. Results are checked at places of the same seed.
+
+#[path = "../arguments.rs"]
+#[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
+mod arguments;
+mod case;
+mod gemm;
+mod histogram;
+#[cfg(feature = "opencl")]
+mod opencl;
+mod peers;
+#[path = "../processor.rs"]
+mod processor;
+#[path = "../protocol.rs"]
+#[expect(dead_code, reason = "some kinds of bars are for the benchmark of the runtime")]
+mod protocol;
+mod random;
+#[cfg(feature = "opencl")]
+#[path = "../opencl/reference.rs"]
+#[expect(dead_code, reason = "launches and groups that are tried are for the benchmark of OpenCL")]
+mod reference;
+mod scan;
+mod stencil;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use oxisycl::BackendKind;
+use oxisycl::prelude::*;
+
+use arguments::{Arguments, Options};
+use protocol::Measured;
+use random::Random;
+
+/// What the cases run on.
+struct Setting {
+    options: Options,
+    queue: Queue,
+    seed: u64,
+}
+
+impl Setting {
+    /// Numbers of the seed, the same for each case with whatever filter.
+    fn random(&self) -> Random {
+        Random::new(self.seed)
+    }
+}
+
+fn main() -> ExitCode {
+    let mut seed = random::any_seed();
+    let arguments = Arguments::parse(std::env::args().skip(1), " [--seed N]", |name, value| match name {
+        "--seed" => {
+            let text = value()?;
+            seed = text.parse().map_err(|_| format!("--seed {text}: expected a number"))?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    });
+    let Arguments { options, json } = match arguments {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            eprintln!("groups: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(options, json, seed) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("groups: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether no bar is missed.
+fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<dyn Error>> {
+    println!("--seed {seed}");
+    let devices = Device::all()?;
+    let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
+    let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed };
+    let mut results: Vec<Measured> = Vec::new();
+    for run in [gemm::run, stencil::run, histogram::run, scan::run] {
+        run(&setting, &mut results)?;
+    }
+    if results.is_empty() {
+        return Err(format!("no case matches --filter {}", setting.options.filter).into());
+    }
+    let all_hold = protocol::print_table(&results, "wall time, ours / peer");
+    println!("values are of processor time, of all threads together");
+    if let Some(file) = json {
+        std::fs::write(&file, protocol::json(&results))
+            .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
+    }
+    Ok(all_hold)
+}
