@@ -23,25 +23,30 @@ pub(crate) fn multiply(
         let tile = Local::<f32, { TILE * TILE }>::new();
         let memory = (tile, tile, Private::new(0.0));
         let groups = [rows / TILE, columns / TILE];
-        cg.parallel_for_work_group(groups, Fixed2::<TILE, TILE>, memory, move |mut group, (mut left, mut right, mut sum)| {
-            let (a, b) = (a.view(group.uniform()), b.view(group.uniform()));
-            let Id([row, column]) = group.id();
-            for step in 0..depth / TILE {
-                let a = a.window::<TILE, TILE>([row * TILE, step * TILE]);
-                let b = b.window::<TILE, TILE>([step * TILE, column * TILE]);
-                group.for_each((&mut left, &mut right), move |item, (left, right)| {
-                    let Id(at) = item.local_id();
-                    (*left, *right) = (a[at], b[at]);
-                });
-                group.for_each((&left, &right, &mut sum), move |item, (left, right, sum)| {
-                    let Id([y, x]) = item.local_id();
-                    for k in 0..TILE {
-                        *sum += left[y * TILE + k] * right[k * TILE + x];
-                    }
-                });
-            }
-            group.for_each(&sum, move |item, sum| c.set(item.global(), *sum));
-        })
+        cg.parallel_for_work_group(
+            groups,
+            Fixed2::<TILE, TILE>,
+            memory,
+            move |mut group, (mut left, mut right, mut sum)| {
+                let (a, b) = (a.view(group.uniform()), b.view(group.uniform()));
+                let Id([row, column]) = group.id();
+                for step in 0..depth / TILE {
+                    let a = a.window::<TILE, TILE>([row * TILE, step * TILE]);
+                    let b = b.window::<TILE, TILE>([step * TILE, column * TILE]);
+                    group.for_each((&mut left, &mut right), move |item, (left, right)| {
+                        let Id(at) = item.local_id();
+                        (*left, *right) = (a[at], b[at]);
+                    });
+                    group.for_each((&left, &right, &mut sum), move |item, (left, right, sum)| {
+                        let Id([y, x]) = item.local_id();
+                        for k in 0..TILE {
+                            *sum += left[y * TILE + k] * right[k * TILE + x];
+                        }
+                    });
+                }
+                group.for_each(&sum, move |item, sum| c.set(item.global(), *sum));
+            },
+        )
     })
 }
 // ANCHOR_END: kernel

@@ -32,7 +32,7 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
         counted.expect("the command succeeds");
         n_runs += 1;
     };
-    results.push(case.measure(setting, &mut ours, &mut || theirs = peers::count(&text)));
+    results.push(case.measure(setting.options.rounds, &mut ours, &mut || theirs = peers::count(&text)));
     let mut expected = vec![0_u32; 256];
     for byte in text {
         expected[usize::from(byte)] += 1;

@@ -10,17 +10,22 @@
 #[path = "../arguments.rs"]
 #[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
+#[path = "../case.rs"]
 mod case;
 mod gemm;
 mod histogram;
-#[cfg(feature = "opencl")]
-mod opencl;
+#[path = "../matrices.rs"]
+mod matrices;
 mod peers;
 #[path = "../processor.rs"]
 mod processor;
+#[cfg(feature = "opencl")]
+#[path = "../opencl/product.rs"]
+mod product;
 #[path = "../protocol.rs"]
 #[expect(dead_code, reason = "some kinds of bars are for the benchmark of the runtime")]
 mod protocol;
+#[path = "../random.rs"]
 mod random;
 #[cfg(feature = "opencl")]
 #[path = "../opencl/reference.rs"]

@@ -25,12 +25,13 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
     let numbers = Buffer::from_slice(&start)?;
     let totals = Buffer::uninit(N)?;
     let mut theirs = vec![0; N];
-    let case = Case { name: NAME, unit: "G/s", amount: N as f64 / 1e9, peer: "two passes over chunks, rayon", bar: 0.95 };
+    let case =
+        Case { name: NAME, unit: "G/s", amount: N as f64 / 1e9, peer: "two passes over chunks, rayon", bar: 0.95 };
     let mut ours = || {
         let scanned = example::scan(&setting.queue, &numbers, &totals).and_then(|event| event.wait());
         scanned.expect("the commands succeed");
     };
-    results.push(case.measure(setting, &mut ours, &mut || peers::scan(&start, &mut theirs)));
+    results.push(case.measure(setting.options.rounds, &mut ours, &mut || peers::scan(&start, &mut theirs)));
     let mut total = 0_u32;
     for ((number, found), theirs) in start.into_iter().zip(totals.to_vec()?).zip(theirs) {
         total = total.wrapping_add(number);

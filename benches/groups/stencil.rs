@@ -32,7 +32,7 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
         let smoothed = example::smooth(&setting.queue, &input, &output).and_then(|event| event.wait());
         smoothed.expect("the command succeeds");
     };
-    results.push(case.measure(setting, &mut ours, &mut || peers::smooth(N, &field, &mut means)));
+    results.push(case.measure(setting.options.rounds, &mut ours, &mut || peers::smooth(N, &field, &mut means)));
     let found = output.to_vec()?;
     for _ in 0..1000 {
         let (y, x) = (random.below(N), random.below(N));

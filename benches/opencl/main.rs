@@ -1,31 +1,38 @@
 //! What a device of OpenCL does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
 //! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N]`.
 //!
-//! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute` and `launches` hold a kind of work each, `reference` and
+//! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute`, `gemm` and `launches` hold a kind of work each, `reference` and
 //! `reference.cl` the peer; `protocol.rs` says how everything is measured. Results are checked as they are made. Made for drivers whose
 //! device is the CPU, where the host device is a fair comparison; other devices are measured with `--any`.
 
 #[path = "../arguments.rs"]
 #[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
+#[path = "../case.rs"]
+mod case;
 mod compute;
+mod gemm;
 mod launches;
+#[path = "../matrices.rs"]
+mod matrices;
+#[path = "../processor.rs"]
+mod processor;
+mod product;
 #[path = "../protocol.rs"]
 #[expect(dead_code, reason = "some kinds of bars are for the benchmark of the runtime")]
 mod protocol;
+#[path = "../random.rs"]
+mod random;
 mod reference;
 mod stream;
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc;
-
-use oxisycl::BackendKind;
-use oxisycl::prelude::*;
-use oxisycl_backend_opencl::sys::Handle;
 
 use arguments::{Arguments, Options};
+use oxisycl::BackendKind;
+use oxisycl::prelude::*;
 use reference::Reference;
 
 /// What the cases run on.
@@ -77,29 +84,16 @@ fn run_child(takes_any: bool) -> Result<bool, Box<dyn Error>> {
     Ok(true)
 }
 
-/// The driver's handle of the device. Names may be those of several, and are not the driver's own then.
-fn handle_of(device: &Device) -> Result<Handle, Box<dyn Error>> {
-    let (sender, receiver) = mpsc::channel();
-    Queue::new(device)?.submit(|cg| {
-        cg.host_task(move |scope| {
-            let handle = scope.interop().native_device().map(|handle| handle.expose_provenance());
-            // The other end waits for it.
-            let _ = sender.send(handle);
-        })
-    })?;
-    Ok(std::ptr::with_exposed_provenance_mut(receiver.recv()??))
-}
-
 /// Whether every bar holds.
 fn run(options: Options, json: Option<PathBuf>, takes_any: bool) -> Result<bool, Box<dyn Error>> {
     let opencl = opencl_device(takes_any)?;
     let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
-    let reference = Reference::open(handle_of(&opencl)?)?;
+    let reference = Reference::of(&opencl)?;
     println!("{}, driver {}", opencl.name(), reference.driver);
     let setting = Setting { options, opencl, host: host.clone(), reference };
     let mut results = Vec::new();
-    for run in [stream::run, compute::run, launches::run] {
+    for run in [stream::run, compute::run, gemm::run, launches::run] {
         run(&setting, &mut results)?;
     }
     if results.is_empty() {

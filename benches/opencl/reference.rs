@@ -3,9 +3,12 @@
 //!
 //! Invariant: every launch has ended when a function here returns. Results are checked by those who ask for them.
 
+use std::error::Error;
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::mpsc;
 
+use oxisycl::prelude::*;
 use oxisycl_backend_opencl::sys::{Code, Functions, Handle, code};
 
 use crate::protocol::seconds;
@@ -46,8 +49,13 @@ fn check(call: &str, result: Code) -> Result<()> {
 }
 
 impl Reference {
+    /// On a device of ours.
+    pub(crate) fn of(device: &Device) -> std::result::Result<Self, Box<dyn Error>> {
+        Ok(Self::open(handle_of(device)?)?)
+    }
+
     /// On a device, by the driver's handle.
-    pub(crate) fn open(device: Handle) -> Result<Self> {
+    fn open(device: Handle) -> Result<Self> {
         // SAFETY: the loader that ours has loaded as well.
         let functions = unsafe { Functions::load(None) }?;
         let driver = text(&functions, device, code::DRIVER_VERSION);
@@ -148,6 +156,19 @@ fn text(functions: &Functions, device: Handle, what: u32) -> String {
         unsafe { (functions.clGetDeviceInfo)(device, what, bytes.len(), bytes.as_mut_ptr().cast(), null_mut()) };
     let text = if result == code::SUCCESS { &bytes[..] } else { &[] };
     String::from_utf8_lossy(text).trim_matches(['\0', ' ']).to_owned()
+}
+
+/// The driver's handle of the device. Names may be those of several, and are not the driver's own then.
+fn handle_of(device: &Device) -> std::result::Result<Handle, Box<dyn Error>> {
+    let (sender, receiver) = mpsc::channel();
+    Queue::new(device)?.submit(|cg| {
+        cg.host_task(move |scope| {
+            let handle = scope.interop().native_device().map(|handle| handle.expose_provenance());
+            // The other end waits for it.
+            let _ = sender.send(handle);
+        })
+    })?;
+    Ok(std::ptr::with_exposed_provenance_mut(receiver.recv()??))
 }
 
 /// A kernel of `reference.cl`.

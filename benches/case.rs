@@ -1,6 +1,5 @@
 //! Rounds of one case, by processor time, with the time that passed beside.
 
-use crate::Setting;
 use crate::processor::{Times, times};
 use crate::protocol::{Bar, Measured, Rounds, Summary};
 
@@ -25,19 +24,14 @@ fn least(f: &mut dyn FnMut()) -> Times {
 }
 
 impl Case<'_> {
-    pub(crate) fn measure(&self, setting: &Setting, ours: &mut dyn FnMut(), peer: &mut dyn FnMut()) -> Measured {
+    pub(crate) fn measure(&self, n_rounds: usize, ours: &mut dyn FnMut(), peer: &mut dyn FnMut()) -> Measured {
         let mut wall = [Vec::new(), Vec::new()];
         let [our_wall, peer_wall] = &mut wall;
         let rate = |times: Times, wall: &mut Vec<f64>| {
             wall.push(times.wall * 1e3);
             self.amount / times.processor
         };
-        let rounds = Rounds::run(
-            setting.options.rounds,
-            None,
-            || rate(least(ours), our_wall),
-            || rate(least(peer), peer_wall),
-        );
+        let rounds = Rounds::run(n_rounds, None, || rate(least(ours), our_wall), || rate(least(peer), peer_wall));
         let measured = rounds.measured(self.name, self.unit, self.peer).bar(Bar::RatioAtLeast(self.bar));
         let [our_wall, peer_wall] = wall.map(|wall| Summary::of(&wall).median);
         let measured = measured.beside(format!("{our_wall:.1} / {peer_wall:.1} ms"));
