@@ -29,6 +29,11 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsInBounds)(self.raw()) != 0 }
     }
 
+    /// Whether it is an `or` of numbers that have no bit in common, which is their sum.
+    pub(crate) fn is_disjoint_or(self) -> bool {
+        self.is(super::Opcode::OR) && unsafe { (ll().LLVMGetIsDisjoint)(self.raw()) != 0 }
+    }
+
     /// What an `atomicrmw` does; the numbers are those of `LLVMAtomicRMWBinOp`.
     pub(crate) fn atomic_operation(self) -> i32 {
         unsafe { (ll().LLVMGetAtomicRMWBinOp)(self.raw()) }

@@ -204,6 +204,7 @@ functions! {
     LLVMGetSwitchCaseValue(*mut Value, c_uint) -> *mut Value;
     LLVMGetVolatile(*mut Value) -> Bool;
     LLVMIsInBounds(*mut Value) -> Bool;
+    LLVMGetIsDisjoint(*mut Value) -> Bool;
     LLVMGetAtomicRMWBinOp(*mut Value) -> c_int;
     LLVMGetCmpXchgSuccessOrdering(*mut Value) -> c_int;
     LLVMGetCmpXchgFailureOrdering(*mut Value) -> c_int;

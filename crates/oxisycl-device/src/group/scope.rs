@@ -333,7 +333,10 @@ fn local_position<const D: usize>(extent: [usize; D]) -> [usize; D] {
                 1 => builtin::local_position_y(),
                 _ => builtin::local_position_x(),
             } as usize;
-            core::hint::assert_unchecked(position < extent[d]);
+            // No `assert_unchecked`: rustc drops it from code that LLVM has not optimised yet, which device code begins as.
+            if position >= extent[d] {
+                core::hint::unreachable_unchecked();
+            }
             position
         }
     })

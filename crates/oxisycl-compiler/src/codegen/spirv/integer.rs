@@ -69,6 +69,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     pub(super) fn integer_arithmetic(&mut self, instruction: Value<'c>, opcode: Opcode) -> Result<Translated, Refused> {
         let (a, b) = (self.operand(instruction, 0)?, self.operand(instruction, 1)?);
         let shape = Shape::of(instruction.value_type())?;
+        // Drivers follow sums to tell neighbours in memory, and lose what LLVM knew of the bits.
+        let opcode = if instruction.is_disjoint_or() { Opcode::ADD } else { opcode };
         self.arithmetic(opcode, &a, &b, &shape)
     }
 

@@ -215,7 +215,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             return Err(Refused::new("a vector of addresses"));
         };
         let mut constant = 0u64;
-        let mut variable: Option<Word> = None;
+        // Indices with the sizes that they count.
+        let mut variables: Vec<(Word, u64)> = Vec::new();
         let mut of = value.gep_type();
         for (position, index) in value.operands().into_iter().skip(1).enumerate() {
             let number = self.constant_index(index);
@@ -240,27 +241,36 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
                     let index = self.value(index)?;
                     let is_wide = matches!(shape, Shape::Wide(_));
                     let opcode = if is_wide { crate::llvm::Opcode::TRUNC } else { crate::llvm::Opcode::SEXT };
-                    let mut index = self.convert_int(opcode, &index, &shape, &Shape::Int(64)).scalar();
-                    if scale != 1 {
-                        let scale = self.code.integer(64, scale);
-                        index = self.code.int(Op::IMul, 64, &[index, scale]);
-                    }
-                    variable = Some(match variable {
-                        None => index,
-                        Some(sum) => self.code.int(Op::IAdd, 64, &[sum, index]),
-                    });
+                    let index = self.convert_int(opcode, &index, &shape, &Shape::Int(64)).scalar();
+                    variables.push((index, scale));
                 }
             }
         }
-        let distance = match (variable, constant) {
-            (None, 0) => return Ok(Translated::Address(address, class)),
-            (None, constant) => self.code.integer(64, constant),
-            (Some(variable), 0) => variable,
-            (Some(variable), constant) => {
-                let constant = self.code.integer(64, constant);
-                self.code.int(Op::IAdd, 64, &[variable, constant])
+        if let [(index, size @ (2 | 4 | 8))] = variables[..] {
+            let first = match constant {
+                0 => address,
+                // Where it is negative, this is before the object.
+                _ => {
+                    let constant = self.code.integer(64, constant);
+                    self.code.offset(address, class, constant, false)
+                }
+            };
+            let scalar = Scalar::Int(8 * size as u32);
+            let element = self.code.element((first, class), scalar, index, value.is_in_bounds());
+            return Ok(Translated::Address(element, class));
+        }
+        let mut distance = (constant != 0).then(|| self.code.integer(64, constant));
+        for (mut bytes, size) in variables {
+            if size != 1 {
+                let size = self.code.integer(64, size);
+                bytes = self.code.int(Op::IMul, 64, &[bytes, size]);
             }
-        };
+            distance = Some(match distance {
+                None => bytes,
+                Some(sum) => self.code.int(Op::IAdd, 64, &[sum, bytes]),
+            });
+        }
+        let Some(distance) = distance else { return Ok(Translated::Address(address, class)) };
         Ok(Translated::Address(self.code.offset(address, class, distance, value.is_in_bounds()), class))
     }
 
