@@ -7,19 +7,23 @@
 //! the noise, which is the median of how much the peer differs from itself in neighbouring rounds. What batching must not make worse has our
 //! own queues without batching as its peer.
 //!
-//! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code on
-//! accessors with the group size that the backend chooses. Results are checked before they are timed.
+//! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code, with the group
+//! size that the backend chooses where it is not part of the kernel. Results are checked before they are timed.
 
 #[path = "../arguments.rs"]
 mod arguments;
 mod cases;
+mod groups;
 mod launches;
+#[path = "../random.rs"]
+mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use bytemuck::AnyBitPattern;
 use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Result};
 
@@ -37,7 +41,7 @@ const COPIES: [(usize, [&str; 2]); 2] = [
 ];
 
 /// A place and a mass, or a force. Aligned as CUDA's `float4`, so that it is loaded at once.
-#[derive(Clone, Copy, Debug, DeviceCopyable)]
+#[derive(Clone, Copy, Debug, DeviceCopyable, AnyBitPattern)]
 #[repr(C, align(16))]
 struct Body {
     x: f32,
@@ -214,6 +218,7 @@ fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, 
     let mut measured = Measured { options, figures: BTreeMap::new() };
     stream(device, &mut measured)?;
     measured.add("gpu.nbody", || nbody(device))?;
+    groups::measure(device, &mut measured)?;
     launches::measure(device, &mut measured)?;
     copies(device, &mut measured)?;
     Ok(measured.figures)
@@ -277,12 +282,16 @@ fn stream(device: &Device, measured: &mut Measured<'_>) -> Result {
     Ok(())
 }
 
+/// Where bodies begin.
+fn bodies() -> Vec<Body> {
+    let place = |i: usize| (i * 7919 % 1000) as f32 * 0.001;
+    (0..BODIES).map(|i| Body { x: place(i), y: place(i + 1), z: place(i + 2), w: 1.0 }).collect()
+}
+
 /// Interactions in 10^9 per second.
 fn nbody(device: &Device) -> Result<f64> {
     let queue = Queue::builder().device(device).in_order().build()?;
-    let place = |i: usize| (i * 7919 % 1000) as f32 * 0.001;
-    let start: Vec<Body> =
-        (0..BODIES).map(|i| Body { x: place(i), y: place(i + 1), z: place(i + 2), w: 1.0 }).collect();
+    let start = bodies();
     let bodies = Buffer::from_vec(start.clone())?;
     let forces = Buffer::from_vec(start.clone())?;
     let run = || -> Result {

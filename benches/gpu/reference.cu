@@ -34,6 +34,13 @@
 static const size_t N = size_t(1) << 27;
 static const int BODIES = 65536;
 
+// Splitmix64.
+__device__ uint64_t mixed(uint64_t i) {
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
 __global__ void copy(const double *a, double *c) {
     size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     c[i] = a[i];
@@ -66,6 +73,84 @@ __global__ void nbody(const float4 *bodies, float4 *forces, int n) {
         z += f * dz;
     }
     forces[i] = make_float4(x, y, z, 0);
+}
+__global__ void nbody_places(float4 *bodies, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    auto place = [](long i) { return float(i * 7919 % 1000) * 0.001f; };
+    if (i < n) bodies[i] = make_float4(place(i), place(i + 1), place(i + 2), 1);
+}
+// Tiles of as many bodies as a block has threads in shared memory.
+template <int THREADS> __global__ void nbody_local(const float4 *bodies, float4 *forces, int n) {
+    __shared__ float4 tile[THREADS];
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    float4 own = bodies[i];
+    float x = 0, y = 0, z = 0;
+    for (int first = 0; first < n; first += THREADS) {
+        tile[threadIdx.x] = bodies[first + threadIdx.x];
+        __syncthreads();
+        for (int j = 0; j < THREADS; j++) {
+            float4 other = tile[j];
+            float dx = other.x - own.x, dy = other.y - own.y, dz = other.z - own.z;
+            float r = rsqrtf(dx * dx + dy * dy + dz * dz + 1e-6f);
+            float f = other.w * r * r * r;
+            x += f * dx;
+            y += f * dy;
+            z += f * dz;
+        }
+        __syncthreads();
+    }
+    forces[i] = make_float4(x, y, z, 0);
+}
+// Square matrices by tiles. Extents are multiples of the tile's.
+template <int TILE> __global__ void gemm(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float left[TILE][TILE], right[TILE][TILE];
+    int y = threadIdx.y, x = threadIdx.x;
+    size_t row = size_t(blockIdx.y) * TILE + y, column = size_t(blockIdx.x) * TILE + x;
+    float sum = 0;
+    for (size_t step = 0; step < n / TILE; step++) {
+        left[y][x] = a[row * n + step * TILE + x];
+        right[y][x] = b[(step * TILE + y) * n + column];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum += left[y][k] * right[k][x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}
+// Numbers from -1 to 1.
+__global__ void any_floats(float *to, size_t n, uint32_t seed) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = float(mixed(seed + i) >> 40) / float(1 << 23) - 1;
+}
+__global__ void any_bytes(uint4 *to, size_t n, bool equal) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    uint64_t low = mixed(2 * i), high = mixed(2 * i + 1);
+    uint4 any = make_uint4(uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32));
+    to[i] = equal ? make_uint4(0x4d4d4d4d, 0x4d4d4d4d, 0x4d4d4d4d, 0x4d4d4d4d) : any;
+}
+__device__ void count_bytes(unsigned *own, uint32_t word) {
+    atomicAdd(&own[word & 255], 1u);
+    atomicAdd(&own[word >> 8 & 255], 1u);
+    atomicAdd(&own[word >> 16 & 255], 1u);
+    atomicAdd(&own[word >> 24], 1u);
+}
+// Each block has bins of its own, and counts 16 times 16 bytes for each thread.
+template <int THREADS> __global__ void histogram(const uint4 *runs, unsigned *bins) {
+    __shared__ unsigned own[256];
+    if (threadIdx.x < 256) own[threadIdx.x] = 0;
+    __syncthreads();
+    const uint4 *part = runs + size_t(blockIdx.x) * THREADS * 16;
+#pragma unroll
+    for (int step = 0; step < 16; step++) {
+        uint4 run = part[step * THREADS + threadIdx.x];
+        count_bytes(own, run.x);
+        count_bytes(own, run.y);
+        count_bytes(own, run.z);
+        count_bytes(own, run.w);
+    }
+    __syncthreads();
+    if (threadIdx.x < 256) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
 }
 __global__ void nothing() {}
 __global__ void tiny(float *data, int n, float added) {
@@ -151,6 +236,11 @@ static const char *const FIGURES[] = {
     "gpu.stream.add",
     "gpu.stream.triad",
     "gpu.nbody",
+    "gpu.gemm.tile16",
+    "gpu.gemm.tile32",
+    "gpu.nbody.local",
+    "gpu.histogram",
+    "gpu.histogram.equal",
     "gpu.launch",
     "gpu.chain.tiny",
     "gpu.chain.tiny.graph",
@@ -221,6 +311,56 @@ int main(int argc, char **argv) {
         double t = best_block(10, [&](int k) { nbody<<<(BODIES + k - 1) / k, k>>>(bodies, forces, BODIES); });
         return double(BODIES) * BODIES / t / 1e9;
     });
+
+    if (wants("gpu.gemm.tile16") || wants("gpu.gemm.tile32")) {
+        const size_t SIDE = 4096;
+        const double amount = 2e-9 * SIDE * SIDE * SIDE;
+        float *matrices[3];
+        for (float *&matrix : matrices) {
+            CHECK(cudaMalloc(&matrix, SIDE * SIDE * sizeof(float)));
+            any_floats<<<SIDE * SIDE / 256, 256>>>(matrix, SIDE * SIDE, uint32_t(&matrix - matrices) << 28);
+        }
+        CHECK(cudaDeviceSynchronize());
+        auto tiles = [&](auto kernel, unsigned tile) {
+            dim3 blocks(SIDE / tile, SIDE / tile), threads(tile, tile);
+            auto run = [&] { kernel<<<blocks, threads>>>(matrices[0], matrices[1], matrices[2], SIDE); };
+            best_of(1, run);
+            return amount / best_of(10, run);
+        };
+        figure("gpu.gemm.tile16", [&] { return tiles(gemm<16>, 16); });
+        figure("gpu.gemm.tile32", [&] { return tiles(gemm<32>, 32); });
+        for (float *matrix : matrices) CHECK(cudaFree(matrix));
+    }
+    figure("gpu.nbody.local", [&] {
+        nbody_places<<<BODIES / 256, 256>>>(bodies, BODIES);
+        auto time = [&](auto kernel, int threads) {
+            auto run = [&] { kernel<<<BODIES / threads, threads>>>(bodies, forces, BODIES); };
+            best_of(1, run);
+            return best_of(10, run);
+        };
+        double t = std::min({time(nbody_local<128>, 128), time(nbody_local<256>, 256), time(nbody_local<512>, 512)});
+        return double(BODIES) * BODIES / t / 1e9;
+    });
+    auto counted = [&](bool equal) {
+        const size_t BYTES = size_t(1) << 28, RUNS = BYTES / sizeof(uint4);
+        uint4 *runs;
+        unsigned *bins;
+        CHECK(cudaMalloc(&runs, BYTES));
+        CHECK(cudaMalloc(&bins, 256 * sizeof(unsigned)));
+        CHECK(cudaMemset(bins, 0, 256 * sizeof(unsigned)));
+        any_bytes<<<RUNS / 256, 256>>>(runs, RUNS, equal);
+        auto time = [&](auto kernel, int threads) {
+            auto run = [&] { kernel<<<RUNS / (threads * 16), threads>>>(runs, bins); };
+            best_of(1, run);
+            return best_of(10, run);
+        };
+        double t = std::min({time(histogram<256>, 256), time(histogram<512>, 512), time(histogram<1024>, 1024)});
+        CHECK(cudaFree(runs));
+        CHECK(cudaFree(bins));
+        return BYTES / t / 1e9;
+    };
+    figure("gpu.histogram", [&] { return counted(false); });
+    figure("gpu.histogram.equal", [&] { return counted(true); });
 
     const int LAUNCHES = 20000;
     cudaStream_t stream;
