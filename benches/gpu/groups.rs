@@ -3,7 +3,7 @@
 //! The same algorithms are in `reference.cu`, without checks of bounds. Where several sizes of groups are tried, both sides have the same ones, and
 //! the best counts.
 
-use oxisycl::group::{Atomically, Fixed1, Fixed2, Local, Private};
+use oxisycl::group::{AtomicElements, Atomically, Fixed1, Fixed2, Local, Private};
 use oxisycl::math::native::rsqrt;
 use oxisycl::prelude::*;
 use oxisycl::{Range, Result};
@@ -181,6 +181,15 @@ fn histogram(queue: &Queue, runs: Vec<Run>) -> Result<f64> {
     Ok(BYTES as f64 / best / 1e9)
 }
 
+/// Counts the bytes of a word. Written out, since a loop over an array of them would put them into memory.
+#[inline]
+fn count_bytes(own: AtomicElements<'_, u32>, word: u32) {
+    own.fetch_add((word & 255) as usize, 1);
+    own.fetch_add((word >> 8 & 255) as usize, 1);
+    own.fetch_add((word >> 16 & 255) as usize, 1);
+    own.fetch_add((word >> 24) as usize, 1);
+}
+
 /// Adds to bins, by groups of `ITEMS` that count `PART` runs each.
 fn count<const ITEMS: usize, const PART: usize>(queue: &Queue, runs: &Buffer<Run, 1>, bins: &Buffer<u32, 1>) -> Result {
     const { assert!(PART == RUNS * ITEMS && ITEMS >= 256) };
@@ -194,11 +203,11 @@ fn count<const ITEMS: usize, const PART: usize>(queue: &Queue, runs: &Buffer<Run
             group.for_each_of([256], &mut own, move |_, bin| *bin = 0);
             group.for_each(Atomically(&mut own), move |item, own| {
                 for step in 0..RUNS {
-                    for word in part[step * ITEMS + item.local_linear_id()].0 {
-                        for byte in word.to_le_bytes() {
-                            own.fetch_add(usize::from(byte), 1);
-                        }
-                    }
+                    let Run([a, b, c, d]) = part[step * ITEMS + item.local_linear_id()];
+                    count_bytes(own, a);
+                    count_bytes(own, b);
+                    count_bytes(own, c);
+                    count_bytes(own, d);
                 }
             });
             group.for_each(&own, move |item, own| {
