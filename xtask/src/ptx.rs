@@ -23,7 +23,8 @@ const FEWEST: &[(&str, usize)] = &[
     ("test kernels", 180),
     ("test fuzz", 48),
     ("test math", 330),
-    ("bench gpu", 8),
+    ("bench gpu", 16),
+    ("bench groups", 5),
     ("bench runtime", 20),
     ("example tour", 7),
 ];

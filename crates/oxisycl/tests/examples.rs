@@ -30,6 +30,12 @@ fn every_numbered_example_checks_itself_on_every_device() {
         "05_usm",
         "06_host_task_and_events",
         "07_atomics",
+        "14_tiled_gemm",
+        "15_stencil",
+        "16_histogram",
+        "17_bitonic_sort",
+        "18_block_scan",
+        "19_reduction",
     ];
     // With types of other crates: those of the features with which the test was built, as all are in the test of the workspace.
     let with_features = [

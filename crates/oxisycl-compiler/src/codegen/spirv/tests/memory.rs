@@ -1,5 +1,6 @@
 //! Memory: copies, fills, local variables, constants, and the group's local memory.
 
+use super::golden::text;
 use super::support::{BEGIN, UNTOUCHED, context, device, run, translated, validated};
 
 /// Runs `k` once on 64 numbered bytes.
@@ -175,4 +176,34 @@ define void @k{BEGIN}
     let found: Vec<u32> =
         memory.bytes().chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect();
     assert_eq!(found, (0..32).map(|i| 4 * (i / 8 * 8 + 7 - i % 8)).collect::<Vec<u32>>());
+}
+
+/// How often instructions are in a kernel that stores a byte to `%p`, or as many as `%n` says.
+fn counts(body: &str, instructions: [&str; 2]) -> [usize; 2] {
+    let context = context();
+    let code = format!("define void @k{BEGIN}{body}\n  ret void\n}}\n");
+    let module = translated(&context, &code).module;
+    validated(&module);
+    let text = text(&module);
+    instructions.map(|instruction| text.matches(instruction).count())
+}
+
+#[test]
+fn one_index_counts_scalars_and_others_count_bytes() {
+    let of = |address: &str| counts(&format!("  %p = {address}\n  store i8 1, ptr %p"), ["OpIMul", "PtrAccessChain"]);
+    // The chain of each kernel's own parameter is the first.
+    assert_eq!(of("getelementptr float, ptr %out, i64 %i"), [0, 2]);
+    assert_eq!(of("getelementptr inbounds i64, ptr %out, i64 %i"), [0, 2]);
+    assert_eq!(of("getelementptr [8 x i16], ptr %out, i64 0, i64 %i"), [0, 2]);
+    // A constant comes before the index.
+    assert_eq!(of("getelementptr inbounds [8 x i32], ptr %out, i64 2, i64 %i"), [0, 3]);
+    assert_eq!(of("getelementptr [3 x i32], ptr %out, i64 %i"), [1, 2]);
+    assert_eq!(of("getelementptr [3 x i32], ptr %out, i64 %i, i64 %i"), [2, 2]);
+}
+
+#[test]
+fn an_or_without_common_bits_is_a_sum() {
+    let of = |or: &str| counts(&format!("  %n = {or} i64 %i, 1\n  store i64 %n, ptr %out"), ["OpIAdd", "OpBitwiseOr"]);
+    assert_eq!(of("or disjoint"), [1, 0]);
+    assert_eq!(of("or"), [0, 1]);
 }
