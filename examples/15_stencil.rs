@@ -10,7 +10,7 @@ use oxisycl::prelude::*;
 
 // ANCHOR: kernel
 const ROWS: usize = 8;
-const COLUMNS: usize = 64;
+const COLUMNS: usize = 128;
 /// A tile with its border of one element.
 const TILE_ROWS: usize = ROWS + 2;
 const TILE_COLUMNS: usize = COLUMNS + 2;
@@ -40,7 +40,7 @@ pub(crate) fn smooth(queue: &Queue, input: &Buffer<f32, 2>, output: &Buffer<f32,
 
 fn main() -> oxisycl::Result<()> {
     const HEIGHT: usize = 64;
-    const WIDTH: usize = 192;
+    const WIDTH: usize = 256;
     let at = |y: usize, x: usize| ((y * 31 + x * 17) % 64) as f32;
     let field: Vec<f32> = (0..(HEIGHT + 2) * (WIDTH + 2)).map(|i| at(i / (WIDTH + 2), i % (WIDTH + 2))).collect();
     let input = Buffer::from_vec_nd(field, [HEIGHT + 2, WIDTH + 2])?;
