@@ -33,6 +33,7 @@ mod random;
 mod reference;
 mod scan;
 mod stencil;
+mod sums;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -93,7 +94,7 @@ fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<d
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
     let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed };
     let mut results: Vec<Measured> = Vec::new();
-    for run in [gemm::run, stencil::run, histogram::run, scan::run] {
+    for run in [gemm::run, stencil::run, histogram::run, scan::run, sums::run] {
         run(&setting, &mut results)?;
     }
     if results.is_empty() {

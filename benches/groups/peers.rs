@@ -80,3 +80,43 @@ pub(crate) fn scan(numbers: &[u32], totals: &mut [u32]) {
         }
     });
 }
+
+/// Elements of a chunk of a sum.
+const CHUNK: usize = 1 << 16;
+
+macro_rules! sums {
+    ($t:ty, $sum:ident) => {
+        /// The sum of chunks with eight accumulators each.
+        pub(crate) fn $sum(values: &[$t]) -> $t {
+            let of_chunk = |chunk: &[$t]| {
+                let (eights, rest) = chunk.as_chunks::<8>();
+                let mut sums = [0.0; 8];
+                for eight in eights {
+                    for (sum, value) in sums.iter_mut().zip(eight) {
+                        *sum += value;
+                    }
+                }
+                sums.iter().chain(rest).sum::<$t>()
+            };
+            values.par_chunks(CHUNK).map(of_chunk).sum()
+        }
+    };
+}
+
+sums!(f32, sum_f32);
+sums!(f64, sum_f64);
+
+/// The scalar product, as the sums.
+pub(crate) fn dot_f32(x: &[f32], y: &[f32]) -> f32 {
+    let of_chunk = |(x, y): (&[f32], &[f32])| {
+        let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
+        let mut sums = [0.0; 8];
+        for (x, y) in xs.iter().zip(ys) {
+            for i in 0..8 {
+                sums[i] += x[i] * y[i];
+            }
+        }
+        sums.iter().sum::<f32>() + x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum::<f32>()
+    };
+    x.par_chunks(CHUNK).zip(y.par_chunks(CHUNK)).map(of_chunk).sum()
+}

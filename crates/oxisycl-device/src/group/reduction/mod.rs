@@ -2,8 +2,8 @@
 //!
 //! # The tree
 //!
-//! Elements form tiles of [`TILE`], by their row-major numbers. Element `i` of a tile belongs to accumulator `i mod 128`, which combines its elements from
-//! left to right. Accumulators are then combined by halves: `a` with `a + 64` for each `a` below 64, then with `a + 32`, and so on down to 1, where there
+//! Elements form tiles of [`TILE`], by their row-major numbers. Element `i` of a tile belongs to accumulator `i mod 64`, which combines its elements from
+//! left to right. Accumulators are then combined by halves: `a` with `a + 32` for each `a` below 32, then with `a + 16`, and so on down to 1, where there
 //! is one. The sums of tiles are elements again, until one is left. A target whose old value counts is combined with the result, on the left.
 //!
 //! Nothing of this depends on the device, on the number of threads, or on which of them is faster. So a sum of floats has the same bits everywhere,

@@ -16,8 +16,9 @@ pub const ITEMS: usize = 256;
 #[doc(hidden)]
 pub const TILES: usize = ITEMS / BLOCK;
 /// Accumulators of a tile, and of one work-item.
-const ACCUMULATORS: usize = 128;
-const OWN: usize = ACCUMULATORS / BLOCK;
+const ACCUMULATORS: usize = 64;
+const OWN: usize = 2;
+const _: () = assert!(OWN * BLOCK == ACCUMULATORS);
 
 /// Where the sums of tiles are that one launch makes for the next.
 #[doc(hidden)]
@@ -235,9 +236,6 @@ unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
     }
     let join_if =
         |holds: bool, left: R::Value, right: R::Value| if holds { reductions.join(left, right) } else { left };
-    for k in 0..OWN / 2 {
-        sums[k] = join_if((k + OWN / 2) * BLOCK + lane < len, sums[k], sums[k + OWN / 2]);
-    }
     let mut sum = join_if(BLOCK + lane < len, sums[0], sums[1]);
     // SAFETY: by the contract of this function. Between two meetings each place is written by one work-item, and read by the first of its block.
     unsafe {

@@ -28,18 +28,18 @@ tests![
 
 /// Sizes around those of tiles and of groups, and some that take two launches.
 const SIZES: [usize; 14] =
-    [1, 2, 31, 127, 128, 129, 1000, TILE - 1, TILE, TILE + 1, 8 * TILE, 8 * TILE + 1, 100_000, 300_001];
+    [1, 2, 31, 63, 64, 65, 1000, TILE - 1, TILE, TILE + 1, 8 * TILE, 8 * TILE + 1, 100_000, 300_001];
 
 /// The tree as the documentation has it.
 fn tree<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T + Copy) -> T {
     let sums: Vec<T> = values
         .chunks(TILE)
         .map(|tile| {
-            let mut sums: Vec<T> = tile[..tile.len().min(128)].to_vec();
-            for (i, value) in tile.iter().enumerate().skip(128) {
-                sums[i % 128] = combine(sums[i % 128], *value);
+            let mut sums: Vec<T> = tile[..tile.len().min(64)].to_vec();
+            for (i, value) in tile.iter().enumerate().skip(64) {
+                sums[i % 64] = combine(sums[i % 64], *value);
             }
-            for half in [64, 32, 16, 8, 4, 2, 1] {
+            for half in [32, 16, 8, 4, 2, 1] {
                 for i in 0..half.min(sums.len().saturating_sub(half)) {
                     sums[i] = combine(sums[i], sums[i + half]);
                 }
