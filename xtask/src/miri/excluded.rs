@@ -38,6 +38,15 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         "inline assembly: square roots, and what `libm` asks the processor before it uses its `fma`",
     ),
     (
+        "oxisycl-device",
+        &[
+            "vector::tests::functions::functions_with_integers_and_several_results_apply_to_each_element",
+            "vector::tests::functions::geometric_functions_take_vectors",
+            "vector::tests::functions::math_functions_apply_to_each_element",
+        ],
+        "functions of the platform's library, and the same assembly",
+    ),
+    (
         "oxisycl-backend-host",
         &["tests::host_memory::more_than_there_is_is_an_error_that_names_the_device"],
         "it asks for more memory than there is, and Miri ends then",

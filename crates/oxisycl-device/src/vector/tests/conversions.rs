@@ -97,11 +97,11 @@ fn numbers_become_shorter_by_the_mode() {
     for (x, _) in f64::rows::<1>() {
         for x in [x[0], x[0].next_up(), x[0].next_down()] {
             let (down, up) = (with(x, Rounding::TowardNegative), with(x, Rounding::TowardPositive));
-            assert_eq!(with(x, Rounding::ToEven).to_bits(), (x as f32).to_bits());
             if x.is_nan() {
-                assert!(down.is_nan() && up.is_nan());
+                assert!(down.is_nan() && up.is_nan() && with(x, Rounding::ToEven).is_nan());
                 continue;
             }
+            assert_eq!(with(x, Rounding::ToEven).to_bits(), (x as f32).to_bits());
             assert!(f64::from(down) <= x && f64::from(up) >= x, "{x}: {down} {up}");
             assert!(down == up || down.next_up() == up, "{x}: {down} {up}");
             assert_eq!(with(x, Rounding::TowardZero), if x < 0.0 { up } else { down });
