@@ -98,11 +98,17 @@ const fn indices<const M: usize>(name: &str, n: usize) -> [usize; M] {
     indices
 }
 
-/// The indices that a name stands for, each below `n` and none twice.
-const fn distinct_indices<const M: usize>(name: &str, n: usize) -> [usize; M] {
-    let indices = indices(name, n);
+/// For each of `N` elements its place in the name, `M` if it has none.
+const fn places<const M: usize, const N: usize>(name: &str) -> [usize; N] {
+    let indices = indices::<M>(name, N);
     assert!(are_distinct(&indices), "an element would be written twice");
-    indices
+    let mut places = [M; N];
+    let mut at = 0;
+    while at < M {
+        places[indices[at]] = at;
+        at += 1;
+    }
+    places
 }
 
 const fn are_distinct(indices: &[usize]) -> bool {
@@ -118,6 +124,15 @@ const fn are_distinct(indices: &[usize]) -> bool {
         second += 1;
     }
     true
+}
+
+/// Panics, in the caller's name, if an index is not one of `N` elements.
+#[inline(always)]
+#[track_caller]
+fn check<const N: usize>(indices: &[usize]) {
+    for index in indices {
+        assert!(*index < N, "a vector of {N} elements has none with index {index}");
+    }
 }
 
 impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
@@ -137,11 +152,8 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
     where
         T: VectorElement<M>,
     {
-        let mut elements = [T::default(); M];
-        for (element, index) in elements.iter_mut().zip(indices) {
-            *element = self.elements[index];
-        }
-        Vector::from_array(elements)
+        check::<N>(&indices);
+        Vector::from_fn(|at| self.elements[indices[at]])
     }
 
     /// Writes the elements with these indices: the first of `value` to the first index, and so on.
@@ -154,12 +166,11 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
     where
         T: VectorElement<M>,
     {
+        check::<N>(&indices);
         assert!(are_distinct(&indices), "an element would be written twice");
-        let mut elements = self.elements;
-        for (index, element) in indices.iter().zip(value) {
-            elements[*index] = element;
+        for (index, element) in indices.iter().zip(&value) {
+            self.elements[*index] = *element;
         }
-        self.elements = elements;
     }
 
     /// What the macro reads.
@@ -180,9 +191,7 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
     where
         T: VectorElement<M>,
     {
-        let indices = const { distinct_indices::<M>(S::NAME, N) };
-        for (index, element) in indices.iter().zip(value) {
-            self.elements[*index] = element;
-        }
+        let places = const { places::<M, N>(S::NAME) };
+        *self = Self::from_fn(|i| if places[i] < M { value[places[i]] } else { self[i] });
     }
 }

@@ -95,7 +95,8 @@ fn division_by_a_zero_element_is_a_panic(env: &Env) {
     assert_eq!(error.code(), ErrorCode::Kernel);
     assert!(error.to_string().ends_with(": attempt to divide by zero"), "{error}");
     // The line of the vector's operator, not one of the library.
-    assert!(error.to_string().contains("work-item [1] at crates/oxisycl/tests/conformance/vector.rs:"), "{error}");
+    let place = error.to_string().split_once("work-item [1] at ").map(|(_, place)| place.to_owned());
+    assert!(place.is_some_and(|place| place.contains("vector.rs:")), "{error}");
 }
 
 fn comparisons_give_masks_that_choose(env: &Env) {

@@ -38,9 +38,11 @@ fn what_lies_outside_is_named_by_offset_and_length() {
     let store_cells: fn(&mut [i32; 11], usize) = |row, offset| Int4::splat(0).store_cells(offset, &row.map(Cell::new));
     for access in [load, store, load_cells, store_cells] {
         assert_eq!(message(access, 1), "");
-        for offset in [2, 3, usize::MAX, usize::MAX / 4 + 1] {
+        // A panic takes Miri a second.
+        let offsets = [usize::MAX / 4 + 1, 2, 3, usize::MAX];
+        for offset in &offsets[..if cfg!(miri) { 1 } else { 4 }] {
             let expected = format!("vector {offset} of 4 elements lies outside of a slice of 11 elements");
-            assert_eq!(message(access, offset), expected);
+            assert_eq!(message(access, *offset), expected);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::format;
 use std::panic::catch_unwind;
+use std::string::String;
 use std::vec::Vec;
 
 use super::super::{Char16, Float2, Float3, Float4, Int2, Int3, Int4, Int8, Int16, MArray, Vector, swizzle};
@@ -61,7 +62,8 @@ fn swizzles_read_any_elements_in_any_order() {
     assert_eq!(swizzle!(wide, sFEab).to_array(), [15, 14, 10, 11]);
     assert_eq!(swizzle!(wide + wide, s0123456789abcdef)[15], 30);
     assert_eq!(v.swizzle([3, 3, 0]).to_array(), [13, 13, 10]);
-    assert!(catch_unwind(|| v.swizzle([4])).is_err());
+    let text = catch_unwind(|| v.swizzle([0, 4])).unwrap_err();
+    assert_eq!(text.downcast_ref::<String>().unwrap(), "a vector of 4 elements has none with index 4");
 }
 
 #[test]
