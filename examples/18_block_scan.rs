@@ -1,5 +1,5 @@
-//! Several launches for one result. Here they make running totals of numbers: each group scans the sums of its rows in local memory (Hillis and
-//! Steele's scan), one group scans the totals of all groups, and then each row is added up from what comes before it.
+//! Several launches for one result, which is running totals. Each group scans the sums of its rows in local memory, as Hillis and Steele do. One
+//! group scans the totals of all groups. Then each row is added up from what comes before it.
 //!
 //! `cargo run --release --example 18_block_scan`
 
