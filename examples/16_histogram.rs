@@ -10,7 +10,7 @@ use oxisycl::prelude::*;
 // ANCHOR: kernel
 const ITEMS: usize = 256;
 /// Bytes of a group.
-const PART: usize = 256 * ITEMS;
+const PART: usize = 128 * ITEMS;
 
 /// Adds to `bins` how often each value is in `bytes`.
 pub(crate) fn count(queue: &Queue, bytes: &Buffer<u8, 1>, bins: &Buffer<u32, 1>) -> oxisycl::Result<Event> {
