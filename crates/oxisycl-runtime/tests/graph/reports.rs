@@ -9,7 +9,7 @@ use oxisycl_backend::FailureKind;
 use oxisycl_backend_testing::recording::RecordingConfig;
 
 use crate::failures::collecting;
-use crate::support::{Buffer, TestQueue, World, limit_of_reports};
+use crate::support::{Buffer, TestQueue, World, watchdog};
 
 /// Adds one when it is dropped.
 struct Counted(Arc<AtomicUsize>);
@@ -103,7 +103,7 @@ fn a_wait_for_a_report_that_never_comes_ends_within_five_seconds_and_fails_the_t
     world.recorder.complete_all();
     queue.queue.wait().unwrap();
     // Five seconds, but for sanitizers.
-    assert!(began.elapsed() < limit_of_reports() + Duration::from_secs(2));
+    assert!(began.elapsed() < watchdog::limit() + Duration::from_secs(2));
     let failed = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a report did not come");
     let message = *failed.downcast::<String>().expect("a message");
     assert!(message.contains("forgotten (command 0)") && message.contains("reports that did not come"), "{message}");

@@ -1,7 +1,7 @@
 //! What the graph tests share: devices that only record, buffers, and command groups in few words.
 
 #[path = "watchdog.rs"]
-mod watchdog;
+pub(crate) mod watchdog;
 
 use std::any::{Any, TypeId};
 use std::panic::Location;
@@ -29,11 +29,6 @@ use oxisycl_types::{AccessMode, HostChunk, LaunchRange};
 
 /// Nothing may take longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 60 });
-/// How long a report may be held back before the test fails.
-pub(crate) fn limit_of_reports() -> Duration {
-    watchdog::limit()
-}
-
 /// Long enough for something that must not happen.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(20);
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use oxisycl_backend_testing::recording::Recorder;
 
 /// No report may be held back for longer. Code is slower under Miri, and under a sanitizer, where `cargo xtask` sets the variable.
-pub(super) fn limit() -> Duration {
+pub(crate) fn limit() -> Duration {
     let is_slow = std::env::var_os("SANITIZED").is_some();
     Duration::from_secs(if cfg!(miri) {
         1800
