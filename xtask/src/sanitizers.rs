@@ -27,7 +27,7 @@ const HOST_THREADS: &str = "4";
 const LEAKS: &[(&str, &str)] = &[
     ("khrIcdVendorAdd", "the loader of OpenCL drivers keeps its list until the process ends"),
     (
-        "oxisycl_backend_opencl::ending",
+        "oxisycl_backend_opencl::process_exit",
         "at the end of the process devices are not given back: drivers must not be called any more",
     ),
     ("a_forgotten_borrow_writes_nothing_back", "the test forgets a buffer"),
