@@ -249,14 +249,15 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         if let [(index, size @ (2 | 4 | 8))] = variables[..] {
             let first = match constant {
                 0 => address,
-                // Where it is negative, this is before the object.
                 _ => {
                     let constant = self.code.integer(64, constant);
                     self.code.offset(address, class, constant, false)
                 }
             };
             let scalar = Scalar::Int(8 * size as u32);
-            let element = self.code.element((first, class), scalar, index, value.is_in_bounds());
+            // Behind a negative constant it begins before the object.
+            let in_bounds = value.is_in_bounds() && constant as i64 >= 0;
+            let element = self.code.element((first, class), scalar, index, in_bounds);
             return Ok(Translated::Address(element, class));
         }
         let mut distance = (constant != 0).then(|| self.code.integer(64, constant));
