@@ -122,14 +122,18 @@ fn nbody(queue: &Queue, random: &mut Random) -> Result<f64> {
         for _ in 0..PLACES / 10 {
             let i = random.below(BODIES);
             let own = start[i];
-            let mut expected = 0.0f64;
+            let (mut expected, mut size) = (0.0f64, 0.0f64);
             for other in &start {
                 let d = [other.x - own.x, other.y - own.y, other.z - own.z].map(f64::from);
                 let distance = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 1e-6;
-                expected += d[0] / (distance * distance.sqrt());
+                let force = d[0] / (distance * distance.sqrt());
+                expected += force;
+                size += force.abs();
             }
-            let error = (f64::from(found[i].x) - expected).abs() / expected.abs().max(1.0);
-            assert!(error < 1e-2, "body {i}: {} on the device, {expected} in plain Rust", found[i].x);
+            // What a sum of so many numbers may lose: one body may be so near that others are lost beside it.
+            let bound = size * BODIES as f64 * f64::from(f32::EPSILON) / 2.0;
+            let error = (f64::from(found[i].x) - expected).abs();
+            assert!(error < bound, "body {i}: {} on the device, {expected} in plain Rust", found[i].x);
         }
     }
     Ok((BODIES * BODIES) as f64 / best / 1e9)

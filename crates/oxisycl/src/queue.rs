@@ -8,10 +8,10 @@ mod reduced;
 use std::fmt;
 use std::sync::Arc;
 
-use oxisycl_device::DeviceCopyable;
+use oxisycl_device::{Captured, DeviceCopyable, Item, Single};
 use oxisycl_runtime::graph::{Node, forbid_blocking};
 use oxisycl_runtime::schedule;
-use oxisycl_types::BackendKind;
+use oxisycl_types::{BackendKind, Range};
 
 use crate::handler::HostMemory;
 use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write};
@@ -194,6 +194,49 @@ impl Queue {
         let mut handler = Handler::new(self);
         let result = f(&mut handler)?;
         handler.submit().map(|node| (Event::new(node), result))
+    }
+
+    /// Shortcut for a command group with one kernel that uses no accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// queue.parallel_for(4, |item| oxisycl::println!("work-item {}", item.index()))?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_for<const D: usize, K>(&self, range: impl Into<Range<D>>, kernel: K) -> Result<Event>
+    where
+        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync + 'static,
+    {
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
+        handler.parallel_for(range, kernel)?;
+        handler.submit().map(Event::new)
+    }
+
+    /// Shortcut for a command group with one single task that uses no accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// Queue::default()?.single_task(|_| oxisycl::println!("once"))?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn single_task<K>(&self, kernel: K) -> Result<Event>
+    where
+        K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync + 'static,
+    {
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
+        handler.single_task(kernel)?;
+        handler.submit().map(Event::new)
     }
 
     /// Shortcut: fills a buffer.

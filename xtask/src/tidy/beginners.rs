@@ -101,6 +101,8 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
             "builder",
             "submit",
             "submit_with",
+            "parallel_for",
+            "single_task",
             "fill",
             "copy",
             "update_host",
@@ -115,7 +117,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ),
     ("crates/oxisycl/src/queue/builder.rs", &["device", "in_order", "profiling", "handler", "build"]),
     ("crates/oxisycl/src/queue/host_copy.rs", &["wait"]),
-    ("crates/oxisycl/src/queue/kernels.rs", &["parallel_for", "single_task", "parallel_for_work_group"]),
+    ("crates/oxisycl/src/queue/kernels.rs", &["parallel_for_work_group"]),
     ("crates/oxisycl/src/queue/reduced.rs", &["reduce", "transform_reduce"]),
     (
         "crates/oxisycl/src/selector.rs",

@@ -1,56 +1,13 @@
-//! Shortcuts for command groups of one kernel that uses no accessor.
+//! The shortcut for a command group of one kernel over work-groups that uses no accessor.
 
+use oxisycl_device::Captured;
 use oxisycl_device::group::{Group, GroupArguments, Shape};
-use oxisycl_device::{Captured, Item, Single};
 use oxisycl_runtime::graph::forbid_blocking;
 use oxisycl_types::Range;
 
 use crate::{Event, Handler, Queue, Result};
 
 impl Queue {
-    /// Shortcut for a command group with one kernel that uses no accessor.
-    ///
-    /// ```
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// let queue = Queue::default()?;
-    /// queue.parallel_for(4, |item| oxisycl::println!("work-item {}", item.index()))?.wait()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn parallel_for<const D: usize, K>(&self, range: impl Into<Range<D>>, kernel: K) -> Result<Event>
-    where
-        K: for<'wi> Fn(Item<'wi, D>) + Captured + Send + Sync + 'static,
-    {
-        forbid_blocking("submit")?;
-        let mut handler = Handler::new(self);
-        handler.parallel_for(range, kernel)?;
-        handler.submit().map(Event::new)
-    }
-
-    /// Shortcut for a command group with one single task that uses no accessor.
-    ///
-    /// ```
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// Queue::default()?.single_task(|_| oxisycl::println!("once"))?.wait()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn single_task<K>(&self, kernel: K) -> Result<Event>
-    where
-        K: for<'wi> Fn(Single<'wi>) + Captured + Send + Sync + 'static,
-    {
-        forbid_blocking("submit")?;
-        let mut handler = Handler::new(self);
-        handler.single_task(kernel)?;
-        handler.submit().map(Event::new)
-    }
-
     /// Shortcut for a command group with one kernel over work-groups that uses no accessor.
     ///
     /// ```
