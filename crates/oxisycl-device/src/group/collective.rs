@@ -1,12 +1,5 @@
 //! Algorithms over all work-items of a group (SYCL 2020 section 4.17.4), at group scope.
 //!
-//! # The order of operands
-//!
-//! A scan and a reduction combine values in one order on every device, so that sums of floats have the same bits everywhere. Work-items form blocks of 32
-//! by their local linear ids. In a block, the value of item `i` is combined with that of item `i - s`, for `s` of 1, 2, 4, 8 and 16, where there is
-//! one. Blocks follow from left to right: a value is combined with that of the last item of the block before it. A reduction is the last value of the
-//! inclusive scan. An exclusive scan has the values of the inclusive one, one item later.
-//!
 //! # Work-items that ended
 //!
 //! A work-item that panics ends, and others do not wait for it. What it would have contributed is missing, so no result may decide at group scope. Each
@@ -42,7 +35,7 @@ enum Wanted {
 }
 
 impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
-    /// The values of all work-items together, in the [order](self) that is the same on every device. Each work-item's value stays as it is.
+    /// The values of all work-items together, in the [order](super#the-order-of-operands) that is the same on every device. Each work-item's value stays as it is.
     ///
     /// ```
     /// use oxisycl::group::{Fixed1, Private};
@@ -238,7 +231,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
 
     /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator has to be commutative, too: each work-item combines the
     /// elements at its local linear id and every group size behind it, `first` coming before the first element. Their values follow in the
-    /// [order](self) of a reduction.
+    /// [order](super#the-order-of-operands) of a reduction.
     #[inline(always)]
     #[track_caller]
     pub fn joint_reduce<T, M, O>(&mut self, elements: &M, first: T, operator: O) -> T
