@@ -111,9 +111,9 @@ macro_rules! integers {
 integers! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize }
 
 macro_rules! floats {
-    ($($t:ty),*) => { $(
-        operator! { Sum for $t: |a, b| a + b, || -0.0 }
-        operator! { Product for $t: |a, b| a * b, || 1.0 }
+    ($($t:ty: $negative_zero:expr, $one:expr;)*) => { $(
+        operator! { Sum for $t: |a, b| a + b, || $negative_zero }
+        operator! { Product for $t: |a, b| a * b, || $one }
         operator! {
             Min for $t: |a, b| {
                 let is_second = b < a || a.is_nan() || (a == b && b.is_sign_negative());
@@ -129,30 +129,13 @@ macro_rules! floats {
     )* };
 }
 
-floats! { f32, f64 }
+floats! { f32: -0.0, 1.0; f64: -0.0, 1.0; }
 
 #[cfg(feature = "half")]
-macro_rules! halves {
-    ($($t:ty),*) => { $(
-        operator! { Sum for $t: |a, b| a + b, || <$t>::NEG_ZERO }
-        operator! { Product for $t: |a, b| a * b, || <$t>::ONE }
-        operator! {
-            Min for $t: |a, b| {
-                let is_second = b < a || a.is_nan() || (a == b && b.is_sign_negative());
-                if is_second { b } else { a }
-            }, || <$t>::INFINITY
-        }
-        operator! {
-            Max for $t: |a, b| {
-                let is_second = a < b || a.is_nan() || (a == b && b.is_sign_positive());
-                if is_second { b } else { a }
-            }, || <$t>::NEG_INFINITY
-        }
-    )* };
+floats! {
+    half::f16: half::f16::NEG_ZERO, half::f16::ONE;
+    half::bf16: half::bf16::NEG_ZERO, half::bf16::ONE;
 }
-
-#[cfg(feature = "half")]
-halves! { half::f16, half::bf16 }
 
 operator! { And for bool: |a, b| a & b, || true }
 operator! { Or for bool: |a, b| a | b, || false }

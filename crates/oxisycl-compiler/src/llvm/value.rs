@@ -124,6 +124,11 @@ impl<'c> Value<'c> {
         unsafe { !(ll().LLVMGetFirstUse)(self.raw()).is_null() }
     }
 
+    /// The calls of a function, without other uses of its address.
+    pub(crate) fn calls(self) -> Vec<Self> {
+        self.users().into_iter().filter(|user| user.callee() == Some(self)).collect()
+    }
+
     pub(crate) fn users(self) -> Vec<Self> {
         let mut users = Vec::new();
         unsafe {

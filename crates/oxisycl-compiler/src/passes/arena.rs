@@ -72,7 +72,7 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
     let mut requests = requests(module);
     requests.retain(|(request, function)| {
         if *request == Allocation::Mark {
-            calls_of(*function).into_iter().for_each(Value::erase);
+            function.calls().into_iter().for_each(Value::erase);
         }
         *request != Allocation::Mark && function.is_used()
     });
@@ -87,7 +87,7 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
     let mut answered = Vec::new();
     for (request, function) in requests {
         let Some((name, n_arguments)) = answer_to(request) else { continue };
-        for call in calls_of(function) {
+        for call in function.calls() {
             if call.function() == kernel && call.arguments().len() == n_arguments {
                 answered.push((call, name));
             } else if request == Allocation::Free {
@@ -104,10 +104,6 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
     Ok(())
 }
 
-fn calls_of(function: Value<'_>) -> Vec<Value<'_>> {
-    function.users().into_iter().filter(|user| user.callee() == Some(function)).collect()
-}
-
 /// Has all that allocates inlined into the kernel.
 fn inline<'c>(
     module: &Module<'c>,
@@ -118,7 +114,7 @@ fn inline<'c>(
     let mut reaching: Vec<_> = requests.iter().map(|(_, function)| *function).collect();
     let mut seen: FxHashSet<_> = reaching.iter().copied().collect();
     while let Some(callee) = reaching.pop() {
-        for call in calls_of(callee) {
+        for call in callee.calls() {
             call.remove_site_attribute(Attribute::FUNCTION, "noinline");
             let caller = call.function();
             if caller != kernel && seen.insert(caller) {

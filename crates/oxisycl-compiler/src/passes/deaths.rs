@@ -48,7 +48,7 @@ pub(crate) fn answer<'c>(
                 Builder::before(context, first).call(begin, &[]);
             }
             for end in ENDS.iter().filter_map(|name| module.function(name)) {
-                for call in calls_of(end) {
+                for call in end.calls() {
                     Builder::before(context, call).call(note, &[]);
                 }
             }
@@ -56,7 +56,7 @@ pub(crate) fn answer<'c>(
         }
         None => {
             let barrier = module.declare(BARRIER, action);
-            for call in calls_of(meeting) {
+            for call in meeting.calls() {
                 Builder::before(context, call).call(barrier, &[]);
                 call.replace_all_uses_with(Type::int(context, 1).constant(1));
                 call.erase();
@@ -73,14 +73,10 @@ pub(crate) fn answer<'c>(
     module.run(CLEAN_UP, None, &PassTuning::DEVICE)
 }
 
-fn calls_of(function: Value<'_>) -> Vec<Value<'_>> {
-    function.users().into_iter().filter(|user| user.callee() == Some(function)).collect()
-}
-
 /// The largest value that algorithms of a kernel over groups combine, in bytes. Removes what says so.
 pub(crate) fn bytes_of_element(module: &Module<'_>) -> u32 {
     let Some(marker) = module.function(SCRATCH) else { return 0 };
-    let calls = calls_of(marker);
+    let calls = marker.calls();
     let bytes = calls.iter().filter_map(|call| call.arguments()[0].integer()).max();
     calls.into_iter().for_each(Value::erase);
     marker.delete_function();
