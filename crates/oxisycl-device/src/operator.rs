@@ -77,8 +77,10 @@ pub struct And;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Or;
 
+// Messages leave the operators out: which there are depends on the crate's features, and there are too many to be read.
 macro_rules! operator {
     ($operator:ident for $($t:ty)*: |$first:ident, $second:ident| $value:expr, $identity:expr) => { $(
+        #[diagnostic::do_not_recommend]
         impl Operator<$t> for $operator {
             #[inline(always)]
             fn combine(&self, $first: $t, $second: $t) -> $t {
@@ -86,6 +88,7 @@ macro_rules! operator {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl Identity<$t> for $operator {
             #[inline(always)]
             fn identity(&self) -> $t {
