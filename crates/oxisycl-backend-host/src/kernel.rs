@@ -11,6 +11,8 @@ use std::ptr;
 use oxisycl_backend::KernelCommand;
 use oxisycl_types::{GroupSize, HostChunk};
 
+use crate::waiting::WAITING;
+
 /// What is known of a panic in a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PanicReport {
@@ -54,7 +56,7 @@ pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
 /// `end` is at most the launch's size, and the promises of `Queue::issue` hold for the command.
 #[inline]
 pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
-    let mut chunk = HostChunk::new(begin, end);
+    let mut chunk = HostChunk::new(begin, end).with_waiting(&WAITING);
     let bytes = command.group.map_or(0, |group| group.host_bytes);
     let mut memory = GroupMemory::of_thread(bytes);
     if let Some(memory) = &mut memory {
@@ -93,7 +95,11 @@ struct GroupMemory(Vec<Line>);
 /// A unit of [`GroupMemory`].
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "only its address is used")] [u8; GroupSize::ALIGNMENT]);
+pub(crate) struct Line(#[expect(dead_code, reason = "only its address is used")] [u8; GroupSize::ALIGNMENT]);
+
+impl Line {
+    pub(crate) const ZERO: Self = Self([0; GroupSize::ALIGNMENT]);
+}
 
 impl GroupMemory {
     /// The most that a thread keeps, in bytes.
@@ -107,7 +113,7 @@ impl GroupMemory {
         let mut lines = KEPT.try_with(RefCell::take).unwrap_or_default();
         // Zeroed each time: padding in values of an earlier kernel has left bytes that are not initialised.
         lines.clear();
-        lines.resize(bytes.div_ceil(GroupSize::ALIGNMENT), Line([0; GroupSize::ALIGNMENT]));
+        lines.resize(bytes.div_ceil(GroupSize::ALIGNMENT), Line::ZERO);
         Some(Self(lines))
     }
 

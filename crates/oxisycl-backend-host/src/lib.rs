@@ -29,6 +29,7 @@ mod sync;
 mod task;
 mod topology;
 mod transfer;
+mod waiting;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -2,6 +2,8 @@
 
 use core::cell::Cell;
 
+use crate::HostWaiting;
+
 /// The index space of one launch, embedded in three dimensions (unused leading dimensions have extent 1).
 ///
 /// Its units are work-items, or work-groups for a kernel over groups, whose launch has a [`GroupSize`], too.
@@ -83,6 +85,8 @@ pub struct HostChunk {
     /// [`GroupSize::host_bytes`] bytes, aligned to [`GroupSize::ALIGNMENT`] and initialised, which the groups of the chunk use one after the
     /// other. Dangling if a group needs none.
     pub group_memory: *mut u8,
+    /// How work-items of a group wait for each other.
+    pub waiting: &'static HostWaiting,
 }
 
 impl HostChunk {
@@ -98,6 +102,7 @@ impl HostChunk {
             end,
             item: Cell::new([0; 3]),
             group_memory: core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
+            waiting: &HostWaiting::NONE,
         }
     }
 }

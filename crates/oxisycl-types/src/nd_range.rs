@@ -1,6 +1,6 @@
 use crate::Range;
 
-/// A global range divided into work-groups of a local range (SYCL 2020 section 4.9.1.2). No launch takes one yet.
+/// A global range divided into work-groups of a local range (SYCL 2020 section 4.9.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NdRange<const D: usize> {
     global: Range<D>,

@@ -5,7 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use oxisycl_device::group::{Group, GroupArguments, GroupForm, Shape};
+use oxisycl_device::group::nd::{ByItem, NdArguments, NdExtent, NdItem};
+use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::Form;
 use oxisycl_runtime::program::{KernelKey, programs};
@@ -87,7 +88,33 @@ impl KernelId {
         A: GroupArguments,
         K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync,
     {
-        Self::new(&GroupForm::<'cg, S, A, K, D>(PhantomData, PhantomData), Form::Group(D as u8))
+        Self::new(&GroupForm::<ByGroup<'cg, S, A, K>, D>::NEW, Form::Group(D as u8))
+    }
+
+    /// The kernel that [`parallel_for_nd_range`](crate::Handler::parallel_for_nd_range) launches for this closure, over nd-ranges of this kind and with this
+    /// memory.
+    ///
+    /// ```
+    /// use oxisycl::KernelId;
+    /// use oxisycl::group::nd::NdItem;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// fn kernel(item: NdItem<'_, '_, 1>, (): ()) {
+    ///     assert!(item.local_linear_id() < 8);
+    /// }
+    /// let id = KernelId::of_nd_range(&NdRange::new(Range::new([8]), Range::new([8])), &(), &kernel);
+    /// println!("{id:?} runs: {}", Device::default()?.check_compatible([&id]).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_nd_range<'cg, const D: usize, R, A, K>(_range: &R, _memory: &A, _kernel: &K) -> Self
+    where
+        R: NdExtent<D>,
+        A: NdArguments,
+        K: for<'wi> Fn(NdItem<'wi, 'cg, D, R::Shape>, A::Accessors<'wi>) + Captured + Send + Sync,
+    {
+        Self::new(&GroupForm::<ByItem<'cg, R::Shape, A, K>, D>::NEW, Form::Group(D as u8))
     }
 
     /// The kernel that [`launch`](crate::Handler::launch) launches for a named type over a range of `D` dimensions.

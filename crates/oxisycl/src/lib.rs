@@ -90,7 +90,7 @@ pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};
 pub mod prelude {
     pub use crate::{
         Accessor, Aspect, Atomic, Buffer, BufferOptions, Chunked, Context, Device, DeviceCopyable, DeviceType, Error,
-        ErrorCode, Event, Handler, HostAccessor, Id, Item, Kernel, NoInit, Platform, Queue, Range, Read, ReadWrite,
-        Single, View, Write, kernel,
+        ErrorCode, Event, Handler, HostAccessor, Id, Item, Kernel, NdRange, NoInit, Platform, Queue, Range, Read,
+        ReadWrite, Single, View, Write, kernel,
     };
 }

@@ -29,6 +29,12 @@ impl<T> Clone for AtomicElements<'_, T> {
 impl<T> Copy for AtomicElements<'_, T> {}
 
 impl<T: AtomicElement> AtomicElements<'_, T> {
+    /// The elements from `first` on, which are accessed atomically only for `'p`.
+    #[inline(always)]
+    pub(super) fn new(first: *mut T, len: usize) -> Self {
+        Self { first, len, lifetime: PhantomData }
+    }
+
     /// How many elements there are.
     #[inline(always)]
     pub fn len(self) -> usize {
@@ -163,7 +169,7 @@ unsafe impl<M: Elements<Element: AtomicElement>> PhaseArguments for Atomically<'
 
     #[inline(always)]
     unsafe fn item<'p>((first, len): Self::Raw, _id: usize, _items: usize) -> AtomicElements<'p, M::Element> {
-        AtomicElements { first, len, lifetime: PhantomData }
+        AtomicElements::new(first, len)
     }
 }
 

@@ -207,6 +207,24 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         unsafe { *values.first().add(from) }
     }
 
+    /// The value of the work-item with the local linear id `from`, which each work-item chooses; its own if there is none. For device code.
+    #[inline(always)]
+    pub(super) fn select<T>(&mut self, value: T, from: usize) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+    {
+        let (linear, items) = (self.local_linear_id(), self.items());
+        let scratch = self.scratch::<T>();
+        // SAFETY: each writes its own place between two barriers, and all read between the next two.
+        unsafe {
+            scratch.item(linear).write(value);
+            self.meet();
+            let value = if from < items { scratch.item(from).read() } else { value };
+            builtin::group_barrier();
+            value
+        }
+    }
+
     /// An element of a tile, for decisions at group scope.
     ///
     /// # Panics

@@ -33,34 +33,71 @@ pub struct GroupLaunch<S, A, K> {
     pub kernel: K,
 }
 
+/// The two ways to write a kernel over groups: [`ByGroup`] and [`ByItem`](super::nd::ByItem).
+///
+/// # Safety
+/// `ENTRY` is the entry for `GroupLaunch<Shape, Arguments, Kernel>`.
+#[doc(hidden)]
+pub unsafe trait GroupKind<const D: usize> {
+    /// The shape of a group.
+    type Shape: Shape<D>;
+    /// The memory of a group.
+    type Arguments: GroupArguments;
+    /// The user's type.
+    type Kernel: Copy;
+    /// The host entry.
+    const ENTRY: HostEntry;
+}
+
+/// The form of a launch over groups.
+#[doc(hidden)]
+pub struct GroupForm<F, const D: usize>(PhantomData<F>);
+
+impl<F, const D: usize> GroupForm<F, D> {
+    /// The form.
+    #[doc(hidden)]
+    pub const NEW: Self = Self(PhantomData);
+}
+
 /// The form of `parallel_for_work_group`.
 #[doc(hidden)]
-pub struct GroupForm<'cg, S, A, K, const D: usize>(pub PhantomData<(S, A, K)>, pub PhantomData<fn(&'cg ())>);
+pub struct ByGroup<'cg, S, A, K>(PhantomData<(S, A, K, fn(&'cg ()))>);
 
-// SAFETY: all methods are about `GroupLaunch<S, A, K>`, but for the name, which is that of the user's type in it. The entry is that of groups of `D`
-// dimensions.
-unsafe impl<'cg, S: Shape<D>, A: GroupArguments, K, const D: usize> DescribeKernel for GroupForm<'cg, S, A, K, D>
+// SAFETY: the entry is for that type.
+unsafe impl<'cg, S: Shape<D>, A: GroupArguments, K, const D: usize> GroupKind<D> for ByGroup<'cg, S, A, K>
 where
     K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Copy,
 {
+    type Shape = S;
+    type Arguments = A;
+    type Kernel = K;
+    const ENTRY: HostEntry = group_entry::<K, S, A, D>;
+}
+
+// SAFETY: all methods are about the captures, but for the name, which is that of the user's type in them. The entry is that of groups of `D`
+// dimensions.
+unsafe impl<F: GroupKind<D>, const D: usize> DescribeKernel for GroupForm<F, D> {
     fn type_id(&self) -> TypeId
     where
         Self: 'static,
     {
-        TypeId::of::<GroupLaunch<S, A, K>>()
+        TypeId::of::<GroupLaunch<F::Shape, F::Arguments, F::Kernel>>()
     }
 
     fn entry(&self) -> HostEntry {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
-        group_entry::<K, S, A, D>
+        F::ENTRY
     }
 
     fn layout(&self) -> (usize, usize) {
-        (size_of::<GroupLaunch<S, A, K>>(), align_of::<GroupLaunch<S, A, K>>())
+        (
+            size_of::<GroupLaunch<F::Shape, F::Arguments, F::Kernel>>(),
+            align_of::<GroupLaunch<F::Shape, F::Arguments, F::Kernel>>(),
+        )
     }
 
     fn type_name(&self) -> &'static str {
-        core::any::type_name::<K>()
+        core::any::type_name::<F::Kernel>()
     }
 
     fn form(&self) -> u32 {
@@ -68,11 +105,11 @@ where
     }
 
     fn group(&self) -> u64 {
-        const { assert!(fits(&S::FIXED), "a work-group has fewer than 2^21 work-items along an axis") };
-        if S::FIXED[0] == 0 {
+        const { assert!(fits(&F::Shape::FIXED), "a work-group has fewer than 2^21 work-items along an axis") };
+        if F::Shape::FIXED[0] == 0 {
             return 0;
         }
-        let [z, y, x] = Range(S::FIXED).embed();
+        let [z, y, x] = Range(F::Shape::FIXED).embed();
         ((z as u64) << GroupSize::EXTENT_BITS | y as u64) << GroupSize::EXTENT_BITS | x as u64
     }
 }
@@ -105,50 +142,80 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
     let GroupLaunch { shape, arguments, kernel } = unsafe { *arguments.cast::<GroupLaunch<S, A, K>>() };
     let items = size_of_group(shape.extent());
     if builtin::is_device_code() {
-        // SAFETY: the compiled kernel passes its launch.
-        let launch = unsafe { device_launch(launch) };
-        let id = core::array::from_fn(|d| {
-            let axis = 3 - D + d;
-            // SAFETY: device code.
-            let position = unsafe {
-                match axis {
-                    0 => builtin::group_position_z(),
-                    1 => builtin::group_position_y(),
-                    _ => builtin::group_position_x(),
-                }
-            };
-            launch.offset[axis].wrapping_add(position) as usize
-        });
-        let groups = core::array::from_fn(|d| launch.end[3 - D + d] as usize);
-        // The launch was refused if it cannot be counted.
-        let local_bytes = arguments.local_bytes().unwrap_or(0);
-        let memory = match local_bytes {
-            0 => core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
-            // SAFETY: the launch has local memory.
-            _ => unsafe { builtin::local_memory() },
-        };
-        // SAFETY: the device starts one work-item for each position of each group; the group's memory has the size that was asked for.
-        unsafe { kernel(Group::new(id, groups, shape, local_bytes, core::ptr::null()), arguments.bind(memory, items)) };
+        // SAFETY: the compiled kernel passes its launch, and has the group's memory.
+        let (group, memory) = unsafe { device_group(launch, shape, arguments) };
+        // SAFETY: as above.
+        kernel(group, unsafe { arguments.bind(memory, items) });
         return;
     }
-    let groups: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
-    let mut id = host_position(groups, chunk.begin);
-    // SAFETY: the chunk has as much memory as the arguments ask for, by contract.
+    // SAFETY: the chunk has as much memory as the arguments ask for; each group of the launch is in one chunk. One after the other uses the places.
     unsafe {
         arguments.with_places(items, chunk.group_memory, |places| {
-            for _ in chunk.begin..chunk.end {
-                // For a panic at group scope, which has no work-item of its own.
-                leave_id::<D>(chunk, core::array::from_fn(|d| id[d].wrapping_mul(shape.extent()[d])));
-                // SAFETY: one group after the other uses the places; each group of the launch is in one chunk.
-                kernel(Group::new(id, groups, shape, 0, chunk), arguments.bind_places(places, items));
-                for d in (0..D).rev() {
-                    id[d] += 1;
-                    if id[d] < groups[d] || d == 0 {
-                        break;
-                    }
-                    id[d] = 0;
-                }
-            }
+            each_group(shape, launch, chunk, |group| kernel(group, arguments.bind_places(places, items)));
         });
+    }
+}
+
+/// The group of the calling work-item of a device, and its local memory.
+///
+/// # Safety
+/// Called by the entry of a kernel over groups on a device, which started one work-item for each position of each group.
+#[inline(always)]
+pub(super) unsafe fn device_group<'wg, 'cg: 'wg, S: Shape<D>, A: GroupArguments, const D: usize>(
+    launch: &LaunchRange,
+    shape: S,
+    arguments: A,
+) -> (Group<'wg, 'cg, D, S>, *mut u8) {
+    // SAFETY: the compiled kernel passes its launch.
+    let launch = unsafe { device_launch(launch) };
+    let id = core::array::from_fn(|d| {
+        let axis = 3 - D + d;
+        // SAFETY: device code.
+        let position = unsafe {
+            match axis {
+                0 => builtin::group_position_z(),
+                1 => builtin::group_position_y(),
+                _ => builtin::group_position_x(),
+            }
+        };
+        launch.offset[axis].wrapping_add(position) as usize
+    });
+    let groups = core::array::from_fn(|d| launch.end[3 - D + d] as usize);
+    // The launch was refused if it cannot be counted.
+    let local_bytes = arguments.local_bytes().unwrap_or(0);
+    let memory = match local_bytes {
+        0 => core::ptr::without_provenance_mut(GroupSize::ALIGNMENT),
+        // SAFETY: the launch has local memory.
+        _ => unsafe { builtin::local_memory() },
+    };
+    // SAFETY: by the contract of this function.
+    (unsafe { Group::new(id, groups, shape, local_bytes, core::ptr::null()) }, memory)
+}
+
+/// Calls `run` for each group of a chunk, in native code.
+///
+/// # Safety
+/// Each group of the launch is in one chunk.
+#[inline(always)]
+pub(super) unsafe fn each_group<'wg, 'cg: 'wg, S: Shape<D>, const D: usize>(
+    shape: S,
+    launch: &LaunchRange,
+    chunk: &HostChunk,
+    run: impl Fn(Group<'wg, 'cg, D, S>),
+) {
+    let groups: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
+    let mut id = host_position(groups, chunk.begin);
+    for _ in chunk.begin..chunk.end {
+        // For a panic at group scope, which has no work-item of its own.
+        leave_id::<D>(chunk, core::array::from_fn(|d| id[d].wrapping_mul(shape.extent()[d])));
+        // SAFETY: by the contract of this function.
+        run(unsafe { Group::new(id, groups, shape, 0, chunk) });
+        for d in (0..D).rev() {
+            id[d] += 1;
+            if id[d] < groups[d] || d == 0 {
+                break;
+            }
+            id[d] = 0;
+        }
     }
 }

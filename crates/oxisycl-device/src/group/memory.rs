@@ -196,6 +196,22 @@ unsafe impl<T: DeviceCopyable> Elements for TileSlice<'_, T> {
 }
 
 impl<P> PrivateValues<'_, P> {
+    /// The value of the calling work-item, on a device.
+    #[inline(always)]
+    pub(super) fn own(value: P, len: usize) -> Self {
+        let own = MaybeUninit::new(value);
+        Self { first: core::ptr::null_mut(), own, len, owned: PhantomData, brand: PhantomData }
+    }
+
+    /// The values from `first` on, in native code.
+    ///
+    /// # Safety
+    /// They are valid, and nothing else accesses them as long as the result exists.
+    #[inline(always)]
+    pub(super) unsafe fn all(first: *mut P, len: usize) -> Self {
+        Self { first, own: MaybeUninit::uninit(), len, owned: PhantomData, brand: PhantomData }
+    }
+
     /// The value of the calling work-item on a device, that of the first one in native code.
     #[inline(always)]
     pub(super) fn first_mut(&mut self) -> *mut P {
@@ -348,13 +364,13 @@ unsafe impl<P: DeviceCopyable> GroupArguments for Private<P> {
             // SAFETY: the place has room for as many values, by contract.
             unsafe { first.add(item).write(self.value) };
         }
-        PrivateValues { first, own: MaybeUninit::uninit(), len: items, owned: PhantomData, brand: PhantomData }
+        // SAFETY: the places are the group's, by contract.
+        unsafe { PrivateValues::all(first, items) }
     }
 
     #[inline(always)]
     unsafe fn bind<'wg>(self, _at: *mut u8, len: usize) -> PrivateValues<'wg, P> {
-        let own = MaybeUninit::new(self.value);
-        PrivateValues { first: core::ptr::null_mut(), own, len, owned: PhantomData, brand: PhantomData }
+        PrivateValues::own(self.value, len)
     }
 }
 

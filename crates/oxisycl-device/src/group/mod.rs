@@ -39,6 +39,7 @@ mod collective;
 mod lanes;
 mod launch;
 mod memory;
+pub mod nd;
 mod phase;
 pub mod reduction;
 mod scope;
@@ -49,7 +50,7 @@ pub use atomic_elements::{AtomicElements, Atomically};
 pub use collective::JointElements;
 pub use launch::GroupKernel;
 #[doc(hidden)]
-pub use launch::{GroupForm, GroupLaunch};
+pub use launch::{ByGroup, GroupForm, GroupKind, GroupLaunch};
 pub use memory::{Elements, GroupArguments, Local, LocalSlice, Private, PrivateValues, Tile, TileSlice};
 pub use phase::{Column, Columns, PhaseArguments, Rows, Share, Shares};
 pub use scope::{Group, LogicalItem, PhaseItem, Uniform};

@@ -291,6 +291,22 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         number
     }
 
+    /// The group once more, for one of its work-items.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new).
+    #[inline(always)]
+    pub(super) unsafe fn again(&self) -> Self {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::new(self.id, self.groups, self.shape, self.local_bytes, self.chunk) }
+    }
+
+    /// In native code: what the group is run in.
+    #[inline(always)]
+    pub(super) fn chunk(&self) -> *const HostChunk {
+        self.chunk
+    }
+
     /// Notes that an algorithm begins, over values of so many bytes. Whether the one before had values of another size.
     #[inline(always)]
     pub(super) fn begins_algorithm(&mut self, bytes_of_element: usize) -> bool {
@@ -306,7 +322,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     }
 
     #[inline(always)]
-    fn phase_item<'p>(&self, local: [usize; D], linear: usize) -> PhaseItem<'p, D> {
+    pub(super) fn phase_item<'p>(&self, local: [usize; D], linear: usize) -> PhaseItem<'p, D> {
         let extent = self.shape.extent();
         // Neither overflows: the launch was refused if it has more ids than can be counted.
         let id = core::array::from_fn(|d| self.id[d].wrapping_mul(extent[d]).wrapping_add(local[d]));
@@ -324,7 +340,7 @@ pub(super) fn size_of_group<const D: usize>(extent: [usize; D]) -> usize {
 
 /// The position of the calling work-item in its group. For device code.
 #[inline(always)]
-fn local_position<const D: usize>(extent: [usize; D]) -> [usize; D] {
+pub(super) fn local_position<const D: usize>(extent: [usize; D]) -> [usize; D] {
     core::array::from_fn(|d| {
         // SAFETY: device code. A launch has groups of this extent.
         unsafe {
@@ -343,7 +359,7 @@ fn local_position<const D: usize>(extent: [usize; D]) -> [usize; D] {
 }
 
 #[inline(always)]
-fn linear<const D: usize>(position: [usize; D], extent: [usize; D]) -> usize {
+pub(super) fn linear<const D: usize>(position: [usize; D], extent: [usize; D]) -> usize {
     let mut linear = 0usize;
     for d in 0..D {
         linear = linear.wrapping_mul(extent[d]).wrapping_add(position[d]);
@@ -354,7 +370,7 @@ fn linear<const D: usize>(position: [usize; D], extent: [usize; D]) -> usize {
 /// Calls `f` for each position of a range, with its row-major number. The loops are nested and have bounds of their own, so that a compiler knows that
 /// positions are below them, and the innermost one is [`builtin::each_item`].
 #[inline(always)]
-fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usize; D], usize)) {
+pub(super) fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usize; D], usize)) {
     let [planes, rows, row] = Range(extent).embed();
     for z in 0..planes {
         for y in 0..rows {

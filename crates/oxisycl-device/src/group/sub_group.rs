@@ -216,6 +216,23 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         self.vote(holds, votes, |bits, _| bits);
     }
 
+    /// As [`ballot`](Self::ballot), in place: it holds where the number is not zero.
+    #[inline(always)]
+    pub(super) fn ballot_of(&mut self, votes: &mut PrivateValues<'_, u64>) {
+        if builtin::is_device_code() {
+            // SAFETY: device code.
+            let holds = PrivateValues::own(unsafe { votes.of(0) } != 0, 1);
+            return self.ballot(&holds, votes);
+        }
+        // SAFETY: native code, and the values are borrowed.
+        let votes = unsafe { core::slice::from_raw_parts_mut(votes.first_mut(), votes.len()) };
+        for votes in votes.chunks_mut(W) {
+            let bits = votes.iter().enumerate().map(|(lane, vote)| u64::from(*vote != 0) << lane);
+            let bits = bits.fold(0, |all, bit| all | bit);
+            votes.fill(bits);
+        }
+    }
+
     /// Gives each work-item whether it holds for one of its sub-group.
     #[inline(always)]
     pub fn any(&mut self, holds: &mut PrivateValues<'_, bool>) {

@@ -8,8 +8,8 @@ use oxisycl_types::{GroupSize, HostChunk, LaunchRange};
 use super::Memory;
 use crate::group::reduction::{ITEMS, Partials, TILE, groups, reduce_partials, reduce_range, reduction};
 use crate::group::{
-    Atomically, Columns, Fixed1, Fixed2, Group, GroupArguments, GroupForm, GroupLaunch, Local, LocalSlice, Private,
-    Rows, Shape, Shares,
+    Atomically, ByGroup, Columns, Fixed1, Fixed2, Group, GroupArguments, GroupForm, GroupLaunch, Local, LocalSlice,
+    Private, Rows, Shape, Shares,
 };
 use crate::operator::{Max, Sum};
 use crate::{DescribeKernel, Range, ReadWrite, Write};
@@ -34,7 +34,7 @@ where
     let bytes = arguments.host_bytes(items).expect("few bytes");
     let mut memory = vec![Line([0; GroupSize::ALIGNMENT]); bytes / GroupSize::ALIGNMENT + 1];
     let captured = GroupLaunch { shape, arguments, kernel };
-    let entry = GroupForm::<'static, S, A, K, D>(PhantomData, PhantomData).entry();
+    let entry = GroupForm::<ByGroup<'static, S, A, K>, D>::NEW.entry();
     let mut begin = 0;
     while begin < launch.size() {
         let end = (begin + 2).min(launch.size());

@@ -1,11 +1,10 @@
 //! Launching kernels over work-groups.
 
-use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_backend::{Captures, KernelGroupLimits};
 use oxisycl_device::Captured;
-use oxisycl_device::group::{Group, GroupArguments, GroupForm, GroupKernel, GroupLaunch, Shape};
+use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, GroupKernel, GroupKind, GroupLaunch, Shape};
 use oxisycl_image::{Form, KernelDescriptor};
 use oxisycl_types::{ErrorCode, GroupSize, LaunchRange, Range};
 
@@ -83,13 +82,27 @@ impl<'cg> Handler<'cg> {
         A: GroupArguments,
         K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Captured + Send + Sync + 'cg,
     {
-        let form = GroupForm::<'cg, S, A, K, D>(PhantomData, PhantomData);
+        let captured = GroupLaunch { shape, arguments: memory, kernel };
+        self.push_groups::<ByGroup<'cg, S, A, K>, D>(groups, None, captured, named, location)
+    }
+
+    /// Adds a launch of either kind to the group's command. One over an nd-range has a global range, which the groups have to divide.
+    pub(super) fn push_groups<F: GroupKind<D, Kernel: Send + Sync>, const D: usize>(
+        &mut self,
+        groups: Range<D>,
+        global: Option<Range<D>>,
+        captured: GroupLaunch<F::Shape, F::Arguments, F::Kernel>,
+        named: u8,
+        location: &'static Location<'static>,
+    ) -> Result {
+        let form = GroupForm::<F, D>::NEW;
         let descriptor = describe(&form, Form::Group(D as u8), self.name, location);
         let launch = LaunchRange { dimensions: named, extent: groups.embed(), offset: [0; 3] };
-        let local = Range(Range(shape.extent()).embed());
+        let local = Range(Range(captured.shape.extent()).embed());
         let items = local.checked_size().unwrap_or(usize::MAX);
-        let wished = Wished { local, local_bytes: memory.local_bytes(), host_bytes: memory.host_bytes(items) };
-        let captured = GroupLaunch { shape, arguments: memory, kernel };
+        let memory = captured.arguments;
+        let (local_bytes, host_bytes) = (memory.local_bytes(), memory.host_bytes(items));
+        let wished = Wished { global: global.map(|global| global.embed()), local, local_bytes, host_bytes };
         let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
         self.push_kernel(&descriptor, Captures::of(&captured), &launch, group)
     }
@@ -160,6 +173,7 @@ const MAX_HOST_BYTES: usize = 1 << 30;
 
 /// The groups that a launch asks for, before they are checked.
 struct Wished {
+    global: Option<[usize; 3]>,
     local: Range<3>,
     /// `None` if the bytes cannot be counted.
     local_bytes: Option<usize>,
@@ -176,9 +190,18 @@ impl Wished {
         };
         let Range(local) = self.local;
         let shown = &local[visible..];
-        let is_empty = launch.extent.contains(&0);
+        let is_empty = self.global.unwrap_or(launch.extent).contains(&0);
         if local.contains(&0) && !is_empty {
             return refuse(ErrorCode::NdRange, format!("work-groups of {shown:?} have no work-items"));
+        }
+        if let (Some(global), false) = (self.global, is_empty)
+            && let Some(d) = (visible..3).find(|d| global[*d] % local[*d] != 0)
+        {
+            let (global, local, d) = (global[d], local[d], d - visible);
+            return refuse(
+                ErrorCode::NdRange,
+                format!("the global extent {global} in dimension {d} is no multiple of the local extent {local}"),
+            );
         }
         let limit = info.max_work_group_size;
         if self.local.checked_size().is_none_or(|items| items > limit) {

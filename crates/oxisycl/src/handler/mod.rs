@@ -5,6 +5,7 @@ mod group;
 mod host_slot;
 mod host_task;
 pub(crate) mod kernel;
+mod nd_range;
 mod reduce;
 mod usm;
 

@@ -1,6 +1,7 @@
-//! The shortcut for a command group of one kernel over work-groups that uses no accessor.
+//! Shortcuts for command groups of one kernel over work-groups that uses no accessor.
 
 use oxisycl_device::Captured;
+use oxisycl_device::group::nd::{NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{Group, GroupArguments, Shape};
 use oxisycl_runtime::graph::forbid_blocking;
 use oxisycl_types::Range;
@@ -40,6 +41,35 @@ impl Queue {
         forbid_blocking("submit")?;
         let mut handler = Handler::new(self);
         handler.parallel_for_work_group(groups, shape, memory, kernel)?;
+        handler.submit().map(Event::new)
+    }
+
+    /// Shortcut for a command group with one kernel over an nd-range that uses no accessor.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let range = NdRange::new(Range::new([16]), Range::new([8]));
+    /// let event = Queue::default()?.parallel_for_nd_range(range, (), |mut item, ()| {
+    ///     let is_first = item.is_leader();
+    ///     // SAFETY: all work-items come to it.
+    ///     assert!(unsafe { item.unchecked() }.any(is_first));
+    /// })?;
+    /// event.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_for_nd_range<const D: usize, R, A, K>(&self, range: R, memory: A, kernel: K) -> Result<Event>
+    where
+        R: NdExtent<D>,
+        A: NdArguments,
+        K: for<'wi, 'cg> Fn(NdItem<'wi, 'cg, D, R::Shape>, A::Accessors<'wi>) + Captured + Send + Sync + 'static,
+    {
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
+        handler.parallel_for_nd_range(range, memory, kernel)?;
         handler.submit().map(Event::new)
     }
 }

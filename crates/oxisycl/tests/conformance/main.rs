@@ -23,6 +23,7 @@ mod host_accessor;
 mod interop;
 mod kernel;
 mod multi_device;
+mod nd;
 mod usm;
 mod vector;
 
@@ -64,6 +65,10 @@ const AREAS: &[(&str, &[Test])] = &[
     ("group", group::algorithms::TESTS),
     ("group", group::sub_groups::TESTS),
     ("group", group::deaths::TESTS),
+    ("nd", nd::ranges::TESTS),
+    ("nd", nd::barriers::TESTS),
+    ("nd", nd::algorithms::TESTS),
+    ("nd", nd::divergence::TESTS),
     ("reduce", reduce::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),

@@ -37,7 +37,7 @@ fn sizes(env: &Env) -> Vec<usize> {
 }
 
 /// The inclusive scan in the order that the documentation promises.
-pub(super) fn scanned<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
+pub(crate) fn scanned<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
     let mut all: Vec<T> = Vec::new();
     for block in values.chunks(32) {
         let left = all.last().copied();

@@ -1,0 +1,285 @@
+//! Work-items of one group that wait for each other (SYCL 2020 section 3.8.3.4).
+//!
+//! The work-item that waits first stays on the stack of the thread. While it waits, it runs those behind it by turns, each on a stack of its own, until all
+//! wait at the same place or it is clear that they never will. So nothing is switched in a group in which nobody waits, and a group stays on its thread.
+//!
+//! Owns the stacks that a thread keeps. Invariants:
+//! - A group's work-items behind the first one that waited run only within `wait`, `finish` and `abandon` of that one; none of them exists
+//!   when `finish` or `abandon` returns, so that they may use what lies in the frames of the entry.
+//! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use oxisycl_types::{GroupSize, HostGroup, HostWaiting};
+
+use crate::kernel::{Line, discard};
+
+/// Waiting by stacks.
+pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
+
+/// Bytes of the stack of a work-item that waits, of which the system provides what is used.
+const STACK: usize = 256 << 10;
+/// Stacks that a thread keeps for the next group.
+const MAX_KEPT: usize = 1024;
+
+thread_local! {
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+type Switch = Yielder<(), ()>;
+type Payload = Box<dyn Any + Send>;
+
+/// Where a work-item waits, and of how many bytes the values are that it brings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    location: &'static Location<'static>,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// It has not begun, or goes on when it is its turn.
+    Ready,
+    Waits(Place),
+    Ended,
+}
+
+/// A work-item behind the one that waited first.
+struct Other {
+    at: Cell<At>,
+    /// Its stack, once it has begun; empty while it runs, and when it has ended.
+    running: Cell<Option<Coroutine<(), (), ()>>>,
+    switch: Cell<*const Switch>,
+}
+
+/// A group in which a work-item has waited.
+struct Waiting {
+    group: *const HostGroup<'static>,
+    /// The local linear id of the work-item that waited first.
+    first: usize,
+    others: Vec<Other>,
+    memories: [RefCell<Vec<Line>>; 2],
+}
+
+/// What is kept of the group. Made when the first work-item waits.
+///
+/// # Safety
+/// As [`HostWaiting::wait`]. The result is used no longer than until the next `finish` or `abandon`.
+unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
+    if group.waiting.get().is_null() {
+        let other = || Other { at: Cell::new(At::Ready), running: Cell::new(None), switch: Cell::new(ptr::null()) };
+        let waiting = Waiting {
+            group: ptr::from_ref(group).cast(),
+            first: item,
+            others: (item + 1..group.items).map(|_| other()).collect(),
+            memories: [const { RefCell::new(Vec::new()) }; 2],
+        };
+        group.waiting.set(Box::into_raw(Box::new(waiting)).cast());
+    }
+    // SAFETY: made above, for this group, and freed by `finish` and `abandon`.
+    unsafe { &*group.waiting.get().cast::<Waiting>() }
+}
+
+/// # Safety
+/// See [`HostWaiting::wait`].
+unsafe fn wait(group: &HostGroup<'_>, item: usize, location: &'static Location<'static>, bytes: usize) -> bool {
+    if std::thread::panicking() {
+        // In a destructor. The group has failed, and nobody may change stacks while unwinding.
+        return false;
+    }
+    // SAFETY: by the contract of this function.
+    let waiting = unsafe { waiting_of(group, item) };
+    let place = Place { location, bytes };
+    if item == waiting.first {
+        waiting.run_others(place);
+        return true;
+    }
+    let own = &waiting.others[item - waiting.first - 1];
+    own.at.set(At::Waits(place));
+    // SAFETY: the work-item runs on a stack whose switch it is.
+    unsafe { (*own.switch.get()).suspend(()) };
+    false
+}
+
+/// # Safety
+/// See [`HostWaiting::exchange`].
+unsafe fn exchange(group: &HostGroup<'_>, item: usize, bytes: usize, second: bool) -> *mut u8 {
+    // SAFETY: by the contract of this function.
+    let mut lines = unsafe { waiting_of(group, item) }.memories[usize::from(second)].borrow_mut();
+    let n_lines = bytes.div_ceil(GroupSize::ALIGNMENT).max(1);
+    if lines.len() != n_lines {
+        lines.clear();
+        lines.resize(n_lines, Line::ZERO);
+    }
+    lines.as_mut_ptr().cast()
+}
+
+/// # Safety
+/// See [`HostWaiting::finish`].
+unsafe fn finish(waiting: *mut ()) {
+    let end = End(waiting.cast());
+    // SAFETY: by the contract of this function it is a group that waits.
+    let (waiting, group) = unsafe { (&*end.0, &*(*end.0).group) };
+    for (index, other) in waiting.others.iter().enumerate() {
+        waiting.run_other(index);
+        if let At::Waits(place) = other.at.get() {
+            let item = waiting.first + 1 + index;
+            (group.name)(item);
+            waiting.fail(format!(
+                "{} waits at {}, and work-item {} has ended",
+                of_group(item),
+                place.location,
+                waiting.first
+            ));
+        }
+    }
+}
+
+/// # Safety
+/// See [`HostWaiting::abandon`].
+unsafe fn abandon(waiting: *mut ()) {
+    let end = End(waiting.cast());
+    // SAFETY: by the contract of this function it is a group that waits.
+    unsafe { &*end.0 }.unwind_others();
+}
+
+/// Frees what is kept of a group when its work-items have ended.
+struct End(*mut Waiting);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // SAFETY: made by `waiting_of`, for a group that exists. No work-item is left that could use it.
+        unsafe {
+            let waiting = Box::from_raw(self.0);
+            (*waiting.group).waiting.set(ptr::null_mut());
+        }
+    }
+}
+
+impl Waiting {
+    /// Runs all others until each waits or has ended, and lets all go on if they are at the same place as the first one.
+    fn run_others(&self, place: Place) {
+        if self.first > 0 {
+            // Those before have ended without waiting.
+            self.fail_at(place, "work-item 0 has ended".to_owned());
+        }
+        for index in 0..self.others.len() {
+            self.run_other(index);
+        }
+        for (index, other) in self.others.iter().enumerate() {
+            let item = self.first + 1 + index;
+            match other.at.get() {
+                At::Waits(own) if own == place => {}
+                At::Waits(own) if own.location == place.location => {
+                    self.fail_at(place, format!("work-item {item} brings values of another type there"));
+                }
+                At::Waits(own) => self.fail_at(place, format!("work-item {item} waits at {}", own.location)),
+                At::Ready | At::Ended => self.fail_at(place, format!("work-item {item} has ended")),
+            }
+        }
+        for other in &self.others {
+            other.at.set(At::Ready);
+        }
+    }
+
+    /// Runs a work-item that is ready until it waits or ends.
+    fn run_other(&self, index: usize) {
+        let other = &self.others[index];
+        if other.at.get() != At::Ready {
+            return;
+        }
+        let mut running = match other.running.take() {
+            Some(running) => running,
+            None => self.begin(index),
+        };
+        // It is no longer at the place that it was at, whatever happens.
+        other.at.set(At::Ended);
+        match catch_unwind(AssertUnwindSafe(|| running.resume(()))) {
+            Ok(CoroutineResult::Yield(())) => other.running.set(Some(running)),
+            Ok(CoroutineResult::Return(())) => keep(running),
+            Err(payload) => {
+                keep(running);
+                self.unwind_others();
+                resume_unwind(payload);
+            }
+        }
+    }
+
+    /// The stack of a work-item that has not begun.
+    fn begin(&self, index: usize) -> Coroutine<(), (), ()> {
+        let stack = STACKS.try_with(|stacks| stacks.borrow_mut().pop()).ok().flatten();
+        let stack = match stack.map_or_else(|| DefaultStack::new(STACK), Ok) {
+            Ok(stack) => stack,
+            Err(error) => {
+                self.fail(format!("no memory for the stack of {STACK} bytes of a work-item that waits: {error}"))
+            }
+        };
+        let (waiting, item) = (ptr::from_ref(self), self.first + 1 + index);
+        Coroutine::with_stack(stack, move |switch: &Switch, ()| {
+            // SAFETY: a work-item exists no longer than what is kept of its group, and than the group.
+            let group = unsafe {
+                (&(*waiting).others)[index].switch.set(switch);
+                &*(*waiting).group
+            };
+            (group.run)(group, item);
+        })
+    }
+
+    /// Ends all others by unwinding.
+    fn unwind_others(&self) {
+        for other in &self.others {
+            other.at.set(At::Ended);
+            let Some(mut running) = other.running.take() else { continue };
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| running.force_unwind())) {
+                // A destructor panicked, too: there is a failure already.
+                discard(payload);
+            }
+            keep(running);
+        }
+    }
+
+    /// Fails in the work-item that waited first, because of another one.
+    fn fail_at(&self, place: Place, what: String) -> ! {
+        // SAFETY: the group exists as long as it waits.
+        (unsafe { &*self.group }.name)(self.first);
+        self.fail(format!("{} waits at {}, and {what}", of_group(self.first), place.location))
+    }
+
+    /// Ends the group.
+    fn fail(&self, message: String) -> ! {
+        // SAFETY: as above.
+        unsafe { &*self.group }.has_failed.set(true);
+        self.unwind_others();
+        if cfg!(panic = "abort") {
+            // The hook says it.
+            panic!("{message}");
+        }
+        let payload: Payload = Box::new(message);
+        resume_unwind(payload)
+    }
+}
+
+fn of_group(item: usize) -> String {
+    format!("all work-items of a group come to the same barriers and algorithms, but work-item {item}")
+}
+
+/// Keeps the stack of a work-item that has ended.
+fn keep(ended: Coroutine<(), (), ()>) {
+    if !ended.done() {
+        // It cannot be ended. Its stack is left as it is.
+        std::mem::forget(ended);
+        return;
+    }
+    let stack = ended.into_stack();
+    let _ = STACKS.try_with(|stacks| {
+        let mut stacks = stacks.borrow_mut();
+        if stacks.len() < MAX_KEPT {
+            stacks.push(stack);
+        }
+    });
+}

@@ -1,0 +1,359 @@
+//! Barriers and algorithms of kernels over an nd-range (SYCL 2020 sections 4.17.3 and 4.17.4).
+//!
+//! They are those of group scope, with values of work-items instead of private values. In native code each work-item leaves its value in memory of the group
+//! and waits; the first one that goes on runs the algorithm for all.
+
+use core::panic::Location;
+
+use oxisycl_types::GroupSize;
+
+use super::NdItem;
+use crate::advice::AnyBits;
+use crate::group::memory::PrivateValues;
+use crate::group::scope::Group;
+use crate::group::shape::Shape;
+use crate::group::sub_group::SubGroups;
+use crate::operator::{Identity, Operator};
+use crate::{DeviceCopyable, builtin};
+
+impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
+    /// Runs an algorithm of the group. Gives what it leaves in the place of the calling work-item, and its result.
+    ///
+    /// # Safety
+    /// As [`unchecked`](Self::unchecked).
+    #[inline(always)]
+    unsafe fn run<T>(
+        &mut self,
+        value: T,
+        place: &'static Location<'static>,
+        algorithm: impl FnOnce(&mut Group<'wi, 'cg, D, S>, &mut PrivateValues<'_, T>) -> T,
+    ) -> (T, T)
+    where
+        T: DeviceCopyable + AnyBits,
+    {
+        let items = self.group.items();
+        if builtin::is_device_code() {
+            let mut values = PrivateValues::own(value, items);
+            let result = algorithm(&mut self.group, &mut values);
+            // SAFETY: device code.
+            return (unsafe { values.of(0) }, result);
+        }
+        // SAFETY: native code, by the contract of this function.
+        let memory = unsafe { self.exchange(value, place) };
+        if memory.is_first {
+            // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
+            let result = algorithm(&mut self.group, &mut unsafe { PrivateValues::all(memory.first, items) });
+            // SAFETY: behind the values.
+            unsafe { memory.first.add(items).write(result) };
+        }
+        // SAFETY: within the memory, which is initialised, and holds values of which all bits are valid.
+        unsafe { (memory.first.add(self.linear).read(), memory.first.add(items).read()) }
+    }
+
+    /// Leaves a value for the group in native code, and waits.
+    ///
+    /// # Safety
+    /// Native code.
+    unsafe fn exchange<T>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
+        const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
+        // Groups are smaller than what can be counted in such sizes: their private values were.
+        let bytes = size_of::<T>().saturating_mul(self.group.items().saturating_add(1));
+        // SAFETY: by the contract of `new`. Memory that was asked for is the same until it is asked for with another size.
+        unsafe {
+            let exchange = (*self.group.chunk()).waiting.exchange;
+            let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
+            first.add(self.linear).write(value);
+            let is_first = self.wait_on_host(place, bytes);
+            let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
+            // The first one may come to the next algorithm before others have read what is left for them here.
+            self.turn = !self.turn;
+            Exchanged { first, is_first }
+        }
+    }
+}
+
+/// Values of a group in native code.
+struct Exchanged<T> {
+    /// One for each work-item, and one behind them.
+    first: *mut T,
+    /// Whether the caller is the work-item that goes on first.
+    is_first: bool,
+}
+
+/// What all work-items of a group come to, under the contract of [`NdItem::unchecked`].
+pub struct Unchecked<'a, 'wi, 'cg: 'wi, const D: usize, S> {
+    item: &'a mut NdItem<'wi, 'cg, D, S>,
+}
+
+/// The sub-group of a work-item, of `W` work-items, of which the last one of a group may have fewer. All work-items of the group come to each of its
+/// algorithms.
+pub struct SubGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const W: usize> {
+    item: &'a mut NdItem<'wi, 'cg, D, S>,
+}
+
+impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, S> {
+    pub(super) fn new(item: &'a mut NdItem<'wi, 'cg, D, S>) -> Self {
+        Self { item }
+    }
+
+    /// Runs an algorithm of the group.
+    #[inline(always)]
+    #[track_caller]
+    fn run<T: DeviceCopyable + AnyBits>(
+        &mut self,
+        value: T,
+        algorithm: impl FnOnce(&mut Group<'wi, 'cg, D, S>, &mut PrivateValues<'_, T>) -> T,
+    ) -> (T, T) {
+        // SAFETY: whoever made this promised it.
+        unsafe { self.item.run(value, Location::caller(), algorithm) }
+    }
+
+    /// Waits for all work-items of the group. What they wrote to local and global memory is visible to all of them afterwards.
+    #[inline(always)]
+    #[track_caller]
+    pub fn barrier(&mut self) {
+        // SAFETY: whoever made this promised it.
+        unsafe { self.item.wait(Location::caller()) };
+    }
+
+    /// The values of all work-items together, in the [order](crate::group#the-order-of-operands) that is the same on every device.
+    #[inline(always)]
+    #[track_caller]
+    pub fn reduce<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wi,
+    {
+        self.run(value, |group, values| group.reduce(values, operator)).1
+    }
+
+    /// The values of all work-items up to the calling one, itself included.
+    #[inline(always)]
+    #[track_caller]
+    pub fn inclusive_scan<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wi,
+    {
+        self.run(value, |group, values| group.inclusive_scan(values, operator)).0
+    }
+
+    /// The values of all work-items before the calling one; the operator's identity for the first one.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exclusive_scan<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Identity<T> + 'wi,
+    {
+        self.run(value, |group, values| group.exclusive_scan(values, operator)).0
+    }
+
+    /// As [`exclusive_scan`](Self::exclusive_scan), with `first` before all values, which is the same for all work-items.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exclusive_scan_from<T, O>(&mut self, value: T, first: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wi,
+    {
+        self.run(value, |group, values| group.exclusive_scan_from(values, first, operator)).0
+    }
+
+    /// Whether it holds for a work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn any(&mut self, holds: bool) -> bool {
+        self.run(u32::from(holds), |group, values| group.reduce(values, crate::operator::BitOr)).1 != 0
+    }
+
+    /// Whether it holds for all work-items.
+    #[inline(always)]
+    #[track_caller]
+    pub fn all(&mut self, holds: bool) -> bool {
+        !self.any(!holds)
+    }
+
+    /// Whether it holds for no work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn none(&mut self, holds: bool) -> bool {
+        !self.any(holds)
+    }
+
+    /// The value of the work-item with the local linear id `from`, which is the same for all.
+    ///
+    /// # Panics
+    /// If the group has no such work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn broadcast<T: DeviceCopyable + AnyBits>(&mut self, value: T, from: usize) -> T {
+        self.run(value, |group, values| group.broadcast(values, from)).1
+    }
+
+    /// The value of the work-item with the local linear id `from`, which each work-item chooses; its own value if there is no such work-item.
+    #[inline(always)]
+    #[track_caller]
+    pub fn select<T: DeviceCopyable + AnyBits>(&mut self, value: T, from: usize) -> T {
+        if builtin::is_device_code() {
+            return self.item.group.select(value, from);
+        }
+        let items = self.item.group.items();
+        // SAFETY: native code, and whoever made this promised that all come here.
+        let memory = unsafe { self.item.exchange(value, Location::caller()) };
+        // SAFETY: within the values.
+        if from < items { unsafe { memory.first.add(from).read() } } else { value }
+    }
+
+    /// The sub-group of `W` work-items, a power of two of at most 64. Processors of NVIDIA have 32.
+    #[inline(always)]
+    pub fn sub_group<const W: usize>(&mut self) -> SubGroup<'_, 'wi, 'cg, D, S, W> {
+        SubGroup { item: &mut *self.item }
+    }
+}
+
+impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize> SubGroup<'_, 'wi, 'cg, D, S, W> {
+    /// The position of the sub-group in its group.
+    #[inline(always)]
+    pub fn id(&self) -> usize {
+        self.item.linear / W
+    }
+
+    /// How many sub-groups the group has.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.item.group.items().div_ceil(W)
+    }
+
+    /// The position of the work-item in its sub-group.
+    #[inline(always)]
+    pub fn local_id(&self) -> usize {
+        self.item.linear % W
+    }
+
+    /// How many work-items the sub-group has.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        (self.item.group.items() - self.id() * W).min(W)
+    }
+
+    /// Whether it is the sub-group's first work-item.
+    #[inline(always)]
+    pub fn is_leader(&self) -> bool {
+        self.local_id() == 0
+    }
+
+    /// Runs an algorithm of all sub-groups.
+    #[inline(always)]
+    #[track_caller]
+    fn run<T: DeviceCopyable + AnyBits>(
+        &mut self,
+        value: T,
+        algorithm: impl FnOnce(&mut SubGroups<'_, 'wi, 'cg, D, S, W>, &mut PrivateValues<'_, T>),
+    ) -> T {
+        let algorithm = |group: &mut Group<'wi, 'cg, D, S>, values: &mut PrivateValues<'_, T>| {
+            algorithm(&mut group.sub_groups(), values);
+            T::zeroed()
+        };
+        // SAFETY: whoever made this promised it.
+        unsafe { self.item.run(value, Location::caller(), algorithm) }.0
+    }
+
+    /// The values of the sub-group together, in the order of a [block](crate::group#the-order-of-operands).
+    #[inline(always)]
+    #[track_caller]
+    pub fn reduce<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wi,
+    {
+        self.run(value, |all, values| all.reduce(values, operator))
+    }
+
+    /// The values of the sub-group up to the calling work-item, itself included.
+    #[inline(always)]
+    #[track_caller]
+    pub fn inclusive_scan<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T> + 'wi,
+    {
+        self.run(value, |all, values| all.inclusive_scan(values, operator))
+    }
+
+    /// The values of the sub-group before the calling work-item; the operator's identity for the first one.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exclusive_scan<T, O>(&mut self, value: T, operator: O) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Identity<T> + 'wi,
+    {
+        self.run(value, |all, values| all.exclusive_scan(values, operator))
+    }
+
+    /// The value of the work-item `n` places behind; the own one where there is none. `n` is the same for all.
+    #[inline(always)]
+    #[track_caller]
+    pub fn shift_left<T: DeviceCopyable + AnyBits>(&mut self, value: T, n: usize) -> T {
+        self.run(value, |all, values| all.shift_left(values, n))
+    }
+
+    /// The value of the work-item `n` places before; the own one where there is none. `n` is the same for all.
+    #[inline(always)]
+    #[track_caller]
+    pub fn shift_right<T: DeviceCopyable + AnyBits>(&mut self, value: T, n: usize) -> T {
+        self.run(value, |all, values| all.shift_right(values, n))
+    }
+
+    /// The value of the work-item whose place is the own one with the bits of `mask` inverted; the own one where there is none. `mask` is the same for all.
+    #[inline(always)]
+    #[track_caller]
+    pub fn permute_by_xor<T: DeviceCopyable + AnyBits>(&mut self, value: T, mask: usize) -> T {
+        self.run(value, |all, values| all.permute_by_xor(values, mask))
+    }
+
+    /// The value of the work-item at place `lane`, which is the same for all; the own one where there is none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn broadcast<T: DeviceCopyable + AnyBits>(&mut self, value: T, lane: usize) -> T {
+        self.run(value, |all, values| all.broadcast(values, lane))
+    }
+
+    /// The value of the work-item at place `lane`, which each chooses; the own one where there is none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn select<T: DeviceCopyable + AnyBits>(&mut self, value: T, lane: usize) -> T {
+        let (first, n) = (self.id() * W, self.size());
+        let from = if lane < n { first + lane } else { usize::MAX };
+        Unchecked::new(&mut *self.item).select(value, from)
+    }
+
+    /// A number with a bit for each work-item of the sub-group for which it holds, the first one's the lowest.
+    #[inline(always)]
+    #[track_caller]
+    pub fn ballot(&mut self, holds: bool) -> u64 {
+        self.run(u64::from(holds), |all, votes| all.ballot_of(votes))
+    }
+
+    /// Whether it holds for a work-item of the sub-group.
+    #[inline(always)]
+    #[track_caller]
+    pub fn any(&mut self, holds: bool) -> bool {
+        self.ballot(holds) != 0
+    }
+
+    /// Whether it holds for all work-items of the sub-group.
+    #[inline(always)]
+    #[track_caller]
+    pub fn all(&mut self, holds: bool) -> bool {
+        self.ballot(!holds) == 0
+    }
+
+    /// Whether it holds for no work-item of the sub-group.
+    #[inline(always)]
+    #[track_caller]
+    pub fn none(&mut self, holds: bool) -> bool {
+        self.ballot(holds) == 0
+    }
+}

@@ -1,0 +1,213 @@
+//! Kernels over an nd-range: each work-item runs the kernel, and waits for its group where it says so (SYCL 2020 section 4.9.4.2.2).
+//!
+//! It is the form of CUDA, OpenCL and most SYCL code. [`parallel_for_work_group`](super) says the same in phases, where a barrier cannot be met by some
+//! work-items only, and where local memory is safe.
+//!
+//! | SYCL 2020 | here |
+//! |---|---|
+//! | `nd_range` | [`NdRange`], or a pair of a range and a [`Shape`] |
+//! | `nd_item` | [`NdItem`] |
+//! | `local_accessor` | [`LocalAccessor`], made from [`Local`](super::Local) and [`LocalSlice`](super::LocalSlice) |
+//! | `group_barrier` | [`NdItem::barrier`] |
+//! | algorithms over a group | methods of [`NdItem`] |
+//! | algorithms over a sub-group | methods of [`SubGroup`] |
+//!
+//! # Where all work-items have to come
+//!
+//! Barriers and algorithms are places to which all work-items of a group come, the same number of times, or none does. SYCL leaves that to the
+//! programmer. Here it is a contract of [`NdItem::unchecked`]. On the host a group whose work-items wait at different places, or where some wait and
+//! others have ended, fails with an error that names both.
+//!
+//! # On the host
+//!
+//! A work-item that waits lets the others run on stacks of their own. A kernel in which nobody waits is an ordinary loop.
+
+mod algorithms;
+mod launch;
+mod local;
+
+use core::fmt;
+use core::panic::Location;
+
+use oxisycl_types::{HostGroup, Id, NdRange, Range};
+
+pub use algorithms::{SubGroup, Unchecked};
+#[doc(hidden)]
+pub use launch::ByItem;
+pub use launch::{NdExtent, NdKernel};
+pub use local::{LocalAccessor, NdArguments};
+
+use super::scope::Group;
+use super::shape::Shape;
+use crate::{Item, builtin};
+
+/// One work-item of a kernel over an nd-range.
+///
+/// It is not `Copy`: what all work-items of the group come to borrows it mutably. For accessors there is [`global`](Self::global), which is.
+pub struct NdItem<'wi, 'cg: 'wi, const D: usize, S = Range<D>> {
+    group: Group<'wi, 'cg, D, S>,
+    local: [usize; D],
+    linear: usize,
+    /// In native code: the group, for waiting.
+    host: *const HostGroup<'wi>,
+    /// Which of two memories the next exchange uses, in native code.
+    turn: bool,
+}
+
+impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
+    /// # Safety
+    /// Made by the entry of a kernel over an nd-range, once for each work-item, with a lifetime that ends with the kernel's call. The position is that of the
+    /// work-item in `group`, and in native code `host` is the group, as long as the item exists.
+    #[inline(always)]
+    unsafe fn new(group: Group<'wi, 'cg, D, S>, local: [usize; D], linear: usize, host: *const HostGroup<'wi>) -> Self {
+        Self { group, local, linear, host, turn: false }
+    }
+
+    /// The work-item as one of a range, whose element accessors give.
+    #[inline(always)]
+    pub fn global(&self) -> Item<'wi, D> {
+        self.group.phase_item(self.local, self.linear).global()
+    }
+
+    /// The position in the whole range.
+    #[inline(always)]
+    pub fn global_id(&self) -> Id<D> {
+        self.global().id()
+    }
+
+    /// The row-major position in the whole range.
+    #[inline(always)]
+    pub fn global_linear_id(&self) -> usize {
+        self.global().linear_id()
+    }
+
+    /// The whole range.
+    #[inline(always)]
+    pub fn global_range(&self) -> Range<D> {
+        self.global().range()
+    }
+
+    /// The position in the group.
+    #[inline(always)]
+    pub fn local_id(&self) -> Id<D> {
+        Id(self.local)
+    }
+
+    /// The row-major position in the group.
+    #[inline(always)]
+    pub fn local_linear_id(&self) -> usize {
+        self.linear
+    }
+
+    /// How many work-items the group has.
+    #[inline(always)]
+    pub fn local_range(&self) -> Range<D> {
+        self.group.local_range()
+    }
+
+    /// The position of the group.
+    #[inline(always)]
+    pub fn group_id(&self) -> Id<D> {
+        self.group.id()
+    }
+
+    /// The row-major position of the group.
+    #[inline(always)]
+    pub fn group_linear_id(&self) -> usize {
+        self.group.linear_id()
+    }
+
+    /// How many groups there are.
+    #[inline(always)]
+    pub fn group_range(&self) -> Range<D> {
+        self.group.group_range()
+    }
+
+    /// The nd-range of the launch.
+    #[inline(always)]
+    pub fn nd_range(&self) -> NdRange<D> {
+        NdRange::new(self.global_range(), self.local_range())
+    }
+
+    /// Whether it is the group's first work-item.
+    #[inline(always)]
+    pub fn is_leader(&self) -> bool {
+        self.linear == 0
+    }
+
+    /// Barriers and algorithms that all work-items of the group come to.
+    ///
+    /// ```
+    /// use oxisycl::group::Local;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec((0..8).collect())?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     let range = NdRange::new(Range::new([8]), Range::new([4]));
+    ///     cg.parallel_for_nd_range(range, Local::<i32, 4>::new(), move |mut item, tile| {
+    ///         let own = item.local_linear_id();
+    ///         // SAFETY: each work-item writes its own element before the barrier, and nobody writes behind it. All come to the barrier.
+    ///         unsafe {
+    ///             tile.set(own, numbers.get(item.global()));
+    ///             item.unchecked().barrier();
+    ///             numbers.set(item.global(), tile.get(3 - own));
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [3, 2, 1, 0, 7, 6, 5, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// Each call of a method of the result is one that all work-items of the group make, from the same place and equally often, or none does. Those that have
+    /// panicked are not counted. Arguments that a method calls the same for all are the same.
+    #[inline(always)]
+    pub unsafe fn unchecked(&mut self) -> Unchecked<'_, 'wi, 'cg, D, S> {
+        Unchecked::new(self)
+    }
+
+    /// Waits for the group.
+    ///
+    /// # Safety
+    /// As [`unchecked`](Self::unchecked).
+    #[inline(always)]
+    unsafe fn wait(&mut self, place: &'static Location<'static>) {
+        if builtin::is_device_code() {
+            // SAFETY: by the contract of this function.
+            unsafe { builtin::group_barrier() };
+            return;
+        }
+        // SAFETY: native code: by the contract of `new` the group and its chunk exist, and the entry ends the group.
+        unsafe { self.wait_on_host(place, 0) };
+    }
+
+    /// Waits in native code, for work-items that come with values of so many bytes. True for the one that goes on first.
+    ///
+    /// # Safety
+    /// Native code.
+    unsafe fn wait_on_host(&self, place: &'static Location<'static>, bytes: usize) -> bool {
+        // SAFETY: by the contract of `new`.
+        unsafe {
+            let chunk = &*self.group.chunk();
+            let is_first = (chunk.waiting.wait)(&*self.host, self.linear, place, bytes);
+            if cfg!(panic = "abort") {
+                // Another work-item has run meanwhile.
+                ((*self.host).name)(self.linear);
+            }
+            is_first
+        }
+    }
+}
+
+impl<const D: usize, S: Shape<D>> fmt::Debug for NdItem<'_, '_, D, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NdItem")
+            .field("global_id", &self.global_id())
+            .field("local_id", &self.local_id())
+            .field("nd_range", &self.nd_range())
+            .finish()
+    }
+}

@@ -1,0 +1,84 @@
+//! How work-items of one group wait for each other on a CPU.
+
+use core::cell::Cell;
+use core::fmt;
+use core::panic::Location;
+
+use crate::HostChunk;
+
+/// One work-group whose work-items the native entry of a kernel runs one after the other, until one of them waits.
+///
+/// A group that nobody waits in is never known outside the entry, so that its loop over work-items is an ordinary one.
+pub struct HostGroup<'g> {
+    /// How many work-items the group has.
+    pub items: usize,
+    /// Runs the work-item with that local linear id.
+    pub run: &'g dyn Fn(&HostGroup<'_>, usize),
+    /// Leaves the id of the work-item with that local linear id in the chunk.
+    pub name: &'g dyn Fn(usize),
+    /// Whether a work-item has left its id, because it panicked.
+    pub has_failed: Cell<bool>,
+    /// What the backend keeps of a group in which a work-item has waited; null before.
+    pub waiting: Cell<*mut ()>,
+}
+
+impl<'g> HostGroup<'g> {
+    /// A group that has not begun.
+    #[inline(always)]
+    pub fn new(items: usize, run: &'g dyn Fn(&HostGroup<'_>, usize), name: &'g dyn Fn(usize)) -> Self {
+        Self { items, run, name, has_failed: Cell::new(false), waiting: Cell::new(core::ptr::null_mut()) }
+    }
+}
+
+impl fmt::Debug for HostGroup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostGroup").field("items", &self.items).field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+/// What a backend offers to work-items that wait.
+///
+/// The work-item that waits first goes on where it is. All behind it run on stacks of their own, by turns, on the same thread.
+#[derive(Clone, Copy, Debug)]
+pub struct HostWaiting {
+    /// Returns when all work-items of the group have called it, from the same place and with the same number of bytes, which is that of the values
+    /// that they exchange. True for the one that goes on first. The number before the place is the local linear id of the caller.
+    ///
+    /// Calling it requires that the group is being run by the calling thread, by the code that made it, which calls `finish` or `abandon` before
+    /// the group ends.
+    pub wait: unsafe fn(&HostGroup<'_>, usize, &'static Location<'static>, usize) -> bool,
+    /// Memory of at least that many bytes, aligned to [`GroupSize::ALIGNMENT`](crate::GroupSize::ALIGNMENT) and initialised, which all work-items
+    /// get that ask for as many. There are two, by the last argument, and each keeps its bytes until it is asked for with another number.
+    ///
+    /// Calling it requires the same.
+    pub exchange: unsafe fn(&HostGroup<'_>, usize, usize, bool) -> *mut u8,
+    /// Runs the others to their end, when the work-item that waited first has ended. The argument is [`HostGroup::waiting`], which is null afterwards.
+    ///
+    /// Calling it requires that the group exists.
+    pub finish: unsafe fn(*mut ()),
+    /// Ends the others by unwinding. As `finish` otherwise.
+    pub abandon: unsafe fn(*mut ()),
+}
+
+impl HostWaiting {
+    /// Of a backend in which nobody can wait.
+    pub const NONE: Self = {
+        fn no_wait(_: &HostGroup<'_>, _: usize, place: &'static Location<'static>, _: usize) -> bool {
+            panic!("a work-item waits for its group at {place}, which this backend cannot do")
+        }
+        fn no_exchange(_: &HostGroup<'_>, _: usize, _: usize, _: bool) -> *mut u8 {
+            panic!("a work-item waits for its group, which this backend cannot do")
+        }
+        fn nothing(_: *mut ()) {}
+        Self { wait: no_wait, exchange: no_exchange, finish: nothing, abandon: nothing }
+    };
+}
+
+impl HostChunk {
+    /// The chunk, in a backend where work-items can wait.
+    #[inline]
+    pub const fn with_waiting(mut self, waiting: &'static HostWaiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+}

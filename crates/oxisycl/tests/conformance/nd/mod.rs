@@ -1,0 +1,6 @@
+//! Kernels over nd-ranges (F4, I14, O2, O4, O5, O6, P1 to P7).
+
+pub(crate) mod algorithms;
+pub(crate) mod barriers;
+pub(crate) mod divergence;
+pub(crate) mod ranges;
