@@ -16,6 +16,7 @@ mod gemm;
 mod histogram;
 #[path = "../matrices.rs"]
 mod matrices;
+mod nd;
 mod peers;
 #[path = "../processor.rs"]
 mod processor;
@@ -94,7 +95,7 @@ fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<d
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
     let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed };
     let mut results: Vec<Measured> = Vec::new();
-    for run in [gemm::run, stencil::run, histogram::run, scan::run, sums::run] {
+    for run in [gemm::run, stencil::run, histogram::run, scan::run, sums::run, nd::run] {
         run(&setting, &mut results)?;
     }
     if results.is_empty() {

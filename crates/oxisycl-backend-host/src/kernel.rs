@@ -128,7 +128,8 @@ impl GroupMemory {
     }
 }
 
-fn message_of(payload: &(dyn Any + Send)) -> String {
+/// The text of a panic.
+pub(crate) fn message_of(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&'static str>() {
         (*text).to_owned()
     } else if let Some(text) = payload.downcast_ref::<String>() {

@@ -8,7 +8,6 @@
 //!   when `finish` or `abandon` returns, so that they may use what lies in the frames of the entry.
 //! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr;
@@ -17,7 +16,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use oxisycl_types::{GroupSize, HostGroup, HostWaiting};
 
-use crate::kernel::{Line, discard};
+use crate::kernel::{Line, discard, message_of};
 
 /// Waiting by stacks.
 pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
@@ -32,7 +31,6 @@ thread_local! {
 }
 
 type Switch = Yielder<(), ()>;
-type Payload = Box<dyn Any + Send>;
 
 /// Where a work-item waits, and of how many bytes the values are that it brings.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,6 +61,8 @@ struct Waiting {
     /// The local linear id of the work-item that waited first.
     first: usize,
     others: Vec<Other>,
+    /// Why the group has failed. Whoever catches that in a kernel gets it again where it waits, and at the end.
+    failure: RefCell<Option<String>>,
     memories: [RefCell<Vec<Line>>; 2],
 }
 
@@ -77,6 +77,7 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
             group: ptr::from_ref(group).cast(),
             first: item,
             others: (item + 1..group.items).map(|_| other()).collect(),
+            failure: RefCell::new(None),
             memories: [const { RefCell::new(Vec::new()) }; 2],
         };
         group.waiting.set(Box::into_raw(Box::new(waiting)).cast());
@@ -125,6 +126,7 @@ unsafe fn finish(waiting: *mut ()) {
     let end = End(waiting.cast());
     // SAFETY: by the contract of this function it is a group that waits.
     let (waiting, group) = unsafe { (&*end.0, &*(*end.0).group) };
+    waiting.fail_again();
     for (index, other) in waiting.others.iter().enumerate() {
         waiting.run_other(index);
         if let At::Waits(place) = other.at.get() {
@@ -164,6 +166,7 @@ impl Drop for End {
 impl Waiting {
     /// Runs all others until each waits or has ended, and lets all go on if they are at the same place as the first one.
     fn run_others(&self, place: Place) {
+        self.fail_again();
         if self.first > 0 {
             // Those before have ended without waiting.
             self.fail_at(place, "work-item 0 has ended".to_owned());
@@ -204,6 +207,7 @@ impl Waiting {
             Ok(CoroutineResult::Return(())) => keep(running),
             Err(payload) => {
                 keep(running);
+                *self.failure.borrow_mut() = Some(message_of(&*payload));
                 self.unwind_others();
                 resume_unwind(payload);
             }
@@ -254,13 +258,21 @@ impl Waiting {
     fn fail(&self, message: String) -> ! {
         // SAFETY: as above.
         unsafe { &*self.group }.has_failed.set(true);
+        *self.failure.borrow_mut() = Some(message.clone());
         self.unwind_others();
         if cfg!(panic = "abort") {
             // The hook says it.
             panic!("{message}");
         }
-        let payload: Payload = Box::new(message);
-        resume_unwind(payload)
+        resume_unwind(Box::new(message))
+    }
+
+    /// Goes on unwinding in a group that has failed.
+    fn fail_again(&self) {
+        let failure = self.failure.borrow().clone();
+        if let Some(message) = failure {
+            resume_unwind(Box::new(message));
+        }
     }
 }
 

@@ -148,14 +148,15 @@ unsafe fn run_group<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
 
 /// Ends the others when the work-item that waited first unwinds.
 ///
-/// It passes what the group has noted, not the group: a group that is known elsewhere cannot be left out of the loop over its work-items.
+/// It passes what the group has noted, not the group, and is part of the loop: a group that is known elsewhere cannot be left out of the loop over its
+/// work-items.
 struct EndOfGroup<'g> {
     host: &'g HostGroup<'g>,
     waiting: &'static HostWaiting,
 }
 
 impl Drop for EndOfGroup<'_> {
-    #[cold]
+    #[inline(always)]
     fn drop(&mut self) {
         let waiting = self.host.waiting.get();
         if !waiting.is_null() {
@@ -165,7 +166,7 @@ impl Drop for EndOfGroup<'_> {
     }
 }
 
-/// Leaves the id of the work-item that panicked, not of those that are unwound with it.
+/// Leaves the id of the work-item that panicked, not of those that are unwound with it. Part of the loop as [`EndOfGroup`] is.
 struct OnUnwind<'c, const D: usize> {
     id: [usize; D],
     chunk: &'c HostChunk,
@@ -173,7 +174,7 @@ struct OnUnwind<'c, const D: usize> {
 }
 
 impl<const D: usize> Drop for OnUnwind<'_, D> {
-    #[cold]
+    #[inline(always)]
     fn drop(&mut self) {
         if !self.host.has_failed.replace(true) {
             leave_id(self.chunk, self.id);

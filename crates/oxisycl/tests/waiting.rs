@@ -1,0 +1,199 @@
+//! Work-items that wait on stacks of their own on the host, and what code of the user may do there: unwind, catch, launch, forget.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use oxisycl::group::nd::NdItem;
+use oxisycl::group::{Fixed1, Local};
+use oxisycl::operator::Sum;
+use oxisycl::prelude::*;
+
+use support::watchdog;
+
+const SIZE: usize = 16;
+type Sixteen<'wi, 'cg> = NdItem<'wi, 'cg, 1, Fixed1<SIZE>>;
+
+fn launch(kernel: impl for<'wi, 'cg> Fn(Sixteen<'wi, 'cg>) + Copy + Send + Sync + 'static) -> oxisycl::Result {
+    let queue = Queue::default()?;
+    queue.parallel_for_nd_range((4 * SIZE, Fixed1::<SIZE>), (), move |item, ()| kernel(item))?.wait()
+}
+
+/// The message of a launch that fails; afterwards each thread runs groups as if nothing had been.
+#[track_caller]
+fn failure(kernel: impl for<'wi, 'cg> Fn(Sixteen<'wi, 'cg>) + Copy + Send + Sync + 'static) -> String {
+    let error = launch(kernel).expect_err("the launch must fail");
+    assert_eq!(error.code(), ErrorCode::Kernel);
+    launch(|mut item| assert_eq!(barrier(&mut item), 0..SIZE)).expect("the next launch succeeds");
+    error.to_string()
+}
+
+/// A barrier and an algorithm.
+fn barrier(item: &mut Sixteen<'_, '_>) -> std::ops::Range<usize> {
+    // SAFETY: on the host, what is not met by all is an error.
+    let mut group = unsafe { item.unchecked() };
+    group.barrier();
+    0..group.reduce(1, Sum)
+}
+
+#[test]
+fn a_failure_that_a_kernel_catches_stays_one() {
+    let _watchdog = watchdog();
+    let text = failure(|mut item| {
+        for round in 0..5 {
+            if round == 3 && item.local_linear_id() == 5 {
+                return;
+            }
+            let _ = catch_unwind(AssertUnwindSafe(|| barrier(&mut item)));
+        }
+    });
+    assert!(text.contains("but work-item 0 waits at") && text.contains("work-item 5 has ended"), "{text}");
+}
+
+#[test]
+fn a_panic_of_another_work_item_that_a_kernel_catches_stays_one() {
+    let _watchdog = watchdog();
+    let text = failure(|mut item| {
+        for round in 0..5 {
+            assert!(round != 2 || item.global_linear_id() != 21, "the only one");
+            let _ = catch_unwind(AssertUnwindSafe(|| barrier(&mut item)));
+        }
+    });
+    assert!(text.contains("the only one") && text.contains("[21]"), "{text}");
+}
+
+#[test]
+fn an_own_panic_that_a_kernel_catches_is_none() {
+    let _watchdog = watchdog();
+    let launched = launch(|mut item| {
+        for round in 0..5 {
+            assert_eq!(barrier(&mut item), 0..SIZE);
+            let panics = round == 2 && item.local_linear_id() % 3 == 0;
+            assert_eq!(catch_unwind(|| assert!(!panics)).is_err(), panics);
+        }
+    });
+    launched.expect("each work-item catches its own panic");
+}
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts values that exist.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        MADE.fetch_add(1, Relaxed);
+        ALIVE.fetch_add(1, Relaxed);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Relaxed);
+    }
+}
+
+#[test]
+fn values_of_a_group_that_fails_are_dropped_once() {
+    let _watchdog = watchdog();
+    for at in [0, 9, SIZE - 1] {
+        let made = MADE.load(Relaxed);
+        let queue = Queue::default().expect("a queue");
+        let event = queue.parallel_for_nd_range((SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
+            let _first = Counted::new();
+            barrier(&mut item);
+            let _second = Counted::new();
+            assert!(item.local_linear_id() != at);
+            barrier(&mut item);
+        });
+        let text = event.and_then(|event| event.wait()).expect_err("a work-item panics").to_string();
+        assert!(text.contains(&format!("[{at}]")), "{text}");
+        // All have made the first value, and those up to the one that panicked the second.
+        assert_eq!(MADE.load(Relaxed) - made, SIZE + at + 1);
+        assert_eq!(ALIVE.load(Relaxed), 0);
+    }
+}
+
+/// Waits when it is dropped.
+struct Waits<'a, 'wi, 'cg>(&'a mut Sixteen<'wi, 'cg>);
+
+impl Drop for Waits<'_, '_, '_> {
+    fn drop(&mut self) {
+        barrier(self.0);
+    }
+}
+
+#[test]
+fn a_destructor_may_wait() {
+    let _watchdog = watchdog();
+    launch(|mut item| drop(Waits(&mut item))).expect("all destructors wait");
+    let text = failure(|mut item| {
+        let panics = item.global_linear_id() == 21;
+        let _waits = Waits(&mut item);
+        assert!(!panics, "beside a destructor");
+    });
+    assert!(text.contains("beside a destructor") && text.contains("[21]"), "{text}");
+}
+
+#[test]
+fn a_destructor_that_panics_while_its_group_is_unwound_changes_nothing() {
+    let _watchdog = watchdog();
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                let _ = catch_unwind(|| panic!("in a destructor"));
+            }
+        }
+    }
+    let text = failure(|mut item| {
+        let _panics = Panics;
+        barrier(&mut item);
+        assert!(item.local_linear_id() != 7, "the cause");
+        barrier(&mut item);
+    });
+    assert!(text.contains("the cause"), "{text}");
+}
+
+#[test]
+fn a_launch_between_barriers_runs() {
+    let _watchdog = watchdog();
+    let queue: &'static Queue = Box::leak(Box::new(Queue::default().expect("a queue")));
+    let launched =
+        queue.parallel_for_nd_range((4 * SIZE, Fixed1::<SIZE>), Local::<u32, SIZE>::new(), |mut item, tile| {
+            // SAFETY: own elements before the barrier, and only reads behind it.
+            unsafe { tile.set(item.local_linear_id(), item.global_linear_id() as u32) };
+            assert_eq!(barrier(&mut item), 0..SIZE);
+            // From a kernel it is refused or runs, and leaves the group as it was.
+            let inner = queue.parallel_for_nd_range((32, Fixed1::<8>), (), |mut item, ()| {
+                // SAFETY: all come to it.
+                assert_eq!(unsafe { item.unchecked() }.reduce(1, Sum), 8);
+            });
+            drop(inner);
+            assert_eq!(barrier(&mut item), 0..SIZE);
+            let first = item.global_linear_id() - item.local_linear_id();
+            // SAFETY: nobody writes behind the barrier.
+            assert!((0..SIZE).all(|i| unsafe { tile.get(i) } as usize == first + i));
+        });
+    launched.and_then(|event| event.wait()).expect("the launch succeeds");
+    queue.wait().expect("inner launches succeed");
+}
+
+#[test]
+fn a_forgotten_item_and_a_deep_stack_are_no_harm() {
+    let _watchdog = watchdog();
+    fn deep(n: usize) -> usize {
+        let room = std::hint::black_box([n; 64]);
+        if n == 0 { 0 } else { deep(n - 1) + room[n % 64] }
+    }
+    let launched = launch(|mut item| {
+        barrier(&mut item);
+        assert_eq!(deep(100), 5050);
+        barrier(&mut item);
+        std::mem::forget(item);
+    });
+    launched.expect("the launch succeeds");
+}
