@@ -1,11 +1,11 @@
 //! Work-items of one group that wait for each other (SYCL 2020 section 3.8.3.4).
 //!
 //! The work-item that waits first stays on the stack of the thread. While it waits, it runs those behind it by turns, each on a stack of its own, until all
-//! wait at the same place or it is clear that they never will. So nothing is switched in a group in which nobody waits, and a group stays on its thread.
+//! wait at the same place or it is clear that they never will. A group without waiting work-items switches no stacks, and every group stays on its thread.
 //!
 //! Owns the stacks that a thread keeps. Invariants:
-//! - A group's work-items behind the first one that waited run only within `wait`, `finish` and `abandon` of that one; none of them exists
-//!   when `finish` or `abandon` returns, so that they may use what lies in the frames of the entry.
+//! - The work-items behind the first one that waited run only within its calls of `wait`, `finish` and `abandon`. None of them is left when the last two
+//!   return, so that they may use what lies in the frames of the entry.
 //! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
 
 use std::cell::{Cell, RefCell};
@@ -41,7 +41,7 @@ struct Place {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// It has not begun, or goes on when it is its turn.
+    /// Not begun, or to go on when its turn comes.
     Ready,
     Waits(Place),
     Ended,
@@ -61,7 +61,7 @@ struct Waiting {
     /// The local linear id of the work-item that waited first.
     first: usize,
     others: Vec<Other>,
-    /// Why the group has failed. Whoever catches that in a kernel gets it again where it waits, and at the end.
+    /// Why the group has failed. A kernel that catches that gets it again where it waits, and at the end.
     failure: RefCell<Option<String>>,
     memories: [RefCell<Vec<Line>>; 2],
 }
@@ -90,7 +90,7 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
 /// See [`HostWaiting::wait`].
 unsafe fn wait(group: &HostGroup<'_>, item: usize, location: &'static Location<'static>, bytes: usize) -> bool {
     if std::thread::panicking() {
-        // In a destructor. The group has failed, and nobody may change stacks while unwinding.
+        // In a destructor. The group has failed, and a stack that unwinds is not left.
         return false;
     }
     // SAFETY: by the contract of this function.

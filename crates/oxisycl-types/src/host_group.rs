@@ -8,7 +8,7 @@ use crate::HostChunk;
 
 /// One work-group whose work-items the native entry of a kernel runs one after the other, until one of them waits.
 ///
-/// A group that nobody waits in is never known outside the entry, so that its loop over work-items is an ordinary one.
+/// A group without waiting work-items is never known outside the entry, so that its loop over work-items is an ordinary one.
 pub struct HostGroup<'g> {
     /// How many work-items the group has.
     pub items: usize,
@@ -61,7 +61,7 @@ pub struct HostWaiting {
 }
 
 impl HostWaiting {
-    /// Of a backend in which nobody can wait.
+    /// Of a backend in which no work-item can wait.
     pub const NONE: Self = {
         fn no_wait(_: &HostGroup<'_>, _: usize, place: &'static Location<'static>, _: usize) -> bool {
             panic!("a work-item waits for its group at {place}, which this backend cannot do")

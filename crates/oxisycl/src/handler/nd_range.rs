@@ -75,7 +75,7 @@ impl<'cg> Handler<'cg> {
     ///     #[inline]
     ///     fn run<'wi>(&self, mut item: NdItem<'wi, 'cg, 1, Fixed1<64>>, tile: LocalAccessor<'wi, u32>) {
     ///         let own = item.local_linear_id();
-    ///         // SAFETY: each work-item writes its own element before the barrier, and nobody writes behind it. All come to the barrier.
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it. All come to the barrier.
     ///         unsafe {
     ///             tile.set(own, self.0.get(item.global()));
     ///             item.unchecked().barrier();

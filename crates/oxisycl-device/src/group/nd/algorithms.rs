@@ -104,7 +104,7 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
         value: T,
         algorithm: impl FnOnce(&mut Group<'wi, 'cg, D, S>, &mut PrivateValues<'_, T>) -> T,
     ) -> (T, T) {
-        // SAFETY: whoever made this promised it.
+        // SAFETY: promised when this was made.
         unsafe { self.item.run(value, Location::caller(), algorithm) }
     }
 
@@ -112,7 +112,7 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
     #[inline(always)]
     #[track_caller]
     pub fn barrier(&mut self) {
-        // SAFETY: whoever made this promised it.
+        // SAFETY: promised when this was made.
         unsafe { self.item.wait(Location::caller()) };
     }
 
@@ -199,7 +199,7 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
             return self.item.group.select(value, from);
         }
         let items = self.item.group.items();
-        // SAFETY: native code, and whoever made this promised that all come here.
+        // SAFETY: native code, and that all come here was promised when this was made.
         let memory = unsafe { self.item.exchange(value, Location::caller()) };
         // SAFETY: within the values.
         if from < items { unsafe { memory.first.add(from).read() } } else { value }
@@ -255,7 +255,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize> SubGroup<'_, 'w
             algorithm(&mut group.sub_groups(), values);
             T::zeroed()
         };
-        // SAFETY: whoever made this promised it.
+        // SAFETY: promised when this was made.
         unsafe { self.item.run(value, Location::caller(), algorithm) }.0
     }
 

@@ -20,7 +20,7 @@
 //!
 //! # On the host
 //!
-//! A work-item that waits lets the others run on stacks of their own. A kernel in which nobody waits is an ordinary loop.
+//! A work-item that waits lets the others run on stacks of their own. A kernel without barriers and algorithms is an ordinary loop.
 
 mod algorithms;
 mod launch;
@@ -148,7 +148,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     ///     let range = NdRange::new(Range::new([8]), Range::new([4]));
     ///     cg.parallel_for_nd_range(range, Local::<i32, 4>::new(), move |mut item, tile| {
     ///         let own = item.local_linear_id();
-    ///         // SAFETY: each work-item writes its own element before the barrier, and nobody writes behind it. All come to the barrier.
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it. All come to the barrier.
     ///         unsafe {
     ///             tile.set(own, numbers.get(item.global()));
     ///             item.unchecked().barrier();
