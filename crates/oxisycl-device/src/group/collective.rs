@@ -7,7 +7,7 @@
 
 use oxisycl_types::GroupSize;
 
-use super::blocks::{fold, fold_of, scan, scan_block};
+use super::blocks::{fold, scan, scan_block};
 use super::lanes::{BLOCK, Members, Scratch, blocks};
 use super::memory::{Elements, PrivateValues};
 use super::scope::Group;
@@ -17,18 +17,18 @@ use crate::operator::{BitOr, Identity, Operator};
 use crate::{DeviceCopyable, builtin};
 
 /// What a work-item gets of a scan.
-struct Scanned<T> {
+pub(super) struct Scanned<T> {
     /// Its value and all before it; the value of its block alone where `before` has the others.
-    own: T,
+    pub(super) own: T,
     /// The values before it, if there are any.
-    before: Option<T>,
+    pub(super) before: Option<T>,
     /// All values.
-    total: T,
+    pub(super) total: T,
 }
 
 /// Which part of a scan is wanted. The rest is not computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+pub(super) enum Wanted {
     Total,
     Inclusive,
     Exclusive,
@@ -247,46 +247,6 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         }
     }
 
-    /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator has to be commutative, too: each work-item combines the
-    /// elements at its local linear id and every group size behind it, `first` coming before the first element. Their values follow in the
-    /// [order](super#the-order-of-operands) of a reduction.
-    #[inline(always)]
-    #[track_caller]
-    pub fn joint_reduce<T, M, O>(&mut self, elements: &M, first: T, operator: O) -> T
-    where
-        T: DeviceCopyable + AnyBits,
-        M: JointElements<T> + ?Sized,
-        O: Operator<T> + 'wg,
-    {
-        let (start, len, step) = (elements.start(), elements.count(), self.items());
-        if len == 0 {
-            return first;
-        }
-        let of_item = |item: usize| {
-            // SAFETY: an element of memory that is borrowed.
-            let mut value = unsafe { start.add(item).read() };
-            if item == 0 {
-                // Not behind the reduction: what each work-item computes for itself may differ.
-                value = operator.combine(first, value);
-            }
-            let mut next = item + step;
-            while next < len {
-                // SAFETY: as above.
-                value = operator.combine(value, unsafe { start.add(next).read() });
-                next += step;
-            }
-            value
-        };
-        let items = step.min(len);
-        if builtin::is_device_code() {
-            let own = self.local_linear_id();
-            // Work-items without elements are behind all others.
-            let value = if own < items { of_item(own) } else { T::zeroed() };
-            return self.scan_first(value, items, &operator, Wanted::Total).total;
-        }
-        fold_of(items, of_item, &operator)
-    }
-
     /// The work-items of the group.
     #[inline(always)]
     pub(super) fn items(&self) -> usize {
@@ -331,7 +291,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
 
     /// Scans the values of the first `n` work-items, at least one; others get what is of no use, but for the total. For device code.
     #[inline(always)]
-    fn scan_first<T, O>(&mut self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
+    pub(super) fn scan_first<T, O>(&mut self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
     where
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,
@@ -395,44 +355,6 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             };
             Scanned { own, before, total }
         }
-    }
-}
-
-/// Elements that all work-items of a group may read: those of a [`Tile`](super::Tile), a [`TileSlice`](super::TileSlice), and a slice of a view. Implemented
-/// by this crate only.
-///
-/// # Safety
-/// The elements are valid, and nothing writes them while this is borrowed at group scope.
-pub unsafe trait JointElements<T> {
-    /// The first one.
-    #[doc(hidden)]
-    fn start(&self) -> *const T;
-    /// How many there are.
-    #[doc(hidden)]
-    fn count(&self) -> usize;
-}
-
-// SAFETY: the slice is borrowed.
-unsafe impl<T> JointElements<T> for [T] {
-    #[inline(always)]
-    fn start(&self) -> *const T {
-        self.as_ptr()
-    }
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len()
-    }
-}
-
-// SAFETY: a tile is written by phases only, which borrow it.
-unsafe impl<M: Elements> JointElements<M::Element> for M {
-    #[inline(always)]
-    fn start(&self) -> *const M::Element {
-        self.first()
-    }
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len()
     }
 }
 

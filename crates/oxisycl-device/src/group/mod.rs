@@ -12,6 +12,7 @@
 //! | `group_barrier` | the end of a phase |
 //! | `reduce_over_group`, `joint_reduce` | [`Group::reduce`], [`Group::joint_reduce`] |
 //! | `inclusive_scan_over_group`, `exclusive_scan_over_group` | [`Group::inclusive_scan`], [`Group::exclusive_scan`] |
+//! | `joint_inclusive_scan`, `joint_exclusive_scan` | [`Group::joint_inclusive_scan`], [`Group::joint_exclusive_scan`] |
 //! | `any_of_group`, `all_of_group`, `none_of_group` | [`Group::any`], [`Group::all`], [`Group::none`] |
 //! | `group_broadcast` | [`Group::broadcast`], [`Group::read`] |
 //! | `sub_group` | [`Group::sub_groups`] |
@@ -36,6 +37,7 @@
 mod atomic_elements;
 mod blocks;
 mod collective;
+mod joint;
 mod lanes;
 mod launch;
 mod memory;
@@ -47,7 +49,7 @@ mod shape;
 mod sub_group;
 
 pub use atomic_elements::{AtomicElements, Atomically};
-pub use collective::JointElements;
+pub use joint::JointElements;
 pub use launch::GroupKernel;
 #[doc(hidden)]
 pub use launch::{ByGroup, GroupForm, GroupKind, GroupLaunch};

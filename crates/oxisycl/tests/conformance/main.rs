@@ -63,6 +63,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("group", group::memory::TESTS),
     ("group", group::errors::TESTS),
     ("group", group::algorithms::TESTS),
+    ("group", group::joint::TESTS),
     ("group", group::sub_groups::TESTS),
     ("group", group::deaths::TESTS),
     ("nd", nd::ranges::TESTS),

@@ -1,7 +1,7 @@
 //! Algorithms over all work-items of a group: reductions, scans, votes and broadcasts.
 
-use oxisycl::group::{Fixed1, Fixed2, Local, LocalSlice, Private};
-use oxisycl::operator::{Identity, Max, Min, Operator, Product, Sum};
+use oxisycl::group::{Fixed1, Fixed2, Local, Private};
+use oxisycl::operator::{Identity, Max, Min, Operator, Sum};
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
@@ -23,7 +23,6 @@ tests![
     votes_are_of_all_work_items,
     any_work_items_value_is_broadcast,
     an_element_of_a_tile_decides_at_group_scope,
-    tiles_and_slices_are_reduced_together,
     minimum_and_maximum_ignore_what_is_no_number,
     a_loop_ends_when_all_work_items_agree,
     algorithms_over_values_of_several_sizes_share_memory,
@@ -316,41 +315,6 @@ fn an_element_of_a_tile_decides_at_group_scope(env: &Env) {
     }
     assert!(n > 1);
     assert_eq!(steps.to_vec().unwrap(), vec![n; N]);
-}
-
-fn tiles_and_slices_are_reduced_together(env: &Env) {
-    const N: usize = 40;
-    for len in [1, 39, 40, 41, 200] {
-        let (values, sums) =
-            (Buffer::from_vec((1..=len as u64).collect()).unwrap(), Buffer::from_vec(vec![[0u64; 4]; N]).unwrap());
-        let submitted = env.queue().submit(|cg| {
-            let (values, sums) = (cg.access(&values, Read), cg.access(&sums, Write));
-            let memory = (Local::<u64, 33>::new(), LocalSlice::<u64>::new(len));
-            cg.parallel_for_work_group(1, Fixed1::<N>, memory, move |mut group, (mut tile, mut slice)| {
-                let view = values.view(group.uniform());
-                group.for_each(oxisycl::group::Shares(&mut slice), move |_, share| {
-                    for (i, place) in share {
-                        *place = *view.at(i);
-                    }
-                });
-                group.for_each(oxisycl::group::Shares(&mut tile), |_, share| {
-                    share.for_each(|(i, place)| *place = i as u64)
-                });
-                let of_view = view.to_slice().map_or(0, |all| group.joint_reduce(all, 5, Sum));
-                let of_slice = group.joint_reduce(&slice, 0, Max);
-                let all = [
-                    of_view,
-                    of_slice,
-                    group.joint_reduce(&tile, 7, Sum),
-                    group.joint_reduce(&[0u64; 0][..], 9, Product),
-                ];
-                group.for_each((), move |item, ()| sums.set(item.global(), all));
-            })
-        });
-        submitted.unwrap().wait().unwrap();
-        let len = len as u64;
-        assert_eq!(sums.to_vec().unwrap(), vec![[5 + len * (len + 1) / 2, len, 7 + 32 * 33 / 2, 9]; N]);
-    }
 }
 
 fn minimum_and_maximum_ignore_what_is_no_number(env: &Env) {

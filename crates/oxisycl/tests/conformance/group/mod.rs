@@ -3,6 +3,7 @@
 pub(crate) mod algorithms;
 pub(crate) mod deaths;
 pub(crate) mod errors;
+pub(crate) mod joint;
 pub(crate) mod memory;
 pub(crate) mod phases;
 pub(crate) mod sub_groups;

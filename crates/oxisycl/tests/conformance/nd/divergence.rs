@@ -148,7 +148,7 @@ fn two_algorithms(env: &Env) {
 }
 
 /// The line of the algorithm below.
-const SAME_PLACE: u32 = line!() + 7;
+const SAME_PLACE: u32 = line!() + 4;
 
 /// An algorithm at one place, of values of several types.
 fn same_place<T: DeviceCopyable + bytemuck::AnyBitPattern>(item: &mut NdItem<'_, '_, 1, Fixed1<16>>, value: T) {

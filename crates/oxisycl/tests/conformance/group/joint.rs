@@ -1,0 +1,166 @@
+//! Algorithms of a group over elements of tiles and slices.
+
+use oxisycl::group::{Fixed1, Local, LocalSlice, Shares};
+use oxisycl::operator::{Max, Operator, Product, Sum};
+use oxisycl::prelude::*;
+
+use super::algorithms::scanned;
+use crate::harness::{Env, tests};
+
+tests![
+    tiles_and_slices_are_reduced_together,
+    tiles_and_slices_are_scanned_together,
+    sums_of_floats_are_scanned_in_the_documented_order,
+    results_beyond_the_elements_stay,
+    fewer_results_than_elements_are_a_panic,
+];
+
+fn tiles_and_slices_are_reduced_together(env: &Env) {
+    const N: usize = 40;
+    for len in [1, 39, 40, 41, 200] {
+        let (values, sums) =
+            (Buffer::from_vec((1..=len as u64).collect()).unwrap(), Buffer::from_vec(vec![[0u64; 4]; N]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (values, sums) = (cg.access(&values, Read), cg.access(&sums, Write));
+            let memory = (Local::<u64, 33>::new(), LocalSlice::<u64>::new(len));
+            cg.parallel_for_work_group(1, Fixed1::<N>, memory, move |mut group, (mut tile, mut slice)| {
+                let view = values.view(group.uniform());
+                group.for_each(Shares(&mut slice), move |_, share| {
+                    for (i, place) in share {
+                        *place = *view.at(i);
+                    }
+                });
+                group.for_each(Shares(&mut tile), |_, share| share.for_each(|(i, place)| *place = i as u64));
+                let of_view = view.to_slice().map_or(0, |all| group.joint_reduce(all, 5, Sum));
+                let of_slice = group.joint_reduce(&slice, 0, Max);
+                let all = [
+                    of_view,
+                    of_slice,
+                    group.joint_reduce(&tile, 7, Sum),
+                    group.joint_reduce(&[0u64; 0][..], 9, Product),
+                ];
+                group.for_each((), move |item, ()| sums.set(item.global(), all));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let len = len as u64;
+        assert_eq!(sums.to_vec().unwrap(), vec![[5 + len * (len + 1) / 2, len, 7 + 32 * 33 / 2, 9]; N]);
+    }
+}
+
+/// The scan that the documentation promises: piece by piece.
+fn in_pieces<T: Copy>(values: &[T], piece: usize, combine: impl Fn(T, T) -> T) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    for values in values.chunks(piece) {
+        let left = all.last().copied();
+        let of_piece = scanned(values, &combine);
+        all.extend(of_piece.into_iter().map(|value| left.map_or(value, |left| combine(left, value))));
+    }
+    all
+}
+
+/// Both scans of `values` by groups of `N`, each of which computes all of them.
+fn scans<const N: usize, T, O>(env: &Env, values: &[T], operator: O, first: T) -> Vec<[T; 2]>
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern,
+    O: Operator<T> + 'static,
+{
+    let len = values.len();
+    let groups = len.div_ceil(N);
+    let input = Buffer::from_vec(values.to_vec()).unwrap();
+    let output = Buffer::from_vec(vec![[first; 2]; groups * N]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+        let memory = (LocalSlice::<T>::new(len), LocalSlice::<T>::new(len));
+        cg.parallel_for_work_group(groups, Fixed1::<N>, memory, move |mut group, (mut inclusive, mut exclusive)| {
+            let view = input.view(group.uniform());
+            if let Some(all) = view.to_slice() {
+                group.joint_inclusive_scan(all, &mut inclusive, operator);
+                group.joint_exclusive_scan(all, &mut exclusive, first, operator);
+            }
+            group.for_each((&inclusive, &exclusive), move |item, (inclusive, exclusive)| {
+                let index = item.global().index();
+                if index < len {
+                    output.set(item.global(), [inclusive[index], exclusive[index]]);
+                }
+            });
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    output.to_vec().unwrap()[..len].to_vec()
+}
+
+/// Compares both scans with what the documentation says of them.
+fn both_scans<const N: usize, T, O>(env: &Env, values: &[T], operator: O, first: T)
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
+    O: Operator<T> + 'static,
+{
+    let combine = |a, b| operator.combine(a, b);
+    let mut left = None;
+    let mut expected = Vec::new();
+    for values in values.chunks(N) {
+        let before = left.map_or(first, |left| combine(first, left));
+        let of_piece = scanned(values, combine);
+        let exclusive = (0..values.len()).map(|i| if i == 0 { before } else { combine(before, of_piece[i - 1]) });
+        expected.extend(exclusive);
+        let total = of_piece[values.len() - 1];
+        left = Some(left.map_or(total, |left| combine(left, total)));
+    }
+    let expected: Vec<[T; 2]> = in_pieces(values, N, combine)
+        .into_iter()
+        .zip(expected)
+        .map(|(inclusive, exclusive)| [inclusive, exclusive])
+        .collect();
+    assert_eq!(scans::<N, T, O>(env, values, operator, first), expected, "{} values by groups of {N}", values.len());
+}
+
+fn tiles_and_slices_are_scanned_together(env: &Env) {
+    for len in [1, 31, 33, 64, 65, 200] {
+        let values: Vec<u32> = (0..len).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
+        both_scans::<64, _, _>(env, &values, Sum, 5);
+        both_scans::<33, _, _>(env, &values, Max, 1 << 30);
+        both_scans::<1, _, _>(env, &values, Sum, 0);
+        // Neither commutative nor with an identity.
+        let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+        both_scans::<40, _, _>(env, &bytes, |a: u8, b: u8| a & 0xf0 | b & 15, 3);
+    }
+}
+
+fn sums_of_floats_are_scanned_in_the_documented_order(env: &Env) {
+    let values: Vec<f32> = (0..300).map(|i| 1.0 / (i + 1) as f32).collect();
+    let combine = |a: f32, b: f32| a + b;
+    let found = scans::<96, _, _>(env, &values, Sum, 0.0);
+    let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+    assert_eq!(bits(found.iter().map(|both| both[0]).collect()), bits(in_pieces(&values, 96, combine)));
+}
+
+fn results_beyond_the_elements_stay(env: &Env) {
+    let output = Buffer::from_vec(vec![0u32; 8]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Write);
+        let memory = (Local::<u32, 5>::new(), Local::<u32, 8>::new());
+        cg.parallel_for_work_group(1, Fixed1::<8>, memory, move |mut group, (mut tile, mut results)| {
+            group.for_each(Shares(&mut tile), |_, share| share.for_each(|(_, place)| *place = 1));
+            group.for_each(&mut results, |_, result| *result = 77);
+            group.joint_inclusive_scan(&tile, &mut results, Sum);
+            group.joint_inclusive_scan(&[0u32; 0][..], &mut results, Product);
+            group.for_each(&mut results, move |item, result| output.set(item.global(), *result));
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    assert_eq!(output.to_vec().unwrap(), [1, 2, 3, 4, 5, 77, 77, 77]);
+}
+
+fn fewer_results_than_elements_are_a_panic(env: &Env) {
+    let event = env.queue().submit(|cg| {
+        let memory = (Local::<u32, 9>::new(), Local::<u32, 8>::new());
+        cg.parallel_for_work_group(1, Fixed1::<8>, memory, move |mut group, (mut tile, mut results)| {
+            group.for_each(Shares(&mut tile), |_, share| share.for_each(|(_, place)| *place = 1));
+            group.joint_inclusive_scan(&tile, &mut results, Sum);
+        })
+    });
+    let error = event.unwrap().wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Kernel);
+    assert!(error.to_string().contains("8 results of a scan of 9 elements"), "{error}");
+}
