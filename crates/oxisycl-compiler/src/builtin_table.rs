@@ -167,6 +167,8 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("ballot_among", BALLOT, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("group_scratch", Signature::Plain(&[Scalar::U32], None), Effects::Marker, Later),
     all("meet_group", MEETING, Effects::Convergent, Later),
+    all("prove_convergence", ACTION, Effects::Convergent, Later),
+    all("prove_uniform", Signature::Plain(&[Scalar::U64], Some(Scalar::U64)), Effects::Marker, Later),
     all("end_work_item", Signature::Never, Effects::Ends, Later).with_nvptx(Body),
     all("atomic_add_f32", ADD_F32, Effects::Memory, Later),
     all("atomic_add_f64", ADD_F64, Effects::Memory, Later),

@@ -3,6 +3,7 @@
 //! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
 //! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
 
+use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
 use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
@@ -136,7 +137,11 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("keep-library-apart", Optimise, |unit| float_policy::keep_library_apart(&unit.module)),
     Pass::new("keep-choices-apart", Optimise, |unit| cpu_features::keep_choices_apart(&unit.module, &unit.caches)),
     Pass::new("inline-program", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
+    Pass::new("inline-marked", Optimise, |unit| uniformity::inline_marked(&unit.module)).when(is_linked_once),
     Pass::fallible("llvm-simplify", Optimise, |unit| unit.run_llvm(SIMPLIFY)),
+    // Before anything changes how work-items part and meet.
+    Pass::new("uniformity", Optimise, |unit| unit.unproved = uniformity::check(&unit.module, unit.function))
+        .when(is_linked_once),
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
     Pass::fallible("arena", Optimise, |unit| arena::provide(&unit.module, unit.function)),
     Pass::new("cpu-feature-caches", Optimise, |unit| cpu_features::forget(&unit.module, &unit.caches)),

@@ -246,7 +246,8 @@ impl<'c, 'a> Program<'c, 'a> {
             }
         }
         if findings.unsupported.is_none() && matches!(kernel.form, Form::Group(_)) {
-            findings.unsupported = group_scope::refusal(function).map(|reason| kernel.with_place(&reason));
+            let unproved = unit.unproved.take().or_else(|| group_scope::refusal(function));
+            findings.unsupported = unproved.map(|reason| kernel.with_place(&reason));
         }
         match findings.unsupported.take() {
             Some(reason) => {

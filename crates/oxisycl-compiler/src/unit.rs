@@ -40,6 +40,8 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) is_paired: bool,
     /// The largest value that the kernel's algorithms over groups combine, in bytes.
     pub(crate) bytes_of_element: u32,
+    /// Why the kernel is refused, if not all work-items of a group come to what the library marked.
+    pub(crate) unproved: Option<String>,
     /// How often code was linked to what was there.
     pub(crate) round: u32,
 }
@@ -62,6 +64,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             caches: BTreeSet::new(),
             is_paired: false,
             bytes_of_element: 0,
+            unproved: None,
             round: 0,
         }
     }

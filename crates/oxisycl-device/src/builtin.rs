@@ -201,6 +201,18 @@ pub unsafe fn meet_group(_items: u32, _number: u32) -> bool {
     not_on_the_host()
 }
 
+/// Says that all work-items of the group come to this place, the same number of times, or none does. The compiler refuses a kernel for which it cannot prove
+/// that. Does nothing in native code.
+#[inline(always)]
+pub fn prove_convergence() {}
+
+/// The value, which is the same for all work-items of the group. The compiler refuses a kernel for which it cannot prove that. In native code nothing is
+/// proved.
+#[inline(always)]
+pub fn prove_uniform(value: u64) -> u64 {
+    value
+}
+
 /// Ends the calling work-item without a panic. Native code never calls it.
 #[inline(always)]
 pub fn end_work_item() -> ! {

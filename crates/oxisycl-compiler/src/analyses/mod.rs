@@ -9,3 +9,4 @@ pub(crate) mod legality;
 pub(crate) mod references;
 pub(crate) mod source_location;
 pub(crate) mod stack;
+pub(crate) mod uniformity;

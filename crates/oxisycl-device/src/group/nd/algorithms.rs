@@ -80,19 +80,30 @@ struct Exchanged<T> {
     is_first: bool,
 }
 
-/// What all work-items of a group come to, under the contract of [`NdItem::unchecked`].
-pub struct Unchecked<'a, 'wi, 'cg: 'wi, const D: usize, S> {
+/// What all work-items of a group come to: proved by the compiler ([`NdItem::group`]), or promised by the caller ([`NdItem::unchecked`]).
+pub struct NdGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const PROVED: bool> {
     item: &'a mut NdItem<'wi, 'cg, D, S>,
 }
 
 /// The sub-group of a work-item, of `W` work-items, of which the last one of a group may have fewer. All work-items of the group come to each of its
 /// algorithms.
-pub struct SubGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const W: usize> {
+pub struct SubGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const W: usize, const PROVED: bool> {
     item: &'a mut NdItem<'wi, 'cg, D, S>,
 }
 
-impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, S> {
-    pub(super) fn new(item: &'a mut NdItem<'wi, 'cg, D, S>) -> Self {
+/// Has the compiler prove that all work-items come to the caller's caller.
+#[inline(always)]
+fn prove<const PROVED: bool>() {
+    if PROVED {
+        builtin::prove_convergence();
+    }
+}
+
+impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup<'a, 'wi, 'cg, D, S, PROVED> {
+    /// # Safety
+    /// As [`NdItem::unchecked`] for each call of a method, if it is not proved.
+    #[inline(always)]
+    pub(super) unsafe fn new(item: &'a mut NdItem<'wi, 'cg, D, S>) -> Self {
         Self { item }
     }
 
@@ -104,7 +115,8 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
         value: T,
         algorithm: impl FnOnce(&mut Group<'wi, 'cg, D, S>, &mut PrivateValues<'_, T>) -> T,
     ) -> (T, T) {
-        // SAFETY: promised when this was made.
+        prove::<PROVED>();
+        // SAFETY: proved, or promised when this was made.
         unsafe { self.item.run(value, Location::caller(), algorithm) }
     }
 
@@ -112,7 +124,8 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
     #[inline(always)]
     #[track_caller]
     pub fn barrier(&mut self) {
-        // SAFETY: promised when this was made.
+        prove::<PROVED>();
+        // SAFETY: proved, or promised when this was made.
         unsafe { self.item.wait(Location::caller()) };
     }
 
@@ -188,6 +201,7 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
     #[inline(always)]
     #[track_caller]
     pub fn broadcast<T: DeviceCopyable + AnyBits>(&mut self, value: T, from: usize) -> T {
+        let from = if PROVED { builtin::prove_uniform(from as u64) as usize } else { from };
         self.run(value, |group, values| group.broadcast(values, from)).1
     }
 
@@ -195,11 +209,12 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
     #[inline(always)]
     #[track_caller]
     pub fn select<T: DeviceCopyable + AnyBits>(&mut self, value: T, from: usize) -> T {
+        prove::<PROVED>();
         if builtin::is_device_code() {
             return self.item.group.select(value, from);
         }
         let items = self.item.group.items();
-        // SAFETY: native code, and that all come here was promised when this was made.
+        // SAFETY: native code, where work-items that do not come are found.
         let memory = unsafe { self.item.exchange(value, Location::caller()) };
         // SAFETY: within the values.
         if from < items { unsafe { memory.first.add(from).read() } } else { value }
@@ -207,12 +222,14 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>> Unchecked<'a, 'wi, 'cg, D, 
 
     /// The sub-group of `W` work-items, a power of two of at most 64. Processors of NVIDIA have 32.
     #[inline(always)]
-    pub fn sub_group<const W: usize>(&mut self) -> SubGroup<'_, 'wi, 'cg, D, S, W> {
+    pub fn sub_group<const W: usize>(&mut self) -> SubGroup<'_, 'wi, 'cg, D, S, W, PROVED> {
         SubGroup { item: &mut *self.item }
     }
 }
 
-impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize> SubGroup<'_, 'wi, 'cg, D, S, W> {
+impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize, const PROVED: bool>
+    SubGroup<'_, 'wi, 'cg, D, S, W, PROVED>
+{
     /// The position of the sub-group in its group.
     #[inline(always)]
     pub fn id(&self) -> usize {
@@ -255,7 +272,8 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize> SubGroup<'_, 'w
             algorithm(&mut group.sub_groups(), values);
             T::zeroed()
         };
-        // SAFETY: promised when this was made.
+        prove::<PROVED>();
+        // SAFETY: proved, or promised when this was made.
         unsafe { self.item.run(value, Location::caller(), algorithm) }.0
     }
 
@@ -326,7 +344,8 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize> SubGroup<'_, 'w
     pub fn select<T: DeviceCopyable + AnyBits>(&mut self, value: T, lane: usize) -> T {
         let (first, n) = (self.id() * W, self.size());
         let from = if lane < n { first + lane } else { usize::MAX };
-        Unchecked::new(&mut *self.item).select(value, from)
+        // SAFETY: of the same kind as this.
+        unsafe { NdGroup::<D, S, PROVED>::new(&mut *self.item) }.select(value, from)
     }
 
     /// A number with a bit for each work-item of the sub-group for which it holds, the first one's the lowest.

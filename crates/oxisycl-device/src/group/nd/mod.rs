@@ -8,15 +8,16 @@
 //! | `nd_range` | [`NdRange`], or a pair of a range and a [`Shape`] |
 //! | `nd_item` | [`NdItem`] |
 //! | `local_accessor` | [`LocalAccessor`], made from [`Local`](super::Local) and [`LocalSlice`](super::LocalSlice) |
-//! | `group_barrier` | [`NdItem::barrier`] |
-//! | algorithms over a group | methods of [`NdItem`] |
+//! | `group_barrier` | [`NdGroup::barrier`] |
+//! | algorithms over a group | methods of [`NdGroup`] |
 //! | algorithms over a sub-group | methods of [`SubGroup`] |
 //!
 //! # Where all work-items have to come
 //!
 //! Barriers and algorithms are places to which all work-items of a group come, the same number of times, or none does. SYCL leaves that to the
-//! programmer. Here it is a contract of [`NdItem::unchecked`]. On the host a group whose work-items wait at different places, or where some wait and
-//! others have ended, fails with an error that names both.
+//! programmer. Here the compiler proves it of those that [`NdItem::group`] gives, and refuses a kernel where it cannot. Those of
+//! [`NdItem::unchecked`] are the caller's promise. On the host a group whose work-items wait at different places, or where some wait and others have
+//! ended, fails with an error that names both.
 //!
 //! # On the host
 //!
@@ -31,7 +32,7 @@ use core::panic::Location;
 
 use oxisycl_types::{HostGroup, Id, NdRange, Range};
 
-pub use algorithms::{SubGroup, Unchecked};
+pub use algorithms::{NdGroup, SubGroup};
 #[doc(hidden)]
 pub use launch::ByItem;
 pub use launch::{NdExtent, NdKernel};
@@ -135,7 +136,38 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
         self.linear == 0
     }
 
-    /// Barriers and algorithms that all work-items of the group come to.
+    /// Barriers and algorithms that all work-items of the group come to, which the compiler proves.
+    ///
+    /// A kernel for which it cannot prove that is refused for devices. Work-items may part by their ids and meet again; a barrier in a branch
+    /// or a loop depends on nothing but captures, the position of the group, results of algorithms, and read-only elements at indices of that kind. On the host
+    /// work-items that wait at different places are an error.
+    ///
+    /// ```
+    /// use oxisycl::group::Fixed1;
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, places) = (Buffer::from_vec(vec![3u32, 0, 5, 0, 0, 7, 0, 9])?, Buffer::from_vec(vec![0u32; 8])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, places) = (cg.access(&numbers, Read), cg.access(&places, Write));
+    ///     cg.parallel_for_nd_range((8, Fixed1::<8>), (), move |mut item, ()| {
+    ///         let counts = u32::from(numbers.get(item.global()) != 0);
+    ///         let place = item.group().exclusive_scan(counts, Sum);
+    ///         places.set(item.global(), place);
+    ///     })
+    /// })?;
+    /// assert_eq!(places.to_vec()?, [0, 1, 1, 2, 2, 2, 3, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn group(&mut self) -> NdGroup<'_, 'wi, 'cg, D, S, true> {
+        // SAFETY: each of its methods asks for a proof.
+        unsafe { NdGroup::new(self) }
+    }
+
+    /// As [`group`](Self::group), without a proof: for kernels in which work-items come together in a way that the compiler does not see.
     ///
     /// ```
     /// use oxisycl::group::Local;
@@ -165,8 +197,9 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// Each call of a method of the result is one that all work-items of the group make, from the same place and equally often, or none does. Those that have
     /// panicked are not counted. Arguments that a method calls the same for all are the same.
     #[inline(always)]
-    pub unsafe fn unchecked(&mut self) -> Unchecked<'_, 'wi, 'cg, D, S> {
-        Unchecked::new(self)
+    pub unsafe fn unchecked(&mut self) -> NdGroup<'_, 'wi, 'cg, D, S, false> {
+        // SAFETY: by the contract of this function.
+        unsafe { NdGroup::new(self) }
     }
 
     /// Waits for the group.

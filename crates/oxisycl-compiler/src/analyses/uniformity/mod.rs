@@ -1,0 +1,422 @@
+//! Which values are the same in all work-items of a group, and which places all of them come to.
+//!
+//! A value *diverges* if work-items of a group may have different ones. Sources are positions in the group, memory that changes, and addresses of variables,
+//! since each work-item has variables of its own. Divergence passes from operands to results. A branch whose condition diverges makes work-items part; they
+//! meet again at its nearest common block. What a phi chooses on the way and there diverges, and so does a variable that is stored to on the way.
+//!
+//! A place is *proved* if it lies on no such way. Then all work-items come to it equally often, or they end without a return: in a panic, or in a
+//! loop without end.
+//!
+//! Local memory is the same for all that read one element, because the library's accesses to it ask for that: no other work-item writes an element that is
+//! read, up to the next barrier.
+//!
+//! The library marks what needs proof by two builtins, `prove_convergence` and `prove_uniform`. Without them nothing is examined.
+
+mod flow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
+use crate::llvm::{Attribute, Module, Opcode, Value, ValueKind};
+use crate::origin;
+use crate::passes::thread_coarsening;
+use flow::Flow;
+
+/// The builtin that marks a place.
+const CONVERGENCE: &str = "oxisycl.prove_convergence";
+/// The builtin that marks a value.
+const UNIFORM: &str = "oxisycl.prove_uniform";
+
+/// Has functions inlined that mark places, so that a kernel is seen as a whole.
+pub(crate) fn inline_marked(module: &Module<'_>) {
+    let context = module.context();
+    let mut queue: Vec<Value<'_>> =
+        [CONVERGENCE, UNIFORM].into_iter().filter_map(|name| module.function(name)).collect();
+    let mut seen = FxHashSet::default();
+    while let Some(function) = queue.pop() {
+        for caller in function.calls().into_iter().map(Value::function) {
+            if seen.insert(caller) {
+                caller.remove_attribute(Attribute::FUNCTION, "noinline");
+                caller.remove_attribute(Attribute::FUNCTION, "optnone");
+                caller.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+                queue.push(caller);
+            }
+        }
+    }
+}
+
+/// Why a kernel is refused, if something that the library marked is not proved. Removes the marks.
+pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<String> {
+    let marks: Vec<Value<'_>> = [CONVERGENCE, UNIFORM].into_iter().filter_map(|name| module.function(name)).collect();
+    if marks.is_empty() {
+        return None;
+    }
+    let refusal =
+        kernel.filter(|_| marks.iter().any(|mark| mark.is_used())).and_then(|kernel| unproved(&marks, kernel));
+    for mark in marks {
+        for call in mark.calls() {
+            if let Some(&value) = call.arguments().first() {
+                call.replace_all_uses_with(value);
+            }
+            call.erase();
+        }
+        // One whose address is taken stays, and is refused as a function that no device has.
+        if !mark.is_used() {
+            mark.delete_function();
+        }
+    }
+    refusal
+}
+
+fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
+    const WHAT: &str = "a barrier or an algorithm that all work-items of a group must come to";
+    let calls: Vec<Value<'c>> = marks.iter().flat_map(|mark| mark.calls()).collect();
+    if let Some(call) = calls.iter().find(|call| call.function() != kernel) {
+        return Some(format!("{WHAT}{} is in a function that cannot become part of the kernel", at(*call)));
+    }
+    let analysis = Analysis::of(kernel);
+    // In the order of the code, so that the first one is named.
+    for instruction in kernel.instructions() {
+        if !calls.contains(&instruction) {
+            continue;
+        }
+        if let Some(branch) = analysis.ways[analysis.flow.number(instruction.block())] {
+            return Some(format!(
+                "{WHAT}{} is reached by some of them only: the condition{} may differ between them",
+                at(instruction),
+                at(analysis.flow.blocks[branch].end())
+            ));
+        }
+        if let Some(value) = instruction.arguments().first()
+            && analysis.state(*value) != State::Uniform
+        {
+            return Some(format!(
+                "a value{} that must be the same for all work-items of a group may differ",
+                at(instruction)
+            ));
+        }
+    }
+    None
+}
+
+/// ` at FILE:LINE:COLUMN`, where the user wrote what became the instruction.
+fn at(instruction: Value<'_>) -> String {
+    let places = instruction.places();
+    let users = places.iter().find(|(place, folder)| place.line > 0 && origin::is_users_file(&place.file, folder));
+    users.map(|(place, _)| format!(" at {}:{}:{}", place.file, place.line, place.column)).unwrap_or_default()
+}
+
+/// How much work-items may differ in a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum State {
+    /// Not at all.
+    Uniform,
+    /// Each has the address of its own variable, at the same place in it.
+    Variable,
+    /// In any way.
+    Divergent,
+}
+
+struct Analysis<'c> {
+    flow: Flow<'c>,
+    /// What is not uniform.
+    states: FxHashMap<Value<'c>, State>,
+    /// What is in variables; nothing was stored to those that are not there.
+    contents: FxHashMap<Value<'c>, State>,
+    /// For each block the branch that makes work-items part before it, if there is one.
+    ways: Vec<Option<usize>>,
+    /// Whether work-items that parted meet at a block.
+    joins: Vec<bool>,
+}
+
+impl<'c> Analysis<'c> {
+    fn of(kernel: Value<'c>) -> Self {
+        let flow = Flow::of(kernel);
+        let n_blocks = flow.blocks.len();
+        let mut analysis = Self {
+            flow,
+            states: FxHashMap::default(),
+            contents: FxHashMap::default(),
+            ways: vec![None; n_blocks],
+            joins: vec![false; n_blocks],
+        };
+        let instructions = kernel.instructions();
+        for variable in instructions.iter().filter(|instruction| instruction.is(Opcode::ALLOCA)) {
+            analysis.states.insert(*variable, State::Variable);
+            if escapes(*variable) {
+                analysis.contents.insert(*variable, State::Divergent);
+            }
+        }
+        // States only grow, so this ends.
+        while analysis.step(&instructions) {}
+        analysis
+    }
+
+    /// How far a value may differ.
+    fn state(&self, value: Value<'c>) -> State {
+        self.states.get(&value).copied().unwrap_or(State::Uniform)
+    }
+
+    /// Looks at all instructions once. Whether something was learned.
+    fn step(&mut self, instructions: &[Value<'c>]) -> bool {
+        let mut learned = false;
+        for &instruction in instructions {
+            let block = self.flow.number(instruction.block());
+            self.note_stores(instruction, block, &mut learned);
+            let before = self.state(instruction);
+            let state = self.result(instruction, block).max(before);
+            if state != before {
+                self.states.insert(instruction, state);
+                learned = true;
+            }
+            if self.flow.blocks[block].end() == instruction && self.flow.parts(block) {
+                let is_known = instruction.is(Opcode::BRANCH) || instruction.is(Opcode::SWITCH);
+                if !is_known || self.state(instruction.operand(0)) != State::Uniform {
+                    learned |= self.part(block);
+                }
+            }
+        }
+        learned
+    }
+
+    /// Work-items part at the end of a block. Whether that is new.
+    fn part(&mut self, block: usize) -> bool {
+        let mut learned = false;
+        for between in self.flow.between(block) {
+            if self.ways[between].is_none() {
+                self.ways[between] = Some(block);
+                learned = true;
+            }
+        }
+        if let Some(meeting) = self.flow.meeting(block) {
+            learned |= !std::mem::replace(&mut self.joins[meeting], true);
+        }
+        learned
+    }
+
+    /// What an instruction leaves in variables.
+    fn note_stores(&mut self, instruction: Value<'c>, block: usize, learned: &mut bool) {
+        let (address, value) = match instruction.opcode() {
+            Some(Opcode::STORE) => (instruction.operand(1), self.state(instruction.operand(0))),
+            Some(Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => (instruction.operand(0), State::Divergent),
+            Some(Opcode::CALL) => {
+                let name = instruction.callee().map(Value::name).unwrap_or_default();
+                let arguments = instruction.arguments();
+                if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") {
+                    let length = self.state(arguments[2]);
+                    (arguments[0], self.loaded(arguments[1], block, false).max(length))
+                } else if name.starts_with("llvm.memset.") {
+                    (arguments[0], self.state(arguments[1]).max(self.state(arguments[2])))
+                } else {
+                    return;
+                }
+            }
+            _ => return,
+        };
+        // An address of a variable is followed no further.
+        let is_same = value == State::Uniform && self.ways[block].is_none() && self.state(address) != State::Divergent;
+        let state = if is_same { State::Uniform } else { State::Divergent };
+        for base in bases(address).into_iter().filter(|base| base.is(Opcode::ALLOCA)) {
+            let before = self.contents.get(&base).copied().unwrap_or(State::Uniform);
+            if state > before {
+                self.contents.insert(base, state);
+                *learned = true;
+            }
+        }
+    }
+
+    /// What a load gives.
+    fn loaded(&self, address: Value<'c>, block: usize, is_constant: bool) -> State {
+        if self.state(address) == State::Divergent {
+            return State::Divergent;
+        }
+        let of_base = |base: Value<'c>| match base.kind() {
+            _ if base.is(Opcode::ALLOCA) => self.contents.get(&base).copied().unwrap_or(State::Uniform),
+            _ if is_constant => State::Uniform,
+            // Captures and the launch.
+            ValueKind::Argument => State::Uniform,
+            ValueKind::GlobalVariable if base.is_constant_global() => State::Uniform,
+            // Work-items that parted may load before and behind a barrier.
+            ValueKind::GlobalVariable if base.name() == LOCAL_MEMORY && self.ways[block].is_none() => State::Uniform,
+            _ if base.callee().is_some_and(|callee| callee.name() == LAUNCH) => State::Uniform,
+            _ => State::Divergent,
+        };
+        bases(address).into_iter().map(of_base).max().unwrap_or(State::Divergent)
+    }
+
+    /// What an instruction gives, as far as is known.
+    fn result(&self, instruction: Value<'c>, block: usize) -> State {
+        let operands = instruction.operands();
+        let all = |values: &[Value<'c>]| values.iter().map(|value| self.state(*value)).max().unwrap_or(State::Uniform);
+        // What is made of an address by anything but a place in memory.
+        let number = |state: State| if state == State::Variable { State::Divergent } else { state };
+        match instruction.opcode() {
+            Some(Opcode::ALLOCA) => State::Variable,
+            Some(Opcode::PHI) => {
+                let mut values = operands.iter().filter(|value| **value != instruction);
+                let first = values.next();
+                let is_same = values.all(|value| Some(value) == first);
+                let parted = self.joins[block] || self.ways[block].is_some();
+                if parted && !is_same { State::Divergent } else { all(&operands) }
+            }
+            Some(Opcode::LOAD) if instruction.is_atomic() => State::Divergent,
+            Some(Opcode::LOAD) => {
+                self.loaded(operands[0], block, instruction.has_metadata(thread_coarsening::CONSTANT))
+            }
+            Some(Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => State::Divergent,
+            Some(Opcode::GET_ELEMENT_PTR | Opcode::ADDRESS_SPACE_CAST | Opcode::BITCAST | Opcode::FREEZE) => {
+                all(&operands)
+            }
+            Some(Opcode::SELECT) if operands[1] == operands[2] => self.state(operands[1]),
+            Some(Opcode::SELECT) => match self.state(operands[0]) {
+                State::Uniform => all(&operands[1..]),
+                _ => State::Divergent,
+            },
+            Some(Opcode::INTEGER_COMPARISON) if all(&operands) == State::Variable => compared(operands[0], operands[1]),
+            Some(Opcode::CALL) => self.called(instruction),
+            Some(Opcode::STORE | Opcode::FENCE | Opcode::BRANCH | Opcode::SWITCH | Opcode::RET) => State::Uniform,
+            _ => number(all(&operands)),
+        }
+    }
+
+    fn called(&self, call: Value<'c>) -> State {
+        let Some(callee) = call.callee().filter(|callee| callee.kind() == ValueKind::Function) else {
+            return State::Divergent;
+        };
+        let name = callee.name();
+        if SAME_FOR_A_GROUP.iter().any(|prefix| name.starts_with(prefix)) {
+            return State::Uniform;
+        }
+        if COMPUTE.iter().any(|prefix| name.starts_with(prefix)) {
+            let arguments = call.arguments();
+            let most = arguments.iter().map(|argument| self.state(*argument)).max().unwrap_or(State::Uniform);
+            return if most == State::Uniform { State::Uniform } else { State::Divergent };
+        }
+        State::Divergent
+    }
+}
+
+/// Functions that give all work-items of a group the same.
+const SAME_FOR_A_GROUP: &[&str] = &[
+    LAUNCH,
+    "oxisycl.meet_group",
+    "oxisycl.spirv.group_id",
+    "llvm.nvvm.read.ptx.sreg.ctaid.",
+    "llvm.nvvm.read.ptx.sreg.nctaid.",
+    "llvm.nvvm.read.ptx.sreg.ntid.",
+    "llvm.amdgcn.workgroup.id.",
+    "llvm.amdgcn.dispatch.ptr",
+];
+
+/// Functions whose result is made of their arguments alone.
+const COMPUTE: &[&str] = &[
+    "llvm.abs.",
+    "llvm.bitreverse.",
+    "llvm.bswap.",
+    "llvm.ceil.",
+    "llvm.copysign.",
+    "llvm.ctlz.",
+    "llvm.ctpop.",
+    "llvm.cttz.",
+    "llvm.expect.",
+    "llvm.fabs.",
+    "llvm.floor.",
+    "llvm.fma.",
+    "llvm.fmuladd.",
+    "llvm.fshl.",
+    "llvm.fshr.",
+    "llvm.is.constant.",
+    "llvm.is.fpclass.",
+    "llvm.maximum.",
+    "llvm.maxnum.",
+    "llvm.minimum.",
+    "llvm.minnum.",
+    "llvm.nearbyint.",
+    "llvm.rint.",
+    "llvm.round.",
+    "llvm.roundeven.",
+    "llvm.sadd.",
+    "llvm.scmp.",
+    "llvm.smax.",
+    "llvm.smin.",
+    "llvm.smul.",
+    "llvm.sqrt.",
+    "llvm.ssub.",
+    "llvm.trunc.",
+    "llvm.uadd.",
+    "llvm.ucmp.",
+    "llvm.umax.",
+    "llvm.umin.",
+    "llvm.umul.",
+    "llvm.usub.",
+    UNIFORM,
+];
+
+/// What an address may be within: each time the value that no step leads further from.
+fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
+    let (mut found, mut seen, mut queue) = (Vec::new(), FxHashSet::default(), vec![address]);
+    while let Some(value) = queue.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        match value.opcode().or_else(|| value.expression()) {
+            Some(Opcode::GET_ELEMENT_PTR | Opcode::ADDRESS_SPACE_CAST | Opcode::BITCAST | Opcode::FREEZE) => {
+                queue.push(value.operand(0));
+            }
+            Some(Opcode::PHI) => queue.extend(value.operands()),
+            Some(Opcode::SELECT) => queue.extend([value.operand(1), value.operand(2)]),
+            _ => found.push(value),
+        }
+    }
+    found
+}
+
+/// How a comparison of addresses comes out, of which one is of a variable.
+fn compared<'c>(first: Value<'c>, second: Value<'c>) -> State {
+    let [first, second] = [bases(first), bases(second)];
+    let is_null = |bases: &[Value<'c>]| matches!(bases, [base] if base.kind() == ValueKind::Null);
+    let is_same = first.len() == 1 && first == second;
+    if is_same || is_null(&first) || is_null(&second) { State::Uniform } else { State::Divergent }
+}
+
+/// Whether the address of a variable gets to where its accesses are not seen.
+fn escapes(variable: Value<'_>) -> bool {
+    let (mut seen, mut queue) = (FxHashSet::default(), vec![variable]);
+    while let Some(address) = queue.pop() {
+        for user in address.users() {
+            let is_harmless = match user.opcode() {
+                Some(
+                    Opcode::GET_ELEMENT_PTR
+                    | Opcode::ADDRESS_SPACE_CAST
+                    | Opcode::BITCAST
+                    | Opcode::FREEZE
+                    | Opcode::PHI
+                    | Opcode::SELECT,
+                ) => {
+                    if seen.insert(user) {
+                        queue.push(user);
+                    }
+                    true
+                }
+                Some(Opcode::LOAD | Opcode::INTEGER_COMPARISON | Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => {
+                    user.operand(0) == address || user.is(Opcode::INTEGER_COMPARISON)
+                }
+                Some(Opcode::STORE) => user.operand(0) != address,
+                Some(Opcode::CALL) => {
+                    let name = user.callee().map(Value::name).unwrap_or_default();
+                    ["llvm.memcpy.", "llvm.memmove.", "llvm.memset.", "llvm.lifetime."]
+                        .iter()
+                        .any(|prefix| name.starts_with(prefix))
+                }
+                _ => false,
+            };
+            if !is_harmless {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;
