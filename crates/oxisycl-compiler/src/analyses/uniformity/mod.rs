@@ -69,10 +69,11 @@ pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<St
 }
 
 fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
-    const WHAT: &str = "a barrier or an algorithm that all work-items of a group must come to";
+    const WHAT: &str = "a barrier or an algorithm";
+    const MUST: &str = ", to which all work-items of a group must come,";
     let calls: Vec<Value<'c>> = marks.iter().flat_map(|mark| mark.calls()).collect();
     if let Some(call) = calls.iter().find(|call| call.function() != kernel) {
-        return Some(format!("{WHAT}{} is in a function that cannot become part of the kernel", at(*call)));
+        return Some(format!("{WHAT}{}{MUST} is in a function that cannot become part of the kernel", at(*call)));
     }
     let analysis = Analysis::of(kernel);
     // In the order of the code, so that the first one is named.
@@ -82,7 +83,7 @@ fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
         }
         if let Some(branch) = analysis.ways[analysis.flow.number(instruction.block())] {
             return Some(format!(
-                "{WHAT}{} is reached by some of them only: the condition{} may differ between them",
+                "{WHAT}{}{MUST} may be reached by some of them only: the condition{} may differ between them",
                 at(instruction),
                 at(analysis.flow.blocks[branch].end())
             ));

@@ -38,8 +38,7 @@ where
             let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
             cg.parallel_for_nd_range(range, (), move |mut item, ()| {
                 let own = input.get(item.global());
-                // SAFETY: all come to each of them.
-                let mut group = unsafe { item.unchecked() };
+                let mut group = item.group();
                 let results = [
                     group.reduce(own, operator),
                     group.inclusive_scan(own, operator),
@@ -92,8 +91,7 @@ fn votes_of_groups(env: &Env) {
                 2 => own != 0,
                 _ => true,
             };
-            // SAFETY: all come to each of them.
-            let mut group = unsafe { item.unchecked() };
+            let mut group = item.group();
             let votes = [group.any(holds), group.all(holds), group.none(holds)];
             output.set(item.global(), votes.map(u8::from));
         })
@@ -112,8 +110,7 @@ fn values_reach_chosen_work_items(env: &Env) {
         let output = cg.access(&output, Write);
         cg.parallel_for_nd_range((3 * SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
             let (own, value) = (item.local_linear_id(), [item.global_linear_id() as u64, 5]);
-            // SAFETY: all come to it.
-            let found = unsafe { item.unchecked() }.select(value, own * 3);
+            let found = item.group().select(value, own * 3);
             output.set(item.global(), found);
         })
     });
@@ -133,8 +130,7 @@ fn one_algorithm_after_the_other(env: &Env) {
         let output = cg.access(&output, Write);
         cg.parallel_for_nd_range((2 * SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
             let (own, mut all) = (item.local_linear_id(), 0u64);
-            // SAFETY: all come to each of them.
-            let mut group = unsafe { item.unchecked() };
+            let mut group = item.group();
             for round in 0..5 {
                 let (bytes, words) = (group.reduce(own as u8 & 1, Sum), group.inclusive_scan(own as u64 + round, Sum));
                 let last = group.broadcast([words, 1, 2], SIZE - 1)[0];
@@ -164,8 +160,7 @@ fn algorithms_in_a_loop_that_a_result_ends(env: &Env) {
         let output = cg.access(&output, Write);
         cg.parallel_for_nd_range((4 * SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
             let (mut value, mut steps) = (item.global_linear_id() + 1, 0);
-            // SAFETY: the result is the same for all.
-            while unsafe { item.unchecked() }.any(value > 1) {
+            while item.group().any(value > 1) {
                 value = value.div_ceil(2);
                 steps += 1;
             }
@@ -190,8 +185,7 @@ fn sub_groups<const W: usize>(env: &Env) {
             let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
             cg.parallel_for_nd_range(range, (), move |mut item, ()| {
                 let own = input.get(item.global());
-                // SAFETY: all come to each of them.
-                let mut group = unsafe { item.unchecked() };
+                let mut group = item.group();
                 let mut sub_group = group.sub_group::<W>();
                 let lane = sub_group.local_id();
                 let results = [
@@ -275,8 +269,7 @@ fn sub_groups_of_64(env: &Env) {
 fn an_operator_that_panics(env: &Env) {
     let event = env.queue().submit(|cg| {
         cg.parallel_for_nd_range((140, Fixed1::<70>), (), move |mut item, ()| {
-            // SAFETY: all come to it.
-            let total = unsafe { item.unchecked() }.reduce(200u8, |a: u8, b: u8| match a.checked_add(b) {
+            let total = item.group().reduce(200u8, |a: u8, b: u8| match a.checked_add(b) {
                 Some(sum) => sum,
                 None => panic!("{a} and {b} are too much"),
             });
@@ -291,8 +284,7 @@ fn an_operator_that_panics(env: &Env) {
 fn a_broadcast_from_nobody_is_a_panic(env: &Env) {
     let event = env.queue().submit(|cg| {
         cg.parallel_for_nd_range((16, Fixed1::<8>), (), move |mut item, ()| {
-            // SAFETY: all come to it.
-            let value = unsafe { item.unchecked() }.broadcast(1u32, 8);
+            let value = item.group().broadcast(1u32, 8);
             assert!(value == 1);
         })
     });

@@ -46,12 +46,12 @@ fn a_barrier_in_a_loop(env: &Env) {
             // SAFETY: each writes its own element of one tile and reads the other, which nobody writes before the barrier. All come to each barrier.
             unsafe {
                 from.set(own, numbers.get(item.global()));
-                item.unchecked().barrier();
+                item.group().barrier();
                 let mut step = 1;
                 while step < SIZE {
                     let left = if own >= step { from.get(own - step) } else { 0 };
                     to.set(own, from.get(own) + left);
-                    item.unchecked().barrier();
+                    item.group().barrier();
                     std::mem::swap(&mut from, &mut to);
                     step *= 2;
                 }
@@ -76,9 +76,9 @@ unsafe fn turn_round<'wi>(
     // SAFETY: own elements before the first barrier, read only before the second.
     unsafe {
         tile.set(own, value);
-        item.unchecked().barrier();
+        item.group().barrier();
         let value = tile.get(tile.len() - 1 - own);
-        item.unchecked().barrier();
+        item.group().barrier();
         value
     }
 }
@@ -113,10 +113,10 @@ fn barriers_in_both_arms_that_a_group_decides(env: &Env) {
             unsafe {
                 tile.set(own, numbers.get(item.global()));
                 let value = if item.group_id()[0] % 2 == 0 {
-                    item.unchecked().barrier();
+                    item.group().barrier();
                     tile.get(15 - own)
                 } else {
-                    item.unchecked().barrier();
+                    item.group().barrier();
                     tile.get(own ^ 1)
                 };
                 numbers.set(item.global(), value);
@@ -140,7 +140,7 @@ fn a_group_that_ends_early(env: &Env) {
             // SAFETY: own elements before the barrier, only reads behind it. A whole group returns above, or none of it.
             unsafe {
                 tile.set(own, numbers.get(item.global()));
-                item.unchecked().barrier();
+                item.group().barrier();
                 numbers.set(item.global(), -tile.get(7 - own));
             }
         })
@@ -162,7 +162,7 @@ fn nested_loops_of_barriers(env: &Env) {
             // SAFETY: of each pair, the lower one accesses both elements between two barriers. All come to each of them.
             unsafe {
                 tile.set(own, numbers.get(item.global()));
-                item.unchecked().barrier();
+                item.group().barrier();
                 let mut width = 2;
                 while width <= SIZE {
                     let mut distance = width / 2;
@@ -175,7 +175,7 @@ fn nested_loops_of_barriers(env: &Env) {
                                 tile.set(other, a);
                             }
                         }
-                        item.unchecked().barrier();
+                        item.group().barrier();
                         distance /= 2;
                     }
                     width *= 2;
@@ -204,7 +204,7 @@ fn two_dimensions_transpose(env: &Env) {
             // SAFETY: own elements before the barrier, only reads behind it. All come to it.
             unsafe {
                 tile.set(y * TILE + x, value);
-                item.unchecked().barrier();
+                item.group().barrier();
                 output.set(item.global(), tile.get(x * TILE + y));
             }
         })
@@ -227,8 +227,7 @@ fn private_values_survive_barriers(env: &Env) {
             for (i, value) in own.iter_mut().enumerate() {
                 *value = first * 100 + i as u64;
                 if i % 8 == 3 {
-                    // SAFETY: all come to it.
-                    unsafe { item.unchecked().barrier() };
+                    item.group().barrier();
                 }
             }
             assert!(own.iter().enumerate().all(|(i, value)| *value == first * 100 + i as u64));
@@ -252,9 +251,9 @@ fn atomic_local_memory(env: &Env) {
                 if own < 16 {
                     tile.set(own, 0);
                 }
-                item.unchecked().barrier();
+                item.group().barrier();
                 tile.atomically().fetch_add(input.get(item.global()) as usize, 1);
-                item.unchecked().barrier();
+                item.group().barrier();
                 if own < 16 {
                     bins.fetch_add(item.global(), own, tile.get(own));
                 }
@@ -281,9 +280,9 @@ fn groups_are_isolated(env: &Env) {
                         // SAFETY: own elements between two barriers, then only reads. All come to each.
                         unsafe {
                             tile.set(own, number + step);
-                            item.unchecked().barrier();
+                            item.group().barrier();
                             let found = (0..64).filter(|i| tile.get(*i) != number + step).count();
-                            item.unchecked().barrier();
+                            item.group().barrier();
                             if found > 0 {
                                 wrong.fetch_add(item.global(), 0, 1);
                             }
@@ -315,11 +314,9 @@ fn global_memory_is_visible_behind_a_barrier(env: &Env) {
         cg.parallel_for_nd_range((256, Fixed1::<32>), (), move |mut item, ()| {
             let (own, first) = (item.local_linear_id(), 32 * item.group_linear_id());
             numbers.store(item.global(), first + own, own as u32 + 1);
-            // SAFETY: all come to both.
-            unsafe { item.unchecked().barrier() };
+            item.group().barrier();
             let other = numbers.load(item.global(), first + (own + 7) % 32);
-            // SAFETY: as above.
-            unsafe { item.unchecked().barrier() };
+            item.group().barrier();
             numbers.store(item.global(), first + own, other);
         })
     });
@@ -340,7 +337,7 @@ fn panicking(env: &Env, at: usize, barrier: usize) -> oxisycl::Error {
                 // SAFETY: own elements, and all come to each barrier that have not panicked.
                 unsafe {
                     tile.set(item.local_linear_id(), number as u32);
-                    item.unchecked().barrier();
+                    item.group().barrier();
                 }
             }
         })
