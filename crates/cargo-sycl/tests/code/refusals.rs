@@ -1,5 +1,5 @@
 //! What the build says of kernels that a target cannot run: `kernels/refused.stderr` and `kernels/host_only.stderr`, which the book's page on
-//! errors shows. `BLESS=1` writes them anew.
+//! errors shows, and `kernels/divergent.stderr`. `BLESS=1` writes them anew.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -16,6 +16,12 @@ fn each_construct_that_no_gpu_runs_is_named_with_its_line_and_the_way_to_it() {
 fn what_only_the_host_has_is_named_as_users_call_it_with_what_to_do_instead() {
     let found = warnings("host_only");
     assert_eq!(found.matches("cannot run on sm_70: it calls ").count(), 13, "{found}");
+}
+
+#[test]
+fn barriers_that_some_work_items_may_come_to_are_named_with_the_condition_that_decides() {
+    let found = warnings("divergent");
+    assert_eq!(found.matches("cannot run on sm_70").count(), 12, "{found}");
 }
 
 /// Builds a program, and gives its warnings, which are those in its file.

@@ -19,7 +19,8 @@ impl<'cg> Handler<'cg> {
     /// or a tuple of up to six of them. See [`nd`](crate::group::nd).
     ///
     /// Errors: as those of [`parallel_for_work_group`](Self::parallel_for_work_group). `NdRange` if a global extent is no multiple of the local one.
-    /// When the kernel runs: `Kernel` on the host if work-items of a group wait at different places.
+    /// `KernelNotSupported` if the compiler cannot prove that all work-items of a group come to a barrier. When the kernel runs: `Kernel` on the host if
+    /// work-items of a group wait at different places.
     ///
     /// ```
     /// use oxisycl::operator::Sum;
@@ -31,8 +32,7 @@ impl<'cg> Handler<'cg> {
     ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Atomic));
     ///     let range = NdRange::new(Range::new([8]), Range::new([4]));
     ///     cg.parallel_for_nd_range(range, (), move |mut item, ()| {
-    ///         // SAFETY: all work-items come to it.
-    ///         let sum = unsafe { item.unchecked() }.reduce(numbers.get(item.global()), Sum);
+    ///         let sum = item.group().reduce(numbers.get(item.global()), Sum);
     ///         if item.is_leader() {
     ///             sums.store(item.global(), item.group_id(), sum);
     ///         }
@@ -75,10 +75,10 @@ impl<'cg> Handler<'cg> {
     ///     #[inline]
     ///     fn run<'wi>(&self, mut item: NdItem<'wi, 'cg, 1, Fixed1<64>>, tile: LocalAccessor<'wi, u32>) {
     ///         let own = item.local_linear_id();
-    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it. All come to the barrier.
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
     ///         unsafe {
     ///             tile.set(own, self.0.get(item.global()));
-    ///             item.unchecked().barrier();
+    ///             item.group().barrier();
     ///             self.0.set(item.global(), tile.get(63 - own));
     ///         }
     ///     }

@@ -53,8 +53,7 @@ impl Queue {
     /// let range = NdRange::new(Range::new([16]), Range::new([8]));
     /// let event = Queue::default()?.parallel_for_nd_range(range, (), |mut item, ()| {
     ///     let is_first = item.is_leader();
-    ///     // SAFETY: all work-items come to it.
-    ///     assert!(unsafe { item.unchecked() }.any(is_first));
+    ///     assert!(item.group().any(is_first));
     /// })?;
     /// event.wait()?;
     /// # Ok(())

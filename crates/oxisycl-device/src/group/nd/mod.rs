@@ -138,9 +138,9 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
 
     /// Barriers and algorithms that all work-items of the group come to, which the compiler proves.
     ///
-    /// A kernel for which it cannot prove that is refused for devices. Work-items may part by their ids and meet again; a barrier in a branch
-    /// or a loop depends on nothing but captures, the position of the group, results of algorithms, and read-only elements at indices of that kind. On the host
-    /// work-items that wait at different places are an error.
+    /// A kernel for which it cannot prove that is refused for devices. Work-items may part by their ids, and meet again. A barrier in a branch or a loop depends
+    /// on captured values, the position of the group, and what algorithms give to all. An element of a buffer gets to all by
+    /// [`broadcast`](NdGroup::broadcast). On the host work-items that wait at different places are an error.
     ///
     /// ```
     /// use oxisycl::group::Fixed1;
@@ -180,7 +180,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     ///     let range = NdRange::new(Range::new([8]), Range::new([4]));
     ///     cg.parallel_for_nd_range(range, Local::<i32, 4>::new(), move |mut item, tile| {
     ///         let own = item.local_linear_id();
-    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it. All come to the barrier.
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it. All come to it.
     ///         unsafe {
     ///             tile.set(own, numbers.get(item.global()));
     ///             item.unchecked().barrier();

@@ -1,0 +1,189 @@
+//! Kernels over nd-ranges with barriers and algorithms that are proved or refused: those called `refused` have a warning each, the others none.
+
+use oxisycl::group::nd::NdItem;
+use oxisycl::group::{Fixed1, Local};
+use oxisycl::operator::Sum;
+use oxisycl::prelude::*;
+
+const SIZE: usize = 64;
+type Item64<'wi, 'cg> = NdItem<'wi, 'cg, 1, Fixed1<SIZE>>;
+
+fn main() -> oxisycl::Result {
+    let queue = Queue::default()?;
+    let numbers = Buffer::from_vec(vec![1u32; SIZE])?;
+    refused(&queue, &numbers)?;
+    proved(&queue, &numbers)?;
+    queue.wait()
+}
+
+/// A barrier in a function of its own.
+fn meet(item: &mut Item64<'_, '_>) {
+    item.group().barrier();
+}
+
+fn meet_twice(item: &mut Item64<'_, '_>) {
+    meet(item);
+    meet(item);
+}
+
+fn refused(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
+    let (range, way) = ((SIZE, Fixed1::<SIZE>), 1);
+    // Some work-items only.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        if item.is_leader() {
+            item.group().barrier();
+        }
+    })?;
+    // Two places.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        if item.local_linear_id() % 2 == 0 {
+            item.group().barrier();
+        } else {
+            meet(&mut item);
+        }
+    })?;
+    // Some have left.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        if item.global_linear_id() > 70 {
+            return;
+        }
+        meet(&mut item);
+    })?;
+    // A number of rounds for each.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        for _ in 0..item.local_linear_id() {
+            meet(&mut item);
+        }
+    })?;
+    // A loop that some leave.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let mut n = item.local_linear_id();
+        loop {
+            if n % 7 == 3 {
+                break;
+            }
+            n += 1;
+            item.group().barrier();
+        }
+    })?;
+    // What one work-item reads of memory that changes.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+            if numbers.get(item.global()) > 0 {
+                item.group().barrier();
+            }
+        })
+    })?;
+    // What an atomic operation gives.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, Atomic);
+        cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+            if numbers.fetch_add(item.global(), 0, 1) < 40 {
+                item.group().reduce(1u32, Sum);
+            }
+        })
+    })?;
+    // A result that each work-item has of its own.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let before = item.group().exclusive_scan(1u32, Sum);
+        if before < 10 {
+            item.group().barrier();
+        }
+    })?;
+    // An own element of local memory.
+    queue.parallel_for_nd_range(range, Local::<u32, SIZE>::new(), |mut item, tile| {
+        let own = item.local_linear_id();
+        // SAFETY: own elements.
+        unsafe { tile.set(own, own as u32) };
+        item.group().barrier();
+        // SAFETY: nothing is written behind the barrier.
+        if unsafe { tile.get(own) } < 3 {
+            item.group().barrier();
+        }
+    })?;
+    // The address of a variable.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let own = std::hint::black_box(item.local_linear_id());
+        if (&raw const own) as usize % 256 < 128 {
+            item.group().barrier();
+        }
+    })?;
+    // A source of its own for each.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let own = item.local_linear_id();
+        item.group().broadcast(1u32, own);
+    })?;
+    // A function that is called by its address.
+    queue.parallel_for_nd_range(range, (), move |mut item, ()| {
+        let ways: [fn(&mut Item64<'_, '_>); 2] = [meet, meet_twice];
+        ways[way](&mut item);
+    })?;
+    Ok(())
+}
+
+fn proved(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
+    let range = (SIZE, Fixed1::<SIZE>);
+    let (often, twice) = (5, true);
+    // Captures, and a function.
+    queue.parallel_for_nd_range(range, (), move |mut item, ()| {
+        for _ in 0..often {
+            meet(&mut item);
+            if twice {
+                meet(&mut item);
+            }
+        }
+    })?;
+    // Work-items that part in between, and some that panic.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let mut n = item.local_linear_id();
+        for _ in 0..8 {
+            while n % 3 != 0 {
+                n += 1;
+            }
+            assert!(n < 100, "{n}");
+            item.group().barrier();
+        }
+    })?;
+    // The position of the group, and both arms.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        if item.group_id()[0] % 2 == 0 {
+            item.group().barrier();
+        } else {
+            item.group().reduce(1u32, Sum);
+        }
+    })?;
+    // Results that are the same for all.
+    queue.parallel_for_nd_range(range, (), |mut item, ()| {
+        let mut n = item.local_linear_id();
+        while item.group().any(n > 0) {
+            n /= 2;
+        }
+        let first = item.group().broadcast(n, 0);
+        if first > item.group().reduce(n, Sum) {
+            item.group().barrier();
+        }
+    })?;
+    // What one work-item has read, once all have it.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, Read);
+        cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+            let own = numbers.get(item.global());
+            for _ in 0..item.group().broadcast(own, 3) {
+                item.group().barrier();
+            }
+        })
+    })?;
+    // An element of local memory that all read.
+    queue.parallel_for_nd_range(range, Local::<u32, SIZE>::new(), |mut item, tile| {
+        let own = item.local_linear_id();
+        // SAFETY: own elements.
+        unsafe { tile.set(own, own as u32) };
+        item.group().barrier();
+        // SAFETY: nothing is written behind the barrier.
+        for _ in 0..unsafe { tile.get(7) } {
+            item.group().barrier();
+        }
+    })?;
+    Ok(())
+}
