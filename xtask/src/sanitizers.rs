@@ -39,10 +39,12 @@ struct Sanitizer {
     name: &'static str,
     /// The folder of its build, below the target directory.
     folder: &'static str,
+    /// Whether it has to know where work-items change stacks, which the host backend then says.
+    sees_stacks: bool,
 }
 
-const ADDRESS: Sanitizer = Sanitizer { name: "address", folder: "asan" };
-const THREAD: Sanitizer = Sanitizer { name: "thread", folder: "tsan" };
+const ADDRESS: Sanitizer = Sanitizer { name: "address", folder: "asan", sees_stacks: true };
+const THREAD: Sanitizer = Sanitizer { name: "thread", folder: "tsan", sees_stacks: false };
 
 /// `cargo xtask asan`.
 pub(crate) fn address(workspace: &Workspace) -> Result<Outcome> {
@@ -76,10 +78,11 @@ impl Sanitizer {
     /// `cargo test` with this sanitizer in everything that the tests link.
     fn cargo_test(&self, workspace: &Workspace) -> Result<Command> {
         let mut command = nightly_cargo(workspace);
+        let stacks = if self.sees_stacks { " --cfg oxisycl_fibers" } else { "" };
         command.args(["test", "--release", "-Zbuild-std", "--target", TARGET]);
         command
             // With frame pointers the stacks of leaks are whole.
-            .env("RUSTFLAGS", format!("-Zsanitizer={} -Cforce-frame-pointers=yes", self.name))
+            .env("RUSTFLAGS", format!("-Zsanitizer={} -Cforce-frame-pointers=yes{stacks}", self.name))
             .env("LSAN_OPTIONS", format!("suppressions={}", self.suppressions(workspace)?.display()))
             // The lines that reports name.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")

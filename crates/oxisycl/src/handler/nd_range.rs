@@ -32,7 +32,8 @@ impl<'cg> Handler<'cg> {
     ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Atomic));
     ///     let range = NdRange::new(Range::new([8]), Range::new([4]));
     ///     cg.parallel_for_nd_range(range, (), move |mut item, ()| {
-    ///         let sum = item.group().reduce(numbers.get(item.global()), Sum);
+    ///         let own = numbers.get(item.global());
+    ///         let sum = item.group().reduce(own, Sum);
     ///         if item.is_leader() {
     ///             sums.store(item.global(), item.group_id(), sum);
     ///         }
