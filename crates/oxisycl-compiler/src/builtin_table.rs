@@ -51,6 +51,8 @@ pub(crate) enum Lowering {
     ConstantLoads,
     /// A function of that name in the target's `builtins.ll`.
     Body,
+    /// A function that [`atomic_builtins`](crate::passes::atomic_builtins) makes for all targets.
+    Atomic,
     /// A function that returns a number.
     Number(u64),
     /// A number in place of each call, at once, so that code behind the other answer is never linked.
@@ -121,7 +123,7 @@ const fn native(name: &'static str, parameters: &'static [Scalar]) -> Builtin {
     all(name, Signature::Plain(parameters, Some(Scalar::F32)), Effects::None, OwnBody).with_nvptx(Body)
 }
 
-use Lowering::{Answer, Body, ConstantLoads, Later, Number, OwnBody};
+use Lowering::{Answer, Atomic, Body, ConstantLoads, Later, Number, OwnBody};
 
 const ACTION: Signature = Signature::Plain(&[], None);
 const QUESTION: Signature = Signature::Plain(&[], Some(Scalar::Bool));
@@ -131,8 +133,27 @@ const SHUFFLE: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Sc
 const SHUFFLE_AMONG: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const MEETING: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::Bool));
 const BALLOT: Signature = Signature::Plain(&[Scalar::U32, Scalar::Bool], Some(Scalar::U32));
-const ADD_F32: Signature = Signature::Plain(&[Scalar::Address, Scalar::F32], Some(Scalar::F32));
-const ADD_F64: Signature = Signature::Plain(&[Scalar::Address, Scalar::F64], Some(Scalar::F64));
+const LOAD_U32: Signature = Signature::Plain(&[Scalar::Address, Scalar::U32, Scalar::U32], Some(Scalar::U32));
+const LOAD_U64: Signature = Signature::Plain(&[Scalar::Address, Scalar::U32, Scalar::U32], Some(Scalar::U64));
+const STORE_U32: Signature = Signature::Plain(&[Scalar::Address, Scalar::U32, Scalar::U32, Scalar::U32], None);
+const STORE_U64: Signature = Signature::Plain(&[Scalar::Address, Scalar::U64, Scalar::U32, Scalar::U32], None);
+const CHANGE_U32: Signature = atomic_change(&[Scalar::Address, Scalar::U32, Scalar::U32, Scalar::U32]);
+const CHANGE_U64: Signature = atomic_change(&[Scalar::Address, Scalar::U64, Scalar::U32, Scalar::U32]);
+const CHANGE_F32: Signature = atomic_change(&[Scalar::Address, Scalar::F32, Scalar::U32, Scalar::U32]);
+const CHANGE_F64: Signature = atomic_change(&[Scalar::Address, Scalar::F64, Scalar::U32, Scalar::U32]);
+const COMPARE_U32: Signature =
+    atomic_change(&[Scalar::Address, Scalar::U32, Scalar::U32, Scalar::U32, Scalar::U32, Scalar::U32]);
+const COMPARE_U64: Signature =
+    atomic_change(&[Scalar::Address, Scalar::U64, Scalar::U64, Scalar::U32, Scalar::U32, Scalar::U32]);
+
+/// An operation that returns the old value, of the type of the second parameter.
+const fn atomic_change(parameters: &'static [Scalar]) -> Signature {
+    Signature::Plain(parameters, Some(parameters[1]))
+}
+
+const fn atomic(name: &'static str, signature: Signature) -> Builtin {
+    all(name, signature, Effects::Memory, Atomic)
+}
 
 /// All builtins, by the order of the stubs.
 pub(crate) const BUILTINS: &[Builtin] = &[
@@ -170,8 +191,33 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("prove_convergence", ACTION, Effects::Convergent, Later),
     all("prove_uniform", Signature::Plain(&[Scalar::U64], Some(Scalar::U64)), Effects::Marker, Later),
     all("end_work_item", Signature::Never, Effects::Ends, Later).with_nvptx(Body),
-    all("atomic_add_f32", ADD_F32, Effects::Memory, Later),
-    all("atomic_add_f64", ADD_F64, Effects::Memory, Later),
+    atomic("atomic_load_u32", LOAD_U32),
+    atomic("atomic_store_u32", STORE_U32),
+    atomic("atomic_exchange_u32", CHANGE_U32),
+    atomic("atomic_compare_exchange_u32", COMPARE_U32),
+    atomic("atomic_add_u32", CHANGE_U32),
+    atomic("atomic_min_u32", CHANGE_U32),
+    atomic("atomic_max_u32", CHANGE_U32),
+    atomic("atomic_min_i32", CHANGE_U32),
+    atomic("atomic_max_i32", CHANGE_U32),
+    atomic("atomic_and_u32", CHANGE_U32),
+    atomic("atomic_or_u32", CHANGE_U32),
+    atomic("atomic_xor_u32", CHANGE_U32),
+    atomic("atomic_load_u64", LOAD_U64),
+    atomic("atomic_store_u64", STORE_U64),
+    atomic("atomic_exchange_u64", CHANGE_U64),
+    atomic("atomic_compare_exchange_u64", COMPARE_U64),
+    atomic("atomic_add_u64", CHANGE_U64),
+    atomic("atomic_min_u64", CHANGE_U64),
+    atomic("atomic_max_u64", CHANGE_U64),
+    atomic("atomic_min_i64", CHANGE_U64),
+    atomic("atomic_max_i64", CHANGE_U64),
+    atomic("atomic_and_u64", CHANGE_U64),
+    atomic("atomic_or_u64", CHANGE_U64),
+    atomic("atomic_xor_u64", CHANGE_U64),
+    all("atomic_add_f32", CHANGE_F32, Effects::Memory, Later),
+    all("atomic_add_f64", CHANGE_F64, Effects::Memory, Later),
+    atomic("atomic_fence", Signature::Plain(&[Scalar::U32, Scalar::U32], None)),
     all("local_memory", ADDRESS, Effects::None, Body),
     native("native_cos", &[Scalar::F32]),
     native("native_divide", &[Scalar::F32, Scalar::F32]),

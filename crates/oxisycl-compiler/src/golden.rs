@@ -30,7 +30,7 @@ fn input(name: &str) -> String {
 }
 
 /// Holds a text against the file of that name, or writes the file.
-fn check(name: &str, text: &str) {
+pub(crate) fn check(name: &str, text: &str) {
     let path = folder().join(name);
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
         std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

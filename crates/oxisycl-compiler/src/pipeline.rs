@@ -219,8 +219,8 @@ pub(crate) const PASSES: &[Pass] = &[
         bounds_check_merging::merge(&unit.module, unit.function.as_slice())
     }),
     Pass::new("early-return", Legalize, |unit| early_return::lower(&unit.module)).on(&[Amdgcn]),
-    Pass::new("amdgcn-atomics", Legalize, |unit| atomics::narrow_to_device(&unit.module, "agent")).on(&[Amdgcn]),
-    Pass::new("nvptx-atomics", Legalize, |unit| atomics::legalize_for_nvptx(&unit.module)).on(&[Nvptx]),
+    Pass::new("amdgcn-atomics", Legalize, |unit| atomics::legalize_for_amdgcn(&unit.module)).on(&[Amdgcn]),
+    Pass::fallible("nvptx-atomics", Legalize, |unit| atomics::legalize_for_nvptx(&unit.module)).on(&[Nvptx]),
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),

@@ -219,21 +219,83 @@ pub fn end_work_item() -> ! {
     not_on_the_host()
 }
 
-/// Adds to a float atomically, without an order, and returns the old value.
-///
-/// # Safety
-/// The pointer is valid, aligned, and only accessed atomically meanwhile. Native code may not call it.
-#[inline(never)]
-pub unsafe fn atomic_add_f32(_pointer: *mut f32, _value: f32) -> f32 {
-    not_on_the_host()
+/// Atomic operations, which return the old value. Numbers of orders, from 0 on: relaxed, acquire, release, acquire and release, sequentially
+/// consistent. Numbers of scopes: the group, the device, the system.
+macro_rules! atomics {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $t:ty),*) $(-> $result:ty)?;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The pointer is valid, aligned, and only accessed atomically meanwhile. The order is one that the operation can have. Native code may not
+        /// call it.
+        #[inline(never)]
+        pub unsafe fn $name($($argument: $t),*) $(-> $result)? {
+            not_on_the_host()
+        }
+    )* };
 }
 
-/// Adds to a float atomically, without an order, and returns the old value.
+atomics! {
+    /// Loads.
+    fn atomic_load_u32(_pointer: *mut u32, _order: u32, _scope: u32) -> u32;
+    /// Stores.
+    fn atomic_store_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32);
+    /// Stores.
+    fn atomic_exchange_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores if the old value is the first one. The second order is that of a failure.
+    fn atomic_compare_exchange_u32(_pointer: *mut u32, _current: u32, _new: u32, _success: u32, _failure: u32, _scope: u32) -> u32;
+    /// Adds.
+    fn atomic_add_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the smaller value.
+    fn atomic_min_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the larger value.
+    fn atomic_max_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the smaller value of signed ones.
+    fn atomic_min_i32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the larger value of signed ones.
+    fn atomic_max_i32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the bits of both.
+    fn atomic_and_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the bits of either.
+    fn atomic_or_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Stores the bits of one alone.
+    fn atomic_xor_u32(_pointer: *mut u32, _value: u32, _order: u32, _scope: u32) -> u32;
+    /// Loads.
+    fn atomic_load_u64(_pointer: *mut u64, _order: u32, _scope: u32) -> u64;
+    /// Stores.
+    fn atomic_store_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32);
+    /// Stores.
+    fn atomic_exchange_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores if the old value is the first one. The second order is that of a failure.
+    fn atomic_compare_exchange_u64(_pointer: *mut u64, _current: u64, _new: u64, _success: u32, _failure: u32, _scope: u32) -> u64;
+    /// Adds.
+    fn atomic_add_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the smaller value.
+    fn atomic_min_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the larger value.
+    fn atomic_max_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the smaller value of signed ones.
+    fn atomic_min_i64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the larger value of signed ones.
+    fn atomic_max_i64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the bits of both.
+    fn atomic_and_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the bits of either.
+    fn atomic_or_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Stores the bits of one alone.
+    fn atomic_xor_u64(_pointer: *mut u64, _value: u64, _order: u32, _scope: u32) -> u64;
+    /// Adds.
+    fn atomic_add_f32(_pointer: *mut f32, _value: f32, _order: u32, _scope: u32) -> f32;
+    /// Adds.
+    fn atomic_add_f64(_pointer: *mut f64, _value: f64, _order: u32, _scope: u32) -> f64;
+}
+
+/// Orders atomic operations of the work-item. Order and scope are numbers as those of atomic operations.
 ///
 /// # Safety
-/// The pointer is valid, aligned, and only accessed atomically meanwhile. Native code may not call it.
+/// Native code may not call it.
 #[inline(never)]
-pub unsafe fn atomic_add_f64(_pointer: *mut f64, _value: f64) -> f64 {
+pub unsafe fn atomic_fence(_order: u32, _scope: u32) {
     not_on_the_host()
 }
 

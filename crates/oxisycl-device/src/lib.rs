@@ -25,7 +25,7 @@ mod tests;
 
 mod accessor;
 mod advice;
-mod atomic;
+pub mod atomic;
 mod bounds;
 #[doc(hidden)]
 pub mod buffer_name;

@@ -72,6 +72,7 @@ pub use oxisycl_backend::{
     Advice, AffinityDomain, CacheType, DeviceInfo, EventStatus, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
     PartitionProperty, Priority, UsmKind, VectorWidths,
 };
+pub use oxisycl_device::atomic;
 pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;

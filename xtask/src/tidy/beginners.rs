@@ -10,7 +10,12 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
         "crates/oxisycl-device/src/accessor.rs",
         &["get", "view", "at", "set", "set_at", "cell", "update", "cells", "get_at"],
     ),
-    ("crates/oxisycl-device/src/atomic.rs", &["fetch_min", "fetch_max", "fetch_update"]),
+    ("crates/oxisycl-device/src/atomic/accessor.rs", &["atomic_ref", "fetch_min", "fetch_max", "fetch_update"]),
+    ("crates/oxisycl-device/src/atomic/mod.rs", &["atomic_fence"]),
+    (
+        "crates/oxisycl-device/src/atomic/reference.rs",
+        &["with_scope", "load", "store", "compare_exchange", "compare_exchange_weak", "fetch_update"],
+    ),
     ("crates/oxisycl-device/src/chunks.rs", &["n_blocks", "block", "set", "fill", "get", "row"]),
     ("crates/oxisycl-device/src/item.rs", &["id", "get", "range", "linear_id", "index"]),
     ("crates/oxisycl-device/src/kernel.rs", &["kernel"]),

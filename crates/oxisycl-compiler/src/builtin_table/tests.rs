@@ -78,7 +78,7 @@ fn stubs() -> Vec<(String, Signature)> {
                     continue;
                 }
                 let (parameters, result) = rest.rsplit_once(')').expect("parameters");
-                let result = result.trim().trim_end_matches("{}").trim_end_matches('{').trim();
+                let result = result.trim().trim_end_matches("{}").trim_end_matches(['{', ';']).trim();
                 let result = result.strip_prefix("-> ");
                 let signature = match result {
                     Some("!") => Signature::Never,
@@ -164,7 +164,7 @@ fn page() -> String {
         let lowering = |family| match builtin.lowering(family) {
             OwnBody => "stub".to_owned(),
             ConstantLoads => "constant loads".to_owned(),
-            Body => "instructions".to_owned(),
+            Body | Atomic => "instructions".to_owned(),
             Number(number) | Answer(number) => number.to_string(),
             Later => "a pass".to_owned(),
         };

@@ -1,10 +1,17 @@
 //! Orders and scopes of atomic operations: what LLVM's NVPTX target drops, and what is narrowed.
 //!
 //! LLVM 22 emits every native `atomicrmw` for NVPTX as relaxed, at the scope of the device. The order is kept by fences around a relaxed
-//! operation, as the PTX memory model defines them; loads, stores, fences and `cmpxchg` are right as they are. Operations of
-//! `core::sync::atomic` have the scope of the whole system in Rust; they are narrowed to the device (documented in the book).
+//! operation, as the PTX memory model defines them. The device's scope includes that of the group; operations of the whole system are inline
+//! assembly. Loads, stores, fences and `cmpxchg` are right as they are.
+//!
+//! Operations of `core::sync::atomic` have the scope of the whole system in Rust; they are narrowed to the device (documented in the book). Those of
+//! `oxisycl::atomic` have scopes with names of their own, which become the target's.
 
-use crate::llvm::{Builder, Module, Opcode, Value};
+use std::collections::BTreeMap;
+
+use crate::error::CompileError;
+use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value};
+use crate::passes::atomic_builtins::{DEVICE, SYSTEM, WORK_GROUP};
 
 // The numbers of `LLVMAtomicOrdering`.
 const MONOTONIC: i32 = 2;
@@ -13,52 +20,120 @@ const RELEASE: i32 = 5;
 const ACQUIRE_RELEASE: i32 = 6;
 const SEQUENTIALLY_CONSISTENT: i32 = 7;
 
-/// Gives atomic operations of the whole system the scope of the device, by the target's name for it. Removes fences for one thread.
-pub(crate) fn narrow_to_device(module: &Module<'_>, device: &str) {
+/// Gives atomic operations scopes by AMD's names. Removes fences for one thread.
+pub(crate) fn legalize_for_amdgcn(module: &Module<'_>) {
+    const AGENT: &str = "agent";
+    rename_scopes(module, &[("", AGENT), (DEVICE, AGENT), (SYSTEM, "")]);
+}
+
+/// Splits ordered read-modify-write operations into fences and relaxed operations, gives scopes their names in PTX, and removes fences for one
+/// thread.
+pub(crate) fn legalize_for_nvptx(module: &Module<'_>) -> Result<(), CompileError> {
     let context = module.context();
-    let (device, system) = (context.sync_scope(device), context.sync_scope(""));
+    let [system, core, device] = [SYSTEM, "", "device"].map(|name| context.sync_scope(name));
+    let mut of_the_system = Vec::new();
+    for change in module.functions().into_iter().flat_map(Value::instructions) {
+        if !change.is(Opcode::ATOMIC_RMW) {
+            continue;
+        }
+        if change.sync_scope() == system {
+            of_the_system.push(change);
+        } else if change.sync_scope() == core {
+            change.set_sync_scope(device);
+        }
+        let (order, scope) = (change.ordering(), change.sync_scope());
+        let before = match order {
+            RELEASE | ACQUIRE_RELEASE => Some(RELEASE),
+            SEQUENTIALLY_CONSISTENT => Some(SEQUENTIALLY_CONSISTENT),
+            _ => None,
+        };
+        if let Some(fence) = before {
+            Builder::before(context, change).fence(fence, scope);
+        }
+        if matches!(order, ACQUIRE | ACQUIRE_RELEASE | SEQUENTIALLY_CONSISTENT) {
+            // An atomic operation never ends its block.
+            Builder::before(context, change.next()).fence(ACQUIRE, scope);
+        }
+        change.set_ordering(MONOTONIC);
+    }
+    rename_scopes(module, &[(WORK_GROUP, "block"), (DEVICE, "device"), (SYSTEM, "")]);
+    if of_the_system.is_empty() { Ok(()) } else { assemble(module, of_the_system) }
+}
+
+/// Gives scopes other names, all at once. Removes fences for one thread.
+fn rename_scopes(module: &Module<'_>, names: &[(&str, &str)]) {
+    let context = module.context();
     let one_thread = context.sync_scope("singlethread");
+    let names: BTreeMap<u32, u32> =
+        names.iter().map(|(from, to)| (context.sync_scope(from), context.sync_scope(to))).collect();
     for instruction in module.functions().into_iter().flat_map(Value::instructions) {
-        if instruction.is(Opcode::FENCE) && instruction.sync_scope() == one_thread {
+        if !instruction.is_atomic() {
+            continue;
+        }
+        let scope = instruction.sync_scope();
+        if instruction.is(Opcode::FENCE) && scope == one_thread {
             instruction.erase();
-        } else if instruction.is_atomic() && instruction.sync_scope() == system {
-            instruction.set_sync_scope(device);
+        } else if let Some(scope) = names.get(&scope) {
+            instruction.set_sync_scope(*scope);
         }
     }
 }
 
-/// Splits ordered read-modify-write operations into fences and relaxed operations, and removes fences for one thread.
-pub(crate) fn legalize_for_nvptx(module: &Module<'_>) {
+/// Replaces relaxed read-modify-write operations by instructions of PTX with the scope of the whole system.
+fn assemble(module: &Module<'_>, changes: Vec<Value<'_>>) -> Result<(), CompileError> {
     let context = module.context();
-    let device = context.sync_scope("device");
-    let one_thread = context.sync_scope("singlethread");
-    let system = context.sync_scope("");
-    for function in module.functions() {
-        for instruction in function.instructions() {
-            if instruction.is(Opcode::FENCE) && instruction.sync_scope() == one_thread {
-                instruction.erase();
-            } else if instruction.is(Opcode::ATOMIC_RMW) {
-                let scope = match instruction.sync_scope() {
-                    scope if scope == system => device,
-                    scope => scope,
-                };
-                let order = instruction.ordering();
-                let before = match order {
-                    RELEASE | ACQUIRE_RELEASE => Some(RELEASE),
-                    SEQUENTIALLY_CONSISTENT => Some(SEQUENTIALLY_CONSISTENT),
-                    _ => None,
-                };
-                if let Some(fence) = before {
-                    Builder::before(context, instruction).fence(fence, scope);
-                }
-                if matches!(order, ACQUIRE | ACQUIRE_RELEASE | SEQUENTIALLY_CONSISTENT) {
-                    // An atomic operation never ends its block.
-                    Builder::before(context, instruction.next()).fence(ACQUIRE, scope);
-                }
-                instruction.set_ordering(MONOTONIC);
-            }
+    for change in changes {
+        let (name, text) = function_for(change).ok_or_else(|| {
+            CompileError::Target(format!("an atomic operation without an instruction: {}", change.print()))
+        })?;
+        if module.function(&name).is_none() {
+            module.link(Module::from_text(context, &text, "atomics")?)?;
         }
+        let Some(function) = module.function(&name) else { continue };
+        function.set_linkage(Linkage::INTERNAL);
+        function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+        let builder = Builder::before(context, change);
+        let place = change.operand(0);
+        let place = match place.value_type().kind() {
+            TypeKind::Pointer(0) => place,
+            _ => builder.cast_address(place, Type::pointer(context, 0)),
+        };
+        let call = builder.call(function, &[place, change.operand(1)]);
+        change.replace_all_uses_with(call);
+        change.erase();
     }
+    module.run("always-inline,globaldce", None, &PassTuning::DEVICE)
+}
+
+/// The function that is one instruction of PTX, by name and in LLVM's assembly.
+fn function_for(change: Value<'_>) -> Option<(String, String)> {
+    let (of, register, bits) = match change.operand(1).value_type().kind() {
+        TypeKind::Integer(32) => ("i32", "r", 32),
+        TypeKind::Integer(64) => ("i64", "l", 64),
+        TypeKind::Float => ("float", "f", 32),
+        TypeKind::Double => ("double", "d", 64),
+        _ => return None,
+    };
+    // By the numbers of `LLVMAtomicRMWBinOp`.
+    let operation = match change.atomic_operation() {
+        0 => format!("exch.b{bits}"),
+        1 => format!("add.u{bits}"),
+        3 => format!("and.b{bits}"),
+        5 => format!("or.b{bits}"),
+        6 => format!("xor.b{bits}"),
+        7 => format!("max.s{bits}"),
+        8 => format!("min.s{bits}"),
+        9 => format!("max.u{bits}"),
+        10 => format!("min.u{bits}"),
+        11 => format!("add.f{bits}"),
+        _ => return None,
+    };
+    let name = format!("oxisycl.system.{operation}");
+    let text = format!(
+        "define {of} @{name}(ptr %p, {of} %v) {{\n  %old = call {of} asm sideeffect \"atom.relaxed.sys.{operation} $0, [$1], $2;\", \
+         \"={register},l,{register},~{{memory}}\"(ptr %p, {of} %v)\n  ret {of} %old\n}}\n"
+    );
+    Some((name, text))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::error::CompileError;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, Type, Value};
 use crate::origin;
 use crate::passes::strip_host_abi::replace_body;
-use crate::passes::thread_coarsening;
+use crate::passes::{atomic_builtins, thread_coarsening};
 
 /// The place of a function's first parameter among its attributes.
 const FIRST_PARAMETER: u32 = 1;
@@ -13,7 +13,7 @@ const FIRST_PARAMETER: u32 = 1;
 /// Replaces the builtins that a target gives bodies to, by linking them in.
 pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), CompileError> {
     let context = module.context();
-    let mut used = Vec::new();
+    let (mut used, mut atomics) = (Vec::new(), String::new());
     for function in module.functions() {
         let Some(name) = origin::builtin(function.name()) else { continue };
         let Some(builtin) = builtin_table::find(&name) else {
@@ -57,10 +57,13 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
                 function.replace_all_uses_with(declaration);
                 function.delete_function();
             }
-            Lowering::Body => {
+            Lowering::Body | Lowering::Atomic => {
                 let body = module.declare(&builtin.symbol(), function.held_type());
                 function.replace_all_uses_with(body);
                 function.delete_function();
+                if lowering == Lowering::Atomic {
+                    atomics += &atomic_builtins::body(builtin.name, &builtin.symbol()).unwrap_or_default();
+                }
                 used.push((builtin.symbol(), body.held_type()));
             }
         }
@@ -68,7 +71,7 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
     if used.is_empty() {
         return Ok(());
     }
-    let bodies = Module::from_text(context, bodies.text, "builtins")?;
+    let bodies = Module::from_text(context, &format!("{}{atomics}", bodies.text), "builtins")?;
     for function in bodies.functions() {
         if !function.is_declaration() {
             function.set_linkage(Linkage::LINK_ONCE_ODR);

@@ -1,16 +1,7 @@
-; Atomic sums of floats, without an order. Two forms of each: the device's own operation, and a loop that rounds as every sum does.
+; Sums of floats by a loop, for the policy `strict`. A failed exchange loads without an order, which the number 0 says.
+; The first load may be of any value: only the exchange decides. `float_atomics.rs` adds the exchanges.
 
-define float @oxisycl.native.atomic_add_f32(ptr %place, float %value) {
-  %old = atomicrmw fadd ptr %place, float %value monotonic
-  ret float %old
-}
-
-define double @oxisycl.native.atomic_add_f64(ptr %place, double %value) {
-  %old = atomicrmw fadd ptr %place, double %value monotonic
-  ret double %old
-}
-
-define float @oxisycl.loop.atomic_add_f32(ptr %place, float %value) {
+define float @oxisycl.loop.atomic_add_f32(ptr %place, float %value, i32 %order, i32 %scope) {
 begin:
   %first = load atomic i32, ptr %place monotonic, align 4
   br label %try
@@ -19,15 +10,14 @@ try:
   %old = bitcast i32 %expected to float
   %sum = fadd float %old, %value
   %new = bitcast float %sum to i32
-  %pair = cmpxchg ptr %place, i32 %expected, i32 %new monotonic monotonic
-  %seen = extractvalue { i32, i1 } %pair, 0
-  %is_done = extractvalue { i32, i1 } %pair, 1
+  %seen = call i32 @oxisycl.loop.atomic_compare_exchange_u32(ptr %place, i32 %expected, i32 %new, i32 %order, i32 0, i32 %scope)
+  %is_done = icmp eq i32 %seen, %expected
   br i1 %is_done, label %end, label %try
 end:
   ret float %old
 }
 
-define double @oxisycl.loop.atomic_add_f64(ptr %place, double %value) {
+define double @oxisycl.loop.atomic_add_f64(ptr %place, double %value, i32 %order, i32 %scope) {
 begin:
   %first = load atomic i64, ptr %place monotonic, align 8
   br label %try
@@ -36,9 +26,8 @@ try:
   %old = bitcast i64 %expected to double
   %sum = fadd double %old, %value
   %new = bitcast double %sum to i64
-  %pair = cmpxchg ptr %place, i64 %expected, i64 %new monotonic monotonic
-  %seen = extractvalue { i64, i1 } %pair, 0
-  %is_done = extractvalue { i64, i1 } %pair, 1
+  %seen = call i64 @oxisycl.loop.atomic_compare_exchange_u64(ptr %place, i64 %expected, i64 %new, i32 %order, i32 0, i32 %scope)
+  %is_done = icmp eq i64 %seen, %expected
   br i1 %is_done, label %end, label %try
 end:
   ret double %old

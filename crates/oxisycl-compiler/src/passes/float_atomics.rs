@@ -1,26 +1,31 @@
 //! Atomic sums of floats: operations of the processor, unless the kernel is compiled under the policy `strict`.
 //!
 //! Processors may treat subnormal numbers as zeros in them (NVIDIA's do so for `f32` in global memory), which that policy does not allow.
-//! There, a loop compares and exchanges the float's bits. `float_atomics.ll` has both.
+//! There, a loop compares and exchanges the float's bits: `float_atomics.ll`.
 
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Linkage, Module};
 use crate::options::FloatPolicy;
+use crate::passes::atomic_builtins;
 
-const BODIES: &str = include_str!("float_atomics.ll");
+const LOOPS: &str = include_str!("float_atomics.ll");
 /// The builtins, without `oxisycl_device::builtin::`.
-const BUILTINS: [&str; 2] = ["atomic_add_f32", "atomic_add_f64"];
+const SUMS: [&str; 2] = ["atomic_add_f32", "atomic_add_f64"];
+/// What loops call.
+const EXCHANGES: [&str; 2] = ["atomic_compare_exchange_u32", "atomic_compare_exchange_u64"];
 
 /// Gives the sums that a module uses their bodies.
 pub(crate) fn define(module: &Module<'_>, policy: FloatPolicy) -> Result<(), CompileError> {
-    let form = if policy == FloatPolicy::Strict { "loop" } else { "native" };
+    let (form, first, made) =
+        if policy == FloatPolicy::Strict { ("loop", LOOPS, EXCHANGES) } else { ("native", "", SUMS) };
     let used: Vec<_> =
-        BUILTINS.iter().filter_map(|name| Some((name, module.function(&format!("oxisycl.{name}"))?))).collect();
+        SUMS.iter().filter_map(|name| Some((name, module.function(&format!("oxisycl.{name}"))?))).collect();
     if used.is_empty() {
         return Ok(());
     }
     let context = module.context();
-    let bodies = Module::from_text(context, BODIES, "float_atomics")?;
+    let made = made.iter().filter_map(|name| atomic_builtins::body(name, &format!("oxisycl.{form}.{name}")));
+    let bodies = Module::from_text(context, &made.fold(first.to_owned(), |text, body| text + &body), "float_atomics")?;
     for function in bodies.functions() {
         function.set_linkage(Linkage::LINK_ONCE_ODR);
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
@@ -46,11 +51,11 @@ mod tests {
     #[test]
     fn sums_are_operations_of_the_processor_unless_the_policy_is_strict() {
         let text = "
-            declare float @oxisycl.atomic_add_f32(ptr, float)
-            declare double @oxisycl.atomic_add_f64(ptr, double)
+            declare float @oxisycl.atomic_add_f32(ptr, float, i32, i32)
+            declare double @oxisycl.atomic_add_f64(ptr, double, i32, i32)
             define ptx_kernel void @k(ptr %p, ptr %q) {
-                %a = call float @oxisycl.atomic_add_f32(ptr %p, float 1.0)
-                %b = call double @oxisycl.atomic_add_f64(ptr %q, double 1.0)
+                %a = call float @oxisycl.atomic_add_f32(ptr %p, float 1.0, i32 0, i32 1)
+                %b = call double @oxisycl.atomic_add_f64(ptr %q, double 1.0, i32 3, i32 1)
                 ret void
             }";
         let code = |policy| {
@@ -58,7 +63,13 @@ mod tests {
             let module = module(&context, text);
             define(&module, policy).unwrap();
             let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).unwrap();
-            module.run("always-inline,globaldce", Some(target.machine()), &PassTuning::DEVICE).unwrap();
+            module
+                .run(
+                    "always-inline,function(instcombine<no-verify-fixpoint>,simplifycfg),globaldce",
+                    Some(target.machine()),
+                    &PassTuning::DEVICE,
+                )
+                .unwrap();
             let module = run_for_target(Phase::Legalize, &*target, module).unwrap();
             ptx(&module)
         };

@@ -1,6 +1,7 @@
 //! Passes: each file changes the program's module in one way. `pipeline` has their order.
 
 pub(crate) mod arena;
+pub(crate) mod atomic_builtins;
 pub(crate) mod atomics;
 pub(crate) mod bounds_check_merging;
 pub(crate) mod branch_correlation;

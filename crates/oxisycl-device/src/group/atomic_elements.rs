@@ -5,15 +5,15 @@ use core::marker::PhantomData;
 
 use super::memory::Elements;
 use super::phase::PhaseArguments;
+use crate::atomic::{AtomicElement, AtomicInteger, AtomicRef, Relaxed};
 use crate::item::NotSend;
-use crate::{AtomicElement, builtin};
 
 /// Lends all elements to all work-items, for atomic operations.
 pub struct Atomically<'a, M>(pub &'a mut M);
 
 /// The elements of a tile in a phase in which they are atomic.
 ///
-/// The operations are relaxed, atomic among the work-items of the group, and ordered with other phases.
+/// Its own operations are relaxed, atomic among the work-items of the group, and ordered with other phases.
 pub struct AtomicElements<'p, T> {
     first: *mut T,
     len: usize,
@@ -28,7 +28,7 @@ impl<T> Clone for AtomicElements<'_, T> {
 }
 impl<T> Copy for AtomicElements<'_, T> {}
 
-impl<T: AtomicElement> AtomicElements<'_, T> {
+impl<'p, T: AtomicElement> AtomicElements<'p, T> {
     /// The elements from `first` on, which are accessed atomically only for `'p`.
     #[inline(always)]
     pub(super) fn new(first: *mut T, len: usize) -> Self {
@@ -47,104 +47,100 @@ impl<T: AtomicElement> AtomicElements<'_, T> {
         self.len == 0
     }
 
+    /// An element for operations of any order. Its scope is the group.
+    ///
+    /// ```
+    /// use oxisycl::atomic::{Acquire, Relaxed, Release};
+    /// use oxisycl::group::{Atomically, Fixed1, Local, Shares};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let missed = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let missed = cg.access(&missed, Atomic);
+    ///     cg.parallel_for_work_group(4, Fixed1::<64>, Local::<u32, 2>::new(), move |mut group, mut words| {
+    ///         group.for_each(Shares(&mut words), move |_, share| share.for_each(|(_, word)| *word = 0));
+    ///         group.for_each(Atomically(&mut words), move |item, words| {
+    ///             let (number, flag) = (words.atomic_ref(0), words.atomic_ref(1));
+    ///             if item.local_linear_id() == 0 {
+    ///                 number.store(42, Relaxed);
+    ///                 flag.store(1, Release);
+    ///             } else if flag.load(Acquire) == 1 && number.load(Relaxed) != 42 {
+    ///                 missed.fetch_add(item, 0, 1);
+    ///             }
+    ///         });
+    ///     })
+    /// })?;
+    /// assert_eq!(missed.to_vec()?, [0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no element of that index.
     #[inline(always)]
     #[track_caller]
-    fn at(self, index: usize) -> *mut T {
+    pub fn atomic_ref(self, index: usize) -> AtomicRef<'p, T> {
         assert!(index < self.len, "index {index} of local memory of {} elements", self.len);
-        self.first.wrapping_add(index)
-    }
-
-    /// Changes an element where one thread runs the whole group, as on the host: plain operations are atomic among its work-items.
-    ///
-    /// # Safety
-    /// The element is in bounds, and this is native code.
-    #[inline(always)]
-    unsafe fn change(element: *mut T, f: impl FnOnce(T) -> T) -> T {
-        // SAFETY: valid by contract, and neither sent to another thread nor written during the call: `f` is this module's.
-        unsafe {
-            let old = element.read();
-            element.write(f(old));
-            old
-        }
+        // SAFETY: in bounds, and lent to atomic operations of the group's work-items alone for the phase, during which `'p` ends.
+        unsafe { AtomicRef::local(self.first.wrapping_add(index)) }
     }
 }
 
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident($value:ident) $device:path, |$old:ident| $new:expr;)*) => {
-        impl<T: AtomicElement> AtomicElements<'_, T> { $(
+    ($bound:ident: $($(#[$doc:meta])* $name:ident($($argument:ident),*) with ($($order:ident),*) -> $result:ty;)*) => {
+        impl<T: $bound> AtomicElements<'_, T> { $(
             $(#[$doc])*
             ///
             /// # Panics
             /// If there is no element of that index.
             #[inline(always)]
             #[track_caller]
-            pub fn $name(self, index: usize, $value: T) -> T {
-                let element = self.at(index);
-                // SAFETY: in bounds, and accessed by the operations of this type only as long as it exists.
-                unsafe {
-                    if builtin::is_device_code() {
-                        $device(element, $value)
-                    } else {
-                        Self::change(element, |$old| $new)
-                    }
-                }
+            pub fn $name(self, index: usize, $($argument: T),*) -> $result {
+                self.atomic_ref(index).$name($($argument,)* $($order),*)
             }
         )* }
     };
 }
 
-operations! {
-    /// Adds and returns the old value; integers wrap.
-    fetch_add(value) T::fetch_add, |old| old.sum(value);
-    /// Subtracts and returns the old value; integers wrap.
-    fetch_sub(value) T::fetch_sub, |old| old.difference(value);
-    /// Stores and returns the old value.
-    exchange(value) T::exchange, |_old| value;
-    /// Stores the smaller of the element and `value`, and returns the old value.
-    fetch_min(value) T::fetch_min, |old| if value < old { value } else { old };
-    /// Stores the larger of the element and `value`, and returns the old value.
-    fetch_max(value) T::fetch_max, |old| if value > old { value } else { old };
-}
-
-impl<T: AtomicElement> AtomicElements<'_, T> {
+operations! { AtomicElement:
     /// Loads an element.
-    ///
-    /// # Panics
-    /// If there is no element of that index.
-    #[inline(always)]
-    #[track_caller]
-    pub fn load(self, index: usize) -> T {
-        let element = self.at(index);
-        // SAFETY: as in the other operations.
-        unsafe { if builtin::is_device_code() { T::load(element) } else { element.read() } }
-    }
-
+    load() with (Relaxed) -> T;
     /// Stores to an element.
-    ///
-    /// # Panics
-    /// If there is no element of that index.
-    #[inline(always)]
-    #[track_caller]
-    pub fn store(self, index: usize, value: T) {
-        let element = self.at(index);
-        // SAFETY: as in the other operations.
-        unsafe { if builtin::is_device_code() { T::store(element, value) } else { element.write(value) } }
-    }
-
+    store(value) with (Relaxed) -> ();
+    /// Stores and returns the old value.
+    exchange(value) with (Relaxed) -> T;
     /// Stores `new` if the element equals `current` (floats: has the same bits). `Ok` and `Err` hold the old value.
     ///
     /// # Errors
     /// The element's value, if it is another one.
+    compare_exchange(current, new) with (Relaxed, Relaxed) -> Result<T, T>;
+    /// Stores `new` if the element equals `current`, as `compare_exchange` does, or fails without a reason. In a loop that is cheaper on some
+    /// processors.
     ///
-    /// # Panics
-    /// If there is no element of that index.
-    #[inline(always)]
-    #[track_caller]
-    pub fn compare_exchange(self, index: usize, current: T, new: T) -> Result<T, T> {
-        // SAFETY: as in the other operations.
-        unsafe { T::compare_exchange(self.at(index), current, new) }
-    }
+    /// # Errors
+    /// The element's value, if nothing was stored.
+    compare_exchange_weak(current, new) with (Relaxed, Relaxed) -> Result<T, T>;
+    /// Adds and returns the old value; integers wrap.
+    fetch_add(value) with (Relaxed) -> T;
+    /// Subtracts and returns the old value; integers wrap.
+    fetch_sub(value) with (Relaxed) -> T;
+    /// Stores the smaller of the element and `value`, and returns the old value.
+    fetch_min(value) with (Relaxed) -> T;
+    /// Stores the larger of the element and `value`, and returns the old value.
+    fetch_max(value) with (Relaxed) -> T;
+}
 
+operations! { AtomicInteger:
+    /// Keeps the bits that `value` has, too, and returns the old value.
+    fetch_and(value) with (Relaxed) -> T;
+    /// Adds the bits of `value`, and returns the old value.
+    fetch_or(value) with (Relaxed) -> T;
+    /// Inverts the bits of `value`, and returns the old value.
+    fetch_xor(value) with (Relaxed) -> T;
+}
+
+impl<T: AtomicElement> AtomicElements<'_, T> {
     /// Stores `f` of an element, and returns the old value. `f` may be called several times.
     ///
     /// # Panics
@@ -152,8 +148,7 @@ impl<T: AtomicElement> AtomicElements<'_, T> {
     #[inline(always)]
     #[track_caller]
     pub fn fetch_update(self, index: usize, f: impl FnMut(T) -> T) -> T {
-        // SAFETY: as in the other operations.
-        unsafe { T::fetch_update(self.at(index), f) }
+        self.atomic_ref(index).fetch_update(Relaxed, f)
     }
 }
 

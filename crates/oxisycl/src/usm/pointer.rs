@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_backend::UsmKind;
-use oxisycl_device::DeviceCopyable;
+use oxisycl_device::atomic::AtomicRef;
+use oxisycl_device::{AtomicElement, DeviceCopyable, InItem};
 use oxisycl_runtime::memory;
 
 use crate::{Context, Device, Error, Result};
@@ -53,6 +54,40 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     pub unsafe fn write(self, index: usize, value: T) {
         // SAFETY: the caller's contract.
         unsafe { self.0.add(index).write(value) }
+    }
+
+    /// The element `index` places behind the address, for atomic operations. Its scope is the device. An element that the host or other devices
+    /// access at the same time needs [`Scope::System`](crate::atomic::Scope::System).
+    ///
+    /// ```
+    /// use oxisycl::atomic::{Relaxed, Scope};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let mut total = queue.malloc_device::<u32>(1)?;
+    /// total.copy_from_slice(&queue, &[0])?;
+    /// let pointer = total.pointer();
+    /// queue.parallel_for(100, move |item: Item<1>| {
+    ///     // SAFETY: the allocation has one element, which is only accessed atomically until the event is complete.
+    ///     let total = unsafe { pointer.atomic_ref(item, 0) };
+    ///     total.with_scope(Scope::System).fetch_add(1, Relaxed);
+    /// })?.wait()?;
+    /// assert_eq!(total.to_vec(&queue)?, [100]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// The element lies in an allocation that the executing device can use, at an address aligned to the size of `T`, and holds a value of
+    /// `T`. As long as the kernel runs, all accesses to it are atomic.
+    #[inline(always)]
+    pub unsafe fn atomic_ref<'k>(self, item: impl InItem<'k>, index: usize) -> AtomicRef<'k, T>
+    where
+        T: AtomicElement,
+    {
+        // SAFETY: the caller's contract.
+        unsafe { AtomicRef::from_ptr(item, self.0.add(index)) }
     }
 }
 

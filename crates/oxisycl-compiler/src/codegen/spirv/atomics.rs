@@ -13,6 +13,7 @@ use super::memory::Place;
 use super::module_builder::Scalar;
 use super::value::{Shape, Translated, container};
 use crate::llvm::{Opcode, Value};
+use crate::passes::atomic_builtins::{SYSTEM, WORK_GROUP};
 use crate::refused::Refused;
 
 // The numbers of `LLVMAtomicOrdering`.
@@ -62,10 +63,10 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let is = |name: &str| self.context.sync_scope(name) == number;
         let scope = if is("singlethread") {
             Scope::Invocation
-        } else if is("subgroup") {
-            Scope::Subgroup
-        } else if is("block") || is("workgroup") {
+        } else if is(WORK_GROUP) {
             Scope::Workgroup
+        } else if is(SYSTEM) {
+            Scope::CrossDevice
         } else {
             Scope::Device
         };
@@ -373,7 +374,14 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             self.store_to(of, &stored, place, access)?;
             return Ok(Translated::Parts(vec![old, Translated::Scalar(equal)]));
         }
-        let cell = self.cell(instruction, place, &shape, instruction.exchange_orderings())?;
+        let (success, failure) = instruction.exchange_orderings();
+        // The first order must not be weaker than the second one.
+        let success = match (success, failure) {
+            (_, SEQUENTIALLY_CONSISTENT) => SEQUENTIALLY_CONSISTENT,
+            (RELEASE, ACQUIRE) => ACQUIRE_RELEASE,
+            (success, failure) => success.max(failure),
+        };
+        let cell = self.cell(instruction, place, &shape, (success, failure))?;
         let (expected, new) = (self.field_of(expected, &shape), self.field_of(new, &shape));
         let (old, equal) = if cell.shift.is_some() {
             self.exchange_part(cell, expected, new)

@@ -17,7 +17,7 @@ fn the_order_of_atomic_operations_is_kept_by_fences() {
             "define i32 @f(ptr %p) {{\n %old = atomicrmw add ptr %p, i32 1 {order}\n fence syncscope(\"singlethread\") seq_cst\n ret i32 %old\n}}"
         );
         let module = module(&context, &text);
-        legalize_for_nvptx(&module);
+        legalize_for_nvptx(&module).expect("it is legalised");
         let code = ptx(&module);
         let found: Vec<_> = code
             .lines()
@@ -35,7 +35,7 @@ fn the_order_of_atomic_operations_is_kept_by_fences() {
 fn memory_instructions(text: &str) -> Vec<String> {
     let context = context();
     let module = module(&context, text);
-    legalize_for_nvptx(&module);
+    legalize_for_nvptx(&module).expect("it is legalised");
     let code = ptx(&module);
     let starts = ["atom.", "fence.", "ld.", "st."];
     let lines = code.lines().map(str::trim).filter(|line| starts.iter().any(|start| line.starts_with(start)));

@@ -257,8 +257,8 @@ fn orders_and_scopes_are_kept() {
         let found = body(&format!("%x = atomicrmw add ptr %out, i32 1 {order}"));
         assert!(found.contains(&format!("OpConstant  %{}  {bits}\n", type_of_u32(&found))), "{order}: {found}");
     }
-    for (scope, number) in [("", 1), ("syncscope(\"device\")", 1), ("syncscope(\"block\")", 2)] {
-        let found = body(&format!("fence {scope} seq_cst"));
+    for (scope, number) in [("", 1), ("device", 1), ("workgroup", 2), ("system", 0)] {
+        let found = body(&format!("fence syncscope(\"{scope}\") seq_cst"));
         let id = constant(&found, number);
         assert!(found.contains(&format!("OpMemoryBarrier %{id} ")), "{scope}: {found}");
     }

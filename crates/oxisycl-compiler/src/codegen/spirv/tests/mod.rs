@@ -1,6 +1,7 @@
 //! Each group of instructions as LLVM's assembly: translated, validated, and executed against values that Rust computes.
 
 mod addresses;
+mod atomic_scopes;
 mod atomics;
 mod bfloat16;
 mod control;
