@@ -12,6 +12,7 @@ mod reduce;
 mod support;
 
 mod accessor;
+mod atomic;
 mod blocking;
 mod buffer;
 mod copy;
@@ -43,6 +44,9 @@ const AREAS: &[(&str, &[Test])] = &[
     ("accessor", accessor::views::TESTS),
     ("accessor", accessor::chunks::TESTS),
     ("accessor", accessor::atomics::TESTS),
+    ("atomic", atomic::references::TESTS),
+    ("atomic", atomic::local::TESTS),
+    ("atomic", atomic::litmus::TESTS),
     ("data_state", data_state::allocations::TESTS),
     ("data_state", data_state::pointers::TESTS),
     ("data_state", data_state::transfers::TESTS),

@@ -1,0 +1,244 @@
+//! Litmus tests: two work-items race on two words, many pairs at a time, and outcomes that orders and scopes forbid must not occur.
+//!
+//! A pair's members are half a launch apart, or in two halves of a group. No work-item waits for another one: a race that did not take place
+//! shows nothing, and only forbidden outcomes fail a test.
+
+use oxisycl::atomic::{AcqRel, Acquire, AtomicRef, Relaxed, Release, Scope, SeqCst, atomic_fence};
+use oxisycl::group::{Atomically, Fixed1, Local, Shares};
+use oxisycl::prelude::*;
+
+use crate::harness::{Env, tests};
+
+tests![
+    messages_pass_by_release_and_acquire,
+    messages_pass_by_fences,
+    messages_pass_by_changes,
+    messages_pass_in_the_whole_system,
+    messages_pass_within_a_group,
+    stores_are_not_both_buffered_in_sequential_consistency,
+    stores_are_not_both_buffered_around_fences,
+    loads_are_not_both_buffered_with_acquire_and_release,
+    one_word_never_goes_back,
+];
+
+/// Pairs of work-items.
+const PAIRS: usize = 1 << 12;
+/// Races of each in turn, on words of their own.
+const ROUNDS: usize = 16;
+/// What a member says that read nothing.
+const NOTHING: u32 = 9;
+
+type Words<'k> = [AtomicRef<'k, u32>; 2];
+/// What the two members of a pair saw.
+type Outcome = [[u32; 2]; 2];
+
+/// Runs races of pairs of different groups, and asserts that no outcome is forbidden.
+fn race(
+    env: &Env,
+    member: impl for<'k> Fn(Words<'k>, usize) -> [u32; 2] + Copy + Send + Sync + 'static,
+    is_forbidden: fn(Outcome) -> bool,
+) {
+    let words = Buffer::from_vec(vec![0u32; 2 * ROUNDS * PAIRS]).unwrap();
+    let seen = Buffer::from_vec(vec![[[NOTHING; 2]; ROUNDS]; 2 * PAIRS]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let (words, seen) = (cg.access(&words, Atomic), cg.access(&seen, Write));
+        cg.parallel_for(2 * PAIRS, move |item| {
+            let (role, pair) = (item.index() / PAIRS, item.index() % PAIRS);
+            let word = |index| words.atomic_ref(item, index);
+            let mut all = [[NOTHING; 2]; ROUNDS];
+            for (round, seen) in all.iter_mut().enumerate() {
+                // The words of a race are far from each other.
+                let place = round * PAIRS + pair;
+                *seen = member([word(place), word(ROUNDS * PAIRS + place)], role);
+            }
+            seen.set(item, all);
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    let seen = seen.to_vec().unwrap();
+    let outcomes = (0..PAIRS).flat_map(|pair| (0..ROUNDS).map(move |round| (pair, round)));
+    let mut forbidden = outcomes.map(|(pair, round)| [seen[pair][round], seen[PAIRS + pair][round]]);
+    assert_eq!(forbidden.find(|outcome| is_forbidden(*outcome)), None);
+    // The kernel ran, and some member has read.
+    assert!(seen.as_flattened().as_flattened().iter().any(|value| *value != NOTHING));
+}
+
+/// Member 1 has seen the flag, but not what was stored before.
+fn is_message_lost([_, [flag, data]]: Outcome) -> bool {
+    flag != 0 && flag != NOTHING && data == 0
+}
+
+fn messages_pass_by_release_and_acquire(env: &Env) {
+    race(
+        env,
+        |[data, flag], role| {
+            if role == 0 {
+                data.store(1, Relaxed);
+                flag.store(1, Release);
+                return [NOTHING; 2];
+            }
+            let flag = flag.load(Acquire);
+            [flag, data.load(Relaxed)]
+        },
+        is_message_lost,
+    );
+}
+
+fn messages_pass_by_fences(env: &Env) {
+    race(
+        env,
+        |[data, flag], role| {
+            if role == 0 {
+                data.store(1, Relaxed);
+                atomic_fence(Release, Scope::Device);
+                flag.store(1, Relaxed);
+                return [NOTHING; 2];
+            }
+            let flag = flag.load(Relaxed);
+            atomic_fence(Acquire, Scope::Device);
+            [flag, data.load(Relaxed)]
+        },
+        is_message_lost,
+    );
+}
+
+fn messages_pass_by_changes(env: &Env) {
+    race(
+        env,
+        |[data, flag], role| {
+            if role == 0 {
+                data.fetch_add(1, Relaxed);
+                flag.fetch_max(1, AcqRel);
+                return [NOTHING; 2];
+            }
+            let flag = flag.compare_exchange(1, 2, AcqRel, Relaxed).unwrap_or(0);
+            [flag, data.fetch_or(0, Relaxed)]
+        },
+        is_message_lost,
+    );
+}
+
+fn messages_pass_in_the_whole_system(env: &Env) {
+    race(
+        env,
+        |words, role| {
+            let [data, flag] = words.map(|word| word.with_scope(Scope::System));
+            if role == 0 {
+                data.store(1, Relaxed);
+                flag.exchange(1, Release);
+                return [NOTHING; 2];
+            }
+            let flag = flag.fetch_add(0, Acquire);
+            [flag, data.load(Relaxed)]
+        },
+        is_message_lost,
+    );
+}
+
+fn messages_pass_within_a_group(env: &Env) {
+    const GROUPS: usize = 256;
+    const ITEMS: usize = 128;
+    const MEMBERS: usize = ITEMS / 2;
+    // By the order of stores and loads, by fences, and by changes.
+    let lost = Buffer::from_vec(vec![0u32; 4]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let lost = cg.access(&lost, Atomic);
+        cg.parallel_for_work_group(GROUPS, Fixed1::<ITEMS>, Local::<u32, 384>::new(), move |mut group, mut words| {
+            group.for_each(Shares(&mut words), move |_, share| share.for_each(|(_, word)| *word = 0));
+            group.for_each(Atomically(&mut words), move |item, words| {
+                // The first work-items of a group read, so that a host that runs them in turn has nothing to see.
+                let (role, pair) = (1 - item.local_linear_id() / MEMBERS, item.local_linear_id() % MEMBERS);
+                for way in 0..3 {
+                    let [data, flag] = [0, 1].map(|word| words.atomic_ref(way * ITEMS + word * MEMBERS + pair));
+                    let seen = match (role, way) {
+                        (0, 0) => {
+                            data.store(1, Relaxed);
+                            flag.store(1, Release);
+                            continue;
+                        }
+                        (0, 1) => {
+                            data.store(1, Relaxed);
+                            atomic_fence(Release, Scope::WorkGroup);
+                            flag.store(1, Relaxed);
+                            continue;
+                        }
+                        (0, _) => {
+                            data.store(1, Relaxed);
+                            flag.fetch_add(1, AcqRel);
+                            continue;
+                        }
+                        (_, 0) => flag.load(Acquire),
+                        (_, 1) => {
+                            let seen = flag.load(Relaxed);
+                            atomic_fence(Acquire, Scope::WorkGroup);
+                            seen
+                        }
+                        _ => flag.fetch_or(0, AcqRel),
+                    };
+                    lost.fetch_add(item, 3, 1);
+                    if seen == 1 && data.load(Relaxed) == 0 {
+                        lost.fetch_add(item, way, 1);
+                    }
+                }
+            });
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(lost.to_vec().unwrap(), [0, 0, 0, (3 * GROUPS * MEMBERS) as u32]);
+}
+
+/// Neither member has seen the other's store.
+fn are_stores_lost([[first, _], [second, _]]: Outcome) -> bool {
+    (first, second) == (0, 0)
+}
+
+fn stores_are_not_both_buffered_in_sequential_consistency(env: &Env) {
+    race(
+        env,
+        |words, role| {
+            words[role].store(1, SeqCst);
+            [words[1 - role].load(SeqCst), NOTHING]
+        },
+        are_stores_lost,
+    );
+}
+
+fn stores_are_not_both_buffered_around_fences(env: &Env) {
+    race(
+        env,
+        |words, role| {
+            words[role].store(1, Relaxed);
+            atomic_fence(SeqCst, Scope::Device);
+            [words[1 - role].load(Relaxed), NOTHING]
+        },
+        are_stores_lost,
+    );
+}
+
+fn loads_are_not_both_buffered_with_acquire_and_release(env: &Env) {
+    race(
+        env,
+        |words, role| {
+            let seen = words[role].load(Acquire);
+            words[1 - role].store(1, Release);
+            [seen, NOTHING]
+        },
+        |[[first, _], [second, _]]| (first, second) == (1, 1),
+    );
+}
+
+fn one_word_never_goes_back(env: &Env) {
+    race(
+        env,
+        |[word, _], role| {
+            if role == 0 {
+                word.store(1, Relaxed);
+                word.store(2, Relaxed);
+                return [NOTHING; 2];
+            }
+            let first = word.load(Relaxed);
+            [first, word.load(Relaxed)]
+        },
+        |[_, [first, second]]| first != NOTHING && second < first,
+    );
+}
