@@ -3,7 +3,7 @@ use std::{thread, vec};
 use super::{launch, launch_cut, panic_message, run_single};
 use crate::{Accessor, AccessorParts, Atomic, AtomicElement, Id, Item, Range};
 
-fn accessor<T: AtomicElement>(elements: &mut [T]) -> Accessor<'static, T, 1, Atomic> {
+pub(super) fn accessor<T: AtomicElement>(elements: &mut [T]) -> Accessor<'static, T, 1, Atomic> {
     let range = Range([elements.len()]);
     let parts = AccessorParts { pointer: elements.as_mut_ptr(), buffer: range, offset: Id([0]), range };
     // SAFETY: the slice outlives the accessor's use in these tests, and is not used meanwhile.
@@ -78,7 +78,8 @@ fn an_update_may_use_the_same_element() {
             x + 1
         });
     });
-    assert_eq!((elements, n_calls), ([11], 2));
+    assert_eq!(elements, [11]);
+    assert!(n_calls >= 2, "{n_calls} calls");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod entries;
 mod groups;
 mod panic_records;
 mod prints;
+mod references;
 mod views;
 
 use std::borrow::ToOwned;
