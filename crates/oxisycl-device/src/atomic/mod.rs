@@ -46,8 +46,8 @@ use crate::builtin::{self, is_device_code};
 
 /// Which work-items an atomic operation or a fence is ordered with, narrow to wide (SYCL 2020 `memory_scope`).
 ///
-/// Operations on the same element are atomic with respect to each other only if the scope of each includes the other's work-item.
-/// Without that a work-item may see any value that was stored to it. A scope is a permission, and a device may order more: all have
+/// Operations on the same element are atomic with respect to each other only if the scope of each includes the other's work-item. So a narrower scope
+/// than that of the memory is asked for by an `unsafe` function. A scope is a permission, and a device may order more: all have
 /// instructions for the group, and none for the sub-group. Native code orders all threads of the process, whatever the scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Scope {

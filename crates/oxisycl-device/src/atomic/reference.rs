@@ -14,7 +14,8 @@ use crate::item::NotSend;
 /// [`AtomicElements::atomic_ref`](crate::group::AtomicElements::atomic_ref), by `UsmPointer::atomic_ref`, or from an address. It stays in
 /// the call of the kernel, or in the phase, that it was made in, and with its work-item.
 ///
-/// The [scope](Scope) is a property of the reference: the device, and the group in local memory. Each operation names its order.
+/// The [scope](Scope) is a property of the reference: the device, and the group in local memory. A wider one is there for the asking; a narrower one is a
+/// promise. Each operation names its order.
 ///
 /// ```
 /// use oxisycl::atomic::{AcqRel, Scope};
@@ -72,7 +73,8 @@ impl<'k, T: AtomicElement> AtomicRef<'k, T> {
         Self { pointer, scope: Scope::WorkGroup, is_local: true, lifetime: PhantomData }
     }
 
-    /// A reference to this element with another scope. In local memory a scope wider than the group is that of the group.
+    /// A reference to this element with a scope that is at least as wide as its own. In local memory a scope wider than the group is that of the
+    /// group.
     ///
     /// ```
     /// use oxisycl::atomic::{Relaxed, Scope};
@@ -95,8 +97,41 @@ impl<'k, T: AtomicElement> AtomicRef<'k, T> {
     #[inline(always)]
     #[must_use]
     pub fn with_scope(self, scope: Scope) -> Self {
-        let scope = if self.is_local && scope > Scope::WorkGroup { Scope::WorkGroup } else { scope };
+        let scope = if self.is_local || scope < self.scope { self.scope } else { scope };
         Self { scope, ..self }
+    }
+
+    /// A reference to this element with a narrower scope, of which some devices order less. A wider one is not taken.
+    ///
+    /// ```
+    /// use oxisycl::atomic::{Relaxed, Scope};
+    /// use oxisycl::group::Fixed1;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let totals = Buffer::from_vec(vec![0u32; 4])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let totals = cg.access(&totals, Atomic);
+    ///     cg.parallel_for_work_group(4, Fixed1::<16>, (), move |mut group, ()| {
+    ///         let own = group.id();
+    ///         group.for_each((), move |item, ()| {
+    ///             // SAFETY: each group has an element of its own.
+    ///             let total = unsafe { totals.atomic_ref(item, own).with_narrow_scope(Scope::WorkGroup) };
+    ///             total.fetch_add(1, Relaxed);
+    ///         });
+    ///     })
+    /// })?;
+    /// assert_eq!(totals.to_vec()?, [16; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// As long as an operation of the result may run, all accesses of the element are those of work-items in the scope.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn with_narrow_scope(self, scope: Scope) -> Self {
+        Self { scope: scope.min(self.scope), ..self }
     }
 
     /// The scope of the operations.

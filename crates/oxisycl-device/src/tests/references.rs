@@ -77,7 +77,12 @@ fn a_reference_shows_value_and_scope() {
     with_references(&mut [7u32, 0], |[a, _]| {
         assert_eq!(format!("{a:?}"), "AtomicRef { value: 7, scope: Device }");
         let scopes = [Scope::SubGroup, Scope::WorkGroup, Scope::Device, Scope::System];
-        assert!(scopes.is_sorted() && scopes.map(|scope| a.with_scope(scope).scope()) == scopes);
+        assert!(scopes.is_sorted());
+        let wide = scopes.map(|scope| a.with_scope(scope).scope());
+        assert_eq!(wide, [Scope::Device, Scope::Device, Scope::Device, Scope::System]);
+        // SAFETY: nothing else accesses the element.
+        let narrow = scopes.map(|scope| unsafe { a.with_narrow_scope(scope) }.scope());
+        assert_eq!(narrow, [Scope::SubGroup, Scope::WorkGroup, Scope::Device, Scope::Device]);
     });
 }
 
