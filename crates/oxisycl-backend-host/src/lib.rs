@@ -25,6 +25,7 @@ mod panic_hook;
 mod pool;
 mod queue;
 mod simulated;
+mod stacks;
 mod sync;
 mod task;
 mod topology;

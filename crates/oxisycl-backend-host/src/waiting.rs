@@ -3,54 +3,53 @@
 //! The work-item that waits first stays on the stack of the thread. While it waits, it runs those behind it by turns, each on a stack of its own, until all
 //! wait at the same place or it is clear that they never will. A group without waiting work-items switches no stacks, and every group stays on its thread.
 //!
-//! Owns the stacks that a thread keeps. Invariants:
+//! Invariants:
 //! - The work-items behind the first one that waited run only within its calls of `wait`, `finish` and `abandon`. None of them is left when the last two
 //!   return, so that they may use what lies in the frames of the entry.
 //! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::sync::LazyLock;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use oxisycl_types::{GroupSize, HostGroup, HostWaiting};
+use oxisycl_types::{GroupSize, HostGroup, HostPlace, HostTurn, HostWaiting};
 
 use crate::kernel::{Line, discard, message_of};
+use crate::stacks::Stacks;
 
 /// Waiting by stacks.
 pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
 
 /// Bytes of the stack of a work-item that waits, of which the system provides what is used.
 const STACK: usize = 256 << 10;
-/// Stacks that a thread keeps for the next group.
-const MAX_KEPT: usize = 1024;
+/// Stacks of a process before groups wait for each other: half of what Linux allows, where a stack and the page that guards it are two of 65530 pieces of
+/// memory.
+const MOST_STACKS: usize = 16384;
+
+static STACKS: LazyLock<Stacks<DefaultStack>> = LazyLock::new(|| Stacks::new(MOST_STACKS, || DefaultStack::new(STACK)));
 
 thread_local! {
-    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    /// Groups of the thread that hold stacks.
+    static HOLDING: Cell<usize> = const { Cell::new(0) };
 }
 
 type Switch = Yielder<(), ()>;
-
-/// Where a work-item waits, and of how many bytes the values are that it brings.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
-    location: &'static Location<'static>,
-    bytes: usize,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     /// Not begun, or to go on when its turn comes.
     Ready,
-    Waits(Place),
+    Waits(HostPlace),
     Ended,
 }
 
 /// A work-item behind the one that waited first.
 struct Other {
     at: Cell<At>,
-    /// Its stack, once it has begun; empty while it runs, and when it has ended.
+    /// What it runs on, once it has begun; empty while it runs, and when it has ended.
     running: Cell<Option<Coroutine<(), (), ()>>>,
     switch: Cell<*const Switch>,
 }
@@ -61,6 +60,10 @@ struct Waiting {
     /// The local linear id of the work-item that waited first.
     first: usize,
     others: Vec<Other>,
+    /// Stacks for those that have not begun, and of those that have ended.
+    stacks: RefCell<Vec<DefaultStack>>,
+    /// How many stacks it has, if it has taken them.
+    n_stacks: Cell<usize>,
     /// Why the group has failed. A kernel that catches that gets it again where it waits, and at the end.
     failure: RefCell<Option<String>>,
     memories: [RefCell<Vec<Line>>; 2],
@@ -77,6 +80,8 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
             group: ptr::from_ref(group).cast(),
             first: item,
             others: (item + 1..group.items).map(|_| other()).collect(),
+            stacks: RefCell::new(Vec::new()),
+            n_stacks: Cell::new(0),
             failure: RefCell::new(None),
             memories: [const { RefCell::new(Vec::new()) }; 2],
         };
@@ -88,23 +93,22 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
 
 /// # Safety
 /// See [`HostWaiting::wait`].
-unsafe fn wait(group: &HostGroup<'_>, item: usize, location: &'static Location<'static>, bytes: usize) -> bool {
+unsafe fn wait(group: &HostGroup<'_>, item: usize, place: HostPlace) -> HostTurn {
     if std::thread::panicking() {
         // In a destructor. The group has failed, and a stack that unwinds is not left.
-        return false;
+        return HostTurn::Unwinds;
     }
     // SAFETY: by the contract of this function.
     let waiting = unsafe { waiting_of(group, item) };
-    let place = Place { location, bytes };
     if item == waiting.first {
         waiting.run_others(place);
-        return true;
+        return HostTurn::First;
     }
     let own = &waiting.others[item - waiting.first - 1];
     own.at.set(At::Waits(place));
     // SAFETY: the work-item runs on a stack whose switch it is.
     unsafe { (*own.switch.get()).suspend(()) };
-    false
+    HostTurn::Later
 }
 
 /// # Safety
@@ -127,6 +131,7 @@ unsafe fn finish(waiting: *mut ()) {
     // SAFETY: by the contract of this function it is a group that waits.
     let (waiting, group) = unsafe { (&*end.0, &*(*end.0).group) };
     waiting.fail_again();
+    waiting.take_stacks();
     for (index, other) in waiting.others.iter().enumerate() {
         waiting.run_other(index);
         if let At::Waits(place) = other.at.get() {
@@ -159,18 +164,20 @@ impl Drop for End {
         unsafe {
             let waiting = Box::from_raw(self.0);
             (*waiting.group).waiting.set(ptr::null_mut());
+            waiting.give_stacks();
         }
     }
 }
 
 impl Waiting {
     /// Runs all others until each waits or has ended, and lets all go on if they are at the same place as the first one.
-    fn run_others(&self, place: Place) {
+    fn run_others(&self, place: HostPlace) {
         self.fail_again();
         if self.first > 0 {
             // Those before have ended without waiting.
             self.fail_at(place, "work-item 0 has ended".to_owned());
         }
+        self.take_stacks();
         for index in 0..self.others.len() {
             self.run_other(index);
         }
@@ -204,9 +211,9 @@ impl Waiting {
         other.at.set(At::Ended);
         match catch_unwind(AssertUnwindSafe(|| running.resume(()))) {
             Ok(CoroutineResult::Yield(())) => other.running.set(Some(running)),
-            Ok(CoroutineResult::Return(())) => keep(running),
+            Ok(CoroutineResult::Return(())) => self.keep(running),
             Err(payload) => {
-                keep(running);
+                self.keep(running);
                 *self.failure.borrow_mut() = Some(message_of(&*payload));
                 self.unwind_others();
                 resume_unwind(payload);
@@ -216,13 +223,7 @@ impl Waiting {
 
     /// The stack of a work-item that has not begun.
     fn begin(&self, index: usize) -> Coroutine<(), (), ()> {
-        let stack = STACKS.try_with(|stacks| stacks.borrow_mut().pop()).ok().flatten();
-        let stack = match stack.map_or_else(|| DefaultStack::new(STACK), Ok) {
-            Ok(stack) => stack,
-            Err(error) => {
-                self.fail(format!("no memory for the stack of {STACK} bytes of a work-item that waits: {error}"))
-            }
-        };
+        let Some(stack) = self.stacks.borrow_mut().pop() else { unreachable!("each has a stack") };
         let (waiting, item) = (ptr::from_ref(self), self.first + 1 + index);
         Coroutine::with_stack(stack, move |switch: &Switch, ()| {
             // SAFETY: a work-item exists no longer than what is kept of its group, and than the group.
@@ -243,12 +244,52 @@ impl Waiting {
                 // A destructor panicked, too: there is a failure already.
                 discard(payload);
             }
-            keep(running);
+            self.keep(running);
+        }
+    }
+
+    /// Takes a stack for each of the others, once.
+    fn take_stacks(&self) {
+        if self.n_stacks.get() > 0 || self.others.is_empty() {
+            return;
+        }
+        let count = self.others.len();
+        let holds = HOLDING.try_with(Cell::get).unwrap_or(1) > 0;
+        match STACKS.take(count, holds) {
+            Ok(stacks) => {
+                self.stacks.replace(stacks);
+                self.n_stacks.set(count);
+                let _ = HOLDING.try_with(|holding| holding.set(holding.get() + 1));
+            }
+            Err(error) => {
+                self.fail(format!("no memory for stacks of {count} work-items that wait, {STACK} bytes each: {error}"))
+            }
+        }
+    }
+
+    /// Gives the stacks back, when all of the others have ended.
+    fn give_stacks(&self) {
+        let count = self.n_stacks.replace(0);
+        if count > 0 {
+            let stacks = self.stacks.take();
+            let lost = count - stacks.len();
+            STACKS.give(stacks, lost);
+            let _ = HOLDING.try_with(|holding| holding.set(holding.get() - 1));
+        }
+    }
+
+    /// Keeps the stack of a work-item that has ended.
+    fn keep(&self, ended: Coroutine<(), (), ()>) {
+        if ended.done() {
+            self.stacks.borrow_mut().push(ended.into_stack());
+        } else {
+            // It cannot be ended. Its stack is left as it is.
+            std::mem::forget(ended);
         }
     }
 
     /// Fails in the work-item that waited first, because of another one.
-    fn fail_at(&self, place: Place, what: String) -> ! {
+    fn fail_at(&self, place: HostPlace, what: String) -> ! {
         // SAFETY: the group exists as long as it waits.
         (unsafe { &*self.group }.name)(self.first);
         self.fail(format!("{} waits at {}, and {what}", of_group(self.first), place.location))
@@ -278,20 +319,4 @@ impl Waiting {
 
 fn of_group(item: usize) -> String {
     format!("all work-items of a group come to the same barriers and algorithms, but work-item {item}")
-}
-
-/// Keeps the stack of a work-item that has ended.
-fn keep(ended: Coroutine<(), (), ()>) {
-    if !ended.done() {
-        // It cannot be ended. Its stack is left as it is.
-        std::mem::forget(ended);
-        return;
-    }
-    let stack = ended.into_stack();
-    let _ = STACKS.try_with(|stacks| {
-        let mut stacks = stacks.borrow_mut();
-        if stacks.len() < MAX_KEPT {
-            stacks.push(stack);
-        }
-    });
 }

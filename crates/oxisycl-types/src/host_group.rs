@@ -36,17 +36,36 @@ impl fmt::Debug for HostGroup<'_> {
     }
 }
 
+/// Where work-items of a group wait, which is the same for all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostPlace {
+    /// The place in the program.
+    pub location: &'static Location<'static>,
+    /// Bytes of the values that they exchange, and the name of their type. No work-item reads what another one has left as another type.
+    pub values: (usize, &'static str),
+}
+
+/// Why a work-item goes on that has waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostTurn {
+    /// All have come, and the caller is the first one that goes on.
+    First,
+    /// All have come.
+    Later,
+    /// The caller has not waited, because it unwinds: others may not have come.
+    Unwinds,
+}
+
 /// What a backend offers to work-items that wait.
 ///
 /// The work-item that waits first goes on where it is. All behind it run on stacks of their own, by turns, on the same thread.
 #[derive(Clone, Copy, Debug)]
 pub struct HostWaiting {
-    /// Returns when all work-items of the group have called it, from the same place and with the same number of bytes, which is that of the values
-    /// that they exchange. True for the one that goes on first. The number before the place is the local linear id of the caller.
+    /// Returns when all work-items of the group have called it at the same place. The number is the local linear id of the caller.
     ///
     /// Calling it requires that the group is being run by the calling thread, by the code that made it, which calls `finish` or `abandon` before
     /// the group ends.
-    pub wait: unsafe fn(&HostGroup<'_>, usize, &'static Location<'static>, usize) -> bool,
+    pub wait: unsafe fn(&HostGroup<'_>, usize, HostPlace) -> HostTurn,
     /// Memory of at least that many bytes, aligned to [`GroupSize::ALIGNMENT`](crate::GroupSize::ALIGNMENT) and initialised, which all work-items
     /// get that ask for as many. There are two, by the last argument, and each keeps its bytes until it is asked for with another number.
     ///
@@ -63,8 +82,8 @@ pub struct HostWaiting {
 impl HostWaiting {
     /// Of a backend in which no work-item can wait.
     pub const NONE: Self = {
-        fn no_wait(_: &HostGroup<'_>, _: usize, place: &'static Location<'static>, _: usize) -> bool {
-            panic!("a work-item waits for its group at {place}, which this backend cannot do")
+        fn no_wait(_: &HostGroup<'_>, _: usize, place: HostPlace) -> HostTurn {
+            panic!("a work-item waits for its group at {}, which this backend cannot do", place.location)
         }
         fn no_exchange(_: &HostGroup<'_>, _: usize, _: usize, _: bool) -> *mut u8 {
             panic!("a work-item waits for its group, which this backend cannot do")

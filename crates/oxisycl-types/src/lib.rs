@@ -29,7 +29,7 @@ pub use backend_kind::BackendKind;
 pub use device_launch::{BUFFER_AT, DeviceLaunch, PanicArgument, PanicRecord, PrintHeader, PrintRecord};
 pub use device_type::DeviceType;
 pub use error_code::ErrorCode;
-pub use host_group::{HostGroup, HostWaiting};
+pub use host_group::{HostGroup, HostPlace, HostTurn, HostWaiting};
 pub use id::Id;
 pub use launch::{GroupSize, HostChunk, HostEntry, LaunchRange};
 pub use nd_range::NdRange;

@@ -5,7 +5,7 @@
 
 use core::panic::Location;
 
-use oxisycl_types::GroupSize;
+use oxisycl_types::{GroupSize, HostPlace, HostTurn};
 
 use super::NdItem;
 use crate::advice::AnyBits;
@@ -40,7 +40,10 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
         }
         // SAFETY: native code, by the contract of this function.
         let memory = unsafe { self.exchange(value, place) };
-        if memory.is_first {
+        if memory.turn == HostTurn::Unwinds {
+            return (value, value);
+        }
+        if memory.turn == HostTurn::First {
             // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
             let result = algorithm(&mut self.group, &mut unsafe { PrivateValues::all(memory.first, items) });
             // SAFETY: behind the values.
@@ -63,11 +66,12 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             let exchange = (*self.group.chunk()).waiting.exchange;
             let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
             first.add(self.linear).write(value);
-            let is_first = self.wait_on_host(place, bytes);
+            let values = (bytes, core::any::type_name::<T>());
+            let turn = self.wait_on_host(HostPlace { location: place, values });
             let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
             // The first one may come to the next algorithm before others have read what is left for them here.
             self.turn = !self.turn;
-            Exchanged { first, is_first }
+            Exchanged { first, turn }
         }
     }
 }
@@ -76,8 +80,8 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
 struct Exchanged<T> {
     /// One for each work-item, and one behind them.
     first: *mut T,
-    /// Whether the caller is the work-item that goes on first.
-    is_first: bool,
+    /// Why the caller goes on. The values are those of all only if they have come.
+    turn: HostTurn,
 }
 
 /// What all work-items of a group come to: proved by the compiler ([`NdItem::group`]), or promised by the caller ([`NdItem::unchecked`]).
@@ -216,8 +220,11 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup
         let items = self.item.group.items();
         // SAFETY: native code, where work-items that do not come are found.
         let memory = unsafe { self.item.exchange(value, Location::caller()) };
+        if from >= items || memory.turn == HostTurn::Unwinds {
+            return value;
+        }
         // SAFETY: within the values.
-        if from < items { unsafe { memory.first.add(from).read() } } else { value }
+        unsafe { memory.first.add(from).read() }
     }
 
     /// The sub-group of `W` work-items, a power of two of at most 64. Processors of NVIDIA have 32.

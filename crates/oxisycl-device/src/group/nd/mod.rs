@@ -30,7 +30,7 @@ mod local;
 use core::fmt;
 use core::panic::Location;
 
-use oxisycl_types::{HostGroup, Id, NdRange, Range};
+use oxisycl_types::{HostGroup, HostPlace, HostTurn, Id, NdRange, Range};
 
 pub use algorithms::{NdGroup, SubGroup};
 #[doc(hidden)]
@@ -214,23 +214,23 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             return;
         }
         // SAFETY: native code: by the contract of `new` the group and its chunk exist, and the entry ends the group.
-        unsafe { self.wait_on_host(place, 0) };
+        unsafe { self.wait_on_host(HostPlace { location: place, values: (0, "") }) };
     }
 
-    /// Waits in native code, for work-items that come with values of so many bytes. True for the one that goes on first.
+    /// Waits in native code.
     ///
     /// # Safety
     /// Native code.
-    unsafe fn wait_on_host(&self, place: &'static Location<'static>, bytes: usize) -> bool {
+    unsafe fn wait_on_host(&self, place: HostPlace) -> HostTurn {
         // SAFETY: by the contract of `new`.
         unsafe {
             let chunk = &*self.group.chunk();
-            let is_first = (chunk.waiting.wait)(&*self.host, self.linear, place, bytes);
+            let turn = (chunk.waiting.wait)(&*self.host, self.linear, place);
             if cfg!(panic = "abort") {
                 // Another work-item has run meanwhile.
                 ((*self.host).name)(self.linear);
             }
-            is_first
+            turn
         }
     }
 }

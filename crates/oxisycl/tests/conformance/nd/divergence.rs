@@ -19,6 +19,7 @@ tests![
     a_barrier_and_an_algorithm,
     two_algorithms,
     values_of_two_types,
+    values_of_two_types_of_one_size,
     after_many_barriers,
     behind_an_early_return,
     only_one_group_diverges,
@@ -161,6 +162,17 @@ fn values_of_two_types(env: &Env) {
             same_place(&mut item, 1u8);
         } else {
             same_place(&mut item, 1u64);
+        }
+    });
+    names(&text, 0, SAME_PLACE, "work-item 4 brings values of another type there");
+}
+
+fn values_of_two_types_of_one_size(env: &Env) {
+    let text = failure(env, |mut item, ()| {
+        if item.local_linear_id() > 3 {
+            same_place(&mut item, 1u32);
+        } else {
+            same_place(&mut item, 1f32);
         }
     });
     names(&text, 0, SAME_PLACE, "work-item 4 brings values of another type there");
