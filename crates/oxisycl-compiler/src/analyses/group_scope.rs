@@ -63,27 +63,27 @@ fn is_distance(number: Value<'_>) -> bool {
 fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
-    let mut queue = vec![value];
-    while let Some(value) = queue.pop() {
-        if !seen.insert(value) {
+    let mut queue = vec![(value, false)];
+    while let Some((value, moved)) = queue.pop() {
+        if !seen.insert((value, moved)) {
             continue;
         }
         let base = if value.kind() == ValueKind::Null {
-            Base::Null
+            // A place behind null is any number.
+            if moved { Base::Other } else { Base::Null }
         } else if value.is(Opcode::ALLOCA) {
             Base::Variable(value)
-        } else if value.is(Opcode::GET_ELEMENT_PTR)
-            || value.is(Opcode::ADDRESS_SPACE_CAST)
-            || value.is(Opcode::BITCAST)
-            || value.is(Opcode::FREEZE)
-        {
-            queue.push(value.operand(0));
+        } else if value.is(Opcode::GET_ELEMENT_PTR) {
+            queue.push((value.operand(0), true));
+            continue;
+        } else if value.is(Opcode::ADDRESS_SPACE_CAST) || value.is(Opcode::BITCAST) || value.is(Opcode::FREEZE) {
+            queue.push((value.operand(0), moved));
             continue;
         } else if value.is(Opcode::PHI) {
-            queue.extend(value.operands());
+            queue.extend(value.operands().into_iter().map(|operand| (operand, moved)));
             continue;
         } else if value.is(Opcode::SELECT) {
-            queue.extend([value.operand(1), value.operand(2)]);
+            queue.extend([(value.operand(1), moved), (value.operand(2), moved)]);
             continue;
         } else {
             Base::Other
@@ -122,6 +122,7 @@ mod tests {
             "%e = getelementptr i8, ptr %v, i64 %n %a = ptrtoint ptr %e to i64 call void @use(i64 %a)",
             "%r = icmp ult ptr %v, %p",
             "%r = icmp ult ptr %v, %w",
+            "%e = getelementptr i8, ptr null, i64 %n %r = icmp ult ptr %v, %e",
             "%s = select i1 %c, ptr %v, ptr %p %r = icmp eq ptr %s, %v",
             "%a = ptrtoint ptr %v to i64 %b = ptrtoint ptr %w to i64 %d = sub i64 %a, %b call void @use(i64 %d)",
         ] {

@@ -353,20 +353,35 @@ const COMPUTE: &[&str] = &[
     UNIFORM,
 ];
 
-/// What an address may be within: each time the value that no step leads further from.
+/// What an address may be within: each time the value that no step leads further from. A place behind null is no null, but any number.
 fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
-    let (mut found, mut seen, mut queue) = (Vec::new(), FxHashSet::default(), vec![address]);
-    while let Some(value) = queue.pop() {
-        if !seen.insert(value) {
+    let (mut found, mut seen, mut queue) = (Vec::new(), FxHashSet::default(), vec![(address, None)]);
+    while let Some((value, moved)) = queue.pop() {
+        if !seen.insert((value, moved.is_some())) {
             continue;
         }
-        match value.opcode().or_else(|| value.expression()) {
-            Some(Opcode::GET_ELEMENT_PTR | Opcode::ADDRESS_SPACE_CAST | Opcode::BITCAST | Opcode::FREEZE) => {
-                queue.push(value.operand(0));
+        let base = match value.opcode().or_else(|| value.expression()) {
+            Some(Opcode::GET_ELEMENT_PTR) => {
+                queue.push((value.operand(0), Some(value)));
+                continue;
             }
-            Some(Opcode::PHI) => queue.extend(value.operands()),
-            Some(Opcode::SELECT) => queue.extend([value.operand(1), value.operand(2)]),
-            _ => found.push(value),
+            Some(Opcode::ADDRESS_SPACE_CAST | Opcode::BITCAST | Opcode::FREEZE) => {
+                queue.push((value.operand(0), moved));
+                continue;
+            }
+            Some(Opcode::PHI) => {
+                queue.extend(value.operands().into_iter().map(|operand| (operand, moved)));
+                continue;
+            }
+            Some(Opcode::SELECT) => {
+                queue.extend([(value.operand(1), moved), (value.operand(2), moved)]);
+                continue;
+            }
+            _ if value.kind() == ValueKind::Null => moved.unwrap_or(value),
+            _ => value,
+        };
+        if !found.contains(&base) {
+            found.push(base);
         }
     }
     found
@@ -419,5 +434,7 @@ fn escapes(variable: Value<'_>) -> bool {
     false
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

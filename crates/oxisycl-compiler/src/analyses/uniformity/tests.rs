@@ -286,6 +286,13 @@ fn places_that_some_come_to_are_refused() {
             format!("%y = icmp ult ptr %v, %p br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"),
         ),
         (
+            "by a comparison of an address with a number",
+            format!(
+                "%e = getelementptr i8, ptr null, i32 %n %y = icmp ult ptr %v, %e
+            br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+            ),
+        ),
+        (
             "by the address of a variable through memory",
             format!(
                 "%m = alloca ptr store ptr %v, ptr %m %q = load i64, ptr %m %y = icmp ugt i64 %q, 1000
