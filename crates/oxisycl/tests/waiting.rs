@@ -193,7 +193,7 @@ fn a_forgotten_item_and_a_deep_stack_are_no_harm() {
         barrier(&mut item);
         assert_eq!(deep(100), 5050);
         barrier(&mut item);
-        std::mem::forget(item);
+        std::mem::forget((item, vec![0u8; 8]));
     });
     launched.expect("the launch succeeds");
 }

@@ -61,7 +61,7 @@ impl<F, const D: usize> GroupForm<F, D> {
 
 /// The form of `parallel_for_work_group`.
 #[doc(hidden)]
-pub struct ByGroup<'cg, S, A, K>(PhantomData<(S, A, K, fn(&'cg ()))>);
+pub struct ByGroup<'cg, S, A, K>(PhantomData<(S, A, K)>, PhantomData<fn(&'cg ())>);
 
 // SAFETY: the entry is for that type.
 unsafe impl<'cg, S: Shape<D>, A: GroupArguments, K, const D: usize> GroupKind<D> for ByGroup<'cg, S, A, K>

@@ -1,4 +1,3 @@
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec;
 use std::vec::Vec;

@@ -57,7 +57,7 @@ impl<R: Into<Range<D>>, S: Shape<D>, const D: usize> NdExtent<D> for (R, S) {
 
 /// The form of `parallel_for_nd_range`.
 #[doc(hidden)]
-pub struct ByItem<'cg, S, A, K>(PhantomData<(S, A, K, fn(&'cg ()))>);
+pub struct ByItem<'cg, S, A, K>(PhantomData<(S, A, K)>, PhantomData<fn(&'cg ())>);
 
 // SAFETY: the entry is for that type.
 unsafe impl<'cg, S: Shape<D>, A: NdArguments, K, const D: usize> GroupKind<D> for ByItem<'cg, S, A, K>

@@ -224,11 +224,14 @@ fn private_values_survive_barriers(env: &Env) {
         cg.parallel_for_nd_range(range, (), move |mut item, ()| {
             let first = item.global_linear_id() as u64;
             let mut own = [0u64; 40];
-            for (i, value) in own.iter_mut().enumerate() {
-                *value = first * 100 + i as u64;
+            // By index: Intel's driver for CPUs loses stores through an address in `own` that is carried over a barrier in a loop.
+            let mut i = 0;
+            while i < 40 {
+                own[i] = first * 100 + i as u64;
                 if i % 8 == 3 {
                     item.group().barrier();
                 }
+                i += 1;
             }
             assert!(own.iter().enumerate().all(|(i, value)| *value == first * 100 + i as u64));
             numbers.set(item.global(), own.iter().sum());

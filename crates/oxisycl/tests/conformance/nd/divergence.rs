@@ -109,10 +109,11 @@ fn two_barriers_in_two_arms(env: &Env) {
         if item.local_linear_id() < 8 {
             unchecked!(item).barrier();
         } else {
-            unchecked!(item).barrier();
+            let mut group = unchecked!(item);
+            group.barrier();
         }
     });
-    names(&text, 0, line, &format!("work-item 8 waits at {}:{}:", file!(), line + 2));
+    names(&text, 0, line, &format!("work-item 8 waits at {}:{}:", file!(), line + 3));
 }
 
 fn a_loop_of_another_length(env: &Env) {
