@@ -84,6 +84,8 @@ impl Sanitizer {
             // With frame pointers the stacks of leaks are whole.
             .env("RUSTFLAGS", format!("-Zsanitizer={} -Cforce-frame-pointers=yes{stacks}", self.name))
             .env("LSAN_OPTIONS", format!("suppressions={}", self.suppressions(workspace)?.display()))
+            // Otherwise each stack of a work-item that waits leaves memory behind, until the system has no more of it.
+            .env("ASAN_OPTIONS", "detect_stack_use_after_return=0")
             // The lines that reports name.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
             .env("CARGO_TARGET_DIR", workspace.target_directory.join(self.folder))

@@ -176,8 +176,9 @@ mod tests {
                 other.give(more, 0);
                 other.give(taken, 0);
             });
-            let taken = stacks.take(3, false).expect("stacks");
+            let mut taken = stacks.take(3, false).expect("stacks");
             assert_eq!(taken.len(), 3);
+            taken.pop();
             stacks.give(taken, 1);
             thread.join().expect("it ends");
             let state = stacks.state();
