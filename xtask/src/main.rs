@@ -12,6 +12,7 @@ mod counts;
 mod crates;
 mod deny;
 mod device_programs;
+mod disk;
 mod dockerfile;
 mod docs;
 mod examples;

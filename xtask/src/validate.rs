@@ -15,8 +15,8 @@ use crate::process;
 use crate::processor_time::children_seconds;
 use crate::workspace::Workspace;
 use crate::{
-    book, conformance, crates, deny, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx, quirks,
-    requirements, suites, tidy,
+    book, conformance, crates, deny, disk, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
+    quirks, requirements, suites, tidy,
 };
 
 /// One step of the validation.
@@ -69,6 +69,8 @@ struct Report {
     seconds: f64,
     /// Seconds of processors, where the system tells them.
     processor_seconds: Option<f64>,
+    /// Gigabytes that it left free on the disk.
+    free: Option<f64>,
     /// Why it was repeated.
     at_first: Option<Failure>,
     result: Result<Outcome>,
@@ -141,14 +143,18 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         }
         let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
         let seconds = start.elapsed().as_secs_f64();
-        let report = Report { name: stage.name, seconds, processor_seconds, at_first, result };
+        let free = disk::free_gigabytes(&workspace.target_directory);
+        if let (Err(failure), Some(complaint)) = (&mut result, disk::complaint(free)) {
+            failure.findings.push(complaint);
+        }
+        let report = Report { name: stage.name, seconds, processor_seconds, free, at_first, result };
         if let (Err(failure), false) = (&report.result, options.logged) {
             println!("{failure}");
         }
         println!("<== {}\n", report.line());
         reports.push(report);
     }
-    println!("{:<24} {:>8} {:>10}  result", "stage", "seconds", "processor");
+    println!("{:<24} {:>8} {:>10} {:>8}  result", "stage", "seconds", "processor", "GB free");
     println!("{:<24} {:>8} {:>10}", "set-up", "", shown(set_up));
     for report in &reports {
         println!("{}", report.line());
@@ -166,9 +172,9 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
     summary(&reports, options.strict)
 }
 
-/// Seconds, if they are known.
-fn shown(seconds: Option<f64>) -> String {
-    seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.1}"))
+/// A number, if it is known.
+fn shown(number: Option<f64>) -> String {
+    number.map_or("-".to_owned(), |number| format!("{number:.1}"))
 }
 
 impl Report {
@@ -181,7 +187,8 @@ impl Report {
             Err(failure) => format!("FAILED: {}", failure.message.lines().next().unwrap_or_default()),
         };
         let flaky = if self.at_first.is_some() && self.result.is_ok() { "FLAKY, repeated: " } else { "" };
-        format!("{:<24} {:>8.1} {:>10}  {flaky}{result}", self.name, self.seconds, shown(self.processor_seconds))
+        let (processor, free) = (shown(self.processor_seconds), shown(self.free));
+        format!("{:<24} {:>8.1} {processor:>10} {free:>8}  {flaky}{result}", self.name, self.seconds)
     }
 }
 
@@ -241,7 +248,7 @@ mod tests {
     }
 
     fn report(name: &'static str, result: Result<Outcome>) -> Report {
-        Report { name, seconds: 1.5, processor_seconds: Some(2.0), at_first: None, result }
+        Report { name, seconds: 1.5, processor_seconds: Some(2.0), free: Some(70.25), at_first: None, result }
     }
 
     #[test]
@@ -305,7 +312,7 @@ mod tests {
     #[test]
     fn rows_of_the_table_show_notes_and_first_lines() {
         let row = report("fmt", Ok(Outcome::Passed("3 files".to_owned()))).line();
-        assert_eq!(row, "fmt                           1.5        2.0  passed (3 files)");
+        assert_eq!(row, "fmt                           1.5        2.0     70.2  passed (3 files)");
         assert!(report("fmt", Err(Failure::new("one\ntwo"))).line().ends_with("FAILED: one"));
         let repeated = Report { at_first: Some(Failure::new("x")), ..report("loom", Ok(Outcome::passed())) };
         assert!(repeated.line().ends_with("  FLAKY, repeated: passed"));

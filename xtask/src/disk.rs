@@ -1,0 +1,46 @@
+//! The room that is left on the disk of the target directory.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::process;
+
+/// Below this many gigabytes a failure is laid to the disk.
+const LITTLE: f64 = 1.0;
+
+/// Gigabytes (10^9 bytes) that are free where a folder lies, if `df` tells.
+pub(crate) fn free_gigabytes(folder: &Path) -> Option<f64> {
+    let printed = process::run_quietly(Command::new("df").arg("-Pk").arg(folder)).ok()?;
+    parse(&printed.stdout)
+}
+
+/// What a failure gets to say of the disk, if little is left.
+pub(crate) fn complaint(free: Option<f64>) -> Option<String> {
+    let free = free.filter(|free| *free < LITTLE)?;
+    Some(format!("the disk is full: {free:.1} GB are left"))
+}
+
+/// The fourth column of the second line, in units of 1024 bytes.
+fn parse(printed: &str) -> Option<f64> {
+    let kibibytes: u64 = printed.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kibibytes as f64 * 1024.0 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_read() {
+        let printed = "Filesystem 1024-blocks     Used Available Capacity Mounted on\n/dev/vda   263112772 12000000  82000000  13% /\n";
+        assert_eq!(parse(printed), Some(83.968));
+        assert_eq!(parse("Filesystem\n"), None);
+        assert!(free_gigabytes(Path::new("/")).is_some());
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        assert_eq!(complaint(Some(0.04)).as_deref(), Some("the disk is full: 0.0 GB are left"));
+        assert_eq!((complaint(Some(5.0)), complaint(None)), (None, None));
+    }
+}
