@@ -1,8 +1,9 @@
-//! Stacks that work-items wait on, shared by all threads of the process.
+//! Stacks that work-items wait on: each thread has its own, and the process has a limit for all of them.
 //!
-//! A system has a limit for how many pieces the memory of a process may have, and a stack with the page that guards it is two. So there is a limit for
-//! stacks, and a group takes all of its stacks at once, or waits until others have given theirs back. Invariant: a thread that holds
-//! stacks never waits for more, so that those it waits for come back.
+//! A thread that gets the stacks of its last group again finds them in its processor's cache. A system has a limit for how many pieces the memory of a
+//! process may have, and a stack with the page that guards it is two. So there is a limit for stacks, at which a thread takes what others
+//! keep unused. A group takes all of its stacks at once, or waits until others have given theirs back. Invariant: a thread that holds stacks never waits
+//! for more, so that those it waits for come back.
 
 use std::io;
 #[cfg(not(loom))]
@@ -20,10 +21,19 @@ pub(crate) struct Stacks<S> {
     make: fn() -> io::Result<S>,
 }
 
+/// A thread, by a number that no other thread has at the same time.
+pub(crate) type Owner = usize;
+
 struct State<S> {
-    kept: Vec<S>,
-    /// How many there are, with those that threads hold.
+    kept: Vec<Share<S>>,
+    /// How many there are, with those that groups hold.
     made: usize,
+}
+
+/// What is kept for a thread, which may have ended.
+struct Share<S> {
+    owner: Owner,
+    stacks: Vec<S>,
 }
 
 impl<S> Stacks<S> {
@@ -40,29 +50,32 @@ impl<S> Stacks<S> {
     }
 
     /// Takes `count` stacks. Waits for others to give theirs back if there are too many, unless the caller `holds` some already.
-    pub(crate) fn take(&self, count: usize, holds: bool) -> io::Result<Vec<S>> {
+    pub(crate) fn take(&self, owner: Owner, count: usize, holds: bool) -> io::Result<Vec<S>> {
         let mut state = self.state();
-        let missing = loop {
-            let missing = count.saturating_sub(state.kept.len());
-            let nothing_comes_back = state.made == state.kept.len();
-            if missing == 0 || holds || nothing_comes_back || state.made + missing <= self.most {
-                break missing;
+        loop {
+            let n_kept = state.n_kept();
+            let nothing_comes_back = state.made == n_kept;
+            let n_allowed = self.most.saturating_sub(state.made);
+            if n_kept + n_allowed >= count || holds || nothing_comes_back {
+                break;
             }
             state = match self.changed.wait(state) {
                 Ok(state) => state,
                 Err(poisoned) => poisoned.into_inner(),
             };
-        };
-        let left = state.kept.len() - (count - missing);
-        let mut taken = state.kept.split_off(left);
+        }
+        let mut taken = state.take_of(owner, count);
+        let n_allowed = self.most.saturating_sub(state.made);
+        let n_foreign = (count - taken.len()).saturating_sub(n_allowed);
+        state.take_of_others(&mut taken, n_foreign);
+        let missing = count - taken.len();
         state.made += missing;
         drop(state);
         for made in 0..missing {
             match (self.make)() {
                 Ok(stack) => taken.push(stack),
                 Err(error) => {
-                    self.state().made -= missing - made;
-                    self.give(taken, 0);
+                    self.give(owner, taken, missing - made);
                     return Err(error);
                 }
             }
@@ -71,16 +84,52 @@ impl<S> Stacks<S> {
     }
 
     /// Gives stacks back, and says how many others are lost.
-    pub(crate) fn give(&self, mut stacks: Vec<S>, lost: usize) {
+    pub(crate) fn give(&self, owner: Owner, mut stacks: Vec<S>, lost: usize) {
         let mut state = self.state();
         state.made -= lost;
         let excess = state.made.saturating_sub(self.most).min(stacks.len());
         state.made -= excess;
         let freed = stacks.split_off(stacks.len() - excess);
-        state.kept.append(&mut stacks);
+        state.keep(owner, stacks);
         drop(state);
         self.changed.notify_all();
         drop(freed);
+    }
+}
+
+impl<S> State<S> {
+    fn n_kept(&self) -> usize {
+        self.kept.iter().map(|share| share.stacks.len()).sum()
+    }
+
+    /// Takes up to `most` of the owner's own.
+    fn take_of(&mut self, owner: Owner, most: usize) -> Vec<S> {
+        let Some(place) = self.kept.iter().position(|share| share.owner == owner) else { return Vec::new() };
+        let stacks = &mut self.kept[place].stacks;
+        match stacks.len().checked_sub(most) {
+            None | Some(0) => self.kept.swap_remove(place).stacks,
+            Some(left) => stacks.split_off(left),
+        }
+    }
+
+    /// Takes up to `count` that are kept for anyone.
+    fn take_of_others(&mut self, taken: &mut Vec<S>, mut count: usize) {
+        while let (1.., Some(share)) = (count, self.kept.last_mut()) {
+            let left = share.stacks.len().saturating_sub(count);
+            count -= share.stacks.len() - left;
+            taken.extend(share.stacks.drain(left..));
+            if left == 0 {
+                self.kept.pop();
+            }
+        }
+    }
+
+    fn keep(&mut self, owner: Owner, mut stacks: Vec<S>) {
+        match self.kept.iter_mut().find(|share| share.owner == owner) {
+            Some(share) => share.stacks.append(&mut stacks),
+            None if stacks.is_empty() => {}
+            None => self.kept.push(Share { owner, stacks }),
+        }
     }
 }
 
@@ -95,24 +144,56 @@ mod tests {
     fn stacks_are_used_again() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let stacks = Stacks::new(8, || Ok(MADE.fetch_add(1, Ordering::Relaxed)));
-        let first = stacks.take(3, false).expect("stacks");
-        stacks.give(first, 0);
-        let again = stacks.take(5, false).expect("stacks");
+        let first = stacks.take(1, 3, false).expect("stacks");
+        stacks.give(1, first, 0);
+        let again = stacks.take(1, 5, false).expect("stacks");
         assert_eq!((again.len(), MADE.load(Ordering::Relaxed)), (5, 5));
-        stacks.give(again, 0);
+        stacks.give(1, again, 0);
+    }
+
+    #[test]
+    fn each_thread_gets_its_own_again() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let stacks = Stacks::new(8, || Ok(MADE.fetch_add(1, Ordering::Relaxed)));
+        let (first, second) = (stacks.take(1, 3, false).expect("stacks"), stacks.take(2, 3, false).expect("stacks"));
+        stacks.give(1, first, 0);
+        stacks.give(2, second, 0);
+        let (first, second) = (stacks.take(1, 3, false).expect("stacks"), stacks.take(2, 2, false).expect("stacks"));
+        assert_eq!((&first[..], &second[..]), (&[0, 1, 2][..], &[4, 5][..]));
+        stacks.give(2, second, 0);
+        stacks.give(1, first, 0);
+    }
+
+    #[test]
+    fn at_the_limit_what_others_keep_is_used_before_anything_is_made() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let stacks = Stacks::new(6, || Ok(MADE.fetch_add(1, Ordering::Relaxed)));
+        for owner in 1..=3 {
+            let taken = stacks.take(owner, 2, false).expect("stacks");
+            stacks.give(owner, taken, 0);
+        }
+        let mut taken = stacks.take(2, 5, false).expect("stacks");
+        taken.sort_unstable();
+        // Its own, both of the third, and one of the first.
+        assert_eq!((taken.len(), MADE.load(Ordering::Relaxed), stacks.state().n_kept()), (5, 6, 1));
+        assert!(taken.contains(&2) && taken.contains(&3));
+        taken.dedup();
+        assert_eq!(taken.len(), 5);
+        stacks.give(2, taken, 0);
+        assert_eq!(stacks.state().kept.len(), 2);
     }
 
     #[test]
     fn more_than_the_limit_is_made_for_one_group_and_freed() {
         let stacks = Stacks::new(4, || Ok(Box::new(7)));
-        let many = stacks.take(10, false).expect("stacks");
+        let many = stacks.take(1, 10, false).expect("stacks");
         // A thread that holds some does not wait.
-        let more = stacks.take(2, true).expect("stacks");
+        let more = stacks.take(1, 2, true).expect("stacks");
         assert_eq!((many.len(), more.len(), stacks.state().made), (10, 2, 12));
-        stacks.give(many, 0);
-        stacks.give(more, 0);
+        stacks.give(1, many, 0);
+        stacks.give(1, more, 0);
         let state = stacks.state();
-        assert_eq!((state.made, state.kept.len()), (4, 4));
+        assert_eq!((state.made, state.n_kept()), (4, 4));
     }
 
     #[test]
@@ -123,32 +204,32 @@ mod tests {
                 Ok(left) => Ok(left),
                 Err(_) => Err(io::Error::from(io::ErrorKind::OutOfMemory)),
             });
-        let error = stacks.take(4, false).expect_err("there are two");
+        let error = stacks.take(1, 4, false).expect_err("there are two");
         assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         let state = stacks.state();
-        assert_eq!((state.made, state.kept.len()), (2, 2));
+        assert_eq!((state.made, state.n_kept()), (2, 2));
     }
 
     #[test]
     fn lost_stacks_are_made_anew() {
         let stacks = Stacks::new(2, || Ok(()));
-        let taken = stacks.take(2, false).expect("stacks");
+        let taken = stacks.take(1, 2, false).expect("stacks");
         assert_eq!(taken.len(), 2);
-        stacks.give(vec![()], 1);
-        assert_eq!(stacks.take(2, false).expect("stacks").len(), 2);
+        stacks.give(1, vec![()], 1);
+        assert_eq!(stacks.take(1, 2, false).expect("stacks").len(), 2);
     }
 
     #[test]
     fn threads_wait_for_each_other_and_all_come_to_an_end() {
         let stacks = Arc::new(Stacks::new(6, || Ok(0u8)));
         let threads: Vec<_> = (0..4)
-            .map(|_| {
+            .map(|owner| {
                 let stacks = Arc::clone(&stacks);
                 std::thread::spawn(move || {
                     for _ in 0..200 {
-                        let taken = stacks.take(5, false).expect("stacks");
+                        let taken = stacks.take(owner, 5, false).expect("stacks");
                         assert_eq!(taken.len(), 5);
-                        stacks.give(taken, 0);
+                        stacks.give(owner, taken, 0);
                     }
                 })
             })
@@ -169,20 +250,20 @@ mod tests {
             let stacks = Arc::new(Stacks::new(3, || Ok(())));
             let other = Arc::clone(&stacks);
             let thread = loom::thread::spawn(move || {
-                let taken = other.take(2, false).expect("stacks");
+                let taken = other.take(2, 2, false).expect("stacks");
                 // Nested: it does not wait.
-                let more = other.take(2, true).expect("stacks");
+                let more = other.take(2, 2, true).expect("stacks");
                 assert_eq!((taken.len(), more.len()), (2, 2));
-                other.give(more, 0);
-                other.give(taken, 0);
+                other.give(2, more, 0);
+                other.give(2, taken, 0);
             });
-            let mut taken = stacks.take(3, false).expect("stacks");
+            let mut taken = stacks.take(1, 3, false).expect("stacks");
             assert_eq!(taken.len(), 3);
             taken.pop();
-            stacks.give(taken, 1);
+            stacks.give(1, taken, 1);
             thread.join().expect("it ends");
             let state = stacks.state();
-            assert!(state.made == state.kept.len() && state.made <= 3);
+            assert!(state.made == state.n_kept() && state.made <= 3);
         });
     }
 }

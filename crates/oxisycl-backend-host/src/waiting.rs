@@ -18,7 +18,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use oxisycl_types::{GroupSize, HostGroup, HostPlace, HostTurn, HostWaiting};
 
 use crate::kernel::{Line, discard, message_of};
-use crate::stacks::Stacks;
+use crate::stacks::{Owner, Stacks};
 
 /// Waiting by stacks.
 pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
@@ -32,8 +32,13 @@ const MOST_STACKS: usize = 16384;
 static STACKS: LazyLock<Stacks<DefaultStack>> = LazyLock::new(|| Stacks::new(MOST_STACKS, || DefaultStack::new(STACK)));
 
 thread_local! {
-    /// Groups of the thread that hold stacks.
+    /// Groups of the thread that hold stacks. Its address is the thread's number.
     static HOLDING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The number of this thread, and how many of its groups hold stacks.
+fn thread() -> (Owner, usize) {
+    HOLDING.with(|holding| (ptr::from_ref(holding).addr(), holding.get()))
 }
 
 type Switch = Yielder<(), ()>;
@@ -254,12 +259,12 @@ impl Waiting {
             return;
         }
         let count = self.others.len();
-        let holds = HOLDING.try_with(Cell::get).unwrap_or(1) > 0;
-        match STACKS.take(count, holds) {
+        let (owner, n_holding) = thread();
+        match STACKS.take(owner, count, n_holding > 0) {
             Ok(stacks) => {
                 self.stacks.replace(stacks);
                 self.n_stacks.set(count);
-                let _ = HOLDING.try_with(|holding| holding.set(holding.get() + 1));
+                HOLDING.set(n_holding + 1);
             }
             Err(error) => {
                 self.fail(format!("no memory for stacks of {count} work-items that wait, {STACK} bytes each: {error}"))
@@ -273,8 +278,9 @@ impl Waiting {
         if count > 0 {
             let stacks = self.stacks.take();
             let lost = count - stacks.len();
-            STACKS.give(stacks, lost);
-            let _ = HOLDING.try_with(|holding| holding.set(holding.get() - 1));
+            let (owner, n_holding) = thread();
+            STACKS.give(owner, stacks, lost);
+            HOLDING.set(n_holding - 1);
         }
     }
 
