@@ -20,8 +20,8 @@ pub(crate) struct Case {
 pub(crate) enum Peer {
     /// The reference's of that name.
     Reference(&'static str),
-    /// Our own of that name in the same round, on queues that do not batch kernels.
-    Unbatched(&'static str),
+    /// Our own of that name in the same round, which is called so in the table.
+    Own(&'static str, &'static str),
 }
 
 impl Case {
@@ -34,9 +34,14 @@ impl Case {
         Self { peer: Peer::Reference(LAUNCH), ..self }
     }
 
+    /// Of what is done together with others.
+    const fn beside_one(self, peer: &'static str) -> Self {
+        Self { peer: Peer::Own("one", peer), ..self }
+    }
+
     /// Of what batching must not make worse.
     const fn beside_unbatched(self, peer: &'static str) -> Self {
-        Self { peer: Peer::Unbatched(peer), ..self }
+        Self { peer: Peer::Own("unbatched", peer), ..self }
     }
 }
 
@@ -47,6 +52,13 @@ pub(crate) const TINY_GRAPH: &str = "gpu.chain.tiny.graph";
 /// With batching, and without.
 pub(crate) const LATENCY: [&str; 2] = ["gpu.latency.batching", "gpu.latency.unbatched"];
 pub(crate) const STARTED: [&str; 2] = ["gpu.started", "gpu.started.unbatched"];
+
+/// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.
+pub(crate) const SUMS: [&str; 2] = ["gpu.sum.f64", "gpu.sum.f64.mean"];
+/// The geometric mean below that. The reference's figure is CUB's time and 3 us for each size.
+pub(crate) const SMALL: &str = "gpu.sum.f64.small";
+/// Three reductions in one pass, and one of them.
+pub(crate) const SUM3: [&str; 2] = ["gpu.sum3", "gpu.sum3.one"];
 
 pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.stream.copy", "GB/s", true, 0.99),
@@ -59,6 +71,12 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.nbody.local", "G/s", true, 0.98),
     Case::new("gpu.histogram", "GB/s", true, 0.95),
     Case::new("gpu.histogram.equal", "GB/s", true, 0.95),
+    Case::new(SUMS[0], "GB/s", true, 0.99),
+    Case::new(SUMS[1], "GB/s", true, 0.95),
+    Case::new(SMALL, "us", false, 1.0),
+    Case::new(SUM3[0], "us", false, 1.05).beside_one(SUM3[1]),
+    Case::new("gpu.blockscan", "GB/s", true, 0.97),
+    Case::new("gpu.blockreduce", "GB/s", true, 0.97),
     Case::new(LAUNCH, "us", false, 1.12),
     Case::new("gpu.launch.out_of_order", "us", false, 1.5).beside_launches(),
     Case::new("gpu.chain", "us", false, 1.18).beside_launches(),
@@ -85,7 +103,7 @@ pub(crate) fn chosen(is_wanted: impl Fn(&str) -> bool) -> Vec<&'static Case> {
 pub(crate) fn peers(cases: &[&Case]) -> BTreeSet<&'static str> {
     let reference = |case: &&Case| match case.peer {
         Peer::Reference(name) => Some(name),
-        Peer::Unbatched(_) => None,
+        Peer::Own(..) => None,
     };
     cases.iter().filter_map(reference).collect()
 }

@@ -17,6 +17,7 @@ mod groups;
 mod launches;
 #[path = "../random.rs"]
 mod random;
+mod reductions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -119,7 +120,7 @@ fn run(
     for &Case { name, unit, more_is_better, bar, peer } in cases {
         let (label, side, peer) = match peer {
             Peer::Reference(peer) => ("CUDA C++", 1, peer),
-            Peer::Unbatched(peer) => ("unbatched", 0, peer),
+            Peer::Own(label, peer) => (label, 0, peer),
         };
         let [ours, theirs] = [(0, name), (side, peer)].map(|(side, name)| -> Vec<f64> {
             rounds.iter().map(|round| round[side].get(name).copied().unwrap_or(f64::NAN)).collect()
@@ -219,6 +220,7 @@ fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, 
     stream(device, &mut measured)?;
     measured.add("gpu.nbody", || nbody(device))?;
     groups::measure(device, &mut measured)?;
+    reductions::measure(device, &mut measured)?;
     launches::measure(device, &mut measured)?;
     copies(device, &mut measured)?;
     Ok(measured.figures)

@@ -4,7 +4,7 @@
 //! variables are the exception: each work-item has variables of its own. A kernel over groups may use the address of a variable to access it, and
 //! may compare addresses within one variable, as iterators do. It may not make numbers of them, or compare them with other addresses.
 //!
-//! An address that goes through memory is not followed.
+//! An address that comes from memory may be that of a variable if the kernel keeps such an address anywhere. What launches capture is no variable.
 
 use rustc_hash::FxHashSet;
 
@@ -15,18 +15,26 @@ use crate::llvm::{Opcode, Value, ValueKind};
 enum Base<'c> {
     Null,
     Variable(Value<'c>),
+    /// It was loaded from where a variable's address may be.
+    Memory,
     Other,
 }
 
 /// Why no device can run a kernel over groups, by what it does with addresses of variables.
 pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
-    let decides = kernel.instructions().into_iter().any(|instruction| {
+    let instructions = kernel.instructions();
+    let keeps_addresses = instructions.iter().any(|variable| variable.is(Opcode::ALLOCA) && is_kept(*variable));
+    let decides = instructions.into_iter().any(|instruction| {
         if instruction.is(Opcode::INTEGER_COMPARISON) {
             let [first, second] = [0, 1].map(|index| bases(instruction.operand(index)));
             return !is_harmless(&first, &second);
         }
         let is_number = instruction.is(Opcode::PTR_TO_INT) || instruction.is(Opcode::PTR_TO_ADDR);
-        is_number && is_of_variable(&bases(instruction.operand(0))) && !is_distance(instruction)
+        if !is_number {
+            return false;
+        }
+        let bases = bases(instruction.operand(0));
+        is_of_variable(&bases) && !is_distance(instruction) || keeps_addresses && bases.contains(&Base::Memory)
     });
     decides.then(|| {
         "it compares the address of a variable, or makes a number of it, which differs between the work-items of a group".to_owned()
@@ -85,6 +93,8 @@ fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
         } else if value.is(Opcode::SELECT) {
             queue.extend([(value.operand(1), moved), (value.operand(2), moved)]);
             continue;
+        } else if value.is(Opcode::LOAD) && !is_captured(value.operand(0)) {
+            Base::Memory
         } else {
             Base::Other
         };
@@ -95,6 +105,46 @@ fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
     found
 }
 
+/// Whether what an address leads to was there before the launch, and nothing in the kernel writes it.
+fn is_captured(address: Value<'_>) -> bool {
+    let mut of = address;
+    while of.is(Opcode::GET_ELEMENT_PTR) || of.is(Opcode::ADDRESS_SPACE_CAST) || of.is(Opcode::BITCAST) {
+        of = of.operand(0);
+    }
+    of.kind() == ValueKind::Argument
+}
+
+/// Whether the address of a variable is stored, or given to a function that may keep it.
+fn is_kept(variable: Value<'_>) -> bool {
+    let (mut seen, mut queue) = (FxHashSet::default(), vec![variable]);
+    while let Some(address) = queue.pop() {
+        for user in address.users() {
+            let is_kept = match user.opcode() {
+                Some(Opcode::STORE) => user.operand(0) == address,
+                Some(Opcode::CALL) => {
+                    let name = user.callee().map(Value::name).unwrap_or_default();
+                    !HARMLESS_CALLS.iter().any(|prefix| name.starts_with(prefix))
+                }
+                Some(Opcode::LOAD | Opcode::INTEGER_COMPARISON | Opcode::PTR_TO_INT | Opcode::PTR_TO_ADDR) => false,
+                Some(Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => user.operand(0) != address,
+                _ => {
+                    if seen.insert(user) {
+                        queue.push(user);
+                    }
+                    false
+                }
+            };
+            if is_kept {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// What does not keep the addresses that it gets.
+const HARMLESS_CALLS: [&str; 5] = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset.", "llvm.lifetime.", "llvm.dbg."];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +154,7 @@ mod tests {
         let context = context();
         let text = format!(
             "declare void @use(i64)
+            declare void @keep(ptr)
             define void @k(ptr %p, i1 %c, i64 %n) {{
                 %v = alloca [8 x i32]
                 %w = alloca i32
@@ -125,6 +176,10 @@ mod tests {
             "%e = getelementptr i8, ptr null, i64 %n %r = icmp ult ptr %v, %e",
             "%s = select i1 %c, ptr %v, ptr %p %r = icmp eq ptr %s, %v",
             "%a = ptrtoint ptr %v to i64 %b = ptrtoint ptr %w to i64 %d = sub i64 %a, %b call void @use(i64 %d)",
+            "store ptr %w, ptr %v %l = load ptr, ptr %v %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
+            "%e = getelementptr i8, ptr %w, i64 2 %s = select i1 %c, ptr %p, ptr %e store ptr %s, ptr %v
+             %l = load ptr, ptr %v %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
+            "call void @keep(ptr %w) %l = load ptr, ptr %v %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
         ] {
             assert!(is_refused(body), "{body}");
         }
@@ -140,6 +195,9 @@ mod tests {
             "%e = getelementptr i8, ptr %v, i64 %n %a = ptrtoint ptr %e to i64 %b = ptrtoint ptr %v to i64 %d = sub i64 %a, %b
              call void @use(i64 %d)",
             "%x = load i32, ptr %v store i32 %x, ptr %w",
+            "store ptr %p, ptr %v %l = load ptr, ptr %v %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
+            "store ptr %w, ptr %v %l = load ptr, ptr %p %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
+            "store ptr %w, ptr %v %l = load ptr, ptr %v %r = icmp eq ptr %l, null",
         ] {
             assert!(!is_refused(body), "{body}");
         }

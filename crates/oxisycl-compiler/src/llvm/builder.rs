@@ -158,6 +158,16 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildICmp)(self.0, predicate, left.raw(), right.raw(), c"".as_ptr()) })
     }
 
+    /// Whether two integers or pointers are equal.
+    pub(crate) fn is_equal(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        self.compare(32, left, right)
+    }
+
+    /// Whether two integers or pointers are not equal.
+    pub(crate) fn is_unequal(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        self.compare(33, left, right)
+    }
+
     /// The sum of two integers, which wraps.
     pub(crate) fn add(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
@@ -168,6 +178,12 @@ impl<'c> Builder<'c> {
     pub(crate) fn subtract(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildSub)(self.0, left.raw(), right.raw(), c"".as_ptr()) })
+    }
+
+    /// The product of two integers, which wraps.
+    pub(crate) fn multiply(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildMul)(self.0, left.raw(), right.raw(), c"".as_ptr()) })
     }
 
     /// A number with zeros in front.

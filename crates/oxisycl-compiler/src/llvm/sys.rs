@@ -278,6 +278,7 @@ functions! {
     LLVMBuildNot(*mut Builder, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildAdd(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildSub(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildMul(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildSelect(*mut Builder, *mut Value, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMInsertIntoBuilder(*mut Builder, *mut Value);
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;

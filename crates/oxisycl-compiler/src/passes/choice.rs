@@ -2,9 +2,6 @@
 
 use crate::llvm::{Block, Builder, Context, Linkage, Module, Type, TypeKind, Value};
 
-/// `LLVMIntEQ`
-const EQUAL: i32 = 32;
-
 /// A function that `call` can be replaced by: it calls the candidate whose key is its first argument, with the arguments of the call behind it.
 /// There is no other key.
 pub(crate) fn choose<'c>(
@@ -22,7 +19,7 @@ pub(crate) fn choose<'c>(
     let mut builder = Builder::at_end(context, Block::append(context, choice));
     let given = choice.parameters();
     for &(own, candidate) in candidates {
-        let is_it = builder.compare(EQUAL, given[0], own);
+        let is_it = builder.is_equal(given[0], own);
         let [found, next] = std::array::from_fn(|_| Block::append(context, choice));
         builder.branch_if(is_it, found, next);
         let inside = Builder::at_end(context, found);

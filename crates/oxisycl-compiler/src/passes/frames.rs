@@ -31,8 +31,6 @@ pub(crate) const PATH: &str = "oxisycl.frames";
 const NAME: &str = "oxisycl.recursion.";
 /// Inlines the functions, and keeps in registers what is not in frames.
 const CLEAN_UP: &str = "always-inline,globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg<no-sink-common-insts;no-hoist-common-insts>)";
-/// `LLVMIntEQ`
-const EQUAL: i32 = 32;
 /// What is no longer true of addresses that go through memory.
 const OF_PARAMETERS: [&str; 8] =
     ["noalias", "captures", "readonly", "writeonly", "readnone", "returned", "initializes", "dead_on_return"];
@@ -220,7 +218,7 @@ impl<'c, 'm> Circle<'c, 'm> {
             }
             let depth = builder.load(self.word, depth_at);
             let deeper = Block::append(context, machine);
-            builder.branch_if(builder.compare(EQUAL, depth, self.word.constant(DEPTH - 1)), too_deep, deeper);
+            builder.branch_if(builder.is_equal(depth, self.word.constant(DEPTH - 1)), too_deep, deeper);
             let builder = Builder::at_end(context, deeper);
             builder.store(builder.add(depth, self.word.constant(1)), depth_at);
             let next = builder.offset(self.byte, builder.load(self.pointer, frame_at), self.word.constant(size));
@@ -240,7 +238,7 @@ impl<'c, 'm> Circle<'c, 'm> {
         let builder = Builder::at_end(context, dispatch);
         let depth = builder.load(self.word, depth_at);
         let back = Block::append(context, machine);
-        builder.branch_if(builder.compare(EQUAL, depth, self.word.constant(0)), exit, back);
+        builder.branch_if(builder.is_equal(depth, self.word.constant(0)), exit, back);
         let builder = Builder::at_end(context, back);
         builder.store(builder.subtract(depth, self.word.constant(1)), depth_at);
         let frame = builder.load(self.pointer, frame_at);
@@ -386,7 +384,7 @@ fn choose<'c>(
             return;
         }
         let other = Block::append(context, function);
-        builder.branch_if(builder.compare(EQUAL, value, number.constant(position as u64)), block, other);
+        builder.branch_if(builder.is_equal(value, number.constant(position as u64)), block, other);
         builder = Builder::at_end(context, other);
     }
 }

@@ -43,8 +43,7 @@ const MESSAGES: &str = "oxisycl_messages";
 
 /// What a function is taken to need beside its variables: registers that it saves.
 const SAVED: u64 = 128;
-/// Comparisons of LLVM: `!=`, and `<=` without a sign.
-const UNEQUAL: i32 = 33;
+/// LLVM's comparison `<=` without a sign.
 const AT_MOST: i32 = 37;
 
 /// What LLVM may have found out about functions, and what is wrong if they panic.
@@ -239,7 +238,7 @@ fn lower_messages<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32)
             let (builder, numbers, n_open) = at(call);
             builder.store(builder.subtract(n_open, number.constant(1)), numbers);
             let flag = cut_off(&builder, numbers);
-            let was_cut_off = builder.compare(UNEQUAL, builder.load(number, flag), zero);
+            let was_cut_off = builder.is_unequal(builder.load(number, flag), zero);
             builder.store(zero, flag);
             call.replace_all_uses_with(was_cut_off);
         }
@@ -247,7 +246,7 @@ fn lower_messages<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32)
             let (builder, numbers, n_open) = at(call);
             // How many are open is not zero if any is.
             builder.store(n_open, cut_off(&builder, numbers));
-            call.replace_all_uses_with(builder.compare(UNEQUAL, n_open, zero));
+            call.replace_all_uses_with(builder.is_unequal(n_open, zero));
         }
     }
     questions.into_iter().chain(begun).chain(ended).for_each(Value::erase);

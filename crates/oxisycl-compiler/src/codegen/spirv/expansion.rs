@@ -1,7 +1,7 @@
 //! Expresses by other instructions what SPIR-V has none for, before a module is translated. Each function is a pass of `pipeline`.
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
-use super::{addresses, function_pointers};
+use super::{addresses, function_pointers, private_phis};
 use crate::builtin_table::LAUNCH;
 use crate::error::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
@@ -20,6 +20,11 @@ pub(crate) fn scalarise(module: &Module<'_>) -> Result<(), CompileError> {
 /// Makes integers that are private addresses into addresses.
 pub(crate) fn restore_addresses(module: &Module<'_>) {
     addresses::restore(module);
+}
+
+/// Makes private addresses that loops carry over barriers into numbers.
+pub(crate) fn number_private_phis(module: &Module<'_>) {
+    private_phis::number(module);
 }
 
 /// Replaces function pointers by numbers.

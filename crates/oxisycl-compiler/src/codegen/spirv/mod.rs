@@ -8,7 +8,7 @@
 //!   `bits`, `convert`, `float`, `bfloat16`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
 //! - `divergent_loops` and `panic_outlining` are for drivers that execute several work-items as one vector: the one finds the loops in which calls are dear,
 //!   the other keeps calls that record panics from being so.
-//! - `addresses` makes integers that are addresses into addresses again, and `function_pointers` replaces function pointers by numbers before that.
+//! - `addresses` makes integers that are addresses into addresses again, `private_phis` makes numbers of private addresses that loops carry over barriers, and `function_pointers` replaces function pointers by numbers before that.
 //!   `implicit_parameters` and `call_graph` are about functions that were not inlined: what they need of the kernel, and which of them call each other in
 //!   cycles.
 //! - `quirks` is the table of what drivers get wrong, and of what is done about it.
@@ -46,6 +46,7 @@ mod module_builder;
 mod names;
 mod overflow;
 pub(crate) mod panic_outlining;
+mod private_phis;
 mod quirks;
 mod storage_classes;
 mod target;
@@ -55,7 +56,7 @@ mod value;
 
 #[cfg(test)]
 pub(crate) use quirks::QUIRKS;
-pub(crate) use quirks::{PANIC_CALLS, PRIVATE_INTEGERS};
+pub(crate) use quirks::{PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS};
 pub(crate) use target::SpirV;
 #[cfg(test)]
 pub(crate) use tests::support::validate;

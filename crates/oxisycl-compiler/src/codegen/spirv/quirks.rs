@@ -8,7 +8,7 @@ use oxisycl_types::{Quirk, Reproducer};
 /// All of them.
 #[cfg(test)]
 pub(crate) const QUIRKS: &[Quirk] =
-    &[PRIVATE_INTEGERS, GENERIC_ATOMICS, SIGNED_BOUNDS, PANIC_CALLS, MASKED_CALLS, MANY_ENTRIES];
+    &[PRIVATE_INTEGERS, PRIVATE_PHIS, GENERIC_ATOMICS, SIGNED_BOUNDS, PANIC_CALLS, MASKED_CALLS, MANY_ENTRIES];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
 const SEEN: &str = "2026.22";
@@ -22,6 +22,17 @@ pub(crate) const PRIVATE_INTEGERS: Quirk = Quirk {
     fault: "An integer computed from a private address, with which a loop begins, has the distance between two work-items in it twice.",
     switch: "integers computed of one address are addresses (`codegen/spirv/addresses.rs`)",
     reproducer: Reproducer::Test("a_loop_whose_end_is_an_integer_ends_there_in_each_work_item"),
+};
+
+/// See `private_phis`.
+pub(crate) const PRIVATE_PHIS: Quirk = Quirk {
+    name: "private-phis",
+    driver: INTEL_CPU,
+    seen: SEEN,
+    fixed: None,
+    fault: "A private address that a loop carries over a barrier is another work-item's, where the driver's vectors do not divide the group.",
+    switch: "the loop carries numbers, and makes the address of them (`codegen/spirv/private_phis.rs`)",
+    reproducer: Reproducer::Test("an_address_that_a_loop_carries_over_a_barrier_is_of_its_own_work_item"),
 };
 
 /// See `memories`.

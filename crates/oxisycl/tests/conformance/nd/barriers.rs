@@ -17,6 +17,7 @@ tests![
     nested_loops_of_barriers,
     two_dimensions_transpose,
     private_values_survive_barriers,
+    private_arrays_are_swapped_over_barriers,
     atomic_local_memory,
     groups_are_isolated,
     a_kernel_without_barriers,
@@ -224,14 +225,11 @@ fn private_values_survive_barriers(env: &Env) {
         cg.parallel_for_nd_range(range, (), move |mut item, ()| {
             let first = item.global_linear_id() as u64;
             let mut own = [0u64; 40];
-            // By index: Intel's driver for CPUs loses stores through an address in `own` that is carried over a barrier in a loop.
-            let mut i = 0;
-            while i < 40 {
-                own[i] = first * 100 + i as u64;
+            for (i, value) in own.iter_mut().enumerate() {
+                *value = first * 100 + i as u64;
                 if i % 8 == 3 {
                     item.group().barrier();
                 }
-                i += 1;
             }
             assert!(own.iter().enumerate().all(|(i, value)| *value == first * 100 + i as u64));
             numbers.set(item.global(), own.iter().sum());
@@ -239,6 +237,33 @@ fn private_values_survive_barriers(env: &Env) {
     });
     submitted.unwrap().wait().unwrap();
     let expected: Vec<u64> = (0..300).map(|i| i * 4000 + 780).collect();
+    assert_eq!(numbers.to_vec().unwrap(), expected);
+}
+
+fn private_arrays_are_swapped_over_barriers(env: &Env) {
+    let numbers = Buffer::from_vec(vec![0u64; 300]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let numbers = cg.access(&numbers, Write);
+        let range = NdRange::new(Range::new([300]), Range::new([100]));
+        cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+            let first = item.global_linear_id() as u64;
+            let (mut one, mut other) = ([first; 8], [0u64; 8]);
+            let (mut from, mut to) = (&mut one, &mut other);
+            for turn in 0..11 {
+                for (i, value) in to.iter_mut().enumerate() {
+                    *value = from[(i + 1) % 8] + i as u64;
+                }
+                if turn % 4 == 2 {
+                    item.group().barrier();
+                }
+                std::mem::swap(&mut from, &mut to);
+            }
+            numbers.set(item.global(), from.iter().sum());
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    // Each turn adds the numbers below eight.
+    let expected: Vec<u64> = (0..300).map(|i| i * 8 + 11 * 28).collect();
     assert_eq!(numbers.to_vec().unwrap(), expected);
 }
 

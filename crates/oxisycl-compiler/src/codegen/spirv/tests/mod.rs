@@ -12,6 +12,7 @@ mod half;
 mod images;
 mod integers;
 mod memory;
+mod private_phis;
 mod quirks;
 mod reductions;
 mod refused;
