@@ -15,7 +15,7 @@ use crate::llvm::{Opcode, Value, ValueKind};
 enum Base<'c> {
     Null,
     Variable(Value<'c>),
-    /// It was loaded from where a variable's address may be.
+    /// Loaded from where the address of a variable may be.
     Memory,
     Other,
 }
