@@ -185,6 +185,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("shuffle_u32", SHUFFLE, Effects::Convergent, Body),
     all("has_shuffles", QUESTION, Effects::None, Answer(0)).with_nvptx(Answer(1)),
     all("shuffle_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
+    all("shuffle_up_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("ballot_among", BALLOT, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("group_scratch", Signature::Plain(&[Scalar::U32], None), Effects::Marker, Later),
     all("meet_group", MEETING, Effects::Convergent, Later),

@@ -12,8 +12,8 @@ use crate::error::CompileError;
 use crate::options::FloatPolicy;
 use crate::passes::{
     arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, deaths,
-    early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, int128, libcalls, native,
-    negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening, x86,
+    early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, idle_barriers, int128, libcalls,
+    native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -194,6 +194,9 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
     Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = deaths::bytes_of_element(&unit.module)),
+    Pass::new("idle-barriers", Expand, |unit| {
+        unit.function.into_iter().for_each(|kernel| idle_barriers::drop(&unit.module, kernel))
+    }),
     Pass::fallible("deaths", Expand, |unit| deaths::answer(&unit.module, unit.function, unit.target)),
     Pass::fallible("scalarise", Expand, |unit| expansion::scalarise(&unit.module)).on(&[SpirV]),
     Pass::new("private-integers", Expand, |unit| expansion::restore_addresses(&unit.module))

@@ -177,6 +177,15 @@ pub unsafe fn shuffle_among_u32(_members: u32, _value: MaybeUninit<u32>, _lane: 
     not_on_the_host()
 }
 
+/// The value that the work-item `distance` places before in the sub-group passes; the own one, where the sub-group has no such place.
+///
+/// # Safety
+/// As for [`shuffle_among_u32`].
+#[inline(never)]
+pub unsafe fn shuffle_up_among_u32(_members: u32, _value: MaybeUninit<u32>, _distance: u32) -> MaybeUninit<u32> {
+    not_on_the_host()
+}
+
 /// A bit for each member of the sub-group that holds.
 ///
 /// # Safety

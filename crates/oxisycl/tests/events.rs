@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use oxisycl::EventStatus;
+use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 
 use support::{Gate, add_one, block_on, filled, refused, scaled, simulated, watchdog};
@@ -190,6 +191,31 @@ fn profiling_times_are_ordered() {
         let blocked = queue.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
         GATE.open();
         assert!(blocked.profile().is_ok(), "waits for the command");
+    }
+}
+
+#[test]
+fn the_times_of_a_command_are_those_of_all_its_launches() {
+    // The tiles of 4096 elements are more than a second launch leaves.
+    const N: usize = 4096 * 64 + 1;
+    const PAUSE: Duration = Duration::from_millis(3);
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(1);
+    for device in [Device::default().unwrap(), devices[0].clone()] {
+        let queue = Queue::builder().device(&device).profiling().build().unwrap();
+        let numbers = Buffer::from_elements((0..N).map(|i| u32::from(i > 0))).unwrap();
+        // The first launch sleeps, those behind it add up what it leaves.
+        let slowly = |n| {
+            if n == 0 {
+                std::thread::sleep(PAUSE);
+            }
+            n
+        };
+        let sum = queue.transform_reduce(&numbers, slowly, Sum).unwrap();
+        assert_eq!(sum.get().unwrap(), N as u32 - 1);
+        let profile = sum.event().profile().unwrap();
+        assert!(profile.submitted <= profile.start && profile.start <= profile.end, "{profile:?}");
+        assert!(profile.duration() >= PAUSE, "{profile:?}");
     }
 }
 

@@ -12,10 +12,6 @@ define void @oxisycl.deaths.begin() convergent {
   ret void
 }
 
-define void @oxisycl.deaths.note() {
-  ret void
-}
-
 define i1 @oxisycl.deaths.meet(i32 %items, i32 %number) convergent {
   %turn = and i32 %number, 1
   %index = zext nneg i32 %turn to i64

@@ -1,27 +1,27 @@
 //! Work-items that end before their kernel does, and what others of the group learn of it.
 //!
 //! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came, since its result
-//! would lack a value and still decide for the whole group. Only in kernels that ask and may panic there are words in local memory for it, cleared at
-//! the start before a barrier. Elsewhere a meeting is a barrier.
+//! would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a meeting, those that come are counted. The barrier
+//! itself does it, or words in local memory that are cleared at the start before a barrier. Elsewhere a meeting is a barrier.
 
+use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
-const ENDING: &str = include_str!("deaths.nvptx.ll");
+const BY_BARRIER: &str = include_str!("deaths.nvptx.ll");
 const COUNTED: &str = include_str!("deaths.counted.ll");
-/// The variable that says whether a work-item has ended, or how many came.
+/// The variable that says how many came.
 pub(crate) const WORD: &str = "oxisycl_deaths";
 const BEGIN: &str = "oxisycl.deaths.begin";
-const NOTE: &str = "oxisycl.deaths.note";
 const MEET: &str = "oxisycl.deaths.meet";
-/// The builtin that asks.
-const MEETING: &str = "oxisycl.meet_group";
-const BARRIER: &str = "oxisycl.group_barrier";
 /// What ends a work-item, on NVIDIA's processors and elsewhere.
 const ENDS: [&str; 2] = ["llvm.nvvm.exit", "oxisycl.end_work_item"];
+/// The builtin that asks.
+pub(crate) const MEETING: &str = "oxisycl.meet_group";
+const BARRIER: &str = "oxisycl.group_barrier";
 /// The builtin that says of which size an algorithm's values are.
 const SCRATCH: &str = "oxisycl.group_scratch";
 const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
@@ -35,22 +35,16 @@ pub(crate) fn answer<'c>(
     let Some(meeting) = module.function(MEETING) else { return Ok(()) };
     let context = module.context();
     let bodies = target.builtins();
-    let may_panic = module.functions().into_iter().any(|of| panic_names::is_record(of.name()) && of.is_used());
     let action = Type::function(Type::void(context), &[]);
     let mut text = bodies.text.to_owned();
-    match kernel.filter(|_| may_panic && meeting.is_used()) {
+    match kernel.filter(|kernel| meeting.is_used() && may_part(module, *kernel, meeting)) {
         Some(kernel) => {
-            text += if bodies.family == Family::Nvptx { ENDING } else { COUNTED };
-            let (begin, note) = (module.declare(BEGIN, action), module.declare(NOTE, action));
+            let by_barrier = bodies.family == Family::Nvptx;
+            text += if by_barrier { BY_BARRIER } else { COUNTED };
             let first =
                 kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
-            if let Some(first) = first {
-                Builder::before(context, first).call(begin, &[]);
-            }
-            for end in ENDS.iter().filter_map(|name| module.function(name)) {
-                for call in end.calls() {
-                    Builder::before(context, call).call(note, &[]);
-                }
+            if let Some(first) = first.filter(|_| !by_barrier) {
+                Builder::before(context, first).call(module.declare(BEGIN, action), &[]);
             }
             meeting.replace_all_uses_with(module.declare(MEET, meeting.held_type()));
         }
@@ -73,6 +67,17 @@ pub(crate) fn answer<'c>(
     module.run(CLEAN_UP, None, &PassTuning::DEVICE)
 }
 
+/// Whether a work-item may end before a meeting that others come to.
+fn may_part<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> bool {
+    let records = module.functions().into_iter().filter(|of| panic_names::is_record(of.name()));
+    let ends = ENDS.iter().filter_map(|name| module.function(name));
+    let ends: Vec<_> = records.chain(ends).collect();
+    // Behind an address nothing is known of who calls.
+    let are_calls = |function: Value<'c>| function.calls().len() == function.users().len();
+    let calls: Vec<_> = ends.iter().flat_map(|function| function.calls()).collect();
+    !calls.is_empty() && (!ends.into_iter().all(are_calls) || uniformity::may_part(kernel, &calls, &meeting.calls()))
+}
+
 /// The largest value that algorithms of a kernel over groups combine, in bytes. Removes what says so.
 pub(crate) fn bytes_of_element(module: &Module<'_>) -> u32 {
     let Some(marker) = module.function(SCRATCH) else { return 0 };
@@ -89,12 +94,12 @@ mod tests {
     use crate::codegen;
     use crate::passes::tests::{context, module};
 
-    /// What becomes of a kernel that meets in a loop, and panics there if it says so.
-    fn answered(target: &str, panics: bool) -> String {
+    /// What becomes of a kernel that meets in a loop. It ends there on a condition, with a panic if it says so.
+    fn answered_if(target: &str, panics: bool, condition: &str) -> String {
         let context = context();
         let target = codegen::of(&target.parse().expect("a target")).expect("a target");
-        let (record, end) =
-            (panic_names::RECORD, if target.builtins().family == Family::Nvptx { ENDS[0] } else { ENDS[1] });
+        let is_nvptx = target.builtins().family == Family::Nvptx;
+        let (record, end) = (panic_names::RECORD, if is_nvptx { "llvm.nvvm.exit" } else { "oxisycl.end_work_item" });
         let call = if panics {
             format!("call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)")
         } else {
@@ -103,6 +108,7 @@ mod tests {
         let text = format!(
             "declare i1 @{MEETING}(i32, i32) convergent
             declare void @{end}() noreturn
+            declare i1 @differs()
             define internal void @{record}(ptr %l, i32 %s, i64 %k, i64 %a, i64 %b, i64 %c) {{
                 store i32 %s, ptr %l
                 ret void
@@ -111,7 +117,8 @@ mod tests {
                 br label %loop
             loop:
                 %n = phi i32 [ 0, %0 ], [ %next, %go ]
-                br i1 %bad, label %fails, label %meets
+                %own = call i1 @differs()
+                br i1 {condition}, label %fails, label %meets
             fails:
                 {call}
                 call void @{end}()
@@ -148,7 +155,7 @@ mod tests {
         for (target, barrier) in
             [("sm_70", "barrier.cta.sync.all"), ("spirv1.2", "spirv.barrier"), ("gfx90a", "s.barrier")]
         {
-            let kernel = answered(target, false);
+            let kernel = answered_if(target, false, "%bad");
             assert_eq!(count(&kernel, barrier), 1, "{kernel}");
             assert_eq!(count(&kernel, "oxisycl_deaths"), 0, "{kernel}");
             assert_eq!(count(&kernel, "label %ends"), 0, "{kernel}");
@@ -156,20 +163,27 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_is_noted_on_nvidias_processors() {
-        let kernel = answered("sm_70", true);
-        // One barrier behind the clearing, and that of the meeting.
-        assert_eq!(count(&kernel, "barrier.cta.sync.all"), 2, "{kernel}");
-        assert_eq!(count(&kernel, "store atomic i32 0, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
-        assert_eq!(count(&kernel, "load atomic i32, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
-        let noted = kernel.find("store atomic i32 1").expect("a note");
-        assert!(noted < kernel.find("call void @llvm.nvvm.exit").expect("an end"), "{kernel}");
+    fn where_all_panic_together_nobody_is_counted() {
+        for target in ["sm_70", "spirv1.2"] {
+            let kernel = answered_if(target, true, "%bad");
+            let counts = ["red.popc", "atomicrmw", "oxisycl_deaths"].map(|what| count(&kernel, what));
+            assert_eq!((counts, count(&kernel, "barrier")), ([0; 3], 1), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn threads_that_come_are_counted_by_the_barrier_on_nvidias_processors() {
+        let kernel = answered_if("sm_70", true, "%own");
+        assert_eq!(count(&kernel, "barrier.cta.red.popc.all"), 1, "{kernel}");
+        assert_eq!(count(&kernel, "barrier.cta.sync"), 0, "{kernel}");
+        assert_eq!(count(&kernel, "oxisycl_deaths"), 0, "{kernel}");
+        assert_eq!(count(&kernel, "icmp eq i32 %came.i, 96"), 1, "{kernel}");
     }
 
     #[test]
     fn lanes_that_come_are_counted_elsewhere() {
         for target in ["spirv1.2", "gfx90a"] {
-            let kernel = answered(target, true);
+            let kernel = answered_if(target, true, "%own");
             assert_eq!(count(&kernel, "atomicrmw add"), 1, "{kernel}");
             assert_eq!(count(&kernel, "store atomic i32 0"), 2, "{kernel}");
             assert_eq!(count(&kernel, "store atomic i32 1"), 0, "{kernel}");

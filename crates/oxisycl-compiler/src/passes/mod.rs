@@ -20,6 +20,7 @@ pub(crate) mod formatting_depth;
 pub(crate) mod frames;
 #[cfg(test)]
 mod host_tests;
+pub(crate) mod idle_barriers;
 pub(crate) mod int128;
 pub(crate) mod libcalls;
 pub(crate) mod native;

@@ -191,7 +191,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             no_such_item(from, items);
         }
         if builtin::is_device_code() {
-            let place = self.scratch::<T>().of_block(0);
+            let turn = self.turn();
+            let scratch = self.scratch::<T>();
+            let place = if builtin::has_shuffles() { scratch.in_turn(turn, 0) } else { scratch.of_block(0) };
             // SAFETY: one work-item writes between two barriers, and all read between the next two.
             unsafe {
                 if self.local_linear_id() == from {
@@ -199,7 +201,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
                 }
                 self.meet();
                 let value = place.read();
-                builtin::group_barrier();
+                if !builtin::has_shuffles() {
+                    builtin::group_barrier();
+                }
                 return value;
             }
         }
@@ -296,6 +300,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,
     {
+        let turn = self.turn();
         let scratch = self.scratch::<T>();
         let linear = self.local_linear_id();
         let (block, lane) = (linear / BLOCK, linear % BLOCK);
@@ -305,13 +310,13 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         unsafe {
             let own = if builtin::has_shuffles() {
                 let members = Members::of_block(self.items(), block);
-                let own = members.scan::<T, O, BLOCK>(own, lane, lane, counted, operator);
+                let own = members.scan::<T, O, BLOCK>(own, lane, counted, operator);
                 if wanted == Wanted::Exclusive {
                     let left = members.shuffle(own, lane.wrapping_sub(1));
                     before = (lane > 0).then_some(left);
                 }
                 if lane + 1 == counted {
-                    scratch.of_block(block).write(own);
+                    scratch.in_turn(turn, block).write(own);
                 }
                 own
             } else {
@@ -325,17 +330,30 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
                 own
             };
             self.meet();
-            if linear == 0 {
-                let mut all = scratch.of_block(0).read();
-                scratch.up_to_block(0).write(all);
-                for block in 1..blocks(n) {
-                    all = operator.combine(all, scratch.of_block(block).read());
-                    scratch.up_to_block(block).write(all);
+            let (left, total) = if builtin::has_shuffles() {
+                // Each for itself, which saves a meeting.
+                let mut all = scratch.in_turn(turn, 0).read();
+                let mut left = None;
+                for other in 1..blocks(n) {
+                    if other == block {
+                        left = Some(all);
+                    }
+                    all = operator.combine(all, scratch.in_turn(turn, other).read());
                 }
-            }
-            self.meet();
-            let total = scratch.up_to_block(blocks(n) - 1).read();
-            let left = (block > 0 && counted > 0).then(|| scratch.up_to_block(block - 1).read());
+                (left, all)
+            } else {
+                if linear == 0 {
+                    let mut all = scratch.of_block(0).read();
+                    scratch.up_to_block(0).write(all);
+                    for block in 1..blocks(n) {
+                        all = operator.combine(all, scratch.of_block(block).read());
+                        scratch.up_to_block(block).write(all);
+                    }
+                }
+                self.meet();
+                let left = (block > 0 && counted > 0).then(|| scratch.up_to_block(block - 1).read());
+                (left, scratch.up_to_block(blocks(n) - 1).read())
+            };
             let mut own = own;
             if !builtin::has_shuffles() && wanted != Wanted::Total {
                 if wanted == Wanted::Inclusive {

@@ -1,5 +1,7 @@
 //! How values of work-items pass from one to another on devices: through local memory, or without memory in the processor's own sub-groups.
 
+use core::mem::MaybeUninit;
+
 use oxisycl_types::GroupSize;
 
 use crate::advice::AnyBits;
@@ -34,6 +36,13 @@ impl<T> Scratch<T> {
         self.first.wrapping_add(self.items + block)
     }
 
+    /// What a block has together on processors that have shuffles, in one of two places. Two algorithms that follow each other have one each, so that the second one writes
+    /// nothing that the first one still reads.
+    #[inline(always)]
+    pub(super) fn in_turn(&self, turn: u32, block: usize) -> *mut T {
+        if turn.is_multiple_of(2) { self.of_block(block) } else { self.up_to_block(block) }
+    }
+
     /// What all work-items up to the end of a block have together.
     #[inline(always)]
     pub(super) fn up_to_block(&self, block: usize) -> *mut T {
@@ -65,21 +74,18 @@ impl Members {
     /// All members call it from the same place, in device code that has shuffles.
     #[inline(always)]
     pub(super) unsafe fn shuffle<T: DeviceCopyable + AnyBits>(self, value: T, lane: usize) -> T {
-        let mut result = T::zeroed();
-        let (from, to) = ((&raw const value).cast::<u8>(), (&raw mut result).cast::<u8>());
-        let mut at = 0;
-        while at < size_of::<T>() {
-            let bytes = (size_of::<T>() - at).min(size_of::<u32>());
-            let mut piece = core::mem::MaybeUninit::<u32>::zeroed();
-            // SAFETY: within both values, of which every bit pattern is valid; the call is as the contract of this function says.
-            unsafe {
-                core::ptr::copy_nonoverlapping(from.add(at), piece.as_mut_ptr().cast(), bytes);
-                piece = builtin::shuffle_among_u32(self.0, piece, lane as u32);
-                core::ptr::copy_nonoverlapping(piece.as_ptr().cast(), to.add(at), bytes);
-            }
-            at += size_of::<u32>();
-        }
-        result
+        // SAFETY: by the contract of this function.
+        by_words(value, |word| unsafe { builtin::shuffle_among_u32(self.0, word, lane as u32) })
+    }
+
+    /// The value of the lane `distance` places before; the own one if there is none.
+    ///
+    /// # Safety
+    /// As [`shuffle`](Self::shuffle).
+    #[inline(always)]
+    unsafe fn shuffle_up<T: DeviceCopyable + AnyBits>(self, value: T, distance: u32) -> T {
+        // SAFETY: by the contract of this function.
+        by_words(value, |word| unsafe { builtin::shuffle_up_among_u32(self.0, word, distance) })
     }
 
     /// The members for which it holds.
@@ -92,29 +98,24 @@ impl Members {
         unsafe { builtin::ballot_among(self.0, holds) }
     }
 
-    /// The inclusive scan of the values of `n` lanes side by side, of at most `W`. `lane` is the calling one's position in the block, `own` that among
-    /// the `n` lanes. A lane at or behind `n` keeps its value.
+    /// The inclusive scan of the values of `n` lanes side by side, of at most `W`. `own` is the calling one's position among them. A lane at or behind `n`
+    /// keeps its value.
     ///
     /// # Safety
     /// As [`shuffle`](Self::shuffle).
     #[inline(always)]
-    pub(super) unsafe fn scan<T, O, const W: usize>(
-        self,
-        value: T,
-        lane: usize,
-        own: usize,
-        n: usize,
-        operator: &O,
-    ) -> T
+    pub(super) unsafe fn scan<T, O, const W: usize>(self, value: T, own: usize, n: usize, operator: &O) -> T
     where
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,
     {
+        // Lanes are few: processors compare such numbers faster.
+        let (own, n) = (own as u32, n as u32);
         let mut value = value;
         let mut step = 1;
-        while step < W {
+        while step < W as u32 {
             // SAFETY: by the contract of this function.
-            let other = unsafe { self.shuffle(value, lane.wrapping_sub(step)) };
+            let other = unsafe { self.shuffle_up(value, step) };
             if own >= step && own < n {
                 value = operator.combine(other, value);
             }
@@ -122,4 +123,24 @@ impl Members {
         }
         value
     }
+}
+
+/// Passes the words of a value, of which every bit pattern is valid, and gives the value that comes of it.
+#[inline(always)]
+fn by_words<T: DeviceCopyable + AnyBits>(value: T, pass: impl Fn(MaybeUninit<u32>) -> MaybeUninit<u32>) -> T {
+    let mut result = T::zeroed();
+    let (from, to) = ((&raw const value).cast::<u8>(), (&raw mut result).cast::<u8>());
+    let mut at = 0;
+    while at < size_of::<T>() {
+        let bytes = (size_of::<T>() - at).min(size_of::<u32>());
+        let mut word = MaybeUninit::<u32>::zeroed();
+        // SAFETY: within both values.
+        unsafe {
+            core::ptr::copy_nonoverlapping(from.add(at), word.as_mut_ptr().cast(), bytes);
+            word = pass(word);
+            core::ptr::copy_nonoverlapping(word.as_ptr().cast(), to.add(at), bytes);
+        }
+        at += size_of::<u32>();
+    }
+    result
 }

@@ -283,6 +283,12 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         self.local_bytes
     }
 
+    /// Which of two places the algorithm that begins uses, where it has two.
+    #[inline(always)]
+    pub(super) fn turn(&self) -> u32 {
+        self.meetings
+    }
+
     /// The number of the meeting that follows.
     #[inline(always)]
     pub(super) fn next_meeting(&mut self) -> u32 {

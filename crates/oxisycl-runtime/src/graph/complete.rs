@@ -175,6 +175,7 @@ fn end_without_holds(
     let (waiters, event, epoch, work, dependencies) = {
         let mut inner = node.inner.lock();
         inner.times = times;
+        inner.begin_with_parts();
         let state = match &failure {
             None => SUCCEEDED,
             // What parts of the command have done is done.

@@ -47,7 +47,15 @@ impl<'c> Flow<'c> {
 
     /// The blocks that may run behind a block before its ways meet again, itself among them if they lead back to it.
     pub(super) fn between(&self, block: usize) -> Vec<usize> {
-        let end = self.meets[block];
+        self.behind_until(block, self.meets[block])
+    }
+
+    /// The blocks that may run behind a block, itself among them if they lead back to it.
+    pub(super) fn behind(&self, block: usize) -> Vec<usize> {
+        self.behind_until(block, None)
+    }
+
+    fn behind_until(&self, block: usize, end: Option<usize>) -> Vec<usize> {
         let mut found = Vec::new();
         let mut is_found = vec![false; self.blocks.len()];
         let mut queue: Vec<usize> = self.successors[block].clone();

@@ -68,6 +68,22 @@ pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<St
     refusal
 }
 
+/// Whether some work-items of a group may end at one of `ends` while others go on to one of `meetings`. Where all come to an end together, none is left to
+/// meet.
+pub(crate) fn may_part<'c>(kernel: Value<'c>, ends: &[Value<'c>], meetings: &[Value<'c>]) -> bool {
+    if ends.iter().chain(meetings).any(|call| call.function() != kernel) {
+        return true;
+    }
+    let analysis = Analysis::of(kernel);
+    let flow = &analysis.flow;
+    let meet: FxHashSet<usize> = meetings.iter().map(|call| flow.number(call.block())).collect();
+    let end: FxHashSet<usize> = ends.iter().map(|call| flow.number(call.block())).collect();
+    (0..flow.blocks.len()).filter(|block| analysis.parts(*block)).any(|block| {
+        flow.between(block).iter().any(|block| end.contains(block))
+            && flow.behind(block).iter().any(|block| meet.contains(block))
+    })
+}
+
 fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
     const WHAT: &str = "a barrier or an algorithm";
     const MUST: &str = ", to which all work-items of a group must come,";
@@ -170,14 +186,18 @@ impl<'c> Analysis<'c> {
                 self.states.insert(instruction, state);
                 learned = true;
             }
-            if self.flow.blocks[block].end() == instruction && self.flow.parts(block) {
-                let is_known = instruction.is(Opcode::BRANCH) || instruction.is(Opcode::SWITCH);
-                if !is_known || self.state(instruction.operand(0)) != State::Uniform {
-                    learned |= self.part(block);
-                }
+            if self.flow.blocks[block].end() == instruction && self.parts(block) {
+                learned |= self.part(block);
             }
         }
         learned
+    }
+
+    /// Whether work-items may part at the end of a block, as far as is known.
+    fn parts(&self, block: usize) -> bool {
+        let end = self.flow.blocks[block].end();
+        let is_known = end.is(Opcode::BRANCH) || end.is(Opcode::SWITCH);
+        self.flow.parts(block) && (!is_known || self.state(end.operand(0)) != State::Uniform)
     }
 
     /// Work-items part at the end of a block. Whether that is new.
@@ -310,7 +330,7 @@ const SAME_FOR_A_GROUP: &[&str] = &[
 ];
 
 /// Functions whose result is made of their arguments alone.
-const COMPUTE: &[&str] = &[
+pub(crate) const COMPUTE: &[&str] = &[
     "llvm.abs.",
     "llvm.bitreverse.",
     "llvm.bswap.",
@@ -354,7 +374,7 @@ const COMPUTE: &[&str] = &[
 ];
 
 /// What an address may be within: each time the value that no step leads further from. A place behind null is no null, but any number.
-fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
+pub(crate) fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
     let (mut found, mut seen, mut queue) = (Vec::new(), FxHashSet::default(), vec![(address, None)]);
     while let Some((value, moved)) = queue.pop() {
         if !seen.insert((value, moved.is_some())) {

@@ -11,6 +11,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
 declare void @llvm.nvvm.barrier.cta.sync.all(i32)
+declare i32 @llvm.nvvm.shfl.sync.up.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 
 declare i1 @oxisycl.is_paired()
@@ -110,6 +111,11 @@ declare void @llvm.nvvm.exit()
 
 define i32 @oxisycl.shuffle_among_u32(i32 %members, i32 %value, i32 %lane) convergent {
   %result = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %members, i32 %value, i32 %lane, i32 31)
+  ret i32 %result
+}
+
+define i32 @oxisycl.shuffle_up_among_u32(i32 %members, i32 %value, i32 %distance) convergent {
+  %result = call i32 @llvm.nvvm.shfl.sync.up.i32(i32 %members, i32 %value, i32 %distance, i32 0)
   ret i32 %result
 }
 
