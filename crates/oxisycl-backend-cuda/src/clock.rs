@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use oxisycl_backend::ExecutionTimes;
 use oxisycl_backend::driver::now;
 use parking_lot::Mutex;
 
@@ -23,12 +24,18 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// The time of an event that was recorded after the base and has happened. The context is current.
-    pub(crate) fn time_of(&self, event: RawEvent) -> Result<u64, DriverError> {
-        let mut milliseconds = 0.0f32;
-        // SAFETY: both are events with times of this context that were recorded.
-        unsafe { self.context.driver.event_elapsed_time(&raw mut milliseconds, self.event, event) }?;
-        Ok(self.host.saturating_add_signed((f64::from(milliseconds) * 1e6) as i64))
+    /// The times of two events that were recorded after the base and have happened. How far they are apart is more exact than where they are. The context is
+    /// current.
+    pub(crate) fn times_of(&self, start: RawEvent, end: RawEvent) -> Result<ExecutionTimes, DriverError> {
+        let nanoseconds = |from, to| {
+            let mut milliseconds = 0.0f32;
+            // SAFETY: events with times of this context that were recorded.
+            unsafe { self.context.driver.event_elapsed_time(&raw mut milliseconds, from, to) }?;
+            Ok((f64::from(milliseconds) * 1e6) as i64)
+        };
+        let (before, duration) = (nanoseconds(self.event, start)?, nanoseconds(start, end)?);
+        let start = self.host.saturating_add_signed(before);
+        Ok(ExecutionTimes { start, end: start.saturating_add_signed(duration) })
     }
 }
 

@@ -275,11 +275,9 @@ unsafe impl Driver for Cuda {
         let context = &task.queue.device.context;
         let read = || {
             let _entered = context.enter().ok()?;
-            let (start, end) = (profile.base.time_of(profile.start).ok()?, profile.base.time_of(profile.end).ok()?);
-            // The two clocks are not exactly together; no command starts before it is submitted or ends after its end is seen.
-            let now = driver::now().max(task.submitted);
-            let start = start.clamp(task.submitted, now);
-            Some(ExecutionTimes { start, end: end.clamp(start, now) })
+            let times = profile.base.times_of(profile.start, profile.end).ok()?;
+            // The two clocks are not exactly together.
+            Some(times.moved_between(task.submitted, driver::now()))
         };
         let times = if is_finished { read() } else { None };
         profile.give_back(context);

@@ -61,15 +61,17 @@ impl Clock {
         let now = self.now(context);
         let translate = |time: u64| match self {
             Self::Device => time,
-            // No command starts before it is submitted or ends after its end is seen.
-            Self::Host(offset) => {
-                time.wrapping_add_signed(offset.get().copied().unwrap_or(0)).clamp(submitted.min(now), now)
-            }
+            Self::Host(offset) => time.wrapping_add_signed(offset.get().copied().unwrap_or(0)),
         };
         let start = emitted.first().and_then(|event| time(context, event, code::PROFILING_COMMAND_START));
         let ends = emitted.events.iter().filter_map(|event| time(context, *event, code::PROFILING_COMMAND_END));
         let start = start.map_or(now, translate);
-        ExecutionTimes { start, end: ends.max().map_or(now, translate).max(start) }
+        let times = ExecutionTimes { start, end: ends.max().map_or(now, translate).max(start) };
+        match self {
+            Self::Device => times,
+            // The two clocks are not exactly together.
+            Self::Host(_) => times.moved_between(submitted, now),
+        }
     }
 }
 

@@ -107,6 +107,18 @@ pub struct ExecutionTimes {
     pub end: u64,
 }
 
+impl ExecutionTimes {
+    /// Times that another clock measured, moved to where the command can have run: not before it was submitted, nor after its end was seen. Their distance
+    /// stays what was measured, as far as there is room for it.
+    #[must_use]
+    pub fn moved_between(self, submitted: u64, seen: u64) -> Self {
+        let seen = seen.max(submitted);
+        let duration = self.end.saturating_sub(self.start).min(seen - submitted);
+        let start = self.start.clamp(submitted, seen - duration);
+        Self { start, end: start + duration }
+    }
+}
+
 /// How a command ended on its device.
 ///
 /// A backend reports each command by itself. Which commands fail because of it is decided above, in one place.
@@ -250,5 +262,25 @@ pub unsafe trait Queue: Any + Send + Sync {
     /// for has ended. Valid as long as the queue is.
     fn native_queue(&self) -> Option<*mut c_void> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moved_times_keep_their_distance() {
+        let moved = |start, end| {
+            let ExecutionTimes { start, end } = ExecutionTimes { start, end }.moved_between(100, 200);
+            (start, end)
+        };
+        assert_eq!(moved(120, 150), (120, 150));
+        assert_eq!(moved(90, 95), (100, 105));
+        assert_eq!(moved(90, 110), (100, 120));
+        assert_eq!(moved(190, 220), (170, 200));
+        assert_eq!(moved(90, 300), (100, 200));
+        assert_eq!(moved(150, 140), (150, 150));
+        assert_eq!(ExecutionTimes { start: 5, end: 9 }.moved_between(7, 3), ExecutionTimes { start: 7, end: 7 });
     }
 }

@@ -303,29 +303,31 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         let turn = self.turn();
         let scratch = self.scratch::<T>();
         let linear = self.local_linear_id();
-        let (block, lane) = (linear / BLOCK, linear % BLOCK);
-        let counted = n.saturating_sub(block * BLOCK).min(BLOCK);
+        // Of 32 bits, which processors compare faster.
+        let position = linear as u32;
+        let (block, lane) = (position / BLOCK as u32, position % BLOCK as u32);
+        let counted = (n as u32).saturating_sub(block * BLOCK as u32).min(BLOCK as u32);
         let mut before = None;
         // SAFETY: device code at group scope. Between two barriers each place is written by one work-item, and read by no other.
         unsafe {
             let own = if builtin::has_shuffles() {
-                let members = Members::of_block(self.items(), block);
+                let members = Members::of_block(self.items(), block as usize);
                 let own = members.scan::<T, O, BLOCK>(own, lane, counted, operator);
                 if wanted == Wanted::Exclusive {
-                    let left = members.shuffle(own, lane.wrapping_sub(1));
+                    let left = members.shuffle(own, lane.wrapping_sub(1) as usize);
                     before = (lane > 0).then_some(left);
                 }
                 if lane + 1 == counted {
-                    scratch.in_turn(turn, block).write(own);
+                    scratch.in_turn(turn, block as usize).write(own);
                 }
                 own
             } else {
                 scratch.item(linear).write(own);
                 self.meet();
                 if lane == 0 && counted > 0 {
-                    let values = core::slice::from_raw_parts_mut(scratch.item(linear), counted);
+                    let values = core::slice::from_raw_parts_mut(scratch.item(linear), counted as usize);
                     scan_block(values, operator);
-                    scratch.of_block(block).write(values[counted - 1]);
+                    scratch.of_block(block as usize).write(values[counted as usize - 1]);
                 }
                 own
             };
@@ -334,11 +336,11 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
                 // Each for itself, which saves a meeting.
                 let mut all = scratch.in_turn(turn, 0).read();
                 let mut left = None;
-                for other in 1..blocks(n) {
+                for other in 1..blocks(n) as u32 {
                     if other == block {
                         left = Some(all);
                     }
-                    all = operator.combine(all, scratch.in_turn(turn, other).read());
+                    all = operator.combine(all, scratch.in_turn(turn, other as usize).read());
                 }
                 (left, all)
             } else {
@@ -351,7 +353,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
                     }
                 }
                 self.meet();
-                let left = (block > 0 && counted > 0).then(|| scratch.up_to_block(block - 1).read());
+                let left = (block > 0 && counted > 0).then(|| scratch.up_to_block(block as usize - 1).read());
                 (left, scratch.up_to_block(blocks(n) - 1).read())
             };
             let mut own = own;

@@ -104,13 +104,11 @@ impl Members {
     /// # Safety
     /// As [`shuffle`](Self::shuffle).
     #[inline(always)]
-    pub(super) unsafe fn scan<T, O, const W: usize>(self, value: T, own: usize, n: usize, operator: &O) -> T
+    pub(super) unsafe fn scan<T, O, const W: usize>(self, value: T, own: u32, n: u32, operator: &O) -> T
     where
         T: DeviceCopyable + AnyBits,
         O: Operator<T>,
     {
-        // Lanes are few: processors compare such numbers faster.
-        let (own, n) = (own as u32, n as u32);
         let mut value = value;
         let mut step = 1;
         while step < W as u32 {

@@ -84,7 +84,7 @@ impl Place {
         O: Operator<T>,
     {
         // SAFETY: by the contract of this function.
-        unsafe { self.members.scan::<T, O, W>(value, self.lane, self.n, operator) }
+        unsafe { self.members.scan::<T, O, W>(value, self.lane as u32, self.n as u32, operator) }
     }
 }
 
