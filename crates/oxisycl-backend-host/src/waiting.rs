@@ -47,6 +47,9 @@ type Switch = Yielder<(), ()>;
 enum At {
     /// Not begun, or to go on when its turn comes.
     Ready,
+    /// Waits at the place of the first one.
+    Here,
+    /// Waits elsewhere, or while the first one does not wait.
     Waits(HostPlace),
     Ended,
 }
@@ -64,6 +67,8 @@ struct Waiting {
     group: *const HostGroup<'static>,
     /// The local linear id of the work-item that waited first.
     first: usize,
+    /// Where that one waits, while it does.
+    place: Cell<Option<HostPlace>>,
     others: Vec<Other>,
     /// Stacks for those that have not begun, and of those that have ended.
     stacks: RefCell<Vec<DefaultStack>>,
@@ -84,6 +89,7 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
         let waiting = Waiting {
             group: ptr::from_ref(group).cast(),
             first: item,
+            place: Cell::new(None),
             others: (item + 1..group.items).map(|_| other()).collect(),
             stacks: RefCell::new(Vec::new()),
             n_stacks: Cell::new(0),
@@ -110,7 +116,7 @@ unsafe fn wait(group: &HostGroup<'_>, item: usize, place: HostPlace) -> HostTurn
         return HostTurn::First;
     }
     let own = &waiting.others[item - waiting.first - 1];
-    own.at.set(At::Waits(place));
+    own.at.set(if waiting.place.get() == Some(place) { At::Here } else { At::Waits(place) });
     // SAFETY: the work-item runs on a stack whose switch it is.
     unsafe { (*own.switch.get()).suspend(()) };
     HostTurn::Later
@@ -137,6 +143,7 @@ unsafe fn finish(waiting: *mut ()) {
     let (waiting, group) = unsafe { (&*end.0, &*(*end.0).group) };
     waiting.fail_again();
     waiting.take_stacks();
+    waiting.place.set(None);
     for (index, other) in waiting.others.iter().enumerate() {
         waiting.run_other(index);
         if let At::Waits(place) = other.at.get() {
@@ -183,13 +190,14 @@ impl Waiting {
             self.fail_at(place, "work-item 0 has ended".to_owned());
         }
         self.take_stacks();
+        self.place.set(Some(place));
         for index in 0..self.others.len() {
             self.run_other(index);
         }
         for (index, other) in self.others.iter().enumerate() {
             let item = self.first + 1 + index;
             match other.at.get() {
-                At::Waits(own) if own == place => {}
+                At::Here => {}
                 At::Waits(own) if own.location == place.location => {
                     self.fail_at(place, format!("work-item {item} brings values of another type there"));
                 }
