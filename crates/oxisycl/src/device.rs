@@ -113,6 +113,16 @@ impl Device {
     }
 
     /// Its platform.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let device = Device::default()?;
+    /// assert!(device.platform().devices().contains(&device));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn platform(&self) -> Platform {
         self.0.platform.clone()
     }
@@ -237,6 +247,16 @@ impl Device {
     }
 
     /// Whether it is a CPU.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The host device is always there.
+    /// assert!(Device::all()?.iter().any(Device::is_cpu));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_cpu(&self) -> bool {
         self.info().device_type == DeviceType::Cpu
     }

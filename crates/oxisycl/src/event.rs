@@ -73,6 +73,16 @@ impl Event {
     }
 
     /// [`wait`](Self::wait), and gives all undelivered asynchronous errors of the event's queue to its handler.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let event = Queue::default()?.parallel_for(100, |_| {})?;
+    /// event.wait_and_throw()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_and_throw(&self) -> Result {
         let result = self.wait();
         if let Some(node) = &self.node {
@@ -134,6 +144,23 @@ impl Event {
     }
 
     /// The events this one directly depends on and that have not ended yet.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let first = queue.single_task(|_| {})?;
+    /// let second = queue.submit(|cg| {
+    ///     cg.depends_on(&first);
+    ///     cg.single_task(|_| {})
+    /// })?;
+    /// assert!(second.dependencies().len() <= 1);
+    /// second.wait()?;
+    /// assert!(second.dependencies().is_empty(), "what has ended holds nothing back");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dependencies(&self) -> Vec<Event> {
         self.node.as_ref().map_or_else(Vec::new, |node| node.blockers().into_iter().map(Event::new).collect())
     }

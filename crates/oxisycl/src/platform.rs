@@ -101,6 +101,17 @@ impl Platform {
     }
 
     /// Name, vendor and version.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// for platform in Platform::all()? {
+    ///     println!("{}, {}", platform.info().name, platform.info().version);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn info(&self) -> &PlatformInfo {
         self.0.platform.info()
     }

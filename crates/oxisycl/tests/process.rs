@@ -69,7 +69,8 @@ fn leave_work_pending() {
 #[test]
 fn main_may_return_with_work_pending() {
     let ended = run("returns_from_main", &[]).succeeded();
-    assert!(ended.elapsed < Duration::from_secs(30), "{ended:#?}");
+    // It waits for one second. What is above that is for a machine with other work.
+    assert!(ended.elapsed > Duration::from_secs(1) && ended.elapsed < Duration::from_secs(10), "{ended:#?}");
     let reports = ended.reports();
     assert_eq!(reports.len(), 1, "{ended:#?}");
     assert!(

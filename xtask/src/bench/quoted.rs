@@ -1,5 +1,5 @@
 //! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`. Holds
-//! what it and the book say of OpenCL beside the host device against all kept results, in files named `opencl-DAY.md`.
+//! what it and the book say of OpenCL against the newest results, and beside the host device against all of them, in files named `opencl-DAY.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -88,6 +88,47 @@ fn the_pages_quote_the_range_of_opencl_beside_the_host_device() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(&expected), "{page} must say: {expected}");
     }
+}
+
+/// What the README has to say of a page with results of the OpenCL benchmark.
+fn opencl_sentence(page: &str) -> String {
+    let rows = page.lines().filter(|line| line.starts_with("opencl.") || line.starts_with("memory."));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split('|').map(str::trim).collect()).collect();
+    let verdicts = |wanted: &str| rows.iter().filter(|row| row.last() == Some(&wanted)).count();
+    let [holds, noise, missed] = ["holds", "within noise", "MISSED"].map(verdicts);
+    let mut bars = format!("{holds} of {} bars hold", holds + noise + missed);
+    for (count, verdict) in [(noise, "within noise"), (missed, "MISSED")] {
+        if count > 0 {
+            bars += &format!(", {count} {verdict}");
+        }
+    }
+    let ratios = |name: &str| -> Vec<f64> {
+        let chosen = rows.iter().filter(|row| row[0].starts_with(name));
+        chosen.map(|row| row[3].split(' ').next().expect("a ratio").parse().expect("a number")).collect()
+    };
+    let streams = ratios("opencl.stream.");
+    let (least, greatest) =
+        streams.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &ratio| (least.min(ratio), greatest.max(ratio)));
+    format!(
+        "On a CPU through OpenCL {bars}. There memory streams reach {least:.2} to {greatest:.2} of the host device, n-body {:.2} and Mandelbrot \
+         {:.2} of OpenCL C, and a launch takes {:.2} times as long as a bare one.",
+        ratios("opencl.nbody")[0],
+        ratios("opencl.mandelbrot")[0],
+        ratios("opencl.launch")[0],
+    )
+}
+
+#[test]
+fn the_readme_quotes_the_newest_results_of_the_opencl_benchmark() {
+    let workspace = Workspace::load().unwrap();
+    let pages = workspace.files(&["md"]).unwrap();
+    let pages = pages.into_iter().filter(|file| file.path.starts_with("benches/results/opencl-"));
+    let newest =
+        pages.max_by(|one, other| one.path.cmp(&other.path)).expect("results of the OpenCL benchmark are kept");
+    let expected = opencl_sentence(&newest.text);
+    let readme = workspace.read("README.md").unwrap();
+    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(readme.contains(&expected), "the README must say: {expected}");
 }
 
 #[test]

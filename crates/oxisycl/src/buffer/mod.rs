@@ -140,6 +140,16 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let buffer = Buffer::from_vec_nd(vec![0u32; 6], [2, 3])?;
+    /// assert_eq!((buffer.size(), buffer.byte_size(), buffer.is_empty()), (6, 24, false));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn size(&self) -> usize {
         self.range.size()
     }

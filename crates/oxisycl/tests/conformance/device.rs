@@ -22,6 +22,7 @@ tests![
     what_only_opencl_answers_is_an_error_elsewhere,
     ; once:
     a_device_of_the_process_is_named_by_backend_and_index,
+    devices_of_one_processor_have_different_names,
     platforms_that_no_variable_concerns_hide_nothing,
 ];
 
@@ -32,6 +33,16 @@ fn listed() -> Vec<Device> {
 
 fn is_listed(device: &Device) -> bool {
     listed().contains(device)
+}
+
+/// Two GPUs of one kind have one name. Backends that have devices for the same processor do not give them the same.
+fn devices_of_one_processor_have_different_names() {
+    let devices = listed();
+    for (i, device) in devices.iter().enumerate() {
+        for other in devices[..i].iter().filter(|other| other.backend() != device.backend()) {
+            assert_ne!(device.name(), other.name(), "{:?} and {:?}", device.backend(), other.backend());
+        }
+    }
 }
 
 fn a_device_of_the_process_is_named_by_backend_and_index() {
