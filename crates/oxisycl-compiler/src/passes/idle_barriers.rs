@@ -18,8 +18,7 @@ use crate::passes::thread_coarsening;
 
 /// Drops them from a kernel.
 pub(crate) fn drop(module: &Module<'_>, kernel: Value<'_>) {
-    let is_barrier = |name: &&str| module.function(name).is_some_and(Value::is_used);
-    if !BARRIERS.iter().any(|name| is_barrier(&name)) {
+    if !BARRIERS.iter().any(|name| module.function(name).is_some_and(Value::is_used)) {
         return;
     }
     let flow = Flow::of(kernel);
@@ -133,7 +132,7 @@ fn kind(instruction: Value<'_>) -> Kind {
     }
 }
 
-/// What an access of an address is.
+/// What an access of an address is. Arguments of a kernel are the launch and what it captures, which nothing writes.
 fn access(address: Value<'_>, reads: bool) -> Kind {
     let is_own = |base: Value<'_>| {
         let is_constant = base.kind() == ValueKind::Argument
