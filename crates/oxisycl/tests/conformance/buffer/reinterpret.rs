@@ -16,6 +16,7 @@ tests![
     a_reinterpretation_and_its_buffer_in_one_group_are_refused,
     a_write_through_a_reinterpretation_reaches_every_device,
     a_strided_write_through_a_reinterpretation_loses_nothing,
+    a_write_of_more_rows_than_are_listed_loses_nothing,
     ; once:
     a_reinterpretation_needs_the_same_number_of_bytes,
     a_reinterpretation_needs_the_alignment,
@@ -182,4 +183,21 @@ fn a_strided_write_through_a_reinterpretation_loses_nothing(env: &Env) {
     }
     assert_eq!(read_on(&env.other_queue(), &view), expected);
     assert_eq!(buffer.to_vec().unwrap(), expected);
+}
+
+/// A box of more than 1024 rows is taken for the interval around it, so that `no_init` of its half of each row must not drop the other half (S-R26, S-R27).
+fn a_write_of_more_rows_than_are_listed_loses_nothing(env: &Env) {
+    for rows in [1024, 1025, 3000] {
+        let buffer = BufferOptions::new().page_size([2]).from_vec(iota(4 * rows)).unwrap();
+        let view = buffer.reinterpret::<i32, 2>([rows, 4]).unwrap();
+        update_range(&env.other_queue(), &view, [0, 2], [rows, 2], |x| x + 100_000);
+        let submitted = env.queue().submit(|cg| {
+            let data = cg.access_range(&view, Write.no_init(), [0, 0], [rows, 2]);
+            cg.parallel_for([rows, 2], move |item| data.set(item, -1))
+        });
+        submitted.unwrap();
+        let expected: Vec<i32> = (0..4 * rows as i32).map(|i| if i % 4 < 2 { -1 } else { i + 100_000 }).collect();
+        assert_eq!(read_on(&env.third_queue(), &view), expected, "{rows} rows");
+        assert_eq!(buffer.to_vec().unwrap(), expected, "{rows} rows");
+    }
 }
