@@ -186,12 +186,8 @@ pub(crate) struct Findings {
 }
 
 /// What a target's body of the barrier calls.
-pub(crate) const BARRIERS: [&str; 4] = [
-    "llvm.nvvm.barrier.cta.sync.all",
-    "llvm.nvvm.barrier.cta.red.popc.all",
-    "llvm.amdgcn.s.barrier",
-    "oxisycl.spirv.barrier",
-];
+pub(crate) const BARRIERS: [&str; 3] =
+    ["llvm.nvvm.barrier.cta.sync.all", "llvm.amdgcn.s.barrier", "oxisycl.spirv.barrier"];
 
 /// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
 pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {

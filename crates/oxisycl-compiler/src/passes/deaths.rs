@@ -1,8 +1,8 @@
 //! Work-items that end before their kernel does, and what others of the group learn of it.
 //!
 //! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came, since its result
-//! would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a meeting, those that come are counted. The barrier
-//! itself does it, or words in local memory that are cleared at the start before a barrier. Elsewhere a meeting is a barrier.
+//! would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a meeting, words in local memory tell who comes. They are
+//! cleared at the start before a barrier. Elsewhere a meeting is a barrier.
 
 use crate::analyses::uniformity;
 use crate::builtin_table::Family;
@@ -11,11 +11,12 @@ use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
-const BY_BARRIER: &str = include_str!("deaths.nvptx.ll");
+const ENDING: &str = include_str!("deaths.nvptx.ll");
 const COUNTED: &str = include_str!("deaths.counted.ll");
-/// The variable that says how many came.
+/// The variable that says whether a work-item has ended, or how many came.
 pub(crate) const WORD: &str = "oxisycl_deaths";
 const BEGIN: &str = "oxisycl.deaths.begin";
+const NOTE: &str = "oxisycl.deaths.note";
 const MEET: &str = "oxisycl.deaths.meet";
 /// What ends a work-item, on NVIDIA's processors and elsewhere.
 const ENDS: [&str; 2] = ["llvm.nvvm.exit", "oxisycl.end_work_item"];
@@ -39,12 +40,18 @@ pub(crate) fn answer<'c>(
     let mut text = bodies.text.to_owned();
     match kernel.filter(|kernel| meeting.is_used() && may_part(module, *kernel, meeting)) {
         Some(kernel) => {
-            let by_barrier = bodies.family == Family::Nvptx;
-            text += if by_barrier { BY_BARRIER } else { COUNTED };
+            let is_noted = bodies.family == Family::Nvptx;
+            text += if is_noted { ENDING } else { COUNTED };
             let first =
                 kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
-            if let Some(first) = first.filter(|_| !by_barrier) {
+            if let Some(first) = first {
                 Builder::before(context, first).call(module.declare(BEGIN, action), &[]);
+            }
+            if is_noted {
+                let note = module.declare(NOTE, action);
+                for call in ENDS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls) {
+                    Builder::before(context, call).call(note, &[]);
+                }
             }
             meeting.replace_all_uses_with(module.declare(MEET, meeting.held_type()));
         }
@@ -166,18 +173,20 @@ mod tests {
     fn where_all_panic_together_nobody_is_counted() {
         for target in ["sm_70", "spirv1.2"] {
             let kernel = answered_if(target, true, "%bad");
-            let counts = ["red.popc", "atomicrmw", "oxisycl_deaths"].map(|what| count(&kernel, what));
-            assert_eq!((counts, count(&kernel, "barrier")), ([0; 3], 1), "{kernel}");
+            let counts = ["atomicrmw", "oxisycl_deaths"].map(|what| count(&kernel, what));
+            assert_eq!((counts, count(&kernel, "barrier")), ([0; 2], 1), "{kernel}");
         }
     }
 
     #[test]
-    fn threads_that_come_are_counted_by_the_barrier_on_nvidias_processors() {
+    fn a_thread_that_ends_is_noted_on_nvidias_processors() {
         let kernel = answered_if("sm_70", true, "%own");
-        assert_eq!(count(&kernel, "barrier.cta.red.popc.all"), 1, "{kernel}");
-        assert_eq!(count(&kernel, "barrier.cta.sync"), 0, "{kernel}");
-        assert_eq!(count(&kernel, "oxisycl_deaths"), 0, "{kernel}");
-        assert_eq!(count(&kernel, "icmp eq i32 %came.i, 96"), 1, "{kernel}");
+        // One barrier behind the clearing, and that of the meeting.
+        assert_eq!(count(&kernel, "barrier.cta.sync.all"), 2, "{kernel}");
+        assert_eq!(count(&kernel, "store atomic i32 0, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
+        assert_eq!(count(&kernel, "load atomic i32, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
+        let noted = kernel.find("store atomic i32 1").expect("a note");
+        assert!(noted < kernel.find("call void @llvm.nvvm.exit").expect("an end"), "{kernel}");
     }
 
     #[test]

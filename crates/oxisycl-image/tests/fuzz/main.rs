@@ -94,7 +94,7 @@ fn case(seed: u64, seen: &mut Seen) {
     }
 }
 
-/// Ten million cases were run once: see `benches/results/fuzz-2026-11-22.md`.
+/// Ten million cases were run once: see `benches/results/fuzz-2026-11-26.md`.
 #[test]
 fn hostile_images_are_refused_or_have_one_encoding_and_cost_what_they_weigh() {
     let (cases, seed) = (number("OXISYCL_TEST_CASES", 20_000), number("OXISYCL_TEST_SEED", 1));
