@@ -36,8 +36,8 @@ impl<T> Scratch<T> {
         self.first.wrapping_add(self.items + block)
     }
 
-    /// What a block has together on processors that have shuffles, in one of two places. Two algorithms that follow each other have one each, so that the second one writes
-    /// nothing that the first one still reads.
+    /// What a block has together on processors that have shuffles, in one of two places. Two algorithms that follow each other have one each. So the
+    /// second one writes nothing that the first one still reads; a third one comes behind the meeting of the second.
     #[inline(always)]
     pub(super) fn in_turn(&self, turn: u32, block: usize) -> *mut T {
         if turn.is_multiple_of(2) { self.of_block(block) } else { self.up_to_block(block) }

@@ -235,7 +235,7 @@ impl Inner {
     /// Lets the times begin with those of the command's parts, which were on the same queue.
     pub(super) fn begin_with_parts(&mut self) {
         let Some(times) = &mut self.times else { return };
-        for part in &self.dependencies[..self.n_parts] {
+        for part in self.dependencies.iter().take(self.n_parts) {
             let (submitted, of_part) = part.node.times();
             self.submitted = self.submitted.min(submitted);
             times.start = of_part.map_or(times.start, |part| times.start.min(part.start));
