@@ -1,4 +1,7 @@
-//! Kernels that call other crates: one that has borrowed the name of a published crate, and one that was compiled without OxiSYCL.
+//! Kernels that call other crates: one that has borrowed the name of a published crate, one that was compiled without OxiSYCL, and one outside
+//! the workspace.
+
+use std::path::Path;
 
 use crate::program::{Built, build, functions, kernel};
 
@@ -34,4 +37,14 @@ fn kernels_use_private_tables_of_other_crates_and_what_these_remember_of_the_pro
     let has = |code: &str, constant: u32| code.contains(&constant.to_string());
     assert!(has(&hash, 0x4545_6767) && !has(&hash, 0x0101_2323), "{hash}");
     assert!(has(&mixed, 0x3333_4444) && !has(&mixed, 0x1111_2222), "{mixed}");
+}
+
+#[test]
+fn places_in_packages_outside_the_workspace_are_named_with_their_folder() {
+    let built = build("elsewhere", &["--package", "elsewhere"]);
+    let apart = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apart/src/lib.rs");
+    let apart = apart.to_str().unwrap();
+    let warning = built.messages.lines().find(|line| line.contains("the foreign function `getpid`")).unwrap();
+    assert!(warning.ends_with(&format!(" -> apart::process -> getpid at {apart}:11:18)")), "{warning}");
+    assert!(built.kernels.contains(&format!("\n    {apart}:20\n")), "{}", built.kernels);
 }

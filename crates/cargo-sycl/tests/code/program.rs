@@ -12,7 +12,7 @@ use crate::ptxas;
 
 const MANIFEST: &str = r#"
 [workspace]
-members = ["borrower", "generic", "libm", "tables"]
+members = ["borrower", "elsewhere", "generic", "libm", "tables"]
 
 [package]
 name = "code"
@@ -36,6 +36,29 @@ edition = "2024"
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 "#;
 
+/// Apart from the other programs, which would have the kernel of its dependency, too.
+const ELSEWHERE: &str = r#"
+[package]
+name = "elsewhere"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
+apart = { path = "../../apart" }
+"#;
+
+/// No member of the workspace, beside which it is.
+const APART: &str = r#"
+[package]
+name = "apart"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
+"#;
+
 /// Crates that do not know OxiSYCL: their manifest is this and their name.
 const OUTSIDE: &str = "[package]\nversion = \"0.1.0\"\nedition = \"2024\"\n";
 
@@ -54,6 +77,9 @@ libm = { path = "../libm" }
 name = "borrowed"
 path = "src/main.rs"
 "#;
+
+/// Where that is, from the package.
+const APART_FOLDER: &str = "../apart";
 
 /// The package. Other tests wait until it is dropped: they share the sources and the target folder.
 pub(crate) struct Package {
@@ -156,6 +182,8 @@ impl Package {
         write("Cargo.toml", &in_repository(MANIFEST));
         write("generic/Cargo.toml", &in_repository(LIBRARY));
         write("borrower/Cargo.toml", &in_repository(BORROWER));
+        write("elsewhere/Cargo.toml", &in_repository(ELSEWHERE));
+        write(&format!("{APART_FOLDER}/Cargo.toml"), &in_repository(APART));
         for name in ["libm", "tables"] {
             write(&format!("{name}/Cargo.toml"), &format!("{OUTSIDE}name = \"{name}\"\n"));
         }
@@ -178,7 +206,9 @@ impl Package {
 fn place(name: &str) -> String {
     match name {
         "generic" | "libm" | "tables" => format!("{name}/src/lib.rs"),
+        "apart" => format!("{APART_FOLDER}/src/lib.rs"),
         "borrowed" => "borrower/src/main.rs".to_owned(),
+        "elsewhere" => "elsewhere/src/main.rs".to_owned(),
         _ => format!("src/bin/{name}.rs"),
     }
 }

@@ -6,17 +6,17 @@
 
 use crate::analyses::source_location;
 use crate::kernel::RefusedCapture;
-use crate::llvm::{Context, Node, NodeKind, Value, tag};
+use crate::llvm::{Node, NodeKind, Value, tag};
 use crate::origin;
 
 /// Why a kernel may not leave the host, if it may not. `entry` is its entry, before anything removed debug information.
-pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<RefusedCapture> {
+pub(crate) fn refusal(entry: Value<'_>) -> Option<RefusedCapture> {
     let unknown = || {
         let reason =
             "its captures cannot be checked: the type of the kernel is not in the debug information".to_owned();
         Some(RefusedCapture { reason, closure: None })
     };
-    let Some(function) = Node::of_function(context, entry) else { return unknown() };
+    let Some(function) = Node::of_function(entry) else { return unknown() };
     let parameters = function.operands().into_iter().map(Node::operands);
     let first = parameters.flatten().find(|node| node.kind() == NodeKind::TemplateType);
     let Some(kernel) = first.and_then(Node::template_type) else { return unknown() };
@@ -28,7 +28,7 @@ pub(crate) fn refusal<'c>(context: &'c Context, entry: Value<'c>) -> Option<Refu
     }
     let reason = checked.err()?;
     // It was entered last, and is not left after an error.
-    let closure = walk.closures.last().and_then(|closure| source_location::of_closure(context, entry, *closure));
+    let closure = walk.closures.last().and_then(|closure| source_location::of_closure(entry, *closure));
     Some(RefusedCapture { reason, closure })
 }
 

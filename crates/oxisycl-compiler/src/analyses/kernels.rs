@@ -54,7 +54,6 @@ pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Descr
 }
 
 fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
-    let context = module.context();
     let vtables = vtables(&module)?;
     let evaluated = evaluated(declared, &vtables)?;
     let mut found = Vec::new();
@@ -71,8 +70,8 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
                 kernel.type_name
             )));
         }
-        kernel.refused_capture = capture_check::refusal(context, entry);
-        kernel.place = source_location::of_kernel(context, entry);
+        kernel.refused_capture = capture_check::refusal(entry);
+        kernel.place = source_location::of_kernel(entry);
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
         found.push((kernel, entry));
     }

@@ -30,9 +30,8 @@ impl Calls {
             let mut callees = Vec::new();
             for instruction in function.instructions() {
                 let place = || {
-                    let (place, folder) = instruction.places().into_iter().next()?;
-                    let is_shown = place.line > 0 && origin::is_users_file(&place.file, &folder);
-                    is_shown.then(|| format!("{}:{}:{}", place.file, place.line, place.column))
+                    let place = instruction.place()?;
+                    origin::is_users_file(&place.file, &place.folder).then(|| place.location().to_string())
                 };
                 let mut named = BTreeSet::new();
                 for operand in instruction.operands() {

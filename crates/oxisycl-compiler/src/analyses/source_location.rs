@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use oxisycl_image::SourceLocation;
 
-use crate::llvm::{Context, Node, Value, ValueKind};
+use crate::llvm::{Node, Place, Value, ValueKind};
 use crate::origin;
 
 /// How many functions are looked at: a user's function is at most a few calls away.
@@ -19,20 +19,20 @@ const MAX_FUNCTIONS: usize = 64;
 const MAX_FUNCTIONS_TO_CLOSURE: usize = 4096;
 
 /// The place of the kernel with this entry, if it is known.
-pub(crate) fn of_kernel<'c>(context: &'c Context, entry: Value<'c>) -> Option<SourceLocation> {
+pub(crate) fn of_kernel(entry: Value<'_>) -> Option<SourceLocation> {
     find(entry, MAX_FUNCTIONS, |function| {
-        let (place, folder) = Node::of_function(context, function)?.place()?;
-        origin::is_users_file(&place.file, &folder).then_some(place)
+        let place = Place::of_function(Node::of_function(function)?)?;
+        origin::is_users_file(&place.file, &place.folder).then(|| place.location())
     })
 }
 
 /// The place of the closure of a type, if a kernel calls it. What is only captured has no code.
-pub(crate) fn of_closure<'c>(context: &'c Context, entry: Value<'c>, closure: Node<'c>) -> Option<SourceLocation> {
+pub(crate) fn of_closure<'c>(entry: Value<'c>, closure: Node<'c>) -> Option<SourceLocation> {
     let name = origin::closure_code(&closure.name())?;
     find(entry, MAX_FUNCTIONS_TO_CLOSURE, |function| {
-        let function = Node::of_function(context, function)?;
+        let function = Node::of_function(function)?;
         let is_it = function.name() == name && function.scope() == closure.scope();
-        is_it.then(|| function.place()).flatten().map(|(place, _)| place)
+        is_it.then(|| Place::of_function(function)).flatten().map(Place::location)
     })
 }
 

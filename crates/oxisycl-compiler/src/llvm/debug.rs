@@ -3,8 +3,7 @@
 //! Nodes are read through their operands, whose positions are those of LLVM 22's `DebugInfoMetadata.h`.
 
 use std::ffi::{c_char, c_uint, c_void};
-
-use oxisycl_image::SourceLocation;
+use std::marker::PhantomData;
 
 use super::context::{Context, ll};
 use super::module::Module;
@@ -15,7 +14,8 @@ use super::value::Value;
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'c> {
     metadata: *mut c_void,
-    context: &'c Context,
+    context: *mut sys::Context,
+    lives: PhantomData<&'c Context>,
 }
 
 impl PartialEq for Node<'_> {
@@ -33,6 +33,7 @@ pub(crate) enum NodeKind {
     SubroutineType,
     Namespace,
     TemplateType,
+    Function,
     Other,
 }
 
@@ -45,36 +46,6 @@ pub(crate) mod tag {
     pub(crate) const RVALUE_REFERENCE: u16 = 0x42;
 }
 
-impl Value<'_> {
-    /// Where an instruction comes from, and then where that was inlined, outwards: each place with the folder that its file is relative to.
-    pub(crate) fn places(self) -> Vec<(SourceLocation, String)> {
-        let mut places = Vec::new();
-        // SAFETY: a live instruction, and the nodes that it leads to, which live as long as its context.
-        unsafe {
-            let mut place = (ll().LLVMInstructionGetDebugLoc)(self.raw());
-            while !place.is_null() {
-                let file = (ll().LLVMDIScopeGetFile)((ll().LLVMDILocationGetScope)(place));
-                if !file.is_null() {
-                    let text = |get: unsafe extern "C" fn(*mut c_void, *mut c_uint) -> *const c_char| {
-                        let mut length = 0;
-                        let start = get(file, &raw mut length);
-                        if length == 0 {
-                            return String::new();
-                        }
-                        let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
-                        String::from_utf8_lossy(bytes).into_owned()
-                    };
-                    let (line, column) = ((ll().LLVMDILocationGetLine)(place), (ll().LLVMDILocationGetColumn)(place));
-                    let file = text(ll().LLVMDIFileGetFilename);
-                    places.push((SourceLocation { file, line, column }, text(ll().LLVMDIFileGetDirectory)));
-                }
-                place = (ll().LLVMDILocationGetInlinedAt)(place);
-            }
-        }
-        places
-    }
-}
-
 #[expect(
     clippy::undocumented_unsafe_blocks,
     reason = "the same for all: LLVM is asked about a live node of the context"
@@ -84,40 +55,54 @@ impl<'c> Node<'c> {
     const SCOPE: usize = 1;
     const NAME: usize = 2;
     const BASE: usize = 5;
+    // Of a function.
+    const UNIT: usize = 5;
     const ELEMENTS: usize = 6;
 
     /// The description of a function, if it has one.
-    pub(crate) fn of_function(context: &'c Context, function: Value<'c>) -> Option<Self> {
-        Self::maybe(context, unsafe { (ll().LLVMGetSubprogram)(function.raw()) })
+    pub(crate) fn of_function(function: Value<'c>) -> Option<Self> {
+        Self::maybe(function.raw_context(), unsafe { (ll().LLVMGetSubprogram)(function.raw()) })
     }
 
-    /// Of a function: its file and line, and the folder that the file's name is relative to. The column is not known.
-    pub(crate) fn place(self) -> Option<(SourceLocation, String)> {
-        let text = |start: *const c_char, length: u32| {
-            // SAFETY: a name of LLVM with its length; null if it is empty.
-            let bytes = if start.is_null() {
-                &[]
-            } else {
-                unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length as usize) }
+    /// The scope that a location is in.
+    pub(super) fn of_location(location: *mut c_void, context: *mut sys::Context) -> Option<Self> {
+        Self::maybe(context, unsafe { (ll().LLVMDILocationGetScope)(location) })
+    }
+
+    /// The name of the file that the code of a scope is in, and the folder that it is relative to.
+    pub(super) fn file(self) -> Option<(String, String)> {
+        let file = unsafe { (ll().LLVMDIScopeGetFile)(self.metadata) };
+        if file.is_null() {
+            return None;
+        }
+        let text = |get: unsafe extern "C" fn(*mut c_void, *mut c_uint) -> *const c_char| {
+            let mut length = 0;
+            // An empty text may be null.
+            let bytes = unsafe {
+                let start = get(file, &raw mut length);
+                if length == 0 { &[] } else { std::slice::from_raw_parts(start.cast::<u8>(), length as usize) }
             };
             String::from_utf8_lossy(bytes).into_owned()
         };
-        let mut length = 0;
-        let (file, folder, line) = unsafe {
-            let file = (ll().LLVMDIScopeGetFile)(self.metadata);
-            if file.is_null() {
-                return None;
-            }
-            let folder = (ll().LLVMDIFileGetDirectory)(file, &raw mut length);
-            let folder = text(folder, length);
-            let name = (ll().LLVMDIFileGetFilename)(file, &raw mut length);
-            (text(name, length), folder, (ll().LLVMDISubprogramGetLine)(self.metadata))
-        };
-        (line > 0 && !file.is_empty()).then_some((SourceLocation { file, line, column: 1 }, folder))
+        Some((text(ll().LLVMDIFileGetFilename), text(ll().LLVMDIFileGetDirectory)))
     }
 
-    fn maybe(context: &'c Context, metadata: *mut c_void) -> Option<Self> {
-        (!metadata.is_null()).then_some(Self { metadata, context })
+    /// Of a function: its line, or 0.
+    pub(super) fn line(self) -> u32 {
+        unsafe { (ll().LLVMDISubprogramGetLine)(self.metadata) }
+    }
+
+    /// The compilation that made the code of a scope.
+    pub(super) fn unit(self) -> Option<Self> {
+        let mut scope = self;
+        while scope.kind() != NodeKind::Function {
+            scope = scope.scope()?;
+        }
+        scope.operand(Self::UNIT)
+    }
+
+    fn maybe(context: *mut sys::Context, metadata: *mut c_void) -> Option<Self> {
+        (!metadata.is_null()).then_some(Self { metadata, context, lives: PhantomData })
     }
 
     pub(crate) fn kind(self) -> NodeKind {
@@ -126,6 +111,7 @@ impl<'c> Node<'c> {
             12 => NodeKind::DerivedType,
             13 => NodeKind::CompositeType,
             14 => NodeKind::SubroutineType,
+            17 => NodeKind::Function,
             20 => NodeKind::Namespace,
             22 => NodeKind::TemplateType,
             _ => NodeKind::Other,
@@ -138,7 +124,7 @@ impl<'c> Node<'c> {
 
     fn raw_operands(self) -> Vec<*mut sys::Value> {
         unsafe {
-            let value = (ll().LLVMMetadataAsValue)(self.context.raw(), self.metadata);
+            let value = (ll().LLVMMetadataAsValue)(self.context, self.metadata);
             if (ll().LLVMIsAMDNode)(value).is_null() {
                 return Vec::new();
             }
@@ -211,7 +197,7 @@ pub(crate) fn describe<'c>(module: &Module<'c>, function: Value<'c>, like: Value
     const RUST: i32 = 27;
     const LINES: i32 = 2;
     const PRODUCER: &str = "oxisycl";
-    let Some(model) = Node::of_function(module.context(), like) else { return };
+    let Some(model) = Node::of_function(like) else { return };
     let name = function.name();
     let (start, length) = (name.as_ptr().cast(), name.len());
     let none = c"".as_ptr();

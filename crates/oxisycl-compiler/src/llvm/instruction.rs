@@ -82,17 +82,14 @@ impl<'c> Value<'c> {
     /// Gives an instruction empty metadata of that kind.
     pub(crate) fn mark(self, kind: &str) {
         unsafe {
-            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.raw()));
+            let context = self.raw_context();
             let node = (ll().LLVMMDNodeInContext2)(context, std::ptr::null_mut(), 0);
             (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind(kind), (ll().LLVMMetadataAsValue)(context, node));
         }
     }
 
     fn metadata_kind(self, kind: &str) -> u32 {
-        unsafe {
-            let context = (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.raw()));
-            (ll().LLVMGetMDKindIDInContext)(context, kind.as_ptr().cast(), kind.len() as u32)
-        }
+        unsafe { (ll().LLVMGetMDKindIDInContext)(self.raw_context(), kind.as_ptr().cast(), kind.len() as u32) }
     }
 
     /// The block that an instruction is in.
@@ -156,20 +153,6 @@ impl<'c> Value<'c> {
 
     pub(crate) fn sync_scope(self) -> u32 {
         unsafe { (ll().LLVMGetAtomicSyncScopeID)(self.raw()) }
-    }
-
-    /// File, line and column of an instruction, where known.
-    pub(crate) fn place(self) -> Option<(String, u32, u32)> {
-        unsafe {
-            let line = (ll().LLVMGetDebugLocLine)(self.raw());
-            let mut length = 0;
-            let file = (ll().LLVMGetDebugLocFilename)(self.raw(), &raw mut length);
-            if line == 0 || file.is_null() {
-                return None;
-            }
-            let file = std::slice::from_raw_parts(file.cast::<u8>(), length as usize);
-            Some((String::from_utf8_lossy(file).into_owned(), line, (ll().LLVMGetDebugLocColumn)(self.raw())))
-        }
     }
 
     /// Lets an arithmetic instruction be computed less strictly, by the bits of `LLVMFastMathFlags`.

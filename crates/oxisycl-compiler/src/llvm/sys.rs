@@ -194,9 +194,6 @@ functions! {
     LLVMGetAlignment(*mut Value) -> c_uint;
     LLVMGetSyncScopeID(*mut Context, *const c_char, usize) -> c_uint;
     LLVMBuildFenceSyncScope(*mut Builder, c_int, c_uint, *const c_char) -> *mut Value;
-    LLVMGetDebugLocLine(*mut Value) -> c_uint;
-    LLVMGetDebugLocColumn(*mut Value) -> c_uint;
-    LLVMGetDebugLocFilename(*mut Value, *mut c_uint) -> *const c_char;
     LLVMSetFastMathFlags(*mut Value, c_uint);
     LLVMCanValueUseFastMathFlags(*mut Value) -> Bool;
 

@@ -76,6 +76,10 @@ impl<'c> Value<'c> {
         self.0
     }
 
+    pub(super) fn raw_context(self) -> *mut sys::Context {
+        unsafe { (ll().LLVMGetTypeContext)((ll().LLVMTypeOf)(self.raw())) }
+    }
+
     pub(crate) fn kind(self) -> ValueKind {
         match unsafe { (ll().LLVMGetValueKind)(self.raw()) } {
             0 => ValueKind::Argument,

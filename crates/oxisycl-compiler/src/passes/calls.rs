@@ -117,7 +117,7 @@ pub(crate) fn has_users_code(function: Value<'_>) -> bool {
         return false;
     }
     let is_users = |instruction: Value<'_>| {
-        instruction.places().into_iter().any(|(place, folder)| !origin::is_library_file(&place.file, &folder))
+        instruction.places().iter().any(|place| !origin::is_library_file(&place.file, &place.folder))
     };
     !matches!(origin::of(function.name()), Origin::Standard | Origin::Device)
         || function.instructions().into_iter().any(is_users)

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use oxisycl_image::{MessagePiece, SourceLocation};
 use oxisycl_types::DeviceLaunch;
 
-use crate::llvm::{Attribute, Block, Builder, Context, Layout, Linkage, Module, Node, Opcode, Type, Value, ValueKind};
+use crate::llvm::{Attribute, Block, Builder, Layout, Linkage, Module, Node, Opcode, Place, Type, Value, ValueKind};
 use crate::origin;
 use crate::passes::calls::{Calls, can_fail_to_format, formats, leads_back_to_user};
 use crate::passes::{builtins, panic_names};
@@ -150,8 +150,8 @@ pub(crate) fn message(size: MessagePiece) -> Vec<MessagePiece> {
 }
 
 /// The function whose check the call is from.
-pub(crate) fn location(context: &Context, call: Value<'_>) -> Option<SourceLocation> {
-    Some(Node::of_function(context, call.function())?.place()?.0)
+pub(crate) fn location(call: Value<'_>) -> Option<SourceLocation> {
+    Node::of_function(call.function()).and_then(Place::of_function).map(Place::location)
 }
 
 /// Answers the questions of all functions by what the kernel leaves in the memory of the group. To be called before the launch is lowered.

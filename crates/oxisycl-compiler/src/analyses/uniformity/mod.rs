@@ -17,7 +17,7 @@ mod flow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
-use crate::llvm::{Attribute, Module, Opcode, Value, ValueKind};
+use crate::llvm::{Attribute, Module, Opcode, Place, Value, ValueKind};
 use crate::origin;
 use crate::passes::thread_coarsening;
 use flow::Flow;
@@ -118,9 +118,9 @@ fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
 
 /// ` at FILE:LINE:COLUMN`, where the user wrote what became the instruction.
 fn at(instruction: Value<'_>) -> String {
-    let places = instruction.places();
-    let users = places.iter().find(|(place, folder)| place.line > 0 && origin::is_users_file(&place.file, folder));
-    users.map(|(place, _)| format!(" at {}:{}:{}", place.file, place.line, place.column)).unwrap_or_default()
+    let is_users = |place: &Place<'_>| place.line > 0 && origin::is_users_file(&place.file, &place.folder);
+    let users = instruction.places().into_iter().find(is_users).map(Place::location);
+    users.map(|place| format!(" at {place}")).unwrap_or_default()
 }
 
 /// How much work-items may differ in a value.

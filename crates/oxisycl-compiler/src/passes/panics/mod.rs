@@ -13,7 +13,7 @@ mod trap;
 use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
 use crate::error::CompileError;
-use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Type, Value, ValueKind};
+use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Place, Type, Value, ValueKind};
 use crate::origin::{self, SLICE_ERROR, Says};
 use crate::passes::panic_names::{
     ENDING, FORMATTED, PREFIX, PRINT, RECORD, RECORD_VALUES, is_print, is_record, prints,
@@ -140,7 +140,7 @@ pub(crate) fn lower<'c>(
         let location = match path {
             _ if is_print => None,
             trap::PATH => trap::location(call.arguments()[0]),
-            recursion::PATH => recursion::location(context, call),
+            recursion::PATH => recursion::location(call),
             arena::PATH | frames::PATH => users_place(call),
             _ => location(call),
         };
@@ -310,8 +310,8 @@ fn constant_text(start: Value<'_>, length: Value<'_>) -> Option<String> {
 
 /// The innermost place of a call that is in code of a user.
 fn users_place(call: Value<'_>) -> Option<SourceLocation> {
-    let is_users = |(place, folder): &(SourceLocation, String)| origin::is_users_file(&place.file, folder);
-    call.places().into_iter().find(is_users).map(|(place, _)| place)
+    let is_users = |place: &Place<'_>| origin::is_users_file(&place.file, &place.folder);
+    call.places().into_iter().find(is_users).map(Place::location)
 }
 
 /// The last argument of a function with `#[track_caller]`.

@@ -6,7 +6,7 @@
 
 use oxisycl_image::SourceLocation;
 
-use crate::llvm::{Attribute, Builder, Module, Type, Value};
+use crate::llvm::{Attribute, Builder, Module, Place, Type, Value};
 use crate::passes::panic_names::PREFIX;
 
 /// What is called in the place of a trap, after the prefix of panics.
@@ -24,8 +24,8 @@ pub(super) fn hook(module: &Module<'_>, attributes: &[&str]) {
         hooked.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
     }
     for call in trap.users().into_iter().filter(|user| user.callee() == Some(trap)) {
-        let place = match call.place() {
-            Some((file, line, column)) => {
+        let place = match call.place().map(Place::location) {
+            Some(SourceLocation { file, line, column }) => {
                 let numbers = [line.to_le_bytes(), column.to_le_bytes()].concat();
                 module.add_constant("oxisycl.place", &[&numbers, file.as_bytes()].concat())
             }

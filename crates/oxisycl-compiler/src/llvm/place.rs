@@ -1,0 +1,68 @@
+//! Where code is from in the sources, as debug information has it.
+
+use oxisycl_image::SourceLocation;
+
+use super::context::ll;
+use super::debug::Node;
+use super::value::Value;
+
+/// A place in a source file.
+pub(crate) struct Place<'c> {
+    pub(crate) file: String,
+    /// What `file` is relative to.
+    pub(crate) folder: String,
+    /// From 1; 0 for what the compiler made.
+    pub(crate) line: u32,
+    column: u32,
+    scope: Node<'c>,
+}
+
+impl<'c> Place<'c> {
+    /// The line that a function begins at; its column is not known.
+    pub(crate) fn of_function(function: Node<'c>) -> Option<Self> {
+        let (file, folder) = function.file()?;
+        let line = function.line();
+        (line > 0 && !file.is_empty()).then_some(Self { file, folder, line, column: 1, scope: function })
+    }
+
+    /// The place for messages, with the name of the file that rustc was given.
+    ///
+    /// Cargo gives absolute names to sources of packages outside the workspace, and debug information has them relative to the folder of
+    /// their package, where they look like the user's own.
+    pub(crate) fn location(self) -> SourceLocation {
+        let Self { file, folder, line, column, scope } = self;
+        let is_relative = !file.starts_with('/') && !folder.is_empty();
+        let is_elsewhere = || scope.unit().and_then(Node::file).is_some_and(|(source, _)| source.starts_with('/'));
+        let file = if is_relative && is_elsewhere() { format!("{folder}/{file}") } else { file };
+        SourceLocation { file, line, column }
+    }
+}
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for all: LLVM is asked about a live instruction or a node that it leads to, which lives as long as its context"
+)]
+impl<'c> Value<'c> {
+    /// Where an instruction comes from, and then where that was inlined, outwards.
+    pub(crate) fn places(self) -> Vec<Place<'c>> {
+        let context = self.raw_context();
+        let mut places = Vec::new();
+        let mut location = unsafe { (ll().LLVMInstructionGetDebugLoc)(self.raw()) };
+        while !location.is_null() {
+            if let Some(scope) = Node::of_location(location, context)
+                && let Some((file, folder)) = scope.file()
+            {
+                let line = unsafe { (ll().LLVMDILocationGetLine)(location) };
+                let column = unsafe { (ll().LLVMDILocationGetColumn)(location) };
+                places.push(Place { file, folder, line, column, scope });
+            }
+            location = unsafe { (ll().LLVMDILocationGetInlinedAt)(location) };
+        }
+        places
+    }
+
+    /// The place of an instruction, if it has a line.
+    pub(crate) fn place(self) -> Option<Place<'c>> {
+        self.places().into_iter().next().filter(|place| place.line > 0)
+    }
+}
