@@ -34,6 +34,13 @@ pub struct Profile {
 
 impl Profile {
     /// How long the command executed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let profile = oxisycl::Profile { submitted: 1_000, start: 5_000, end: 9_500 };
+    /// assert_eq!(profile.duration(), Duration::from_nanos(4_500));
+    /// ```
     pub fn duration(&self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.end.saturating_sub(self.start))
     }

@@ -3,6 +3,7 @@
 mod builder;
 mod host_copy;
 mod kernels;
+mod properties;
 mod reduced;
 
 use std::fmt;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use oxisycl_device::{Captured, DeviceCopyable, Item, Single};
 use oxisycl_runtime::graph::{Node, forbid_blocking};
 use oxisycl_runtime::schedule;
-use oxisycl_types::{BackendKind, Range};
+use oxisycl_types::Range;
 
 use crate::handler::HostMemory;
 use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write};
@@ -93,41 +94,6 @@ impl Queue {
     /// ```
     pub fn builder() -> QueueBuilder {
         QueueBuilder::new()
-    }
-
-    /// The device.
-    ///
-    /// ```
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// let queue = Queue::default()?;
-    /// println!("{} has {} compute units", queue.device().name(), queue.device().info().max_compute_units);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-
-    /// The context.
-    pub fn context(&self) -> &Context {
-        &self.context
-    }
-
-    /// The backend.
-    pub fn backend(&self) -> BackendKind {
-        self.device.backend()
-    }
-
-    /// Whether each command starts after the one before it.
-    pub fn is_in_order(&self) -> bool {
-        self.queue.shared().options.in_order
-    }
-
-    /// Whether events have profiling times.
-    pub fn has_profiling(&self) -> bool {
-        self.queue.shared().options.profiling
     }
 
     pub(crate) fn inner(&self) -> &Arc<schedule::Queue> {

@@ -17,6 +17,8 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
         &["with_scope", "load", "store", "compare_exchange", "compare_exchange_weak", "fetch_update"],
     ),
     ("crates/oxisycl-device/src/chunks.rs", &["n_blocks", "block", "set", "fill", "get", "row"]),
+    ("crates/oxisycl-device/src/group/reduction/mod.rs", &["reduction", "reduction_without_identity"]),
+    ("crates/oxisycl-device/src/group/reduction/reducer.rs", &["combine"]),
     ("crates/oxisycl-device/src/item.rs", &["id", "get", "range", "linear_id", "index"]),
     ("crates/oxisycl-device/src/kernel.rs", &["kernel"]),
     ("crates/oxisycl-device/src/mode.rs", &["no_init"]),
@@ -84,12 +86,13 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ),
     (
         "crates/oxisycl/src/event.rs",
-        &["wait", "wait_all", "wait_and_throw", "status", "is_complete", "dependencies", "profile"],
+        &["wait", "wait_all", "wait_and_throw", "status", "is_complete", "dependencies", "profile", "duration"],
     ),
     ("crates/oxisycl/src/handler/host_slot.rs", &["take"]),
     ("crates/oxisycl/src/handler/copy.rs", &["copy", "copy_from_host", "copy_to_host", "fill", "update_host"]),
     ("crates/oxisycl/src/handler/host_task.rs", &["slice", "at", "slice_mut", "at_mut", "access_host", "host_task"]),
     ("crates/oxisycl/src/handler/kernel.rs", &["parallel_for", "launch", "single_task"]),
+    ("crates/oxisycl/src/handler/reduce.rs", &["parallel_reduce"]),
     (
         "crates/oxisycl/src/handler/mod.rs",
         &["name", "access", "access_range", "access_chunks", "require", "depends_on", "depends_on_all"],
@@ -104,7 +107,6 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     (
         "crates/oxisycl/src/queue.rs",
         &[
-            "device",
             "default",
             "new",
             "select",
@@ -125,10 +127,11 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
             "is_idle",
         ],
     ),
-    ("crates/oxisycl/src/queue/builder.rs", &["device", "in_order", "profiling", "handler", "build"]),
+    ("crates/oxisycl/src/queue/builder.rs", &["device", "in_order", "profiling", "print_buffer", "handler", "build"]),
     ("crates/oxisycl/src/queue/host_copy.rs", &["wait"]),
     ("crates/oxisycl/src/queue/kernels.rs", &["parallel_for_work_group"]),
-    ("crates/oxisycl/src/queue/reduced.rs", &["reduce", "transform_reduce"]),
+    ("crates/oxisycl/src/queue/properties.rs", &["device", "context", "is_in_order"]),
+    ("crates/oxisycl/src/queue/reduced.rs", &["get", "buffer", "reduce", "transform_reduce"]),
     (
         "crates/oxisycl/src/selector.rs",
         &["default_selector", "cpu_selector", "gpu_selector", "accelerator_selector", "aspect_selector"],

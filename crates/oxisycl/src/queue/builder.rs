@@ -95,6 +95,16 @@ impl QueueBuilder {
     /// Keeps up to `bytes` of what one launch prints, on devices that keep it until the launch has ended; at most 1 GiB. The default
     /// is 1 MiB, or what `OXISYCL_PRINT_BUFFER` says. A call of [`println!`](crate::println!) takes 16 bytes, 24 for each value in
     /// it, and the bytes of its strings.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::builder().print_buffer(16 << 20).build()?;
+    /// queue.parallel_for(8, |item| oxisycl::println!("work-item {}", item.linear_id()))?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn print_buffer(mut self, bytes: usize) -> Self {
         self.print_buffer = Some(bytes);
         self

@@ -22,6 +22,18 @@ impl<T: DeviceCopyable> Reduced<T> {
     /// Blocks until the reduction has ended, and gives its value.
     ///
     /// Errors: those of the reduction, and of what it depends on.
+    ///
+    /// ```
+    /// use oxisycl::operator::Max;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let readings = Buffer::from_vec(vec![3u32, 9, 4])?;
+    /// let largest = Queue::default()?.reduce(&readings, Max)?;
+    /// assert_eq!(largest.get()?, 9);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self) -> Result<T> {
         self.event.wait()?;
         let value = self.value.host_access(Read)?;
@@ -34,6 +46,24 @@ impl<T: DeviceCopyable> Reduced<T> {
     }
 
     /// The buffer of one element that the value is in, for further commands.
+    ///
+    /// ```
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let queue = Queue::default()?;
+    /// let shares = Buffer::from_vec(vec![1.0f32, 2.0, 5.0])?;
+    /// let sum = queue.reduce(&shares, Sum)?;
+    /// queue.submit(|cg| {
+    ///     let sum = cg.access(sum.buffer(), Read);
+    ///     let shares = cg.access(&shares, ReadWrite);
+    ///     cg.parallel_for(3, move |item| shares.update(item, |share| share / sum.at(item, 0)))
+    /// })?;
+    /// assert_eq!(shares.to_vec()?, [0.125, 0.25, 0.625]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn buffer(&self) -> &Buffer<T, 1> {
         &self.value
     }

@@ -41,6 +41,22 @@ impl<T, O: Copy, M> Copy for Reduction<'_, T, O, M> {}
 /// A reduction into an accessor of one element, whose operator has an identity (SYCL 2020 section 4.9.2.1).
 ///
 /// With mode `ReadWrite`, the old value is part of the result. With `Write`, the result replaces it.
+///
+/// ```
+/// use oxisycl::operator::Sum;
+/// use oxisycl::prelude::*;
+/// use oxisycl::reduction::reduction;
+///
+/// # fn main() -> oxisycl::Result {
+/// let account = Buffer::from_vec(vec![1000u64])?;
+/// Queue::default()?.submit(|cg| {
+///     let account = reduction(cg.access(&account, ReadWrite), Sum);
+///     cg.parallel_reduce(100, account, |item, account| *account += item.linear_id() as u64)
+/// })?;
+/// assert_eq!(account.to_vec()?, [1000 + 4950]);
+/// # Ok(())
+/// # }
+/// ```
 pub fn reduction<'cg, T, O, M>(target: Accessor<'cg, T, 1, M>, operator: O) -> Reduction<'cg, T, WithIdentity<O>, M>
 where
     T: DeviceCopyable + AnyBits,
@@ -52,6 +68,27 @@ where
 
 /// A reduction whose operator has no identity, such as a closure. The old value is part of the result: it is the result where work-items combine
 /// nothing.
+///
+/// ```
+/// use oxisycl::prelude::*;
+/// use oxisycl::reduction::reduction_without_identity;
+///
+/// # fn main() -> oxisycl::Result {
+/// // The lowest reading, and its number; of equal ones the first.
+/// let readings = Buffer::from_vec(vec![17u32, 12, 30, 12])?;
+/// let lowest = Buffer::from_vec(vec![[u32::MAX; 2]])?;
+/// Queue::default()?.submit(|cg| {
+///     let readings = cg.access(&readings, Read);
+///     let lower = |a: [u32; 2], b: [u32; 2]| a.min(b);
+///     let lowest = reduction_without_identity(cg.access(&lowest, ReadWrite), lower);
+///     cg.parallel_reduce(4, lowest, move |item, lowest| {
+///         lowest.combine([readings.get(item), item.linear_id() as u32]);
+///     })
+/// })?;
+/// assert_eq!(lowest.to_vec()?, [[12, 1]]);
+/// # Ok(())
+/// # }
+/// ```
 pub fn reduction_without_identity<'cg, T, O, M>(
     target: Accessor<'cg, T, 1, M>,
     operator: O,

@@ -19,6 +19,29 @@ pub struct Reducer<T, O> {
 
 impl<T: Copy, O: Combine<T>> Reducer<T, O> {
     /// Adds a value to the result.
+    ///
+    /// ```
+    /// use oxisycl::operator::Min;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::reduction::reduction;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![8u32, 3, 5, 12])?;
+    /// let smallest_even = Buffer::from_vec(vec![u32::MAX])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, Read);
+    ///     let smallest = reduction(cg.access(&smallest_even, Write), Min);
+    ///     cg.parallel_reduce(4, smallest, move |item, smallest| {
+    ///         let number = numbers.get(item);
+    ///         if number % 2 == 0 {
+    ///             smallest.combine(number);
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(smallest_even.to_vec()?, [8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline(always)]
     pub fn combine(&mut self, value: T) {
         self.value = if self.has_value { self.operator.join(self.value, value) } else { value };
