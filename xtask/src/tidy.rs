@@ -77,6 +77,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     }
 
     findings.extend(public_unsafe::check_traits(&workspace.packages, &files));
+    match workspace.read(public_unsafe::REVIEW) {
+        Ok(text) => findings.extend(public_unsafe::check_reviewed(&text, &workspace.packages, &files)),
+        Err(failure) => findings.push(failure.message),
+    }
     match workspace.read(public_unsafe::LIST) {
         Ok(list) => findings.extend(public_unsafe::check(&list, &workspace.packages, &files)?),
         Err(failure) => findings.push(failure.message),

@@ -208,6 +208,27 @@ pub(super) fn check_traits(packages: &[Package], files: &[File]) -> Vec<String> 
     findings
 }
 
+/// The page that says of each public trait who may implement it, and what believes its implementations.
+pub(super) const REVIEW: &str = "book/src/soundness.md";
+
+/// Findings for public traits of which the review says nothing. Those of inner modules are what seals others.
+pub(super) fn check_reviewed(review: &str, packages: &[Package], files: &[File]) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let code = review.split('`').skip(1).step_by(2);
+    let named: BTreeSet<&str> = code.flat_map(|code| code.split(|c| !is_word(c))).collect();
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| is_published(&file.path, packages)) {
+        for line in file.text.lines() {
+            let rest = line.strip_prefix("pub unsafe trait ").or_else(|| line.strip_prefix("pub trait "));
+            let name = rest.and_then(|rest| rest.split(|c| !is_word(c)).next());
+            if let Some(name) = name.filter(|name| *name != "Sealed" && !named.contains(name)) {
+                findings.push(format!("{}: {REVIEW} does not say who believes the public trait `{name}`", file.path));
+            }
+        }
+    }
+    findings
+}
+
 /// The names of public traits that are neither unsafe nor have a supertrait in a module `sealed`.
 fn open_traits(tokens: &[TokenTree]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -286,6 +307,17 @@ mod tests {
         assert!(findings[0].starts_with("crates/a/src/lib.rs: `new` is safe and public"), "{findings:?}");
         assert_eq!(findings[1], "public-unsafe.toml: crates/a/src/lib.rs has no such function `gone`");
         assert_eq!(findings[2], "public-unsafe.toml: crates/a/src/lib.rs: `listed` has no reason");
+    }
+
+    #[test]
+    fn a_public_trait_that_the_review_does_not_name_is_found() {
+        let text = "pub trait Named<T> {}\npub unsafe trait Unnamed: Send {}\nmod sealed {\n    pub trait Inner {}\n}\npub trait Sealed {}\n";
+        let check = |review| check_reviewed(review, &[library("a")], &[file("crates/a/src/lib.rs", text)]);
+        assert_eq!(check("| `a::{Named, Unnamed}` |"), [""; 0]);
+        assert_eq!(
+            check("`Named`: Unnamed, ``UnnamedOther``"),
+            ["crates/a/src/lib.rs: book/src/soundness.md does not say who believes the public trait `Unnamed`"]
+        );
     }
 
     #[test]
