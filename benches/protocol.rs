@@ -9,8 +9,13 @@
 //! is, whatever else it does. A bar is scaled by it in both directions: a machine that is slower than the one on which the bar was set gets
 //! a wider one, and a faster machine a tighter one.
 
+#[path = "verdict.rs"]
+mod verdict;
+
 use std::fmt;
 use std::time::Instant;
+
+use verdict::Verdict;
 
 /// Median, minimum and maximum.
 #[derive(Clone, Copy, Debug)]
@@ -172,26 +177,6 @@ impl Rounds {
     }
 }
 
-/// Whether a bar holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Holds,
-    WithinNoise,
-    Missed,
-    Information,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Holds => "holds",
-            Self::WithinNoise => "within noise",
-            Self::Missed => "MISSED",
-            Self::Information => "",
-        })
-    }
-}
-
 impl Measured {
     /// A value that has no peer.
     pub(crate) fn alone(name: &str, unit: &'static str, values: &[f64], bar: Bar) -> Self {
@@ -238,13 +223,7 @@ impl Measured {
             Bar::RatioAtMost(_) => ratio / limit,
             _ => self.value.median / limit,
         };
-        if excess <= 1.0 {
-            Verdict::Holds
-        } else if excess <= self.noise() {
-            Verdict::WithinNoise
-        } else {
-            Verdict::Missed
-        }
+        Verdict::of(excess, self.noise())
     }
 
     /// One line for people who wait.

@@ -18,6 +18,9 @@ mod launches;
 #[path = "../random.rs"]
 mod random;
 mod reductions;
+#[path = "../verdict.rs"]
+#[expect(dead_code, reason = "some figures have no bar in the other benchmarks")]
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,6 +33,7 @@ use oxisycl::{BackendKind, Result};
 
 use arguments::{Arguments, Options};
 use cases::{Case, Peer};
+use verdict::Verdict;
 
 const N: usize = 1 << 27;
 /// Repetitions of a stream: as many as the reference has for all of its block sizes together, of which it takes the best.
@@ -130,14 +134,9 @@ fn run(
         let noise = spread(theirs.windows(2).map(|pair| (pair[1] / pair[0]).max(pair[0] / pair[1])))[1].max(1.0);
         // By how much the bar is missed; at most 1 if it holds.
         let excess = if more_is_better { bar / ratio } else { ratio / bar };
-        let is_missed = excess.is_nan() || excess > noise;
-        all_hold &= !is_missed;
+        let verdict = Verdict::of(excess, noise);
+        all_hold &= verdict != Verdict::Missed;
         let sign = if more_is_better { ">=" } else { "<=" };
-        let verdict = match excess {
-            _ if is_missed => "MISSED",
-            excess if excess > 1.0 => "within noise",
-            _ => "holds",
-        };
         let [value, peer_value] = [ours, theirs].map(|values| spread(values.into_iter())[1]);
         println!(
             "{name:26} {value:9.3} {unit:5} {label:9} {peer_value:9.3}  ratio {ratio:.3} ({least:.3} to {greatest:.3})  \

@@ -74,14 +74,17 @@ fn coalesce(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Re
                 |commands: &dyn Fn()| seconds(|| (0..LATER).for_each(|_| commands())) * 1e6 / LATER as f64;
             later.ours.push(per_command(&whole));
             queue.wait()?;
-            let fresh = BufferOptions::new().page_size([1]).from_vec(vec![0u8; count])?;
-            let unbroken = || touch(queue, &fresh, count, 0);
-            first.peer.push(seconds(unbroken) * 1e6 / count as f64);
-            queue.wait()?;
-            later.peer.push(per_command(&unbroken));
-            queue.wait()?;
-            first.again.push(first.peer[first.peer.len() - 1]);
-            later.again.push(later.peer[later.peer.len() - 1]);
+            let unbroken = |first: &mut Vec<f64>, later: &mut Vec<f64>| -> Result {
+                let fresh = BufferOptions::new().page_size([1]).from_vec(vec![0u8; count])?;
+                let unbroken = || touch(queue, &fresh, count, 0);
+                first.push(seconds(unbroken) * 1e6 / count as f64);
+                queue.wait()?;
+                later.push(per_command(&unbroken));
+                queue.wait()?;
+                Ok(())
+            };
+            unbroken(&mut first.peer, &mut later.peer)?;
+            unbroken(&mut first.again, &mut later.again)?;
         }
         for (name, rounds) in [("first", &first), ("later", &later)] {
             let measured = rounds.measured(&format!("state.coalesce.{name}.{count}"), "us", "an unbroken buffer");

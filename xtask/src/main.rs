@@ -71,7 +71,8 @@ usage: cargo xtask VERB [ARGUMENTS]
   miri                    the tests of the device crate, the host backend, the runtime and the facade under Miri, but for a list of
                           excluded ones (needs a nightly toolchain with miri)
   loom                    models of the event and pool protocols under loom
-  asan                    the runtime's tests and the conformance suite under AddressSanitizer (needs a nightly toolchain with rust-src)
+  asan                    the tests of the runtime and the host backend, and the conformance suite, under AddressSanitizer (needs a
+                          nightly toolchain with rust-src)
   tsan                    the same under ThreadSanitizer
   package [--no-verify]   packages every published crate and builds what was packaged
   install                 installs the packaged cargo sycl for a user who has nothing else, and builds and runs a new package with it

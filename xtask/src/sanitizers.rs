@@ -1,4 +1,4 @@
-//! `cargo xtask asan` and `cargo xtask tsan`: the runtime's tests and the conformance suite under AddressSanitizer and ThreadSanitizer, each
+//! `cargo xtask asan` and `cargo xtask tsan`: the tests of the runtime and the host backend, and the conformance suite, under AddressSanitizer and ThreadSanitizer, each
 //! in a build of its own.
 //!
 //! The standard library is built with the sanitizer, too: what ThreadSanitizer does not see of locks and channels it would report as races.
@@ -16,8 +16,12 @@ use crate::workspace::Workspace;
 
 /// The sanitizers need the target to be named, so that build scripts and macros stay without them.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// The package whose tests run beside the conformance suite.
-const RUNTIME: &str = "oxisycl-runtime";
+/// What runs beside the conformance suite.
+const SUITES: &[(&str, &[&str])] = &[
+    ("runtime", &["-p", "oxisycl-runtime", "--lib", "--tests"]),
+    ("host backend", &["-p", "oxisycl-backend-host", "--lib"]),
+    ("waiting work-items", &["-p", "oxisycl", "--test", "waiting"]),
+];
 /// The kinds of device that the conformance suite runs on.
 const DEVICES: &[&str] = &["host", "simulated", "apart"];
 /// Threads of the host device: more than small machines have processors, so that they are interrupted anywhere.
@@ -61,10 +65,13 @@ impl Sanitizer {
         if let Some(reason) = missing(workspace) {
             return Ok(Outcome::Skipped(reason));
         }
-        let mut command = self.cargo_test(workspace)?;
-        command.args(["-p", RUNTIME, "--lib", "--tests", "--no-fail-fast"]);
-        let runtime = count(unreported(run_captured(&mut command)?)?, Counts::of_cargo_test, 1)?;
-        let mut notes = vec![format!("runtime: {} tests", runtime.passed)];
+        let mut notes = Vec::new();
+        for (name, arguments) in SUITES {
+            let mut command = self.cargo_test(workspace)?;
+            command.args(*arguments).arg("--no-fail-fast");
+            let counts = count(unreported(run_captured(&mut command)?)?, Counts::of_cargo_test, 1)?;
+            notes.push(format!("{name}: {} tests", counts.passed));
+        }
         for device in DEVICES {
             let mut command = self.cargo_test(workspace)?;
             command.args(["-p", conformance::PACKAGE, "--test", conformance::TEST, "--", "--device", device]);

@@ -1,14 +1,17 @@
-//! Tests of the command line that the benchmarks share, and of the GPU benchmark's table. Benchmarks have no harness of their own.
+//! Tests of the command line and the verdicts that the benchmarks share, and of the GPU benchmark's table. Benchmarks have no harness of their own.
 
 #[path = "../../../benches/arguments.rs"]
 mod arguments;
 #[path = "../../../benches/gpu/cases.rs"]
 mod cases;
+#[path = "../../../benches/verdict.rs"]
+mod verdict;
 
 use std::collections::BTreeSet;
 
 use arguments::Arguments;
 use cases::CASES;
+use verdict::Verdict;
 
 fn parse(arguments: &[&str]) -> Result<(Arguments, Option<String>), String> {
     let mut reference = None;
@@ -88,4 +91,22 @@ fn a_bar_allows_what_is_somewhat_worse_than_the_reference_unless_batching_has_to
         assert_eq!(is_below, case.bar < 1.0, "{case:?}");
     }
     assert!(BATCHED.iter().all(|name| CASES.iter().any(|case| case.name == *name)));
+}
+
+#[test]
+fn a_missed_bar_never_holds_and_noise_excuses_what_is_not_beyond_it() {
+    for (excess, noise, expected) in [
+        (0.5, 1.0, "holds"),
+        (1.0, 1.0, "holds"),
+        (1.01, 1.02, "within noise"),
+        (1.02, 1.02, "within noise"),
+        (1.03, 1.02, "MISSED"),
+        (1.01, 1.0, "MISSED"),
+        (f64::INFINITY, 1.5, "MISSED"),
+        (f64::NAN, 1.5, "MISSED"),
+        (1.5, f64::NAN, "MISSED"),
+    ] {
+        assert_eq!(Verdict::of(excess, noise).to_string(), expected, "{excess} with {noise}");
+    }
+    assert_eq!(Verdict::Information.to_string(), "");
 }

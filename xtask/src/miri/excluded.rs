@@ -28,6 +28,7 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl::slow_driver", PROCESSES),
     ("oxisycl::tour", PROCESSES),
     ("oxisycl::unfinished", "it counts the bytes of ten thousand commands in an allocator of its own"),
+    ("oxisycl::waiting", "stacks of work-items, which inline assembly changes; both sanitizers run it"),
 ];
 
 /// Tests that do not run, with the package or `package::target` that they belong to.

@@ -81,8 +81,11 @@ fn hidden(value: &str, devices: &[(&str, &str)]) -> String {
 /// A device's memory, compute units and aspects, in lines of their own.
 fn described(info: &DeviceInfo) -> String {
     let memory = size(info.global_mem_size);
-    let units = info.max_compute_units;
-    let mut text = format!("{INDENT}{memory} of memory, {units} compute units; aspects:");
+    let units = match info.max_compute_units {
+        1 => "1 compute unit".to_owned(),
+        n => format!("{n} compute units"),
+    };
+    let mut text = format!("{INDENT}{memory} of memory, {units}; aspects:");
     let mut column = text.len();
     for aspect in &info.aspects {
         let name = aspect.name();

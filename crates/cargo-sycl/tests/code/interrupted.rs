@@ -1,4 +1,4 @@
-//! A build that is killed keeps the kernels that it has compiled.
+//! Builds with an assembler of the test's own: one that is killed keeps the kernels that it has compiled, and what the assembler refuses is in no image.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, fs, iter, thread};
 
 use crate::program::{Package, succeed};
 
@@ -58,23 +58,62 @@ fn kept(folder: &Path) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
     whole.filter(|(_, (_, bytes))| bytes.starts_with(b"OXIKERN1")).collect()
 }
 
-#[test]
-fn a_build_that_was_killed_has_kept_the_kernels_that_were_done() {
-    let package = Package::enter();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted");
+/// An assembler that refuses one kernel.
+const REFUSING: &str = r#"#!/bin/sh
+for input; do :; done
+grep -q second "$input" || exit 0
+echo "ptxas $input, line 7; error   : State space incorrect" >&2
+exit 255
+"#;
+
+/// A folder of that name, with the assembler and room for a cache.
+fn folder_with_assembler(name: &str, script: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let assembler = folder.join("ptxas");
-    fs::write(&assembler, ASSEMBLER).unwrap();
+    fs::write(&assembler, script).unwrap();
     fs::set_permissions(&assembler, fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Builds the program with the assembler and the cache of a folder.
+fn build_in(package: &Package, folder: &Path) -> Command {
+    let mut command = package.command(&["build", "--targets", "sm_70", "--bin", "interrupted", "--jobs", "2"]);
+    let paths = env::var_os("PATH").unwrap();
+    let path = env::join_paths(iter::once(folder.to_owned()).chain(env::split_paths(&paths))).unwrap();
+    command.env("XDG_CACHE_HOME", folder.join("cache")).env("PATH", path).env("MAKEFLAGS", "");
+    command
+}
+
+#[test]
+fn a_kernel_that_the_assembler_refuses_is_in_no_image_and_runs_on_the_host() {
+    let package = Package::enter();
+    let folder = folder_with_assembler("refusing", REFUSING);
+    package.touch("interrupted");
+    let (_, messages) = succeed(&mut build_in(&package, &folder));
+    let warnings: Vec<&str> = messages.lines().filter(|line| line.contains("cannot run on")).collect();
+    let [warning] = warnings[..] else { panic!("{messages}") };
+    let reason = "cannot run on sm_70: ptxas refuses its code, as NVIDIA's driver would: ptxas the PTX, line 7; error   : State space incorrect";
+    assert!(warning.contains("interrupted::second") && warning.contains(reason), "{warning}");
+
+    let program = "target/sycl/debug/interrupted";
+    let (code, _) = package.sycl(&["inspect", "--emit", "ptx", program]);
+    let has = ["first", "second", "endless"].map(|name| code.contains(&format!("interrupted_{name}")));
+    assert_eq!(has, [true, false, true], "{code}");
+    let (kernels, _) = package.sycl(&["inspect", program]);
+    assert!(kernels.contains("cannot run: ptxas refuses its code"), "{kernels}");
+    // The host has the code of all three.
+    let mut run = Command::new(package.folder().join(program));
+    succeed(run.env("OXISYCL_DEVICE_SELECTOR", "host:*"));
+}
+
+#[test]
+fn a_build_that_was_killed_has_kept_the_kernels_that_were_done() {
+    let package = Package::enter();
+    let folder = folder_with_assembler("interrupted", ASSEMBLER);
     fs::write(folder.join("hang"), "").unwrap();
-    let path = env::join_paths([folder.clone()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap())));
-    let path = path.unwrap();
-    let build = || {
-        let mut command = package.command(&["build", "--targets", "sm_70", "--bin", "interrupted", "--jobs", "2"]);
-        command.env("XDG_CACHE_HOME", folder.join("cache")).env("PATH", &path).env("MAKEFLAGS", "");
-        command
-    };
+    let build = || build_in(&package, &folder);
 
     package.touch("interrupted");
     let mut first = Build::start(build());

@@ -142,6 +142,11 @@ impl Package {
         package
     }
 
+    /// The folder that it is in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.root
+    }
+
     /// Has the next build compile a program from the start, so that warnings are given again.
     pub(crate) fn touch(&self, program: &str) {
         let source = self.root.join(place(program));
