@@ -99,6 +99,40 @@ fn regions_do_not_grow_with_elements() {
     assert_eq!(map.n_regions(), 5);
 }
 
+/// As the disjoint accessors of one command group: a look at each, then a note of it. Doubling their number may double what is visited.
+#[test]
+fn disjoint_updates_in_any_order_visit_a_bounded_number_of_boxes_each() {
+    const SIDE: usize = if cfg!(miri) { 12 } else { 60 };
+    // Lines of single elements, and square tiles, in the order of a stride that meets all of them.
+    let shapes: [(usize, fn(usize) -> Region); 2] = [
+        (SIDE * SIDE, |number| line(number, number + 1)),
+        (SIDE * SIDE, |number| {
+            let (y, x) = (number / SIDE * 2, number % SIDE * 2);
+            Region::new([0, y, x], [1, y + 2, x + 2])
+        }),
+    ];
+    for (count, region_of) in shapes {
+        let extent = region_of(count - 1).end;
+        for stride in [1, count - 1, 7 * SIDE + 11] {
+            let mut map = RegionMap::new(extent, usize::MAX);
+            let mut n_visited = 0;
+            for step in 0..count {
+                let region = region_of(step * stride % count);
+                map.for_each(&region, |_, value| {
+                    assert_eq!(*value, usize::MAX);
+                    n_visited += 1;
+                });
+                map.update(&region, |_, value| {
+                    *value = step;
+                    n_visited += 1;
+                });
+            }
+            assert_eq!(map.n_regions(), count);
+            assert!(n_visited <= 6 * count, "{n_visited} for {count} by {stride}");
+        }
+    }
+}
+
 /// As the pages of a buffer of which devices wrote single ones, and that one of them then accesses as a whole.
 #[test]
 fn one_update_of_the_whole_joins_all_pieces_but_those_that_differ() {
