@@ -1,5 +1,8 @@
 //! Documentation that a beginner reads: examples of what they meet in their first hours, and no sentence that needs the one of a neighbour.
 //!
+//! These are platforms, devices, queues, buffers, accessors, commands, events, USM and reductions. Mathematics, vectors and kernels over groups
+//! have pages of the book with examples of each kind of function.
+//!
 //! Looks at lines. Whether an example compiles and does what it says is a matter of the documentation tests.
 
 use crate::workspace::File;
