@@ -103,15 +103,13 @@ fn regions_do_not_grow_with_elements() {
 #[test]
 fn disjoint_updates_in_any_order_visit_a_bounded_number_of_boxes_each() {
     const SIDE: usize = if cfg!(miri) { 12 } else { 60 };
-    // Lines of single elements, and square tiles, in the order of a stride that meets all of them.
-    let shapes: [(usize, fn(usize) -> Region); 2] = [
-        (SIDE * SIDE, |number| line(number, number + 1)),
-        (SIDE * SIDE, |number| {
-            let (y, x) = (number / SIDE * 2, number % SIDE * 2);
-            Region::new([0, y, x], [1, y + 2, x + 2])
-        }),
-    ];
-    for (count, region_of) in shapes {
+    let count = SIDE * SIDE;
+    let element = |number: usize| line(number, number + 1);
+    let tile = |number: usize| {
+        let (y, x) = (number / SIDE * 2, number % SIDE * 2);
+        Region::new([0, y, x], [1, y + 2, x + 2])
+    };
+    for region_of in [&element as &dyn Fn(usize) -> Region, &tile] {
         let extent = region_of(count - 1).end;
         for stride in [1, count - 1, 7 * SIDE + 11] {
             let mut map = RegionMap::new(extent, usize::MAX);
