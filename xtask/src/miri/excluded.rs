@@ -79,6 +79,11 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         SLOW,
     ),
     (
+        "oxisycl::events",
+        &["the_times_of_a_command_are_those_of_all_its_launches"],
+        "a quarter of a million elements, without which a reduction has one launch",
+    ),
+    (
         "oxisycl-runtime",
         &[
             "program::compiling::tests::a_marker_goes_when_its_compilation_ends",
