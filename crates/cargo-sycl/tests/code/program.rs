@@ -36,49 +36,10 @@ edition = "2024"
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 "#;
 
-/// Apart from the other programs, which would have the kernel of its dependency, too.
-const ELSEWHERE: &str = r#"
-[package]
-name = "elsewhere"
-version = "0.1.0"
-edition = "2024"
-
-[dependencies]
-oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
-apart = { path = "../../apart" }
-"#;
-
-/// No member of the workspace, beside which it is.
-const APART: &str = r#"
-[package]
-name = "apart"
-version = "0.1.0"
-edition = "2024"
-
-[dependencies]
-oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
-"#;
-
-/// Crates that do not know OxiSYCL: their manifest is this and their name.
+/// What all manifests but the first two begin with. Crates that do not know OxiSYCL have but their name behind it.
 const OUTSIDE: &str = "[package]\nversion = \"0.1.0\"\nedition = \"2024\"\n";
 
-/// Apart from the other programs, which would have that crate, too.
-const BORROWER: &str = r#"
-[package]
-name = "borrower"
-version = "0.1.0"
-edition = "2024"
-
-[dependencies]
-oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
-libm = { path = "../libm" }
-
-[[bin]]
-name = "borrowed"
-path = "src/main.rs"
-"#;
-
-/// Where that is, from the package.
+/// Where the crate `apart` is, from the package: no member of the workspace, beside which it is.
 const APART_FOLDER: &str = "../apart";
 
 /// The package. Other tests wait until it is dropped: they share the sources and the target folder.
@@ -186,9 +147,11 @@ impl Package {
         let in_repository = |text: &str| text.replace("OXISYCL", repository.to_str().unwrap());
         write("Cargo.toml", &in_repository(MANIFEST));
         write("generic/Cargo.toml", &in_repository(LIBRARY));
-        write("borrower/Cargo.toml", &in_repository(BORROWER));
-        write("elsewhere/Cargo.toml", &in_repository(ELSEWHERE));
-        write(&format!("{APART_FOLDER}/Cargo.toml"), &in_repository(APART));
+        // Apart from the other programs, which would have the crates that these depend on, too.
+        let borrowed = "libm = { path = \"../libm\" }\n\n[[bin]]\nname = \"borrowed\"\npath = \"src/main.rs\"";
+        write("borrower/Cargo.toml", &in_repository(&user("borrower", borrowed)));
+        write("elsewhere/Cargo.toml", &in_repository(&user("elsewhere", "apart = { path = \"../../apart\" }")));
+        write(&format!("{APART_FOLDER}/Cargo.toml"), &in_repository(&user("apart", "")));
         for name in ["libm", "tables"] {
             write(&format!("{name}/Cargo.toml"), &format!("{OUTSIDE}name = \"{name}\"\n"));
         }
@@ -205,6 +168,12 @@ impl Package {
             fs::copy(repository.join("Cargo.lock"), self.root.join("Cargo.lock")).unwrap();
         }
     }
+}
+
+/// The manifest of a package that uses OxiSYCL, with what follows in it.
+fn user(name: &str, rest: &str) -> String {
+    let oxisycl = "oxisycl = { path = \"OXISYCL/crates/oxisycl\", default-features = false }";
+    format!("{OUTSIDE}name = \"{name}\"\n\n[dependencies]\n{oxisycl}\n{rest}\n")
 }
 
 /// Where the package has a file of `kernels`.
