@@ -46,7 +46,8 @@ struct State {
 /// Deliveries on their way on threads of the runtime, which the end of the process waits for.
 static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
 
-/// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet.
+/// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet. A list with omitted errors counts once: when
+/// its queue and all nodes are gone, only its own end tells of them.
 static N_UNCLAIMED: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a command has panicked and nothing in the program has seen that.
@@ -82,6 +83,9 @@ impl AsyncErrors {
         let orphaned = {
             let mut state = self.state.lock();
             if is_dependent && state.n_dependent >= MAX_DEPENDENT_ERRORS {
+                if state.n_omitted == 0 {
+                    N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
+                }
                 state.n_omitted += 1;
             } else {
                 state.n_dependent += usize::from(is_dependent);
@@ -155,6 +159,9 @@ impl AsyncErrors {
             let orphaned = state.orphaned;
             std::mem::replace(&mut *state, State { orphaned, ..State::default() })
         };
+        if taken.n_omitted > 0 {
+            N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
+        }
         let mut failures = Failures { known: Vec::with_capacity(taken.failed.len()), n_omitted: taken.n_omitted };
         let unclaimed: Vec<_> = taken.unclaimed.iter().filter_map(Weak::upgrade).collect();
         unclaimed.iter().for_each(|node| node.claim());
@@ -246,6 +253,9 @@ impl Drop for AsyncErrors {
             && let Some(error) = omitted(n_omitted)
         {
             report_later(format!("{error:?}"));
+        }
+        if n_omitted > 0 {
+            N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
