@@ -169,6 +169,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),
     all("next_item", ACTION, Effects::Marker, Later),
     all("only_item", ACTION, Effects::Marker, Later),
+    all("unroll_loop", Signature::Plain(&[Scalar::U32], None), Effects::Marker, OwnBody).with_nvptx(Later),
     all("load_constant", Signature::LoadOfAny, Effects::Memory, ConstantLoads),
     all("grid_position_x", POSITION, Effects::None, Body),
     all("second_position_x", POSITION, Effects::None, Number(0)).with_nvptx(Body),

@@ -13,11 +13,14 @@ use crate::options::FloatPolicy;
 use crate::passes::{
     arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, deaths,
     early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, idle_barriers, int128, libcalls,
-    native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening, x86,
+    native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening,
+    unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
+/// Leaves the lines of the source, and no types.
+pub(crate) const DROP_TYPES: &str = "strip-nonlinetable-debuginfo";
 /// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
 const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
 const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
@@ -173,6 +176,8 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("unite-with-library", Optimise, |unit| float_policy::unite_with_library(&unit.module)),
     // Functions of the library, which were kept apart.
     Pass::new("inline-library", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
+    // Once calls are inlined, so that the size of a loop is known.
+    Pass::new("unroll-marked", Optimise, |unit| unrolling::mark_loops(&unit.module)).on(&[Nvptx]),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
         unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
     }),

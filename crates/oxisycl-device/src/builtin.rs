@@ -86,6 +86,11 @@ pub unsafe fn next_item() {}
 #[inline(always)]
 pub unsafe fn only_item() {}
 
+/// Says that the loop around it is worth unrolling that often: it waits for memory, and its loads do not depend on each other. The times
+/// are a number, not computed. Less where its body is large. Does nothing in native code, and where drivers unroll loops themselves.
+#[inline(always)]
+pub fn unroll_loop(_times: u32) {}
+
 /// Loads from memory that nothing writes while the kernel runs, so that the load may come before stores that stand before it.
 ///
 /// # Safety

@@ -1,5 +1,7 @@
 //! What the compiler asks instructions, and changes of them.
 
+use std::ffi::c_void;
+
 use super::builder::Block;
 use super::context::ll;
 use super::deleted;
@@ -85,6 +87,25 @@ impl<'c> Value<'c> {
             let context = self.raw_context();
             let node = (ll().LLVMMDNodeInContext2)(context, std::ptr::null_mut(), 0);
             (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind(kind), (ll().LLVMMetadataAsValue)(context, node));
+        }
+    }
+
+    /// Gives a branch that ends a loop a number that LLVM's passes look for under a name.
+    pub(crate) fn set_loop_hint(self, name: &str, number: u32) {
+        unsafe {
+            let context = self.raw_context();
+            let node = |operands: &mut [*mut c_void]| {
+                (ll().LLVMMDNodeInContext2)(context, operands.as_mut_ptr(), operands.len())
+            };
+            let name = (ll().LLVMMDStringInContext2)(context, name.as_ptr().cast(), name.len());
+            let number = (ll().LLVMConstInt)((ll().LLVMIntTypeInContext)(context, 32), number.into(), 0);
+            let hint = node(&mut [name, (ll().LLVMValueAsMetadata)(number)]);
+            // What stands for a loop begins with itself, so that no other loop is the same.
+            let itself = (ll().LLVMTemporaryMDNode)(context, std::ptr::null_mut(), 0);
+            let id = node(&mut [itself, hint]);
+            (ll().LLVMMetadataReplaceAllUsesWith)(itself, id);
+            let id = (ll().LLVMMetadataAsValue)(context, id);
+            (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind("llvm.loop"), id);
         }
     }
 

@@ -177,6 +177,9 @@ functions! {
     LLVMInstructionEraseFromParent(*mut Value);
     LLVMGetMDKindIDInContext(*mut Context, *const c_char, c_uint) -> c_uint;
     LLVMMDNodeInContext2(*mut Context, *mut *mut c_void, usize) -> *mut c_void;
+    LLVMMDStringInContext2(*mut Context, *const c_char, usize) -> *mut c_void;
+    LLVMTemporaryMDNode(*mut Context, *mut *mut c_void, usize) -> *mut c_void;
+    LLVMMetadataReplaceAllUsesWith(*mut c_void, *mut c_void);
     LLVMGetMetadata(*mut Value, c_uint) -> *mut Value;
     LLVMSetMetadata(*mut Value, c_uint, *mut Value);
     LLVMGetTypeContext(*mut Type) -> *mut Context;

@@ -36,4 +36,5 @@ pub(crate) mod strip_host_abi;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod thread_coarsening;
+pub(crate) mod unrolling;
 pub(crate) mod x86;

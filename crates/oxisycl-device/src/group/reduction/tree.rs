@@ -19,6 +19,14 @@ pub const TILES: usize = ITEMS / BLOCK;
 const ACCUMULATORS: usize = 64;
 const OWN: usize = 2;
 const _: () = assert!(OWN * BLOCK == ACCUMULATORS);
+/// How many rows of accumulators GPUs load together where several reductions share the loop, which LLVM takes for too large to unroll. A loop over
+/// single numbers it unrolls as far as is of use.
+const fn unrolled_rows<V>() -> u32 {
+    const ROWS: usize = 21;
+    // None is left over.
+    const { assert!((TILE / ACCUMULATORS - 1).is_multiple_of(ROWS)) };
+    if size_of::<V>() > size_of::<u64>() { ROWS as u32 } else { 1 }
+}
 
 /// Where the sums of tiles are that one launch makes for the next.
 #[doc(hidden)]
@@ -217,6 +225,7 @@ unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
             *sum = value(k * BLOCK + lane);
         }
         for row in 1..TILE / ACCUMULATORS {
+            builtin::unroll_loop(const { unrolled_rows::<R::Value>() });
             for (k, sum) in sums.iter_mut().enumerate() {
                 *sum = reductions.join(*sum, value(row * ACCUMULATORS + k * BLOCK + lane));
             }
@@ -228,6 +237,7 @@ unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
                 *sum = value(i);
                 i += ACCUMULATORS;
                 while i < len {
+                    builtin::unroll_loop(const { unrolled_rows::<R::Value>() });
                     *sum = reductions.join(*sum, value(i));
                     i += ACCUMULATORS;
                 }

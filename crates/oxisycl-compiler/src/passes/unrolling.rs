@@ -1,0 +1,206 @@
+//! Loops that wait for memory, unrolled further than LLVM would.
+//!
+//! LLVM unrolls a loop by the cost of its body, and takes a load for as cheap as a sum. A loop that does little more than load is as fast as
+//! the number of its loads that are under way. The device library knows such loops, and marks them by `builtin::unroll_loop`.
+//! The mark becomes LLVM's own at the end of the innermost loop around it, once calls are inlined and the size of the body is known.
+//!
+//! Invariant: the mark decides about speed only.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::llvm::{Block, Module, Value};
+
+/// The mark, with how often the loop is to be unrolled.
+const UNROLL_LOOP: &str = "oxisycl.unroll_loop";
+/// What LLVM calls it.
+const COUNT: &str = "llvm.loop.unroll.count";
+/// Most instructions of an unrolled body. More of them need more registers than a thread has.
+const LARGEST_BODY: usize = 512;
+
+/// Replaces the marks.
+pub(crate) fn mark_loops(module: &Module<'_>) {
+    let Some(mark) = module.function(UNROLL_LOOP) else { return };
+    for call in mark.users() {
+        let times = call.arguments().first().and_then(|times| times.integer()).unwrap_or(1) as usize;
+        let block = call.block();
+        call.erase();
+        if let Some(found) = Loop::around(block)
+            && let Some(times) = divisor(times, LARGEST_BODY / found.n_instructions().max(1))
+        {
+            found.ends.into_iter().for_each(|end| end.set_loop_hint(COUNT, times as u32));
+        }
+    }
+    mark.delete_function();
+}
+
+/// The largest divisor of a number up to a limit, above one. A loop that runs a multiple of that number leaves no rest.
+fn divisor(of: usize, limit: usize) -> Option<usize> {
+    (2..=of.min(limit)).rev().find(|candidate| of.is_multiple_of(*candidate))
+}
+
+/// A loop with one head.
+struct Loop<'c> {
+    blocks: FxHashSet<Block<'c>>,
+    /// The branches back to the head.
+    ends: Vec<Value<'c>>,
+}
+
+impl<'c> Loop<'c> {
+    /// The innermost loop around a block, if no other is within it.
+    fn around(block: Block<'c>) -> Option<Self> {
+        let loops = loops(&block.end().function().blocks());
+        let innermost = loops.iter().filter(|found| found.blocks.contains(&block)).min_by_key(|l| l.blocks.len())?;
+        let is_within =
+            |other: &&Self| other.blocks.len() < innermost.blocks.len() && other.blocks.is_subset(&innermost.blocks);
+        let has_other = loops.iter().any(|other| is_within(&other));
+        (!has_other).then(|| Self { blocks: innermost.blocks.clone(), ends: innermost.ends.clone() })
+    }
+
+    fn n_instructions(&self) -> usize {
+        self.blocks.iter().map(|block| block.instructions().len()).sum()
+    }
+}
+
+/// The loops of a function, by the edges that lead back to a block on the way to where they begin.
+fn loops<'c>(blocks: &[Block<'c>]) -> Vec<Loop<'c>> {
+    let mut predecessors: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
+    for &block in blocks {
+        for successor in block.successors() {
+            predecessors.entry(successor).or_default().push(block);
+        }
+    }
+    let mut loops = Vec::new();
+    for (head, latches) in edges_back(blocks[0]) {
+        let mut inside = FxHashSet::from_iter([head]);
+        let mut queue = latches.clone();
+        while let Some(block) = queue.pop() {
+            if inside.insert(block) {
+                queue.extend(predecessors.get(&block).into_iter().flatten());
+            }
+        }
+        // A way into the middle of a loop leads to the function's beginning. Such a loop has more than one head.
+        if head == blocks[0] || !inside.contains(&blocks[0]) {
+            loops.push(Loop { blocks: inside, ends: latches.into_iter().map(Block::end).collect() });
+        }
+    }
+    loops
+}
+
+/// Blocks to which edges lead back, with where those begin, found by following each way to its end first.
+fn edges_back(first: Block<'_>) -> Vec<(Block<'_>, Vec<Block<'_>>)> {
+    let (mut seen, mut open) = (FxHashSet::from_iter([first]), FxHashSet::from_iter([first]));
+    let mut way = vec![(first, first.successors())];
+    let mut found: Vec<(Block<'_>, Vec<Block<'_>>)> = Vec::new();
+    while let Some((block, left)) = way.last_mut() {
+        let block = *block;
+        let Some(next) = left.pop() else {
+            open.remove(&block);
+            way.pop();
+            continue;
+        };
+        if seen.insert(next) {
+            open.insert(next);
+            way.push((next, next.successors()));
+        } else if open.contains(&next) {
+            match found.iter_mut().find(|(head, _)| *head == next) {
+                Some((_, latches)) if latches.contains(&block) => {}
+                Some((_, latches)) => latches.push(block),
+                None => found.push((next, vec![block])),
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{context, module};
+
+    /// The hint at each branch of a kernel, in their order.
+    fn hints(body: &str) -> Vec<Option<u32>> {
+        let context = context();
+        let text = format!(
+            "declare void @{UNROLL_LOOP}(i32) memory(inaccessiblemem: readwrite)
+            define void @k(ptr %p, i1 %a, i1 %b) {{
+            {body}
+            }}"
+        );
+        let module = module(&context, &text);
+        mark_loops(&module);
+        module.verify("unrolling").expect("a valid module");
+        assert!(module.function(UNROLL_LOOP).is_none());
+        let text = module.to_string();
+        let definition =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = ")).expect("a node");
+        let hint = |end: Value<'_>| {
+            let end = end.print();
+            let id = end.split_once("!llvm.loop ")?.1.trim();
+            // A node that begins with itself, and has the hint behind that.
+            let hint =
+                definition(id).strip_prefix(&format!("distinct !{{{id}, ")).expect("an id").trim_end_matches('}');
+            let number = definition(hint).strip_prefix(&format!("!{{!\"{COUNT}\", i32 ")).expect("a hint");
+            Some(number.trim_end_matches('}').parse().expect("a number"))
+        };
+        let kernel = module.function("k").expect("the kernel");
+        kernel.blocks().into_iter().map(|block| hint(block.end())).collect()
+    }
+
+    #[test]
+    fn the_innermost_loop_around_a_mark_is_marked() {
+        let inner = "br label %o
+            o: br label %h
+            h: br i1 %a, label %l, label %x
+            l: call void @oxisycl.unroll_loop(i32 9)
+            br label %h
+            x: br i1 %b, label %o, label %e
+            e: ret void";
+        assert_eq!(hints(inner), [None, None, None, Some(9), None, None]);
+        // Two ways back.
+        let two = "br label %h
+            h: call void @oxisycl.unroll_loop(i32 4)
+            br i1 %a, label %x, label %y
+            x: br label %h
+            y: br i1 %b, label %h, label %e
+            e: ret void";
+        assert_eq!(hints(two), [None, None, Some(4), Some(4), None]);
+    }
+
+    #[test]
+    fn loops_around_others_and_places_outside_loops_are_not_marked() {
+        let outer = "br label %o
+            o: call void @oxisycl.unroll_loop(i32 9)
+            br label %h
+            h: br i1 %a, label %h, label %x
+            x: br i1 %b, label %o, label %e
+            e: ret void";
+        assert_eq!(hints(outer), [None; 5]);
+        assert_eq!(hints("call void @oxisycl.unroll_loop(i32 9)\nret void"), [None]);
+        // A loop with two heads.
+        let two_heads = "br i1 %a, label %x, label %y
+            x: call void @oxisycl.unroll_loop(i32 9)
+            br label %y
+            y: br i1 %b, label %x, label %e
+            e: ret void";
+        assert_eq!(hints(two_heads), [None, None, None, None]);
+    }
+
+    #[test]
+    fn a_large_body_is_unrolled_less_or_not_at_all() {
+        let of = |n: usize| {
+            let stores = "store volatile i32 1, ptr %p\n".repeat(n);
+            hints(&format!(
+                "br label %h\nh: call void @oxisycl.unroll_loop(i32 9)\n{stores}br i1 %a, label %h, label %e\ne: ret void"
+            ))[1]
+        };
+        assert_eq!((of(10), of(100), of(400)), (Some(9), Some(3), None));
+    }
+
+    #[test]
+    fn divisors_leave_no_rest() {
+        assert_eq!(divisor(9, 100), Some(9));
+        assert_eq!(divisor(9, 8), Some(3));
+        assert_eq!(divisor(8, 7), Some(4));
+        assert_eq!((divisor(9, 2), divisor(1, 100), divisor(0, 100), divisor(9, 0)), (None, None, None, None));
+    }
+}
