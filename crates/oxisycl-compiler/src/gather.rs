@@ -17,6 +17,9 @@ use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
 use crate::toolchain::Toolchain;
 
+/// Dropping the types of all crates takes as long as so many kernels lose by reading them.
+const FEW_KERNELS: usize = 32;
+
 /// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.
 pub(crate) fn gather(
     toolchain: &Toolchain,
@@ -55,7 +58,7 @@ pub(crate) fn gather(
         }
         is_same
     });
-    if found.len() > kernels::MAX_SHARING {
+    if found.len() > FEW_KERNELS {
         library.drop_types()?;
     }
     if !found.is_empty() {

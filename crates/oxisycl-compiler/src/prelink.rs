@@ -89,6 +89,7 @@ fn link(kernels: &[Wanted<'_>], borrowed: &[String], library: &mut Library<'_>) 
     }
     // As in the bitcode that kernels are described with. The record's function stays: nothing calls it yet.
     set_linkage(&unit.module, &unit.entries, Linkage::LINK_ONCE_ODR);
+    instruments.time("drop-types", || unit.run_llvm(pipeline::DROP_TYPES))?;
     unit.module.verify("linking kernels together")?;
     Ok(instruments.times().encode_with(&unit.module.to_bitcode()))
 }

@@ -46,7 +46,7 @@ pub(crate) fn is_description(symbol: &str) -> bool {
 }
 
 /// How many kernels share their bitcode. All of it is looked at for each of them, and what they have in common is written once for so many.
-pub(crate) const MAX_SHARING: usize = 32;
+pub(crate) const MAX_SHARING: usize = 96;
 
 /// Finds the kernels that a module describes, sorted by symbol. `declared` is the same module, of which nothing but the descriptions is read.
 pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
