@@ -17,7 +17,7 @@ use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
 use crate::toolchain::Toolchain;
 
-/// Dropping the types of all crates takes as long as so many kernels lose by reading them.
+/// With more kernels than this the types of all crates are dropped first, since each kernel would read them. The number is not tuned.
 const FEW_KERNELS: usize = 32;
 
 /// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.

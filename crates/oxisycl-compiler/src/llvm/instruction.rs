@@ -92,6 +92,7 @@ impl<'c> Value<'c> {
 
     /// Gives a branch that ends a loop a number that LLVM's passes look for under a name.
     pub(crate) fn set_loop_hint(self, name: &str, number: u32) {
+        // SAFETY: a live branch, whose context owns the nodes. Replacing the temporary node frees it, and nothing else refers to it.
         unsafe {
             let context = self.raw_context();
             let node = |operands: &mut [*mut c_void]| {
