@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, KernelGroupLimits, LoadedKernel};
+use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel};
 use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::{DeviceLaunch, GroupSize};
 use parking_lot::Mutex;
@@ -305,12 +305,8 @@ impl CudaKernel {
 }
 
 impl LoadedKernel for CudaKernel {
-    fn may_print(&self) -> bool {
-        self.may_print
-    }
-
-    fn group_limits(&self) -> KernelGroupLimits {
-        self.group_limits
+    fn info(&self) -> KernelInfo {
+        KernelInfo { may_print: self.may_print, group_limits: self.group_limits }
     }
 }
 

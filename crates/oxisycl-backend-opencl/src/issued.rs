@@ -22,8 +22,6 @@ pub(crate) struct Issued {
     is_over: AtomicBool,
     /// Whether code outside of this crate may have the events, which then live as long as the task.
     is_known_outside: AtomicBool,
-    /// Whether the driver does not have the task yet. Written with the lane's ring locked.
-    is_held_back: AtomicBool,
     /// None as a rule.
     kept: Mutex<Option<Box<Kept>>>,
 }
@@ -56,22 +54,6 @@ impl Issued {
         *self.kept.lock() = (!is_empty).then(|| Box::new(kept));
     }
 
-    /// The driver does not get the task yet.
-    pub(crate) fn hold_back(&self) {
-        self.is_held_back.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the driver does not have the task yet.
-    pub(crate) fn is_held_back(&self) -> bool {
-        self.is_held_back.load(Ordering::Acquire)
-    }
-
-    /// The driver has the task, or has refused it.
-    pub(crate) fn hand_over(&self) {
-        // Release: who reads it sees the events.
-        self.is_held_back.store(false, Ordering::Release);
-    }
-
     /// Whether nothing is kept for the driver any more.
     #[cfg(test)]
     pub(crate) fn has_let_go(&self) -> bool {
@@ -94,9 +76,6 @@ impl Issued {
         const CALL: &str = "clGetEventInfo";
         if self.is_over.load(Ordering::Acquire) {
             return Reached::Over;
-        }
-        if self.is_held_back() {
-            return Reached::Waiting;
         }
         let functions = &context.functions;
         let mut slowest = Reached::Over;

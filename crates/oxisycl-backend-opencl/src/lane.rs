@@ -18,11 +18,12 @@ use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
 use smallvec::{SmallVec, smallvec};
 
-use crate::backlog::{self, Backlog};
 use crate::context::Context;
 use crate::device_state::DeviceState;
+use crate::emitter::Emitter;
 use crate::error::{ClError, check};
-use crate::issued::{Issued, Reached};
+use crate::execute;
+use crate::issued::{Issued, Kept, Reached};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
@@ -30,7 +31,7 @@ use crate::process_exit;
 use crate::query::Asked;
 use crate::records::{RecordMemory, Slot};
 use crate::submit_polling::SubmitPolling;
-use crate::sys::{Object, code};
+use crate::sys::{Handle, Object, code};
 
 /// How many commands of a queue are looked at before others get a turn.
 const BATCH: usize = 256;
@@ -47,13 +48,6 @@ pub(crate) struct Stream {
     pub(crate) raw: Object,
     /// Whether there are commands that the driver may hold back until a flush.
     is_unflushed: AtomicBool,
-}
-
-impl Stream {
-    /// The driver has commands that it may hold back.
-    pub(crate) fn set_unflushed(&self) {
-        self.is_unflushed.store(true, Ordering::Release);
-    }
 }
 
 /// What a queue has beside its lane.
@@ -154,7 +148,8 @@ unsafe impl Driver for OpenCl {
     type Queue = QueuePart;
     type Own = Mutex<SubmitPolling>;
     type Stream = Stream;
-    type Ring = Backlog;
+    /// Where the next look at tasks without an order begins.
+    type Ring = usize;
     type Kernel = ClKernel;
     type Launch = LaunchShape;
     type Record = Slot;
@@ -167,6 +162,9 @@ unsafe impl Driver for OpenCl {
     type Looking = RwLockReadGuard<'static, ()>;
 
     const FIRST_RECORDS: usize = 64;
+    /// A driver needs memory for each command that it has: Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more. The
+    /// shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
+    const MOST_UNFINISHED: usize = 4096;
     /// What a wait depends on may be on any queue, and is cheap to ask about.
     const HELPS_ALL: bool = true;
 
@@ -242,8 +240,7 @@ unsafe impl Driver for OpenCl {
         for dependency in open {
             let is_own = std::ptr::eq(&*dependency.queue, queue);
             if !is_own {
-                // Commands of another queue may be waited for once the driver has them and that was flushed.
-                backlog::hand_over_task(dependency);
+                // Commands of another queue may be waited for once that was flushed.
                 flush(&dependency.queue.lanes[0])?;
             }
             // The driver's own order is enough within a queue that has one.
@@ -254,22 +251,11 @@ unsafe impl Driver for OpenCl {
         Ok((0, waits))
     }
 
-    fn is_full(ring: &Ring<Self>) -> bool {
-        backlog::is_full(ring)
-    }
-
-    fn n_held_back(ring: &Ring<Self>) -> usize {
-        ring.part.len()
-    }
-
-    fn issue(lane: &ClLane, ring: &mut Ring<Self>, task: &ClTask, waits: Waits<'_>) -> Result<(), ClError> {
-        if backlog::is_full(ring) {
-            return backlog::hold(lane, ring, task, &waits);
-        }
-        // Keeps the events until the driver has the list. None of the tasks is held back: no task of this lane is.
+    fn issue(lane: &ClLane, _ring: &mut Ring<Self>, task: &ClTask, waits: Waits<'_>) -> Result<(), ClError> {
+        // Borrowed until the driver has the list.
         let borrowed: SmallVec<[_; 4]> = waits.open.iter().map(|task| task.issued.emitted()).collect();
         let events = borrowed.iter().flat_map(|emitted| &emitted.events).map(|event| event.0).collect();
-        backlog::give(lane, task, events, waits.follows)
+        give(lane, task, events, waits.follows)
     }
 
     fn submitted(own: &Mutex<SubmitPolling>, task: &Arc<ClTask>) {
@@ -287,12 +273,9 @@ unsafe impl Driver for OpenCl {
         // The next command to be issued gets an error.
         let _ = flush(lane);
         if lane.keeps_order {
-            poll_first(lane)
+            poll_first(lane);
         } else {
-            poll_batch(lane)
-        }
-        if backlog::refill(lane) {
-            let _ = flush(lane);
+            poll_batch(lane);
         }
     }
 
@@ -344,11 +327,28 @@ unsafe impl Driver for OpenCl {
 
     fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
         queue.part.is_known_outside.store(true, Ordering::Relaxed);
-        if !queue.part.context.is_foreign() {
-            backlog::close(&queue.lanes[0]);
-        }
         Some(queue.part.raw.0)
     }
+}
+
+/// Gives a task to the driver. `events` live until then. On an error the driver has nothing of it.
+fn give(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bool) -> Result<(), ClError> {
+    let (context, raw) = (&lane.device.context, lane.stream.raw);
+    let mut emitter = Emitter::new(context, raw, lane.keeps_order, task.queue.options.profiling, events);
+    let mut kept = Kept::default();
+    let emitted = execute::emit(task, follows, &mut emitter, &mut kept);
+    let has_begun = emitter.has_begun();
+    if let Err(error) = emitted {
+        if !has_begun {
+            return Err(error);
+        }
+        task.set_error(error);
+    }
+    task.issued.set(emitter.finish(), kept);
+    if has_begun {
+        lane.stream.is_unflushed.store(true, Ordering::Release);
+    }
+    Ok(())
 }
 
 /// Has the driver go on with everything that it was given.
@@ -364,9 +364,8 @@ fn flush(lane: &ClLane) -> Result<(), BackendError> {
 
 /// Sets the first tasks apart that are over: those behind one that runs have not ended.
 fn poll_first(lane: &ClLane) {
-    let first_given = |ring: &Ring<OpenCl>| ring.pending.front().filter(|_| backlog::n_given(ring) > 0).cloned();
     for _ in 0..BATCH {
-        let Some(first) = first_given(&lane.ring()) else { return };
+        let Some(first) = lane.ring().pending.front().cloned() else { return };
         let Some(is_finished) = look_at(&first) else { return };
         drop(first);
         // Still the first: one thread at a time polls.
@@ -381,11 +380,11 @@ fn poll_first(lane: &ClLane) {
 fn poll_batch(lane: &ClLane) {
     let (first, batch): (usize, Vec<_>) = {
         let mut ring = lane.ring();
-        let n_given = backlog::n_given(&ring);
-        let first = if ring.part.next < n_given { ring.part.next } else { 0 };
-        let end = n_given.min(first + BATCH);
+        let n_tasks = ring.pending.len();
+        let first = if ring.part < n_tasks { ring.part } else { 0 };
+        let end = n_tasks.min(first + BATCH);
         // Others come first the next time.
-        ring.part.next = end;
+        ring.part = end;
         (first, ring.pending.range(first..end).cloned().collect())
     };
     let looked: Vec<_> = batch.iter().map(|task| look_at(task)).collect();
@@ -401,7 +400,7 @@ fn poll_batch(lane: &ClLane) {
         // The first one takes its place, which is one further to the front from then on.
         ring.pending.swap(0, index);
         if let Some(task) = ring.pending.pop_front() {
-            ring.part.next -= 1;
+            ring.part -= 1;
             lane.set_task_apart(task, is_finished);
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. `execute` makes the driver's calls (`launch_shape`,
 //! `transfer`, `fill`) with the list of events that the command waits for (`emitter`). A poll asks the driver how far it is. A
-//! thread that goes on submitting asks, too (`submit_polling`). Commands beyond what the driver may have are held back (`backlog`).
+//! thread that goes on submitting asks, too (`submit_polling`).
 //!
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
@@ -30,7 +30,6 @@
 //! waits for each: that is how tests of the device compiler execute the SPIR-V that it makes.
 
 mod backend;
-mod backlog;
 pub mod bare;
 mod capabilities;
 mod clock;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, KernelGroupLimits, LoadedKernel, Module};
+use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
@@ -388,12 +388,8 @@ impl ClKernel {
 }
 
 impl LoadedKernel for ClKernel {
-    fn may_print(&self) -> bool {
-        self.may_print
-    }
-
-    fn group_limits(&self) -> KernelGroupLimits {
-        self.group_limits
+    fn info(&self) -> KernelInfo {
+        KernelInfo { may_print: self.may_print, group_limits: self.group_limits }
     }
 }
 

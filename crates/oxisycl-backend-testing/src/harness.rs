@@ -28,7 +28,7 @@ pub(crate) const fn scaled(n_rounds: u32) -> u32 {
 /// If no thread can be started.
 pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
     let queue = device.create_queue(options)?;
-    if let Some(progress) = queue.progress() {
+    if let Some(progress) = queue.info().progress {
         poller::start(&progress).expect("a thread can be started");
     }
     Ok(queue)
@@ -52,7 +52,7 @@ pub unsafe fn issue(
 ) -> Result<Arc<dyn Event>, BackendError> {
     if queue.is_executed(&command)? {
         dependencies.iter().for_each(|dependency| wait_for(queue, &*dependency.event));
-        if queue.keeps_order() {
+        if queue.info().keeps_order {
             // SAFETY: a marker uses no memory.
             let marker = unsafe { queue.issue(Command::Marker, &[], Arc::new(Unheard)) }?;
             wait_for(queue, &*marker);

@@ -27,7 +27,7 @@ use oxisycl_types::{Aspect, BackendKind};
 
 use oxisycl_backend::{
     Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
-    Outcome, Platform, PlatformInfo, Queue, QueueOptions,
+    Outcome, Platform, PlatformInfo, Queue, QueueInfo, QueueOptions,
 };
 
 pub use images::RecordedLoad;
@@ -66,6 +66,8 @@ pub struct RecordingConfig {
 #[derive(Clone, Copy, Default, Debug)]
 struct QueueTraits {
     keeps_order: bool,
+    /// [`QueueInfo::most_unfinished`], if there is a limit.
+    most_unfinished: Option<usize>,
     executes_host_copies: bool,
     waits_for_own_device_only: bool,
 }
@@ -85,10 +87,17 @@ impl RecordingConfig {
         }
     }
 
-    /// In-order queues keep the order of their commands themselves ([`Queue::keeps_order`]).
+    /// In-order queues keep the order of their commands themselves ([`QueueInfo::keeps_order`]).
     #[must_use]
     pub fn keeping_order(mut self) -> Self {
         self.traits.keeps_order = true;
+        self
+    }
+
+    /// Queues take so many unfinished commands ([`QueueInfo::most_unfinished`]).
+    #[must_use]
+    pub fn taking(mut self, most_unfinished: usize) -> Self {
+        self.traits.most_unfinished = Some(most_unfinished);
         self
     }
 
@@ -279,6 +288,12 @@ struct RecordingQueue {
     shared: Arc<Shared>,
 }
 
+impl RecordingQueue {
+    fn keeps_order(&self) -> bool {
+        self.options.in_order && self.traits.keeps_order
+    }
+}
+
 // SAFETY: commands are carried out within their boxes, once nothing that they wait for is left, and end afterwards.
 unsafe impl Queue for RecordingQueue {
     unsafe fn issue(
@@ -300,8 +315,12 @@ unsafe impl Queue for RecordingQueue {
         self.shared.submit(submission)
     }
 
-    fn keeps_order(&self) -> bool {
-        self.options.in_order && self.traits.keeps_order
+    fn info(&self) -> QueueInfo {
+        QueueInfo {
+            keeps_order: self.keeps_order(),
+            most_unfinished: self.traits.most_unfinished.unwrap_or(usize::MAX),
+            ..QueueInfo::default()
+        }
     }
 
     fn can_wait_for(&self, event: &dyn Event) -> bool {

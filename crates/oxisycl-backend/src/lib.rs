@@ -48,8 +48,8 @@ pub use info::{
 };
 pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};
-pub use module::{KernelGroupLimits, LoadedKernel, Module};
+pub use module::{KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 pub use queue::{
     Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING,
-    Outcome, Priority, Queue, QueueOptions,
+    Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };

@@ -22,15 +22,19 @@ pub trait Module: Send + Sync {
 ///
 /// Keeps its module loaded: commands hold it until they have completed (soundness rule 9).
 pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
-    /// Whether its launches need a print buffer of their queue.
-    fn may_print(&self) -> bool {
-        false
+    /// What its launches need, and what its code allows.
+    fn info(&self) -> KernelInfo {
+        KernelInfo::default()
     }
+}
 
+/// What the launches of a loaded kernel need, and what its code allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KernelInfo {
+    /// Whether its launches need a print buffer of their queue.
+    pub may_print: bool,
     /// What work-groups its code allows, within the limits of the device.
-    fn group_limits(&self) -> KernelGroupLimits {
-        KernelGroupLimits { items: usize::MAX, static_local_bytes: 0, bytes_of_element: 0 }
-    }
+    pub group_limits: KernelGroupLimits,
 }
 
 /// The limits that a kernel's code sets for its work-groups.
@@ -43,4 +47,11 @@ pub struct KernelGroupLimits {
     /// Bytes of the largest value that its algorithms combine, which a launch adds [`GroupSize::scratch_bytes`](oxisycl_types::GroupSize::scratch_bytes) of
     /// local memory for.
     pub bytes_of_element: usize,
+}
+
+impl Default for KernelGroupLimits {
+    /// No limits.
+    fn default() -> Self {
+        Self { items: usize::MAX, static_local_bytes: 0, bytes_of_element: 0 }
+    }
 }

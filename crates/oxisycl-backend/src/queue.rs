@@ -178,9 +178,33 @@ pub trait Completion: Send + Sync {
     unsafe fn complete(self: Arc<Self>, outcome: Outcome);
 }
 
-/// The most launches that may print ([`LoadedKernel::may_print`](crate::LoadedKernel::may_print)) that a queue has unfinished at a time:
-/// each needs a buffer of [`QueueOptions::print_buffer`] bytes. To issue another one waits for earlier ones.
+/// The most launches that may print ([`LoadedKernel::info`](crate::LoadedKernel::info)) that a queue has unfinished at a time: each needs a
+/// buffer of [`QueueOptions::print_buffer`] bytes. Later ones are issued when earlier ones have ended.
 pub const MOST_PRINTING: usize = 16;
+
+/// What does not change about a queue.
+#[derive(Clone)]
+pub struct QueueInfo {
+    /// Whether each command starts, and is reported, after the one issued before it without a dependency that says so. What the host
+    /// [executes](Queue::is_executed) is not issued, and in no such order.
+    pub keeps_order: bool,
+    /// The most commands that should be unfinished at a time. Later ones are issued when earlier ones have ended.
+    pub most_unfinished: usize,
+    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. The queue's owner
+    /// [starts](crate::poller::start) a poller before it issues.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// For how long a waiting thread should call [`help`](Queue::help) in vain before it sleeps. Long where only a poller, which naps, reports
+    /// the end of commands: without patience, kernels of 0.5 ms on a GPU ended five percent late.
+    pub patience: Duration,
+}
+
+impl Default for QueueInfo {
+    /// A queue of a device that reports commands by itself, keeps no order, and takes any number.
+    fn default() -> Self {
+        let patience = Duration::from_micros(20);
+        Self { keeps_order: false, most_unfinished: usize::MAX, progress: None, patience }
+    }
+}
 
 /// Executes commands.
 ///
@@ -204,16 +228,9 @@ pub unsafe trait Queue: Any + Send + Sync {
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
 
-    /// Whether each command starts, and is reported, after the one issued before it without a dependency that says so. What the host
-    /// [executes](Self::is_executed) is not issued, and in no such order.
-    fn keeps_order(&self) -> bool {
-        false
-    }
-
-    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. The queue's owner
-    /// [starts](crate::poller::start) a poller before it issues.
-    fn progress(&self) -> Option<Arc<dyn Progress>> {
-        None
+    /// What does not change about it. Asked when the queue is made.
+    fn info(&self) -> QueueInfo {
+        QueueInfo::default()
     }
 
     /// Whether commands can be issued behind that event, which is one of the same context. If not, they are issued once it is complete.
@@ -250,12 +267,6 @@ pub unsafe trait Queue: Any + Send + Sync {
     /// step back. The wait ends when the guard is dropped. `None` where helping does nothing.
     fn begin_help(&self) -> Option<Box<dyn Any>> {
         None
-    }
-
-    /// For how long a waiting thread should call [`help`](Self::help) in vain before it sleeps. Long where only a poller, which naps, reports
-    /// the end of commands: without patience, kernels of 0.5 ms on a GPU ended five percent late.
-    fn patience(&self) -> Duration {
-        Duration::from_micros(20)
     }
 
     /// The driver's handle of the queue; `None` if there is no driver. Of several, any: a command group's task begins when all that it waits

@@ -13,7 +13,6 @@ use oxisycl_backend::{
 use oxisycl_backend_testing::harness::create_queue;
 
 use super::{real, usable_devices};
-use crate::backlog::DEPTH;
 use crate::sys::{Code, Handle, code};
 
 #[derive(Default)]
@@ -141,8 +140,7 @@ fn what_waits_for_a_lost_device_ends() {
         };
         let mut last: Option<Dependency> = None;
         let mut probes = Vec::new();
-        // The driver does not have all of them.
-        for link in 0..2 * DEPTH {
+        for link in 0..64 {
             let before: Vec<Dependency> = last.take().into_iter().collect();
             let probe = Arc::new(Probe::default());
             let command = if link % 2 == 0 { command() } else { Command::Marker };

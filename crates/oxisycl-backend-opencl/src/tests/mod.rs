@@ -3,7 +3,6 @@
 //! Needs a driver, which Rust's harness only learns before a test runs: each test is ignored, and run by `cargo xtask` where a driver
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
 
-mod backlog;
 mod devices;
 mod driver_wait;
 mod kernels;

@@ -1,14 +1,18 @@
-//! Queues of the driver are made once and used again.
+//! Queues of the driver are made once and used again, and go on though they wait for each other.
 
+use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oxisycl_backend::QueueOptions;
+use oxisycl_backend::{
+    Command, Dependency, DependencyKind, Event, FillCommand, FillPattern, PitchedBox, QueueOptions, UsmKind,
+};
 use oxisycl_backend_testing::harness::create_queue;
+use parking_lot::Mutex;
 
-use super::losses::fill;
+use super::losses::{Probe, fill};
 use super::{real, state, usable_devices};
-use crate::lane::ClQueue;
+use crate::lane::{ClQueue, ClTask};
 use crate::native::native_queue;
 use crate::sys::{Code, Handle};
 
@@ -70,5 +74,47 @@ fn a_queue_that_is_dropped_is_used_again_unless_its_handle_was_given_out() {
     drop(replaced);
     if all_rest {
         assert_eq!(N_RELEASED.load(Ordering::Relaxed), 0, "queues that have just worked are not released");
+    }
+}
+
+#[test]
+fn a_task_is_small() {
+    // Every command that has not ended is one.
+    assert!(size_of::<ClTask>() <= 320, "{} bytes", size_of::<ClTask>());
+}
+
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn queues_whose_commands_wait_for_each_others_go_on() {
+    const LAYOUT: Layout = Layout::new::<[u64; 8]>();
+    for device in usable_devices(|_| {}) {
+        for in_order in [true, false] {
+            let options = QueueOptions { in_order, ..QueueOptions::default() };
+            let queues = [0, 1].map(|_| create_queue(&device, &options).expect("a queue"));
+            let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
+            let address = memory.as_ptr().expose_provenance();
+            let last: [Mutex<Option<Arc<dyn Event>>>; 2] = Default::default();
+            let submit = &|own: usize| {
+                let pointer = std::ptr::with_exposed_provenance_mut(address);
+                let target = PitchedBox { memory: device.memory().id(), pointer, row_pitch: 0, slice_pitch: 0 };
+                let issue = |number: usize| {
+                    let other = if number.is_multiple_of(20) { 1 - own } else { own };
+                    let event = last[other].lock().clone();
+                    let before = event.map(|event| Dependency { event, kind: DependencyKind::Order });
+                    let pattern = FillPattern::from_slice(&[7]);
+                    let command = Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] });
+                    let probe = Arc::new(Probe::default());
+                    // SAFETY: the memory lives until all commands have ended; they write the same bytes.
+                    let event = unsafe { queues[own].issue(command, before.as_slice(), probe.clone()) };
+                    *last[own].lock() = Some(event.expect("accepted"));
+                    probe
+                };
+                let probes: Vec<_> = (0..640).map(issue).collect();
+                probes.iter().for_each(|probe| probe.wait().result.expect("it is a fill"));
+            };
+            std::thread::scope(|scope| [0, 1].map(|own| scope.spawn(move || submit(own))).map(drop));
+            // SAFETY: allocated above, and all commands have ended.
+            unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
+        }
     }
 }

@@ -112,7 +112,7 @@ fn queues_of_all_kinds_can_be_made_and_dropped_with_work_on_them() {
                 {
                     let options = QueueOptions { in_order, profiling, priority, ..QueueOptions::default() };
                     let queue = create_queue(&device, &options).expect("a queue");
-                    assert_eq!(queue.keeps_order(), in_order);
+                    assert_eq!(queue.info().keeps_order, in_order);
                     let (event, probe) = crate::support::issue(&queue, launch(&empty, "empty", 10), &[]);
                     drop((queue, event));
                     probe.wait().result.expect("the command goes on");

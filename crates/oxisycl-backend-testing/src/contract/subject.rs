@@ -146,7 +146,7 @@ impl Subject {
         match need {
             Need::FailingKernel => self.failing.is_some(),
             Need::EndlessKernel => self.gate.is_some(),
-            Need::OrderKept => self.in_order_queue().keeps_order(),
+            Need::OrderKept => self.in_order_queue().info().keeps_order,
             Need::Profiling => self.device.info().has(oxisycl_types::Aspect::QueueProfiling),
         }
     }

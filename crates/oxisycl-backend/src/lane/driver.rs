@@ -165,12 +165,6 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Called when a task was put on the ring.
     fn issued(_lane: &Lane<Self>, _ring: &mut Ring<Self>) {}
 
-    /// Whether [`issue`](Self::issue) holds the next task back because the driver has enough tasks. Such a task is issued without a panic
-    /// record. It gets one by [`Ring::give_record`] before the driver gets it.
-    fn is_full(_ring: &Ring<Self>) -> bool {
-        false
-    }
-
     /// How many of the last tasks of the ring the driver does not have yet.
     fn n_held_back(_ring: &Ring<Self>) -> usize {
         0
@@ -242,7 +236,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// See [`Queue::patience`](crate::Queue::patience).
+    /// See [`QueueInfo::patience`](crate::QueueInfo::patience).
     fn patience(_queue: &LaneQueue<Self>) -> Duration {
         Duration::from_micros(20)
     }
@@ -258,6 +252,9 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// After so many attempts to help that found nothing a waiting thread is about to sleep, since it has no more
     /// [patience](Self::patience). It relies on the poller then.
     const IDLE_HELPS: usize = 20;
+
+    /// See [`QueueInfo::most_unfinished`](crate::QueueInfo::most_unfinished).
+    const MOST_UNFINISHED: usize = usize::MAX;
 
     /// Whether a waiting thread looks at all lanes of the device, not only at those of its queue.
     const HELPS_ALL: bool;

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -12,7 +11,9 @@ use super::task::Extras;
 use super::{Driver, Lane, Task};
 use crate::driver::PrintPool;
 use crate::poller::Progress;
-use crate::{BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueOptions};
+use crate::{
+    BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueInfo, QueueOptions,
+};
 
 /// The part of a queue that its tasks need.
 pub struct LaneQueue<D: Driver> {
@@ -104,12 +105,14 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         Ok(task)
     }
 
-    fn keeps_order(&self) -> bool {
-        self.shared.options.in_order
-    }
-
-    fn progress(&self) -> Option<Arc<dyn Progress>> {
-        Some(self.shared.device.clone())
+    fn info(&self) -> QueueInfo {
+        let queue = &self.shared;
+        QueueInfo {
+            keeps_order: queue.options.in_order,
+            most_unfinished: D::MOST_UNFINISHED,
+            progress: Some(queue.device.clone()),
+            patience: D::patience(queue),
+        }
     }
 
     fn can_wait_for(&self, event: &dyn Event) -> bool {
@@ -152,10 +155,6 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
             lanes.counts.bell().hurry();
         }
         progress
-    }
-
-    fn patience(&self) -> Duration {
-        D::patience(&self.shared)
     }
 
     fn native_queue(&self) -> Option<*mut c_void> {

@@ -69,12 +69,6 @@ impl<D: Driver> Ring<D> {
     pub fn last(&self) -> Position {
         self.last
     }
-
-    /// Gives a panic record to a task of the ring that was [held back](Driver::is_full). False if there is no free record.
-    pub fn give_record(&mut self, task: &Task<D>) -> bool {
-        let record = self.records.pop();
-        record.is_some_and(|record| task.set_record(record))
-    }
 }
 
 impl<D: Driver> Lane<D> {
@@ -155,12 +149,10 @@ impl<D: Driver> Lane<D> {
         make: impl FnOnce(Position, Option<D::Record>) -> Arc<Task<D>>,
     ) -> Result<Arc<Task<D>>, BackendError> {
         let mut ring = self.ring_to_submit();
-        // A task that is held back gets its record later.
-        let needs_record = may_panic && !D::is_full(&ring);
-        if needs_record && ring.records.is_empty() {
+        if may_panic && ring.records.is_empty() {
             ring = self.ring_after_growth(ring)?;
         }
-        let record = if needs_record { ring.records.pop() } else { None };
+        let record = if may_panic { ring.records.pop() } else { None };
         let task = make(ring.last.next(), record);
         if let Err(error) = D::issue(self, &mut ring, &task, waits) {
             ring.records.extend(record);
@@ -179,7 +171,7 @@ impl<D: Driver> Lane<D> {
     /// # Errors
     /// The errors of an allocation.
     #[cold]
-    pub fn ring_after_growth<'r>(
+    fn ring_after_growth<'r>(
         &'r self,
         mut ring: MutexGuard<'r, Ring<D>>,
     ) -> Result<MutexGuard<'r, Ring<D>>, BackendError> {

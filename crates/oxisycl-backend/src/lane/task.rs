@@ -66,7 +66,7 @@ pub struct Task<D: Driver> {
     pub submitted: u64,
     /// What is kept of the driver's.
     pub issued: D::Issued,
-    record: OnceLock<D::Record>,
+    record: Option<D::Record>,
     error: OnceLock<D::Error>,
     /// Which of the queue's lanes it is on.
     lane: usize,
@@ -101,7 +101,7 @@ impl<D: Driver> Task<D> {
             launch,
             print,
             issued: D::Issued::default(),
-            record: record.map_or_else(OnceLock::new, OnceLock::from),
+            record,
             error: OnceLock::new(),
             lane,
             position,
@@ -119,12 +119,7 @@ impl<D: Driver> Task<D> {
     /// The panic record of the launch.
     #[inline]
     pub fn record(&self) -> Option<D::Record> {
-        self.record.get().copied()
-    }
-
-    /// Sets the panic record of a launch that has none.
-    pub(super) fn set_record(&self, record: D::Record) -> bool {
-        self.record.set(record).is_ok()
+        self.record
     }
 
     /// What went wrong after a part of the command was given to the driver. Only the first error counts.

@@ -19,7 +19,7 @@ use super::blocking::CallbackScope;
 use super::deferred_drops::{DeferredDrops, call_user};
 use super::host_task::drop_loans;
 use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
-use super::start::resume;
+use super::start::{give_back_places, resume};
 use crate::observe::{self, Span, counters, trace};
 use crate::output::print_kept;
 
@@ -200,6 +200,7 @@ fn end_without_holds(
     if !waiters.is_empty() {
         notify(waiters, told);
     }
+    give_back_places(node);
     // Last: a wait for the epoch must find everything else done.
     drop(epoch);
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Node`] stands for one command from its submission until nothing can depend on it any more. A command whose
 //! dependencies are all known to its backend is handed over at once, with a list of backend events. One that
-//! depends on a host task, a host accessor, or a command of another context is delayed until those are resolved. So is one that its device cannot do behind others (`way`).
+//! depends on a host task, a host accessor, or a command of another context is delayed until those are resolved. So is one that its device cannot do
+//! behind others (`way`), and one for which its backend has no room yet (`places`).
 //!
 //! The node is the only state machine of a command. Backends report commands one by one, and `complete` decides in
 //! which order nodes end and what failures mean for others.
@@ -19,6 +20,8 @@ mod host_executor;
 mod host_task;
 mod node;
 mod panic_place;
+mod places;
+mod queue_shared;
 mod start;
 mod wait;
 mod way;
@@ -29,6 +32,7 @@ pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
 pub use errors::{AsyncErrors, AsyncHandler, report_later, report_unseen_errors};
 pub use host_task::{HostWork, current_host_task};
-pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, Hold, Loan, Node, NodeKind, QueueShared, Title};
+pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, Hold, Loan, Node, NodeKind, Title};
+pub use queue_shared::QueueShared;
 pub use start::{Work, start, start_command};
 pub use wait::{forbid_endless_wait, wait_for_epoch, wait_for_grant, wait_for_node};

@@ -5,25 +5,22 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::thread::Thread;
 
-use oxisycl_backend::poller;
 use oxisycl_backend::pool::{Near, Pool};
-use oxisycl_backend::{
-    BackendError, CommandFailure, DependencyKind, Device, Event, EventStatus, ExecutionTimes, Operation, Queue,
-    QueueOptions,
-};
+use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::complete::Told;
+use super::places::Place;
+use super::queue_shared::QueueShared;
 use super::start::Work;
-use super::way::{Printing, Way};
-use super::{AsyncErrors, DeferredDrops, Epoch};
-use crate::ids::{DomainId, NodeId, QueueId};
+use super::way::Way;
+use super::{DeferredDrops, Epoch};
+use crate::ids::NodeId;
 
 /// The name of a host task that the user gave none.
 pub const HOST_TASK_NAME: &str = "host task";
@@ -51,73 +48,6 @@ pub struct Title {
 impl From<&'static str> for Title {
     fn from(name: &'static str) -> Self {
         Self { name, location: None }
-    }
-}
-
-/// The part of a queue that outlives it, because commands still need it.
-pub struct QueueShared {
-    /// Identity, for messages.
-    pub id: QueueId,
-    /// Events can be passed to the backend within a domain; across domains the scheduler waits itself.
-    pub domain: DomainId,
-    /// The device.
-    pub device: Arc<dyn Device>,
-    /// The backend's queue.
-    pub queue: Arc<dyn Queue>,
-    /// How the queue was made.
-    pub options: QueueOptions,
-    /// What failed.
-    pub errors: Arc<AsyncErrors>,
-    /// Commands that were delayed, for finding out why a wait is stuck.
-    pub(super) delayed: Mutex<Vec<Weak<Node>>>,
-    /// Launches that have, or wait for, a print buffer.
-    pub(super) printing: Printing,
-}
-
-impl QueueShared {
-    /// A queue of a backend, with a thread that polls for its commands where the device does not report them by itself.
-    pub(crate) fn create_queue(device: &dyn Device, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        let queue = device.create_queue(options)?;
-        if let Some(progress) = queue.progress() {
-            poller::start(&progress).map_err(|error| {
-                let code = error.raw_os_error().unwrap_or(0).into();
-                BackendError::Driver { call: "starting a thread", code, name: error.to_string() }
-            })?;
-        }
-        Ok(queue)
-    }
-
-    /// The shared part of a new queue.
-    pub(crate) fn new(
-        domain: DomainId,
-        device: Arc<dyn Device>,
-        queue: Arc<dyn Queue>,
-        options: QueueOptions,
-        errors: Arc<AsyncErrors>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            id: QueueId::unique(),
-            domain,
-            device,
-            queue,
-            options,
-            errors,
-            delayed: Mutex::default(),
-            printing: Printing::default(),
-        })
-    }
-
-    /// The device's name.
-    pub fn device_name(&self) -> &str {
-        &self.device.info().name
-    }
-
-    pub(super) fn add_delayed(&self, node: &Arc<Node>) {
-        let mut delayed = self.delayed.lock();
-        if delayed.len() == delayed.capacity() {
-            delayed.retain(|node| node.upgrade().is_some_and(|node| !node.is_complete()));
-        }
-        delayed.push(Arc::downgrade(node));
     }
 }
 
@@ -201,8 +131,12 @@ pub struct Node {
     pub(super) state: AtomicU8,
     /// The [`Way`] of a command, set before it is started.
     way: AtomicU8,
+    /// The kinds of [places](Place) that it has.
+    places: AtomicU8,
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
+    /// Whether its queue lists it as delayed.
+    pub(super) is_listed: AtomicBool,
     pub(super) observed: AtomicBool,
     /// Whether the backend has reported the command.
     pub(super) reported: AtomicBool,
@@ -273,7 +207,9 @@ impl Node {
             shared,
             state: AtomicU8::new(PENDING),
             way: AtomicU8::new(Way::Issue.number()),
+            places: AtomicU8::new(0),
             n_blockers: AtomicUsize::new(0),
+            is_listed: AtomicBool::new(false),
             observed: AtomicBool::new(false),
             reported: AtomicBool::new(false),
             is_part: AtomicBool::new(false),
@@ -375,6 +311,28 @@ impl Node {
     /// Sets that, before the node is started.
     pub(super) fn set_way(&self, way: Way) {
         self.way.store(way.number(), Ordering::Relaxed);
+    }
+
+    /// Adds it to its queue's list of delayed commands.
+    pub(super) fn list_as_delayed(self: &Arc<Self>) {
+        if !self.is_listed.swap(true, Ordering::Relaxed) {
+            self.shared.delayed.lock().add(self);
+        }
+    }
+
+    /// Whether it has a place of that kind.
+    pub(super) fn has_place(&self, place: Place) -> bool {
+        self.places.load(Ordering::Relaxed) & place.bit() != 0
+    }
+
+    /// Says that it has a place of that kind.
+    pub(super) fn set_place(&self, place: Place) {
+        self.places.fetch_or(place.bit(), Ordering::Relaxed);
+    }
+
+    /// Takes its [places](Place) away: the bits of their kinds.
+    pub(super) fn take_places(&self) -> u8 {
+        if self.places.load(Ordering::Relaxed) == 0 { 0 } else { self.places.swap(0, Ordering::Relaxed) }
     }
 
     /// Why the command failed, if it did.

@@ -1,8 +1,8 @@
 //! Starting a node: handing its command over to the backend, or delaying it until that is possible.
 //!
-//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself. The code that ends or hands over
-//! one of them calls [`resume`], and the last blocker's end releases the node. Invariants: a node is handed over once,
-//! and only with all of its dependencies ended or known to the backend. A node that can never run ends all the same,
+//! A delayed node counts its blockers: dependencies that the backend cannot wait for itself, or a place among the commands that the
+//! backend takes. The code that ends or hands over one of them calls [`resume`], and the last blocker's end releases the node. Invariants: a
+//! node is handed over once, and only with all of its dependencies ended or known to the backend. A node that can never run ends all the same,
 //! after its dependencies. `complete` has how a node ends.
 
 use std::cell::RefCell;
@@ -20,6 +20,7 @@ use super::complete::finish;
 use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::panic_place;
+use super::places::Place;
 use super::way::{self, Way};
 use crate::observe::counters;
 
@@ -90,10 +91,18 @@ pub unsafe fn start_command(
             }
         }
     }
+    if take_places(node, &command).is_some() {
+        delay(node, Work::Command(command), &dependencies);
+        return Ok(());
+    }
     if has_open || !events.is_empty() {
         node.inner.lock().dependencies = dependencies.into_iter().collect();
     }
-    hand_over(node, command, &events).inspect_err(count_as_ended)
+    let handed_over = hand_over(node, command, &events);
+    if handed_over.is_err() {
+        give_back_places(node);
+    }
+    handed_over.inspect_err(count_as_ended)
 }
 
 enum Resolution {
@@ -134,7 +143,7 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
 #[inline]
 fn is_before(earlier: &Node, node: &Node) -> bool {
     let queue = &node.shared;
-    let may_be = Arc::ptr_eq(&earlier.shared, queue) && queue.queue.keeps_order() && node.way() == Way::Issue;
+    let may_be = Arc::ptr_eq(&earlier.shared, queue) && queue.keeps_order && node.way() == Way::Issue;
     // In this order: what ends between the two looks without having been issued is not before, and its failure is known.
     may_be && earlier.is_issued() && !earlier.is_complete()
 }
@@ -162,6 +171,47 @@ fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -
     Ok(())
 }
 
+/// Takes the places that a command needs to be issued, as far as they are free. Gives the first that is not.
+#[inline]
+fn take_places(node: &Arc<Node>, command: &Command) -> Option<Place> {
+    while let Some(place) = missing_place(node, command) {
+        if !node.shared.places(place).try_take() {
+            return Some(place);
+        }
+        node.set_place(place);
+    }
+    None
+}
+
+#[inline]
+fn missing_place(node: &Node, command: &Command) -> Option<Place> {
+    let is_needed = |place| match place {
+        Place::Printing => match command {
+            Command::Kernel(kernel) => kernel.code.as_ref().is_some_and(|code| code.info().may_print),
+            _ => false,
+        },
+        Place::Issued => !node.shared.places(place).are_unlimited(),
+    };
+    Place::ALL.into_iter().find(|&place| is_needed(place) && !node.has_place(place))
+}
+
+/// Gives back the places of a node whose command has ended or was refused, and resumes those that get them.
+#[inline]
+pub(super) fn give_back_places(node: &Node) {
+    let had = node.take_places();
+    if had == 0 {
+        return;
+    }
+    let mut resumed = Vec::new();
+    for place in Place::ALL.into_iter().filter(|place| had & place.bit() != 0) {
+        if let Some(next) = node.shared.places(place).give_back() {
+            next.set_place(place);
+            resumed.push(next);
+        }
+    }
+    resume(resumed);
+}
+
 fn take_handover_waiters(waiters: &mut Vec<Waiter>) -> Vec<Arc<Node>> {
     if waiters.is_empty() {
         return Vec::new();
@@ -186,7 +236,7 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
         inner.dependencies = dependencies.into();
     }
     node.n_blockers.store(1, Ordering::Relaxed);
-    let mut is_delayed = false;
+    let (mut is_delayed, mut is_listed) = (false, false);
     for dependency in dependencies {
         let earlier = &dependency.node;
         let mut inner = earlier.inner.lock();
@@ -206,12 +256,16 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
             _ => Waiter::AfterCompletion(node.clone()),
         };
         is_delayed = true;
+        // One behind commands of its queue can be found by those.
+        is_listed |= matches!(waiter, Waiter::AfterCompletion(_)) || !Arc::ptr_eq(&earlier.shared, &node.shared);
         node.n_blockers.fetch_add(1, Ordering::Relaxed);
         inner.waiters.push(waiter);
     }
     if is_delayed {
         counters().delayed_commands.add(1);
-        node.shared.add_delayed(node);
+    }
+    if is_listed {
+        node.list_as_delayed();
     }
     resume(vec![node.clone()]);
 }
@@ -249,7 +303,11 @@ pub(super) fn resume(nodes: Vec<Arc<Node>>) {
 
 fn remove_blocker(node: &Arc<Node>) {
     if node.n_blockers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let was_listed = node.is_listed.swap(false, Ordering::Relaxed);
         release(node);
+        if was_listed {
+            node.shared.forget_delayed();
+        }
     }
 }
 
@@ -260,29 +318,34 @@ fn release(node: &Arc<Node>) {
         (inner.work.take(), inner.dependencies.clone())
     };
     let Some(work) = work else { return };
-    let work = *work;
     // How a node ends that is to fail does not depend on its dependencies any more.
-    let relevant = if matches!(work, Work::Fail(_)) { &[] } else { &dependencies[..] };
+    let relevant = if matches!(*work, Work::Fail(_)) { &[] } else { &dependencies[..] };
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in relevant {
         match resolve(node, dependency) {
             Resolution::Done | Resolution::Behind => {}
             Resolution::Event(event) => events.push(event),
-            Resolution::Failed(cause) if matches!(work, Work::Command(_)) => {
+            Resolution::Failed(cause) if matches!(*work, Work::Command(_)) => {
                 return delay(node, Work::Fail(dependency_failure(node, &cause)), &dependencies);
             }
             Resolution::Failed(cause) => {
                 let failure = dependency_failure(node, &cause);
-                return match work {
+                return match *work {
                     Work::HostTask(work) => drop_host_task(node, work, failure),
                     _ => finish(node, refused(failure)),
                 };
             }
             // What it waited for was handed over, but it cannot be issued behind that.
-            Resolution::Blocked => return delay(node, work, &dependencies),
+            Resolution::Blocked => return delay(node, *work, &dependencies),
         }
     }
-    match work {
+    if let Work::Command(command) = &*work
+        && node.way() == Way::Issue
+        && let Some(place) = take_places(node, command)
+    {
+        return wait_for_place(node, work, place);
+    }
+    match *work {
         Work::Fail(failure) => finish(node, refused(failure)),
         Work::Command(command) if node.way() == Way::Execute => {
             {
@@ -301,6 +364,16 @@ fn release(node: &Arc<Node>) {
         }
         Work::HostTask(work) => run_host_task(node, work),
         Work::HostAccess => grant(node),
+    }
+}
+
+/// Has the node resumed when it has the place.
+fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
+    node.inner.lock().work = Some(work);
+    node.n_blockers.store(1, Ordering::Relaxed);
+    if node.shared.places(place).take_or_wait(node) {
+        node.set_place(place);
+        resume(vec![node.clone()]);
     }
 }
 

@@ -4,18 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::Queue;
 use oxisycl_types::ErrorCode;
 
 use super::blocking::forbid_blocking;
-use super::node::{Node, NodeKind, QueueShared};
+use super::node::{Node, NodeKind};
+use super::queue_shared::QueueShared;
 use super::way::execute_one;
 use super::{EpochSignal, current_host_task};
 use crate::output::report;
 use crate::{Error, Result};
 
-/// How long a thread that waits for no queue spins before it sleeps.
-const SPIN_TIME: Duration = Duration::from_micros(20);
 /// How often a sleeping thread looks again whether its wait can end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// After how long a wait is reported as stalled, and how often again.
@@ -47,7 +45,7 @@ pub fn wait_for_node(node: &Arc<Node>) -> Result {
         &|| node.register_thread(),
         &|| stuck_on(std::slice::from_ref(node)),
         &|| describe(node),
-        Some(&*node.shared.queue),
+        &node.shared,
     )
 }
 
@@ -58,13 +56,13 @@ pub fn wait_for_grant(node: &Arc<Node>) -> Result {
         &|| node.register_thread(),
         &|| stuck_on(&node.blockers()),
         &|| describe(node),
-        Some(&*node.shared.queue),
+        &node.shared,
     )
 }
 
 /// Waits until all commands of an epoch of `shared` have ended.
 pub fn wait_for_epoch(signal: &EpochSignal, shared: &QueueShared) -> Result {
-    let delayed = || -> Vec<Arc<Node>> { shared.delayed.lock().iter().filter_map(std::sync::Weak::upgrade).collect() };
+    let delayed = || shared.delayed.lock().nodes();
     wait_until(
         &|| signal.is_dead(),
         &|| signal.register_thread(),
@@ -75,7 +73,7 @@ pub fn wait_for_epoch(signal: &EpochSignal, shared: &QueueShared) -> Result {
             stuck_on(&delayed())
         },
         &|| {
-            let blocked: Vec<String> = delayed().iter().filter(|node| !node.is_complete()).map(describe).collect();
+            let blocked: Vec<String> = delayed().iter().map(describe).collect();
             format!(
                 "queue {} on device \"{}\" ({} delayed: {})",
                 shared.id,
@@ -84,7 +82,7 @@ pub fn wait_for_epoch(signal: &EpochSignal, shared: &QueueShared) -> Result {
                 blocked.join("; ")
             )
         },
-        Some(&*shared.queue),
+        shared,
     )
 }
 
@@ -93,7 +91,7 @@ fn wait_until(
     register: &dyn Fn(),
     stuck: &dyn Fn() -> Option<Error>,
     describe: &dyn Fn() -> String,
-    queue: Option<&dyn Queue>,
+    shared: &QueueShared,
 ) -> Result {
     if done() {
         return Ok(());
@@ -103,8 +101,8 @@ fn wait_until(
     if let Some(error) = stuck() {
         return Err(error);
     }
-    let _helping = queue.and_then(Queue::begin_help);
-    let patience = queue.map_or(SPIN_TIME, Queue::patience);
+    let queue = &*shared.queue;
+    let _helping = queue.begin_help();
     let began = Instant::now();
     let mut next_stall = STALL_INTERVAL;
     loop {
@@ -114,13 +112,13 @@ fn wait_until(
             if done() {
                 return Ok(());
             }
-            if queue.is_some_and(|queue| queue.help() || execute_one(Some(queue))) {
+            if queue.help() || execute_one(Some(queue)) {
                 idle_since = None;
                 continue;
             }
             std::hint::spin_loop();
             n_spins += 1;
-            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > patience {
+            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > shared.patience {
                 break;
             }
         }

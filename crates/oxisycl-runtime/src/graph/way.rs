@@ -1,17 +1,14 @@
 //! How a command gets to its device.
 //!
 //! Most commands are issued at once: the device keeps the order, by the events that they are issued behind. A command that the device cannot
-//! do behind others is executed by a thread of the host once everything before it has ended. A launch that needs a print buffer while
-//! [`MOST_PRINTING`] launches of its queue are unfinished is issued when one of them has ended.
+//! do behind others is executed by a thread of the host once everything before it has ended.
 
 use std::collections::VecDeque;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{
-    BackendError, Command, CommandFailure, DependencyKind, FailureKind, MOST_PRINTING, Operation, Outcome, Queue,
-};
+use oxisycl_backend::{BackendError, Command, CommandFailure, DependencyKind, FailureKind, Operation, Outcome, Queue};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -25,8 +22,6 @@ use super::start::{refused, start_command};
 pub(super) enum Way {
     /// Issued behind events of commands that its backend has.
     Issue,
-    /// Issued once all its dependencies have ended.
-    IssueLate,
     /// Executed by a thread of the host once all its dependencies have ended.
     Execute,
 }
@@ -41,7 +36,6 @@ impl Way {
     pub(super) const fn of(number: u8) -> Self {
         match number {
             0 => Self::Issue,
-            1 => Self::IssueLate,
             _ => Self::Execute,
         }
     }
@@ -51,11 +45,6 @@ impl Way {
 #[inline]
 pub(super) fn choose(node: &Arc<Node>, command: &Command) -> Result<(Way, Option<Dependency>), BackendError> {
     match command {
-        Command::Kernel(kernel) if kernel.code.as_ref().is_some_and(|code| code.may_print()) => {
-            let earlier = node.shared.printing.push(node);
-            let way = if earlier.is_some() { Way::IssueLate } else { Way::Issue };
-            Ok((way, earlier.map(|node| Dependency { node, kind: DependencyKind::Order })))
-        }
         Command::Copy(_) | Command::Fill(_) if node.shared.queue.is_executed(command)? => {
             Ok((Way::Execute, end_of_queue(node)?))
         }
@@ -66,33 +55,13 @@ pub(super) fn choose(node: &Arc<Node>, command: &Command) -> Result<(Way, Option
 /// What comes after all that an in-order queue was given, where the backend keeps that order: what the host executes is no part of it.
 fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
     let shared = &node.shared;
-    if !shared.options.in_order || !shared.queue.keeps_order() {
+    if !shared.options.in_order || !shared.keeps_order {
         return Ok(None);
     }
     let marker = Node::new(NodeKind::Command(Operation::Other), "marker", shared.clone(), None, SmallVec::new());
     // SAFETY: a marker uses no memory.
     unsafe { start_command(&marker, Command::Marker, SmallVec::new()) }?;
     Ok(Some(Dependency { node: marker, kind: DependencyKind::Order }))
-}
-
-/// The launches of a queue that may print, as far as they have not ended.
-#[derive(Default)]
-pub(super) struct Printing(Mutex<VecDeque<Weak<Node>>>);
-
-impl Printing {
-    /// Adds a launch. Gives the one that has to end before, if as many may be unfinished as are allowed: the one as many places before it.
-    fn push(&self, node: &Arc<Node>) -> Option<Arc<Node>> {
-        let mut launches = self.0.lock();
-        launches.retain(|launch| launch.strong_count() > 0);
-        launches.push_back(Arc::downgrade(node));
-        let position = launches.len().checked_sub(MOST_PRINTING + 1)?;
-        // Those before it end, or are waited for, as well: each came after the one as far before itself.
-        let earlier = launches[position].upgrade();
-        if launches.len() > 2 * MOST_PRINTING {
-            launches.pop_front();
-        }
-        earlier.filter(|earlier| !earlier.is_complete())
-    }
 }
 
 /// Commands for the host's threads.

@@ -132,7 +132,7 @@ impl Queue {
 
     /// Whether whatever the queue is given now comes after that command of its own without a dependency.
     fn is_before_all(&self, last: &Node) -> bool {
-        self.shared.queue.keeps_order() && last.is_issued() && !graph_dump().is_on()
+        self.shared.keeps_order && last.is_issued() && !graph_dump().is_on()
     }
 
     fn schedule(&self, group: &mut CommandGroup, keep: Keep, previous: Option<&Arc<Node>>) -> Result<Arc<Node>> {

@@ -9,6 +9,7 @@ mod failures;
 mod lifetime;
 mod order;
 mod pages;
+mod places;
 mod programs;
 mod regions;
 mod reports;

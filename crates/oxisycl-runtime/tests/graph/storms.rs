@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxisycl_backend::QueueOptions;
+use oxisycl_backend_testing::recording::RecordingConfig;
 use oxisycl_types::AccessMode::{Read, ReadWrite};
 
 use crate::support::{Buffer, Change, World, eventually, host};
@@ -48,15 +49,24 @@ fn with_workers(world: &World, f: impl FnOnce()) {
 
 #[test]
 fn every_increment_of_a_storm_counts() {
+    storm(&World::new(3));
+}
+
+#[test]
+fn every_increment_of_a_storm_counts_where_queues_take_few_commands() {
+    storm(&World::with(RecordingConfig::new(3).taking(2)));
+    storm(&World::with(RecordingConfig::new(3).taking(3).keeping_order()));
+}
+
+fn storm(world: &World) {
     const THREADS: usize = 4;
     // An interpreter that looks for data races needs fewer steps, and has no time for more.
     const STEPS: usize = if cfg!(miri) { 12 } else { 400 };
-    let world = World::new(3);
     let other = world.other_context();
     let buffers: Vec<Buffer> =
         (0..4).map(|n| if n % 2 == 0 { Buffer::new(16) } else { Buffer::paged(16, 4) }.initialized()).collect();
-    let (world_ref, buffers_ref, other_ref) = (&world, &buffers, &other);
-    with_workers(&world, || {
+    let (world_ref, buffers_ref, other_ref) = (world, &buffers, &other);
+    with_workers(world, || {
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 scope.spawn(move || {
@@ -104,7 +114,7 @@ fn every_increment_of_a_storm_counts() {
     let total: u32 = buffers
         .iter()
         .map(|buffer| {
-            let numbers = buffer.read(&world);
+            let numbers = buffer.read(world);
             let n_changes = numbers[0];
             assert!(
                 numbers.iter().enumerate().all(|(index, number)| *number == n_changes + index as u32),

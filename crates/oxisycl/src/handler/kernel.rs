@@ -199,7 +199,7 @@ impl<'cg> Handler<'cg> {
             Some(programs().kernel(backend_device, descriptor)?)
         };
         if let (Some(group), Some(code)) = (&mut group, &code) {
-            fit_to_code(device, descriptor, group, code.group_limits(), range)?;
+            fit_to_code(device, descriptor, group, code.info().group_limits, range)?;
         }
         let command = if range.extent.contains(&0) {
             Command::Marker
