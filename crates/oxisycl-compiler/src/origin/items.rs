@@ -21,7 +21,12 @@ pub(crate) fn describes_kernel(symbol: &str) -> bool {
 /// Modules whose types may hold raw pointers. A user's module may have the same path: what it can gain is nothing, since the compiler
 /// of Rust keeps raw pointers of safe code from kernels, and references are refused there as anywhere.
 pub(crate) fn may_hold_addresses(namespaces: &[&str]) -> bool {
-    let trusted = [["oxisycl_device", "accessor"], ["oxisycl_device", "chunks"], ["oxisycl", "usm"]];
+    let trusted: [&[&str]; 4] = [
+        &["oxisycl_device", "accessor"],
+        &["oxisycl_device", "chunks"],
+        &["oxisycl_device", "group", "reduction", "target"],
+        &["oxisycl", "usm"],
+    ];
     trusted.iter().any(|trusted| namespaces.starts_with(trusted))
 }
 
@@ -256,7 +261,8 @@ mod tests {
     fn addresses_are_believed_in_modules_of_ours_and_below() {
         assert!(may_hold_addresses(&["oxisycl_device", "accessor"]));
         assert!(may_hold_addresses(&["oxisycl", "usm", "inner"]));
-        for other in [&["oxisycl_device"][..], &["oxisycl_device", "accessors"], &["app", "oxisycl", "usm"], &[]] {
+        assert!(may_hold_addresses(&["oxisycl_device", "group", "reduction", "target"]));
+        for other in [&["oxisycl_device"][..], &["oxisycl_device", "group"], &["app", "oxisycl", "usm"], &[]] {
             assert!(!may_hold_addresses(other), "{other:?}");
         }
     }

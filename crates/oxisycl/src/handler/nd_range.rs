@@ -51,12 +51,26 @@ impl<'cg> Handler<'cg> {
         K: for<'wi> Fn(NdItem<'wi, 'cg, D, R::Shape>, A::Accessors<'wi>) + Captured + Send + Sync + 'cg,
     {
         let location = Location::caller();
-        let (global, shape) = range.parts();
+        let parts = range.parts();
+        self.command("a kernel", |handler| handler.push_nd_range::<D, R::Shape, A, K>(parts, memory, kernel, location))
+    }
+
+    /// Adds a launch over an nd-range to the group's command.
+    pub(super) fn push_nd_range<const D: usize, S, A, K>(
+        &mut self,
+        (global, shape): (Range<D>, S),
+        memory: A,
+        kernel: K,
+        location: &'static Location<'static>,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: NdArguments,
+        K: for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>) + Captured + Send + Sync + 'cg,
+    {
         let groups = NdRange::new(global, Range(shape.extent())).group_range();
-        self.command("a kernel", |handler| {
-            let captured = GroupLaunch { shape, arguments: memory, kernel };
-            handler.push_groups::<ByItem<'cg, R::Shape, A, K>, D>(groups, Some(global), captured, D as u8, location)
-        })
+        let captured = GroupLaunch { shape, arguments: memory, kernel };
+        self.push_groups::<ByItem<'cg, S, A, K>, D>(groups, Some(global), captured, D as u8, location)
     }
 
     /// Runs a kernel that is a named type once for each work-item of an nd-range.

@@ -1,12 +1,14 @@
 //! Reductions as commands (SYCL 2020 section 4.9.2).
 //!
 //! A reduction is one command of one or more launches, each of which reduces what the one before has left, until one group can finish. The tree is that
-//! of [`oxisycl_device::group::reduction`].
+//! of [`oxisycl_device::group::reduction`]. Over a range, the first launch reduces what its own work-items give. Over groups and nd-ranges, whose
+//! work-items meet as the user says, it only keeps what they give.
 
 use std::panic::Location;
 
+use oxisycl_device::group::nd::{NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::reduction::{self, ITEMS, Partials, Reductions, TILE};
-use oxisycl_device::group::{Fixed1, Group};
+use oxisycl_device::group::{Fixed1, Group, GroupArguments, Shape};
 use oxisycl_device::{Captured, Item};
 use oxisycl_types::{ErrorCode, Range};
 
@@ -19,7 +21,7 @@ impl<'cg> Handler<'cg> {
     /// `into` is a [`reduction`](crate::reduction::reduction), or a tuple of up to six. The kernel gets a `&mut Reducer` for each. Operators have to be associative and
     /// commutative. The result is made by one fixed [tree](crate::reduction), so that it is the same on every device if the values are.
     ///
-    /// Errors: as those of [`parallel_for`](Self::parallel_for). `Invalid` if a target has not one element.
+    /// Errors: as those of [`parallel_for`](Self::parallel_for). `Invalid` if a target has not one element, or a span not as many as it says.
     ///
     /// ```
     /// use oxisycl::operator::{Max, Sum};
@@ -67,6 +69,157 @@ impl<'cg> Handler<'cg> {
         self.command("a kernel", |handler| handler.push_reduction(range, into, kernel, location))
     }
 
+    /// Runs `kernel` once for each work-item of an nd-range, as [`parallel_for_nd_range`](Self::parallel_for_nd_range) does, and combines what work-items
+    /// give to their reducers, as [`parallel_reduce`](Self::parallel_reduce) does. The elements of the tree are the work-items, by their global linear ids.
+    ///
+    /// Errors: as those of both.
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Local};
+    /// use oxisycl::operator::Max;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::reduction::reduction;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The largest step between neighbours of a block.
+    /// let numbers = Buffer::from_vec(vec![3i32, 4, 9, 1, 1, 2, 8, 5])?;
+    /// let step = Buffer::from_vec(vec![0i32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, Read);
+    ///     let into = reduction(cg.access(&step, Write), Max);
+    ///     cg.parallel_reduce_nd_range((8, Fixed1::<4>), Local::<i32, 4>::new(), into, move |mut item, tile, step| {
+    ///         let own = item.local_linear_id();
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
+    ///         unsafe {
+    ///             tile.set(own, numbers.get(item.global()));
+    ///             item.group().barrier();
+    ///             step.combine((tile.get(own) - tile.get((own + 1) % 4)).abs());
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(step.to_vec()?, [8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_reduce_nd_range<const D: usize, E, A, R, K>(
+        &mut self,
+        range: E,
+        memory: A,
+        into: R,
+        kernel: K,
+    ) -> Result
+    where
+        E: NdExtent<D>,
+        A: NdArguments,
+        R: Reductions + 'cg,
+        K: for<'wi, 'r> Fn(NdItem<'wi, 'cg, D, E::Shape>, A::Accessors<'wi>, R::Reducers<'r>)
+            + Captured
+            + Send
+            + Sync
+            + 'cg,
+    {
+        let location = Location::caller();
+        let parts = range.parts();
+        self.command("a kernel", |handler| {
+            handler.push_items_reduction::<D, E::Shape, A, R, K>(parts, memory, into, kernel, location)
+        })
+    }
+
+    /// Runs `kernel` once for each of `groups` work-groups, as [`parallel_for_work_group`](Self::parallel_for_work_group) does, and combines what they give to
+    /// their reducers at group scope, as [`parallel_reduce`](Self::parallel_reduce) does. The elements of the tree are the groups, by their linear ids.
+    ///
+    /// Errors: as those of both.
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Private};
+    /// use oxisycl::operator::{Max, Sum};
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::reduction::reduction;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The largest sum of a block.
+    /// let numbers = Buffer::from_vec(vec![3u32, 4, 9, 1, 1, 2, 8, 5])?;
+    /// let largest = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, Read);
+    ///     let into = reduction(cg.access(&largest, Write), Max);
+    ///     cg.parallel_reduce_work_group(2, Fixed1::<4>, Private::new(0), into, move |mut group, mut own, largest| {
+    ///         group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+    ///         largest.combine(group.reduce(&own, Sum));
+    ///     })
+    /// })?;
+    /// assert_eq!(largest.to_vec()?, [17]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_reduce_work_group<const D: usize, S, A, R, K>(
+        &mut self,
+        groups: impl Into<Range<D>>,
+        shape: S,
+        memory: A,
+        into: R,
+        kernel: K,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        R: Reductions + 'cg,
+        K: for<'wg, 'r> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
+    {
+        let location = Location::caller();
+        self.command("a kernel", |handler| {
+            handler.push_groups_reduction::<D, S, A, R, K>((groups.into(), shape), memory, into, kernel, location)
+        })
+    }
+
+    fn push_items_reduction<const D: usize, S, A, R, K>(
+        &mut self,
+        (global, shape): (Range<D>, S),
+        memory: A,
+        into: R,
+        kernel: K,
+        location: &'static Location<'static>,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: NdArguments,
+        R: Reductions + 'cg,
+        K: for<'wi, 'r> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
+    {
+        self.name_reduction::<K>();
+        let n = self.check_reduction(global, &into)?;
+        let given = self.partials::<R>(n, n)?;
+        // SAFETY: there is a place for each work-item of the range.
+        let run = unsafe { giving_items::<D, S, A, R, K>(given, into, kernel) };
+        self.push_nd_range::<D, S, A, _>((global, shape), memory, run, location)?;
+        self.push_tree(n, given, into, location)
+    }
+
+    fn push_groups_reduction<const D: usize, S, A, R, K>(
+        &mut self,
+        (groups, shape): (Range<D>, S),
+        memory: A,
+        into: R,
+        kernel: K,
+        location: &'static Location<'static>,
+    ) -> Result
+    where
+        S: Shape<D>,
+        A: GroupArguments,
+        R: Reductions + 'cg,
+        K: for<'wg, 'r> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
+    {
+        self.name_reduction::<K>();
+        let n = self.check_reduction(groups, &into)?;
+        let given = self.partials::<R>(n, n)?;
+        // SAFETY: there is a place for each group.
+        let run = unsafe { giving_groups::<D, S, A, R, K>(given, into, kernel) };
+        self.push_work_group(groups, shape, memory, run, D as u8, location)?;
+        self.push_tree(n, given, into, location)
+    }
+
     fn push_reduction<const D: usize, R, K>(
         &mut self,
         range: Range<D>,
@@ -78,34 +231,15 @@ impl<'cg> Handler<'cg> {
         R: Reductions + 'cg,
         K: for<'wi> Fn(Item<'wi, D>, R::Reducers<'wi>) + Captured + Send + Sync + 'cg,
     {
-        let name = *self
-            .name
-            .get_or_insert(oxisycl_image::user_name(std::any::type_name::<K>()).trim_end_matches("::{{closure}}"));
-        let refuse = |code, what: String| {
-            let device = self.queue.device().name();
-            Err(Error::new(code, format!("kernel \"{name}\" on device \"{device}\": {what}")))
-        };
-        if let Some(elements) = into.wrong_size() {
-            let what = format!("the target of a reduction has {elements} elements, and must have 1");
-            return refuse(ErrorCode::Invalid, what);
-        }
-        let Some(n) = range.checked_size().filter(|n| isize::try_from(*n).is_ok()) else {
-            return refuse(
-                ErrorCode::NdRange,
-                format!("the range {:?} has more work-items than can be counted", range.0),
-            );
-        };
-        let tiles: Vec<usize> = launches(n).collect();
-        let memory = Buffer::<R::Value, 1>::uninit(tiles.iter().sum::<usize>().max(1))?;
-        let memory = self.access(&memory, Write.no_init());
+        self.name_reduction::<K>();
+        let n = self.check_reduction(range, &into)?;
+        let first = self.partials::<R>(n, 0)?;
         let Range(extent) = range;
-        let first = Partials { memory, first: 0 };
-        self.group.is_chain = true;
         self.push_work_group(
             Range([reduction::groups(n)]),
             Fixed1::<ITEMS>,
             (),
-            // SAFETY: the launch has as many groups; `memory` has a value for each of its tiles.
+            // SAFETY: the launch has as many groups; there is a value for each of its tiles.
             move |group: Group<'_, 'cg, 1, Fixed1<ITEMS>>, ()| unsafe {
                 reduction::reduce_range(group, extent, kernel, &into, first);
             },
@@ -113,23 +247,112 @@ impl<'cg> Handler<'cg> {
             0,
             location,
         )?;
-        let mut source = first;
-        for n in tiles.iter().copied().take_while(|tiles| *tiles > reduction::TILES) {
-            let target = Partials { memory, first: source.first + n };
+        let n = n.div_ceil(TILE);
+        if n > reduction::TILES { self.push_tree(n, first, into, location) } else { Ok(()) }
+    }
+
+    /// All launches of a reduction have the name of its kernel.
+    fn name_reduction<K>(&mut self) {
+        let name = oxisycl_image::user_name(std::any::type_name::<K>());
+        self.name.get_or_insert(name.trim_end_matches("::{{closure}}"));
+    }
+
+    /// How many elements are reduced.
+    fn check_reduction<const D: usize, R: Reductions>(&self, range: Range<D>, into: &R) -> Result<usize> {
+        let refuse = |code, what: String| {
+            let (name, device) = (self.name.unwrap_or_default(), self.queue.device().name());
+            Err(Error::new(code, format!("kernel \"{name}\" on device \"{device}\": {what}")))
+        };
+        if let Some((elements, expected)) = into.wrong_size() {
+            let what = format!("the target of a reduction has {elements} elements, and must have {expected}");
+            return refuse(ErrorCode::Invalid, what);
+        }
+        match range.checked_size().filter(|n| isize::try_from(*n).is_ok()) {
+            Some(n) => Ok(n),
+            None => {
+                refuse(ErrorCode::NdRange, format!("the range {:?} has more work-items than can be counted", range.0))
+            }
+        }
+    }
+
+    /// Memory for what all launches of a reduction of `n` elements leave: `n_given` of the first one, and the sums of tiles.
+    fn partials<R: Reductions>(&mut self, n: usize, n_given: usize) -> Result<Partials<'cg, R::Value>> {
+        let n_values = n_given.saturating_add(launches(n).sum());
+        let memory = Buffer::<R::Value, 1>::uninit(n_values.max(1))?;
+        let memory = self.access(&memory, Write.no_init());
+        self.group.is_chain = true;
+        Ok(Partials { memory, first: 0 })
+    }
+
+    /// Adds the launches that reduce the `n` values that the launch before leaves in `source`. The sums of their tiles come behind those.
+    fn push_tree<R: Reductions + 'cg>(
+        &mut self,
+        n: usize,
+        mut source: Partials<'cg, R::Value>,
+        into: R,
+        location: &'static Location<'static>,
+    ) -> Result {
+        let mut n = n;
+        for tiles in launches(n) {
+            let target = Partials { first: source.first + n, ..source };
+            let (n_values, values) = (n, source);
             self.push_work_group(
                 Range([reduction::groups(n)]),
                 Fixed1::<ITEMS>,
                 (),
-                // SAFETY: as above. Launches of a chain follow each other.
+                // SAFETY: the launch has as many groups, and a value for each of its tiles. Launches of a chain follow each other.
                 move |group: Group<'_, 'cg, 1, Fixed1<ITEMS>>, ()| unsafe {
-                    reduction::reduce_partials(group, n, source, &into, target);
+                    reduction::reduce_partials(group, n_values, values, &into, target);
                 },
                 0,
                 location,
             )?;
-            source = target;
+            (n, source) = (tiles, target);
         }
         Ok(())
+    }
+}
+
+/// A kernel over an nd-range that keeps what its work-items give.
+///
+/// # Safety
+/// `given` has a place for each work-item of the launch.
+unsafe fn giving_items<'cg, const D: usize, S, A, R, K>(
+    given: Partials<'cg, R::Value>,
+    into: R,
+    kernel: K,
+) -> impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>) + Copy + Send + Sync
+where
+    S: Shape<D>,
+    A: NdArguments,
+    R: Reductions + 'cg,
+    K: for<'wi, 'r> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
+{
+    move |item: NdItem<'_, 'cg, D, S>, memory: A::Accessors<'_>| {
+        let place = item.global_linear_id();
+        // SAFETY: by the contract of this function.
+        unsafe { reduction::give(&into, given, place, |reducers| kernel(item, memory, reducers)) };
+    }
+}
+
+/// A kernel over groups that keeps what they give.
+///
+/// # Safety
+/// `given` has a place for each group of the launch.
+unsafe fn giving_groups<'cg, const D: usize, S, A, R, K>(
+    given: Partials<'cg, R::Value>,
+    into: R,
+    kernel: K,
+) -> impl for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>) + Copy + Send + Sync
+where
+    S: Shape<D>,
+    A: GroupArguments,
+    R: Reductions + 'cg,
+    K: for<'wg, 'r> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
+{
+    move |group: Group<'_, 'cg, D, S>, memory: A::Bound<'_>| {
+        // SAFETY: by the contract of this function.
+        unsafe { reduction::give_of_group(&into, given, group, |group, reducers| kernel(group, memory, reducers)) };
     }
 }
 

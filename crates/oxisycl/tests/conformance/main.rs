@@ -75,6 +75,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::algorithms::TESTS),
     ("nd", nd::divergence::TESTS),
     ("reduce", reduce::TESTS),
+    ("reduce", reduce::forms::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
     ("usm", usm::allocations::TESTS),

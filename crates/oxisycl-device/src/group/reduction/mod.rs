@@ -10,9 +10,11 @@
 //! if its elements have.
 
 mod reducer;
+mod span;
+mod target;
 mod tree;
 
-use oxisycl_types::AccessMode;
+use core::marker::PhantomData;
 
 use crate::advice::AnyBits;
 use crate::operator::{Identity, Operator};
@@ -21,22 +23,25 @@ use crate::{Accessor, DeviceCopyable, Loads, ModeFor, Stores};
 #[doc(hidden)]
 pub use reducer::{Combine, Maybe};
 pub use reducer::{Reducer, WithIdentity, WithoutIdentity};
+pub use span::SpanReduction;
+pub use target::{Target, UsmTarget};
 pub use tree::TILE;
 #[doc(hidden)]
-pub use tree::{ITEMS, Partials, TILES, groups, reduce_partials, reduce_range};
+pub use tree::{ITEMS, Partials, TILES, give, give_of_group, groups, reduce_partials, reduce_range};
 
 /// One reduction: where its result goes, and what it is made by. See [`reduction`].
-pub struct Reduction<'cg, T, O, M> {
-    target: Accessor<'cg, T, 1, M>,
+pub struct Reduction<T, O, G> {
+    target: G,
     operator: O,
+    element: PhantomData<fn() -> T>,
 }
 
-impl<T, O: Clone, M> Clone for Reduction<'_, T, O, M> {
+impl<T, O: Clone, G: Clone> Clone for Reduction<T, O, G> {
     fn clone(&self) -> Self {
-        Self { target: self.target, operator: self.operator.clone() }
+        Self { target: self.target.clone(), operator: self.operator.clone(), element: PhantomData }
     }
 }
-impl<T, O: Copy, M> Copy for Reduction<'_, T, O, M> {}
+impl<T, O: Copy, G: Copy> Copy for Reduction<T, O, G> {}
 
 /// A reduction into an accessor of one element, whose operator has an identity (SYCL 2020 section 4.9.2.1).
 ///
@@ -57,13 +62,16 @@ impl<T, O: Copy, M> Copy for Reduction<'_, T, O, M> {}
 /// # Ok(())
 /// # }
 /// ```
-pub fn reduction<'cg, T, O, M>(target: Accessor<'cg, T, 1, M>, operator: O) -> Reduction<'cg, T, WithIdentity<O>, M>
+pub fn reduction<'cg, T, O, M>(
+    target: Accessor<'cg, T, 1, M>,
+    operator: O,
+) -> Reduction<T, WithIdentity<O>, Accessor<'cg, T, 1, M>>
 where
     T: DeviceCopyable + AnyBits,
     O: Identity<T> + 'static,
     M: ModeFor<T> + Stores,
 {
-    Reduction { target, operator: WithIdentity::new(operator) }
+    Reduction { target, operator: WithIdentity::new(operator), element: PhantomData }
 }
 
 /// A reduction whose operator has no identity, such as a closure. The old value is part of the result: it is the result where work-items combine
@@ -92,13 +100,85 @@ where
 pub fn reduction_without_identity<'cg, T, O, M>(
     target: Accessor<'cg, T, 1, M>,
     operator: O,
-) -> Reduction<'cg, T, WithoutIdentity<O>, M>
+) -> Reduction<T, WithoutIdentity<O>, Accessor<'cg, T, 1, M>>
 where
     T: DeviceCopyable + AnyBits,
     O: Operator<T> + 'static,
     M: ModeFor<T> + Stores + Loads,
 {
-    Reduction { target, operator: WithoutIdentity::new(operator) }
+    Reduction { target, operator: WithoutIdentity::new(operator), element: PhantomData }
+}
+
+/// A reduction into an element in memory of USM, whose operator has an identity. The old value is part of the result, unless the reduction is to
+/// [`initialize_to_identity`](Reduction::initialize_to_identity).
+///
+/// ```
+/// use oxisycl::operator::Sum;
+/// use oxisycl::prelude::*;
+/// use oxisycl::reduction::reduction_usm;
+///
+/// # fn main() -> oxisycl::Result {
+/// let queue = Queue::default()?;
+/// let mut account = queue.malloc_device::<u64>(1)?;
+/// account.copy_from_slice(&queue, &[1000])?;
+/// // SAFETY: the allocation has one element, and nothing else uses it until the event is complete.
+/// let into = unsafe { reduction_usm(account.pointer().as_ptr(), Sum) };
+/// queue.submit(|cg| {
+///     cg.parallel_reduce(100, into, |item, account| *account += item.linear_id() as u64)
+/// })?.wait()?;
+/// assert_eq!(account.to_vec(&queue)?, [1000 + 4950]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Safety
+/// As long as a command is under way that has the reduction, the element lies in an allocation that the command's device can use, and nothing else
+/// accesses it. It holds a value, unless that is replaced. For a [span](Reduction::span), this holds for as many elements.
+pub unsafe fn reduction_usm<T, O>(target: *mut T, operator: O) -> Reduction<T, WithIdentity<O>, UsmTarget<T, true>>
+where
+    T: DeviceCopyable + AnyBits,
+    O: Identity<T> + 'static,
+{
+    Reduction { target: UsmTarget(target), operator: WithIdentity::new(operator), element: PhantomData }
+}
+
+/// A reduction into an element in memory of USM, whose operator has no identity, such as a closure. The old value is part of the result.
+///
+/// # Safety
+/// As for [`reduction_usm`].
+pub unsafe fn reduction_usm_without_identity<T, O>(
+    target: *mut T,
+    operator: O,
+) -> Reduction<T, WithoutIdentity<O>, UsmTarget<T, true>>
+where
+    T: DeviceCopyable + AnyBits,
+    O: Operator<T> + 'static,
+{
+    Reduction { target: UsmTarget(target), operator: WithoutIdentity::new(operator), element: PhantomData }
+}
+
+impl<T, O> Reduction<T, WithIdentity<O>, UsmTarget<T, true>> {
+    /// The reduction whose result replaces the old value (SYCL 2020 `property::reduction::initialize_to_identity`). For an accessor, its mode says that.
+    #[must_use]
+    pub fn initialize_to_identity(self) -> Reduction<T, WithIdentity<O>, UsmTarget<T, false>> {
+        Reduction { target: UsmTarget(self.target.0), operator: self.operator, element: PhantomData }
+    }
+}
+
+impl<T, O: Combine<T>, G: Target<T>> Reduction<T, O, G> {
+    /// Writes a result.
+    ///
+    /// # Safety
+    /// As for [`Reductions::finish`]. The target has an element of that index.
+    #[inline(always)]
+    unsafe fn finish_at(&self, index: usize, all: O::Value) {
+        // SAFETY: by the contracts of this function and of [`Target`].
+        unsafe {
+            let target = self.target.first().add(index);
+            let old = G::INCLUDES_OLD.then(|| target.read());
+            target.write(self.operator.finish(old, all));
+        }
+    }
 }
 
 /// One reduction, or a tuple of up to six of them. Implemented by this crate only.
@@ -140,17 +220,17 @@ pub unsafe trait Reductions: Copy + Send + Sync {
     #[doc(hidden)]
     unsafe fn finish(&self, all: Self::Value);
 
-    /// The number of elements of a target that has not one.
+    /// How many elements a target has, and should have, if that differs.
     #[doc(hidden)]
-    fn wrong_size(&self) -> Option<usize>;
+    fn wrong_size(&self) -> Option<(usize, usize)>;
 }
 
 // SAFETY: it writes to its target's element.
-unsafe impl<T, O, M> Reductions for Reduction<'_, T, O, M>
+unsafe impl<T, O, G> Reductions for Reduction<T, O, G>
 where
     T: DeviceCopyable + AnyBits,
     O: Combine<T> + 'static,
-    M: ModeFor<T> + Stores,
+    G: Target<T>,
 {
     type Reducers<'wi> = &'wi mut Reducer<T, O>;
     type Value = O::Value;
@@ -178,16 +258,12 @@ where
 
     #[inline(always)]
     unsafe fn finish(&self, all: O::Value) {
-        let target = self.target.as_ptr();
-        // SAFETY: the accessor has one element, which no other code of the command uses; with a mode that loads, it has a value.
-        unsafe {
-            let old = (M::MODE == AccessMode::ReadWrite && !M::NO_INIT).then(|| target.read());
-            target.write(self.operator.finish(old, all));
-        }
+        // SAFETY: by the contract of this function; the target has an element.
+        unsafe { self.finish_at(0, all) };
     }
 
-    fn wrong_size(&self) -> Option<usize> {
-        Some(self.target.size()).filter(|size| *size != 1)
+    fn wrong_size(&self) -> Option<(usize, usize)> {
+        self.target.size().filter(|size| *size != 1).map(|size| (size, 1))
     }
 }
 
@@ -238,7 +314,7 @@ macro_rules! tuples {
                 unsafe { $(self.$index.finish(all.$index);)* }
             }
 
-            fn wrong_size(&self) -> Option<usize> {
+            fn wrong_size(&self) -> Option<(usize, usize)> {
                 None$(.or(self.$index.wrong_size()))*
             }
         }

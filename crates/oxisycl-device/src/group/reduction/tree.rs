@@ -4,7 +4,7 @@ use bytemuck::Zeroable;
 
 use super::Reductions;
 use crate::group::lanes::{BLOCK, Members};
-use crate::group::{Fixed1, Group};
+use crate::group::{Fixed1, Group, Shape};
 use crate::{Accessor, Item, NoInit, Range, Write, builtin};
 
 /// Elements of a tile.
@@ -84,6 +84,47 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
     let n = Range(range).size();
     // SAFETY: by the contract of this function.
     unsafe { reduce_tiles(&mut group, n, value, reductions, partials) };
+}
+
+/// Runs a work-item, and keeps what it gives to its reducers for the launches that reduce it.
+///
+/// # Safety
+/// `partials` have that place, which no other call of the launch has.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn give<R: Reductions>(
+    reductions: &R,
+    partials: Partials<'_, R::Value>,
+    place: usize,
+    run: impl FnOnce(R::Reducers<'_>),
+) {
+    let mut slots = reductions.start();
+    run(R::reducers(&mut slots));
+    // SAFETY: by the contract of this function.
+    unsafe { partials.at(place).write(R::end(slots)) };
+}
+
+/// Runs the group scope of a group, and keeps what it gives to its reducers for the launches that reduce it.
+///
+/// # Safety
+/// `partials` have a place for each group of the launch.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn give_of_group<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, R: Reductions>(
+    reductions: &R,
+    partials: Partials<'_, R::Value>,
+    group: Group<'wg, 'cg, D, S>,
+    run: impl FnOnce(Group<'wg, 'cg, D, S>, R::Reducers<'_>),
+) {
+    let place = group.linear_id();
+    // On devices each work-item has the group scope's values.
+    let writes = !builtin::is_device_code() || group.local_linear_id() == 0;
+    let mut slots = reductions.start();
+    run(group, R::reducers(&mut slots));
+    if writes {
+        // SAFETY: by the contract of this function.
+        unsafe { partials.at(place).write(R::end(slots)) };
+    }
 }
 
 /// Reduces what the launch before has left, `n` values from `source` on.

@@ -1,5 +1,7 @@
 //! Reductions: the fixed tree, targets, operators, and what fails (G1, G3, G4, G5).
 
+pub(crate) mod forms;
+
 use oxisycl::operator::{BitXor, Identity, Max, Min, Product, Sum};
 use oxisycl::prelude::*;
 use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
