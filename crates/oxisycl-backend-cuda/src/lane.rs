@@ -141,9 +141,9 @@ unsafe impl Driver for Cuda {
     }
 
     fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
-        let CudaKernel { module, symbol, parameters, may_panic, may_print, .. } = kernel;
-        let (&parameters, &may_panic, &may_print) = (parameters, may_panic, may_print);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, may_print }
+        let CudaKernel { module, symbol, parameters, may_panic, .. } = kernel;
+        let (&parameters, &may_panic) = (parameters, may_panic);
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
     }
 
     fn sites(kernel: &CudaKernel) -> &[PanicSite] {

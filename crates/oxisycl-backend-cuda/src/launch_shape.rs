@@ -178,6 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn as_many_groups_as_every_device_promises_are_taken_in_any_dimensions() {
+        const ALL: usize = i32::MAX as usize;
+        for local in [[1, 1, 1], [1, 1, 1024], [64, 4, 4]] {
+            let group = GroupSize { local, local_bytes: 0, host_bytes: 0 };
+            for [z, y] in [[1, 1], [1, ALL], [ALL, 1], [1 << 16, (1 << 15) - 1], [65_535, 32_768], [3, 1 << 20]] {
+                let extent = [z, y, ALL / y / z];
+                assert!(LaunchShape::of_groups(&range(extent, [0; 3]), &group).is_some(), "{extent:?} of {local:?}");
+            }
+        }
+    }
+
+    #[test]
     fn launches_beyond_every_limit_are_refused() {
         assert_eq!(LaunchShape::new(&range([1 << 40, 1 << 40, 1], [0; 3]), 256, false), None);
         assert_eq!(LaunchShape::new(&range([1, 1, 2], [0, 0, usize::MAX]), 256, true), None);

@@ -58,15 +58,13 @@ pub(crate) struct CudaKernel {
     pub(crate) parameters: ParameterLayout,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
-    /// Whether launches need a print buffer.
-    pub(crate) may_print: bool,
     /// Whether each thread runs two work-items.
     pub(crate) is_paired: bool,
     /// Whether it is not known how deep its calls are.
     pub(crate) has_unbounded_stack: bool,
     /// Work-items of a work-group, if the launch does not say.
     pub(crate) block_threads: u32,
-    group_limits: KernelGroupLimits,
+    info: KernelInfo,
     /// The local memory that the driver lets a launch have.
     allowed_local_bytes: Mutex<usize>,
     /// What all kernels of the module keep.
@@ -238,41 +236,50 @@ impl CudaModule {
                 }
             })?;
         }
+        let attribute = |attribute| {
+            let mut value = 0;
+            // SAFETY: the function is of a loaded module, whose context is current.
+            unsafe { context.driver.func_get_attribute(&raw mut value, attribute, function) }.map_err(fail)?;
+            Ok::<_, BackendError>(value)
+        };
         let mut own_local_bytes = 0;
         if promise.groups.uses_local_memory {
-            // SAFETY: the function is of a loaded module, whose context is current.
-            unsafe { context.driver.func_get_attribute(&raw mut own_local_bytes, sys::FUNCTION_SHARED_SIZE, function) }
-                .map_err(fail)?;
+            own_local_bytes = attribute(sys::FUNCTION_SHARED_SIZE)?;
         }
         // The memory of a launch begins at a multiple of its alignment.
         let static_local_bytes = usize::try_from(own_local_bytes).unwrap_or(0).next_multiple_of(GroupSize::ALIGNMENT);
-        let (mut max_threads, mut grid, mut block) = (0, 0, 0);
+        let max_threads = attribute(sys::FUNCTION_MAX_THREADS)?;
+        let (private_bytes, registers) = (attribute(sys::FUNCTION_LOCAL_SIZE)?, attribute(sys::FUNCTION_REGISTERS)?);
+        let (mut grid, mut block) = (0, 0);
         // SAFETY: the function is of a loaded module, whose context is current.
         unsafe {
-            context
-                .driver
-                .func_get_attribute(&raw mut max_threads, sys::FUNCTION_MAX_THREADS, function)
-                .map_err(fail)?;
             context
                 .driver
                 .occupancy_max_potential_block_size(&raw mut grid, &raw mut block, function, ptr::null(), 0, BLOCK)
                 .map_err(fail)?;
         }
         let max_threads = u32::try_from(max_threads).unwrap_or(1).max(1);
+        let block_threads = u32::try_from(block).unwrap_or(1).clamp(1, max_threads);
         Ok(Arc::new(CudaKernel {
             module: module.clone(),
             function,
             symbol: symbol.to_owned(),
             parameters: promise.parameters,
             may_panic: promise.may_panic,
-            may_print: promise.may_print,
             is_paired: promise.is_paired,
             has_unbounded_stack: promise.has_unbounded_stack,
-            block_threads: u32::try_from(block).unwrap_or(1).clamp(1, max_threads),
-            group_limits: KernelGroupLimits {
-                items: max_threads as usize,
-                static_local_bytes,
-                bytes_of_element: promise.groups.bytes_of_element as usize,
+            block_threads,
+            info: KernelInfo {
+                may_print: promise.may_print,
+                group_limits: KernelGroupLimits {
+                    items: max_threads as usize,
+                    static_local_bytes,
+                    bytes_of_element: promise.groups.bytes_of_element as usize,
+                },
+                preferred_multiple: WARP,
+                preferred_items: Some(block_threads as usize),
+                private_bytes: usize::try_from(private_bytes).ok(),
+                registers: usize::try_from(registers).ok(),
             },
             allowed_local_bytes: Mutex::new(ALLOWED_LOCAL_BYTES.saturating_sub(static_local_bytes)),
             _kept: kept,
@@ -280,6 +287,8 @@ impl CudaModule {
     }
 }
 
+/// Threads that NVIDIA GPUs execute together.
+const WARP: usize = 32;
 /// Bytes of local memory of a block, its code's own included, beyond which the driver has to be asked for each function.
 const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
 
@@ -305,8 +314,19 @@ impl CudaKernel {
 }
 
 impl LoadedKernel for CudaKernel {
-    fn info(&self) -> KernelInfo {
-        KernelInfo { may_print: self.may_print, group_limits: self.group_limits }
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    fn groups_at_a_time(&self, items: usize, local_bytes: usize) -> Result<Option<usize>, BackendError> {
+        let context = &self.module.context;
+        let _entered = context.enter()?;
+        let (mut blocks, threads) = (0, c_int::try_from(items).unwrap_or(c_int::MAX));
+        let asked =
+            // SAFETY: the function is of a loaded module, whose context is current.
+            unsafe { context.driver.occupancy_max_active_blocks(&raw mut blocks, self.function, threads, local_bytes) };
+        asked.map_err(|error| context.fail(error))?;
+        Ok(usize::try_from(blocks).ok())
     }
 }
 

@@ -142,6 +142,8 @@ pub(crate) const FUNCTION_SHARED_SIZE: c_int = 1;
 pub(crate) const FUNCTION_MAX_DYNAMIC_SHARED_SIZE: c_int = 8;
 /// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`
 pub(crate) const FUNCTION_LOCAL_SIZE: c_int = 3;
+/// `CU_FUNC_ATTRIBUTE_NUM_REGS`
+pub(crate) const FUNCTION_REGISTERS: c_int = 4;
 /// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`
 pub(crate) const FUNCTION_MAX_THREADS: c_int = 0;
 /// `CU_COMPUTEMODE_PROHIBITED`

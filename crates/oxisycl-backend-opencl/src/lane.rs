@@ -197,9 +197,9 @@ unsafe impl Driver for OpenCl {
     }
 
     fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
-        let ClKernel { module, symbol, parameters, may_panic, may_print, .. } = kernel;
-        let (&parameters, &may_panic, &may_print) = (parameters, may_panic, may_print);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, may_print }
+        let ClKernel { module, symbol, parameters, may_panic, .. } = kernel;
+        let (&parameters, &may_panic) = (parameters, may_panic);
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
     }
 
     fn sites(kernel: &ClKernel) -> &[PanicSite] {

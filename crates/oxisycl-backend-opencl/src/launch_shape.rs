@@ -194,6 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn as_many_groups_as_every_device_promises_are_taken_in_any_dimensions() {
+        const ALL: usize = i32::MAX as usize;
+        for local in [[1, 1, 1], [1, 1, 8192], [8192, 1, 1], [64, 4, 4]] {
+            let group = GroupSize { local, local_bytes: 0, host_bytes: 0 };
+            for [z, y] in [[1, 1], [1, ALL], [ALL, 1], [1 << 16, (1 << 15) - 1], [65_535, 32_768], [3, 1 << 20]] {
+                let extent = [z, y, ALL / y / z];
+                assert!(LaunchShape::of_groups(&range(extent), &group).is_some(), "{extent:?} of {local:?}");
+            }
+        }
+    }
+
+    #[test]
     fn launches_beyond_every_limit_are_refused() {
         let refused =
             |extent, offset| LaunchShape::new(&LaunchRange { dimensions: 3, extent, offset }, &LIMITS).is_none();

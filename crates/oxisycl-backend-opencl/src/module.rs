@@ -59,13 +59,11 @@ pub(crate) struct ClKernel {
     pub(crate) parameters: ParameterLayout,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
-    /// Whether launches need a print buffer.
-    pub(crate) may_print: bool,
     /// What groups are chosen for it.
     pub(crate) limits: GroupLimits,
     /// Whether its last argument is a group's local memory.
     pub(crate) uses_local_memory: bool,
-    group_limits: KernelGroupLimits,
+    info: KernelInfo,
     /// Locked from setting the kernel's arguments until it is issued.
     pub(crate) told: Mutex<Told>,
 }
@@ -277,16 +275,21 @@ impl ClModule {
         Ok(bytes)
     }
 
-    /// The limits of a kernel's groups: the kernel's own, within the device's.
-    fn most_items(&self, kernel: Object) -> usize {
-        let mut items = 0usize;
-        // SAFETY: a live kernel and a device of its context, and a value of the size that is said.
+    /// What the driver says of a kernel.
+    fn ask<T: Default>(&self, kernel: Object, what: u32) -> Option<T> {
+        let mut answer = T::default();
+        // SAFETY: a live kernel and a device of its context. The callers name what is a number of that type, so the size is right.
         let asked = unsafe {
             let get = self.context.functions.clGetKernelWorkGroupInfo;
-            let (what, value) = (code::KERNEL_WORK_GROUP_SIZE, (&raw mut items).cast());
-            get(kernel.0, self.context.device.0, what, size_of::<usize>(), value, ptr::null_mut())
+            let value = (&raw mut answer).cast();
+            get(kernel.0, self.context.device.0, what, size_of::<T>(), value, ptr::null_mut())
         };
-        if asked == code::SUCCESS && items > 0 { items } else { 1 }
+        (asked == code::SUCCESS).then_some(answer)
+    }
+
+    /// The most work-items of a group of the kernel.
+    fn most_items(&self, kernel: Object) -> usize {
+        self.ask(kernel, code::KERNEL_WORK_GROUP_SIZE).filter(|items| *items > 0).unwrap_or(1)
     }
 }
 
@@ -337,13 +340,20 @@ impl Module for ModuleHandle {
             symbol: symbol.to_owned(),
             parameters: promise.parameters,
             may_panic: promise.may_panic,
-            may_print: promise.may_print,
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
             uses_local_memory: promise.groups.uses_local_memory,
-            group_limits: KernelGroupLimits {
-                items,
-                static_local_bytes: promise.groups.static_local_bytes as usize,
-                bytes_of_element: promise.groups.bytes_of_element as usize,
+            info: KernelInfo {
+                may_print: promise.may_print,
+                group_limits: KernelGroupLimits {
+                    items,
+                    static_local_bytes: promise.groups.static_local_bytes as usize,
+                    bytes_of_element: promise.groups.bytes_of_element as usize,
+                },
+                preferred_multiple: module.ask(Object(raw), code::KERNEL_PREFERRED_MULTIPLE).unwrap_or(1).max(1),
+                private_bytes: module
+                    .ask::<u64>(Object(raw), code::KERNEL_PRIVATE_MEM_SIZE)
+                    .and_then(|bytes| usize::try_from(bytes).ok()),
+                ..KernelInfo::NOTHING
             },
             told: Mutex::default(),
         };
@@ -388,8 +398,8 @@ impl ClKernel {
 }
 
 impl LoadedKernel for ClKernel {
-    fn info(&self) -> KernelInfo {
-        KernelInfo { may_print: self.may_print, group_limits: self.group_limits }
+    fn info(&self) -> &KernelInfo {
+        &self.info
     }
 }
 

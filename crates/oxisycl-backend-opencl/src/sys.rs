@@ -146,6 +146,9 @@ pub mod code {
     pub const BUILD_LOG: u32 = 0x1183;
     pub const N_ARGUMENTS: u32 = 0x1191;
     pub const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;
+    /// `CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE`
+    pub const KERNEL_PREFERRED_MULTIPLE: u32 = 0x11B3;
+    pub const KERNEL_PRIVATE_MEM_SIZE: u32 = 0x11B4;
     pub const KERNEL_EXEC_INFO_SVM_PTRS: u32 = 0x11B6;
     pub const KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: u32 = 0x11B7;
     /// `CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL`; those of device and shared memory follow.

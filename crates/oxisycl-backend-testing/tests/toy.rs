@@ -160,7 +160,7 @@ unsafe impl Driver for Toy {
 
     fn facts(ToyKernel(kernel): &ToyKernel) -> KernelFacts<'_> {
         let (parameters, symbol) = (kernel.parameters, kernel.type_name);
-        KernelFacts { device: "toy", symbol, parameters, may_panic: true, may_print: false }
+        KernelFacts { device: "toy", symbol, parameters, may_panic: true }
     }
 
     fn is_loaded_on(_: &ToyKernel, _: &ToyState) -> bool {

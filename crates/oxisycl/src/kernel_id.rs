@@ -4,7 +4,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 
+use oxisycl_backend::LoadedKernel;
 use oxisycl_device::group::nd::{ByItem, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
@@ -160,6 +162,11 @@ impl KernelId {
     /// Errors: what a launch would fail with.
     pub(crate) fn check(&self, device: &Device) -> Result {
         programs().check(device.backend_device().as_ref(), self.key, self.entry, &self.name)
+    }
+
+    /// Its code on the device, see [`load_one`](oxisycl_runtime::program::Programs::load_one).
+    pub(crate) fn load(&self, device: &Device) -> Result<Option<Arc<dyn LoadedKernel>>> {
+        programs().load_one(device.backend_device(), self.key, self.entry, &self.name)
     }
 }
 

@@ -40,6 +40,7 @@ mod event;
 mod handler;
 mod host_accessor;
 mod kernel_id;
+mod kernel_info;
 mod platform;
 mod queue;
 pub mod selector;
@@ -65,6 +66,7 @@ pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
 pub use host_accessor::{HostAccessor, HostIter};
 pub use kernel_id::KernelId;
+pub use kernel_info::KernelInfo;
 pub use platform::Platform;
 pub use queue::{AsyncHandler, HostCopy, Queue, QueueBuilder, Reduced};
 

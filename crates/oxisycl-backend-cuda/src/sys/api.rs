@@ -167,6 +167,9 @@ api! {
             grid: *mut c_int, block: *mut c_int, function: RawFunction, memory: *const c_void, memory_size: usize,
             limit: c_int
         );
+        occupancy_max_active_blocks = cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks: *mut c_int, function: RawFunction, threads: c_int, memory_size: usize
+        );
         launch_kernel = cuLaunchKernel(
             function: RawFunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
             block_z: c_uint, shared: c_uint, stream: RawStream, parameters: *mut *mut c_void, extra: *mut *mut c_void

@@ -6,7 +6,7 @@ use oxisycl_backend::{Backend, BackendError};
 use oxisycl_image::ImageTarget;
 
 use crate::fake::Fake;
-use crate::support::{image, in_order, issue, launch, line};
+use crate::support::{image, in_order, issue, kernel, launch, line};
 
 fn load(fake: &Fake, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Result<(), BackendError> {
     let mut image = image();
@@ -170,6 +170,18 @@ fn a_kernel_is_loaded_when_it_is_asked_for_and_not_by_its_first_launch() {
     assert_eq!(loads(&Fake::new()), (1, 0));
     // Drivers for CUDA 11 lack the call, and load by the launch.
     assert_eq!(loads(&Fake::old()), (0, 0));
+}
+
+#[test]
+fn the_driver_says_how_many_groups_of_a_kernel_a_unit_executes() {
+    let fake = Fake::new();
+    let kernel = kernel(&fake.device(), "empty");
+    assert_eq!(kernel.info().preferred_multiple, 32);
+    assert_eq!((kernel.info().private_bytes, kernel.info().registers), (Some(700), Some(40)));
+    assert_eq!(kernel.groups_at_a_time(256, 0).expect("an answer"), Some(8));
+    fake.fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 0, 1);
+    let error = kernel.groups_at_a_time(256, 0).expect_err("the driver refuses");
+    assert!(error.to_string().contains("cuOccupancyMaxActiveBlocksPerMultiprocessor"), "{error}");
 }
 
 #[test]

@@ -28,8 +28,6 @@ pub struct KernelFacts<'k> {
     pub parameters: ParameterLayout,
     /// Whether its launches need a panic record.
     pub may_panic: bool,
-    /// Whether its launches need a print buffer.
-    pub may_print: bool,
 }
 
 /// The tasks of a driver, used again and again.

@@ -12,7 +12,8 @@ use super::{Driver, Lane, Task};
 use crate::driver::PrintPool;
 use crate::poller::Progress;
 use crate::{
-    BackendError, Command, Completion, Dependency, Event, KernelCommand, Outcome, Queue, QueueInfo, QueueOptions,
+    BackendError, Command, Completion, Dependency, Event, KernelCommand, LoadedKernel, Outcome, Queue, QueueInfo,
+    QueueOptions,
 };
 
 /// The part of a queue that its tasks need.
@@ -215,5 +216,5 @@ fn launch_of<D: Driver>(
         let (name, extent) = (name(), command.range.extent);
         return Err(refuse(format!("a launch of kernel \"{name}\" over {extent:?} work-items")));
     }
-    Ok((launch, facts.may_panic, facts.may_print))
+    Ok((launch, facts.may_panic, kernel.info().may_print))
 }

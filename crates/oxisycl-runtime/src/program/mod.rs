@@ -321,6 +321,32 @@ impl Programs {
         choose::choose(&self.registry.index(), device, &query).map(drop)
     }
 
+    /// The code of a kernel on the device, which is loaded if it was not; `None` on devices that run the program's own code. A library with the kernel
+    /// is not unloaded before what is given is dropped.
+    ///
+    /// # Errors
+    /// What a launch would fail with.
+    pub fn load_one(
+        &self,
+        device: &Arc<dyn Device>,
+        key: KernelKey,
+        entry: Option<HostEntry>,
+        name: &str,
+    ) -> Result<Option<Arc<dyn LoadedKernel>>> {
+        if device.info().image_targets.is_empty() {
+            return Ok(None);
+        }
+        let unit = entry.and_then(|entry| link_unit::of(entry as *const ()));
+        let query = Query { name, key, host: None, unit };
+        let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
+        let loaded = self.load_choice(device, name, &choice)?;
+        if !self.registry.index().has(&choice.image) {
+            // It was unregistered meanwhile.
+            self.modules.take_kernels(&choice.image, false, &mut Vec::new());
+        }
+        Ok(Some(loaded))
+    }
+
     /// The kernels of all images, each once, in the order of registration.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
+use oxisycl::group::nd::{LocalAccessor, NdItem};
+use oxisycl::group::{Fixed3, Local};
 use oxisycl::prelude::*;
+use oxisycl::reduction::reduction_without_identity;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::{
     AffinityDomain, BackendKind, ErrorCode, ImageTarget, KernelId, PartitionProperty, all_devices_have, any_device_has,
@@ -20,6 +23,8 @@ tests![
     kernels_are_told_the_same_of_all_devices_as_the_program,
     what_a_build_knows_of_its_devices_is_so,
     what_only_opencl_answers_is_an_error_elsewhere,
+    kernels_have_limits_and_preferences_on_each_device,
+    launches_have_as_many_groups_as_devices_promise,
     ; once:
     a_device_of_the_process_is_named_by_backend_and_index,
     devices_of_one_processor_have_different_names,
@@ -257,5 +262,58 @@ fn what_only_opencl_answers_is_an_error_elsewhere(env: &Env) {
         assert_eq!(error.code(), ErrorCode::BackendMismatch);
         let text = error.to_string();
         assert!(text.contains(&format!("of backend {backend} has no {what}")) && text.contains("opencl"), "{text}");
+    }
+}
+
+fn kernels_have_limits_and_preferences_on_each_device(env: &Env) {
+    fn turn_round(mut item: NdItem<'_, '_, 1>, tile: LocalAccessor<'_, u32>) {
+        let own = item.local_linear_id();
+        // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
+        let other = unsafe {
+            tile.set(own, own as u32);
+            item.group().barrier();
+            tile.get(63 - own)
+        };
+        assert_eq!(other as usize, 63 - own);
+    }
+    let (tile, range) = (Local::<u32, 100>::new(), NdRange::new(Range::new([128]), Range::new([64])));
+    env.queue().submit(|cg| cg.parallel_for_nd_range(range, tile, turn_round)).unwrap().wait().unwrap();
+    let id = KernelId::of_nd_range(&range, &tile, &turn_round);
+    let device = env.device();
+    let info = device.kernel_info(&id).unwrap();
+    assert!((64..=device.info().max_work_group_size).contains(&info.max_work_group_size), "{info:?}");
+    assert!(info.preferred_work_group_size_multiple >= 1, "{info:?}");
+    assert!(
+        info.preferred_work_group_size.is_none_or(|size| (1..=info.max_work_group_size).contains(&size)),
+        "{info:?}"
+    );
+    let active = |size, bytes| device.active_work_groups(&id, size, bytes).unwrap();
+    assert!(active(64, 400).is_none_or(|groups| groups >= 1));
+    // More memory or work-items for each group leave room for no more groups.
+    let half = device.info().local_mem_size as usize / 2;
+    assert!(active(64, half).is_none_or(|groups| groups <= active(64, 400).unwrap()));
+    for size in [0, info.max_work_group_size + 1] {
+        let error = device.active_work_groups(&id, size, 0).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::NdRange, "{error}");
+        assert!(error.to_string().contains(&format!("work-groups of {size} work-items, expected 1 to")), "{error}");
+    }
+}
+
+fn launches_have_as_many_groups_as_devices_promise(env: &Env) {
+    let device = env.device();
+    assert!(device.max_work_group_range::<3>().0.iter().all(|n| *n >= 65_536));
+    assert!(device.max_work_group_range_size() >= device.max_work_group_range::<1>().0[0]);
+    // Beyond what a grid has on any device, in each dimension.
+    for groups in [[1, 1, 70_000], [1, 70_000, 1], [70_000, 1, 1]] {
+        let last = Buffer::from_vec(vec![[0usize; 3]]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let later = |a: [usize; 3], b: [usize; 3]| a.max(b);
+            let into = reduction_without_identity(cg.access(&last, ReadWrite), later);
+            cg.parallel_reduce_work_group(groups, Fixed3::<1, 1, 1>, (), into, |group, (), last| {
+                last.combine(group.id().0)
+            })
+        });
+        submitted.unwrap();
+        assert_eq!(last.to_vec().unwrap(), [groups.map(|n| n - 1)]);
     }
 }

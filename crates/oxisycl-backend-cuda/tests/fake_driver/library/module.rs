@@ -137,6 +137,8 @@ pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c
         1 => 8,
         // Bytes of local memory.
         3 => 700,
+        // Registers.
+        4 => 40,
         _ => return INVALID_VALUE,
     };
     unsafe { put(value, number) };
@@ -186,6 +188,18 @@ pub unsafe extern "system" fn cuOccupancyMaxPotentialBlockSize(
         put(grid, 132);
         put(block, if limit > 0 { limit.min(most) } else { most });
     }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    blocks: *mut c_int,
+    _function: usize,
+    threads: c_int,
+    _memory_size: usize,
+) -> Code {
+    begin_in_context!(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+    unsafe { put(blocks, 2048 / threads.max(1)) };
     SUCCESS
 }
 
