@@ -73,6 +73,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::ranges::TESTS),
     ("nd", nd::barriers::TESTS),
     ("nd", nd::algorithms::TESTS),
+    ("nd", nd::copies::TESTS),
     ("nd", nd::divergence::TESTS),
     ("reduce", reduce::TESTS),
     ("reduce", reduce::forms::TESTS),

@@ -9,6 +9,7 @@
 //! | `nd_item` | [`NdItem`] |
 //! | `local_accessor` | [`LocalAccessor`], made from [`Local`](super::Local) and [`LocalSlice`](super::LocalSlice) |
 //! | `group_barrier` | [`NdGroup::barrier`] |
+//! | `async_work_group_copy`, `wait_for` | [`NdItem::async_copy_to_local`], [`NdItem::async_copy_from_local`], [`NdGroup::wait_for`] |
 //! | algorithms over a group | methods of [`NdGroup`] |
 //! | algorithms over a sub-group | methods of [`SubGroup`] |
 //!
@@ -24,6 +25,7 @@
 //! A work-item that waits lets the others run on stacks of their own. A kernel without barriers and algorithms is an ordinary loop.
 
 mod algorithms;
+mod copies;
 mod launch;
 mod local;
 
@@ -33,6 +35,7 @@ use core::panic::Location;
 use oxisycl_types::{HostGroup, HostPlace, HostTurn, Id, NdRange, Range};
 
 pub use algorithms::{NdGroup, SubGroup};
+pub use copies::GroupCopy;
 #[doc(hidden)]
 pub use launch::ByItem;
 pub use launch::{NdExtent, NdKernel};

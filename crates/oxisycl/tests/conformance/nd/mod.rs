@@ -2,5 +2,6 @@
 
 pub(crate) mod algorithms;
 pub(crate) mod barriers;
+pub(crate) mod copies;
 pub(crate) mod divergence;
 pub(crate) mod ranges;
