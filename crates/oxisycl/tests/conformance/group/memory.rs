@@ -16,6 +16,7 @@ tests![
     a_slice_has_the_length_of_its_launch,
     large_memory_is_as_good_as_small,
     many_types_live_in_local_memory,
+    a_function_takes_slices_of_global_local_and_private_memory,
 ];
 
 const N: usize = 32;
@@ -274,4 +275,44 @@ fn many_types_live_in_local_memory(env: &Env) {
     if env.device().has(Aspect::Fp64) {
         check!(f64);
     }
+}
+
+/// Not inlined: its address may be in any memory.
+#[inline(never)]
+fn mixed(values: &[u32], factor: u32) -> u32 {
+    values.iter().fold(1, |sum: u32, value| sum.wrapping_mul(31).wrapping_add(value ^ factor))
+}
+
+fn a_function_takes_slices_of_global_local_and_private_memory(env: &Env) {
+    let host: Vec<u32> = (0..2 * N as u32).map(|n| n * n).collect();
+    let (numbers, sums) = (Buffer::from_vec(host.clone()).unwrap(), Buffer::from_vec(vec![0u32; 2 * N]).unwrap());
+    let submitted = env.queue().submit(|cg| {
+        let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Write));
+        cg.parallel_for_work_group(2, Fixed1::<N>, Local::<u32, N>::new(), move |mut group, mut tile| {
+            group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()) + 1);
+            group.for_each(&tile, move |item, tile| {
+                let (own, global) = (item.local_linear_id(), item.global().index());
+                let private: [u32; 8] = std::array::from_fn(|i| (own * i) as u32);
+                let all = numbers.view(item.global()).as_slice();
+                let (values, factor): (&[u32], u32) = match own % 3 {
+                    0 => (&all[global / 2..global / 2 + 8], 5),
+                    1 => (&tile[own / 2..own / 2 + 8], 6),
+                    _ => (&private, 7),
+                };
+                sums.set(item.global(), mixed(values, factor));
+            });
+        })
+    });
+    submitted.unwrap();
+    let expected: Vec<u32> = (0..2 * N)
+        .map(|global| {
+            let (own, group) = (global % N, global / N * N);
+            match own % 3 {
+                0 => mixed(&host[global / 2..global / 2 + 8], 5),
+                1 => mixed(&host[group + own / 2..group + own / 2 + 8].iter().map(|n| n + 1).collect::<Vec<_>>(), 6),
+                _ => mixed(&std::array::from_fn::<u32, 8, _>(|i| (own * i) as u32), 7),
+            }
+        })
+        .collect();
+    assert_eq!(sums.to_vec().unwrap(), expected);
 }

@@ -21,6 +21,7 @@ tests![
     atomic_local_memory,
     groups_are_isolated,
     a_kernel_without_barriers,
+    work_items_at_a_barrier_hold_back_no_others,
     global_memory_is_visible_behind_a_barrier,
     a_panic_between_barriers_names_its_work_item,
     a_panic_in_the_last_work_item,
@@ -333,6 +334,36 @@ fn a_kernel_without_barriers(env: &Env) {
     });
     submitted.unwrap().wait().unwrap();
     assert!(numbers.to_vec().unwrap().into_iter().enumerate().all(|(i, n)| n as usize == 3 * i));
+}
+
+fn work_items_at_a_barrier_hold_back_no_others(env: &Env) {
+    const SIZE: usize = 32;
+    /// The later a work-item comes to the barrier, the larger its position.
+    fn work(position: usize) -> u32 {
+        let mut x = position as u32 + 1;
+        for _ in 0..position * position * 20 {
+            x ^= x << 13;
+            x ^= x >> 17;
+            x ^= x << 5;
+        }
+        x
+    }
+    let turned = Buffer::from_vec(vec![0u32; 2 * SIZE]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let turned = cg.access(&turned, Write);
+        cg.parallel_for_nd_range((2 * SIZE, Fixed1::<SIZE>), Local::<u32, SIZE>::new(), move |mut item, tile| {
+            let own = item.local_linear_id();
+            // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
+            unsafe {
+                tile.set(own, work(own));
+                item.group().barrier();
+                turned.set(item.global(), tile.get(SIZE - 1 - own));
+            }
+        })
+    });
+    submitted.unwrap();
+    let expected: Vec<u32> = (0..2 * SIZE).map(|i| work(SIZE - 1 - i % SIZE)).collect();
+    assert_eq!(turned.to_vec().unwrap(), expected);
 }
 
 fn global_memory_is_visible_behind_a_barrier(env: &Env) {
