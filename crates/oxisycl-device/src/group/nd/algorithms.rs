@@ -7,8 +7,9 @@ use core::panic::Location;
 
 use oxisycl_types::{GroupSize, HostPlace, HostTurn};
 
-use super::NdItem;
+use super::{GroupCopy, NdItem};
 use crate::advice::AnyBits;
+use crate::atomic::{AcqRel, Scope, atomic_fence};
 use crate::group::memory::PrivateValues;
 use crate::group::scope::Group;
 use crate::group::shape::Shape;
@@ -129,6 +130,60 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup
     #[track_caller]
     pub fn barrier(&mut self) {
         prove::<PROVED>();
+        // SAFETY: proved, or promised when this was made.
+        unsafe { self.item.wait(Location::caller()) };
+    }
+
+    /// Waits as [`barrier`](Self::barrier) does, and is a fence of `scope` for the whole group (SYCL 2020 `group_barrier` with a fence scope). Work-items of
+    /// other groups see what this group wrote before, if an atomic operation behind it tells them, and they wait or fence in that scope, too.
+    ///
+    /// ```
+    /// use oxisycl::atomic::{Relaxed, Scope};
+    /// use oxisycl::group::Fixed1;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // The group that comes last adds up what all have written.
+    /// let (words, sum) = (Buffer::from_vec(vec![0u32; 256 + 1])?, Buffer::from_vec(vec![0u32])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (words, sum) = (cg.access(&words, Atomic), cg.access(&sum, Atomic));
+    ///     cg.parallel_for_nd_range((256, Fixed1::<64>), (), move |mut item, ()| {
+    ///         words.store(item.global(), item.global_linear_id(), 1);
+    ///         item.group().barrier_in(Scope::Device);
+    ///         let before = if item.is_leader() { words.fetch_add(item.global(), 256, 1) } else { 0 };
+    ///         let before = item.group().broadcast(before, 0);
+    ///         item.group().barrier_in(Scope::Device);
+    ///         if before == 3 {
+    ///             let own = item.local_linear_id();
+    ///             (0..4).for_each(|n| drop(sum.fetch_add(item.global(), 0, words.load(item.global(), own + 64 * n))));
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(sum.to_vec()?, [256]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn barrier_in(&mut self, scope: Scope) {
+        prove::<PROVED>();
+        let is_wider = matches!(scope, Scope::Device | Scope::System);
+        if is_wider {
+            atomic_fence(AcqRel, scope);
+        }
+        // SAFETY: proved, or promised when this was made.
+        unsafe { self.item.wait(Location::caller()) };
+        if is_wider {
+            atomic_fence(AcqRel, scope);
+        }
+    }
+
+    /// Waits until the group has made the copy: a [barrier](Self::barrier).
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_for(&mut self, copy: GroupCopy<'wi>) {
+        prove::<PROVED>();
+        let GroupCopy { .. } = copy;
         // SAFETY: proved, or promised when this was made.
         unsafe { self.item.wait(Location::caller()) };
     }

@@ -1,16 +1,16 @@
 //! Copies between global and local memory that the work-items of a group make together (SYCL 2020 section 4.9.1.7, `async_work_group_copy`).
 //!
 //! Each work-item copies every so many elements, neighbours neighbouring ones. What others have copied is there behind
-//! [`wait_for`](NdGroup::wait_for), which is a barrier.
+//! [`wait_for`](super::NdGroup::wait_for), which is a barrier.
 
 use core::marker::PhantomData;
 
-use super::{LocalAccessor, NdGroup, NdItem};
+use super::{LocalAccessor, NdItem};
 use crate::group::shape::Shape;
 use crate::item::Brand;
 use crate::{Accessor, DeviceCopyable, Loads, ModeFor, Stores};
 
-/// A copy that a group has begun (SYCL 2020 `device_event`), to be [waited for](NdGroup::wait_for).
+/// A copy that a group has begun (SYCL 2020 `device_event`), to be [waited for](super::NdGroup::wait_for).
 #[must_use = "what other work-items copy is there only when the copy was waited for"]
 #[derive(Clone, Copy, Debug)]
 pub struct GroupCopy<'wi>(Brand<'wi>);
@@ -97,16 +97,6 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             copy(i);
             i += items;
         }
-    }
-}
-
-impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup<'_, 'wi, 'cg, D, S, PROVED> {
-    /// Waits until the group has made the copy: a [barrier](Self::barrier).
-    #[inline(always)]
-    #[track_caller]
-    pub fn wait_for(&mut self, copy: GroupCopy<'wi>) {
-        let GroupCopy(_) = copy;
-        self.barrier();
     }
 }
 

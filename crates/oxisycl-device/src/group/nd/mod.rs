@@ -8,7 +8,7 @@
 //! | `nd_range` | [`NdRange`], or a pair of a range and a [`Shape`] |
 //! | `nd_item` | [`NdItem`] |
 //! | `local_accessor` | [`LocalAccessor`], made from [`Local`](super::Local) and [`LocalSlice`](super::LocalSlice) |
-//! | `group_barrier` | [`NdGroup::barrier`] |
+//! | `group_barrier`, with a fence scope | [`NdGroup::barrier`], [`NdGroup::barrier_in`] |
 //! | `async_work_group_copy`, `wait_for` | [`NdItem::async_copy_to_local`], [`NdItem::async_copy_from_local`], [`NdGroup::wait_for`] |
 //! | algorithms over a group | methods of [`NdGroup`] |
 //! | algorithms over a sub-group | methods of [`SubGroup`] |

@@ -15,6 +15,7 @@ tests![
     messages_pass_by_changes,
     messages_pass_in_the_whole_system,
     messages_pass_within_a_group,
+    messages_pass_between_groups_by_barriers,
     stores_are_not_both_buffered_in_sequential_consistency,
     stores_are_not_both_buffered_around_fences,
     loads_are_not_both_buffered_with_acquire_and_release,
@@ -25,6 +26,8 @@ tests![
 const PAIRS: usize = 1 << 12;
 /// Races of each in turn, on words of their own.
 const ROUNDS: usize = 16;
+/// Launches of a test, which has 2^20 races.
+const LAUNCHES: usize = 16;
 /// What a member says that read nothing.
 const NOTHING: u32 = 9;
 
@@ -34,6 +37,14 @@ type Outcome = [[u32; 2]; 2];
 
 /// Runs races of pairs of different groups, and asserts that no outcome is forbidden.
 fn race(
+    env: &Env,
+    member: impl for<'k> Fn(Words<'k>, usize) -> [u32; 2] + Copy + Send + Sync + 'static,
+    is_forbidden: fn(Outcome) -> bool,
+) {
+    (0..LAUNCHES).for_each(|_| race_once(env, member, is_forbidden));
+}
+
+fn race_once(
     env: &Env,
     member: impl for<'k> Fn(Words<'k>, usize) -> [u32; 2] + Copy + Send + Sync + 'static,
     is_forbidden: fn(Outcome) -> bool,
@@ -136,7 +147,7 @@ fn messages_pass_in_the_whole_system(env: &Env) {
 }
 
 fn messages_pass_within_a_group(env: &Env) {
-    const GROUPS: usize = 256;
+    const GROUPS: usize = 1 << 14;
     const ITEMS: usize = 128;
     const MEMBERS: usize = ITEMS / 2;
     // By the order of stores and loads, by fences, and by changes.
@@ -185,6 +196,43 @@ fn messages_pass_within_a_group(env: &Env) {
     });
     kernel.unwrap().wait().unwrap();
     assert_eq!(lost.to_vec().unwrap(), [0, 0, 0, (3 * GROUPS * MEMBERS) as u32]);
+}
+
+fn messages_pass_between_groups_by_barriers(env: &Env) {
+    const PAIRS: usize = 1 << 10;
+    const ITEMS: usize = 32;
+    for scope in [Scope::Device, Scope::System] {
+        let words = Buffer::from_vec(vec![0u32; PAIRS * ITEMS]).unwrap();
+        let flags = Buffer::from_vec(vec![0u32; PAIRS]).unwrap();
+        let lost = Buffer::from_vec(vec![0u32; 2]).unwrap();
+        let kernel = env.queue().submit(|cg| {
+            let [words, flags, lost] = [&words, &flags, &lost].map(|buffer| cg.access(buffer, Atomic));
+            cg.parallel_for_nd_range((2 * PAIRS * ITEMS, Fixed1::<ITEMS>), (), move |mut item, ()| {
+                let (role, pair) = (item.group_linear_id() / PAIRS, item.group_linear_id() % PAIRS);
+                let word = words.atomic_ref(item.global(), pair * ITEMS + item.local_linear_id()).with_scope(scope);
+                let flag = flags.atomic_ref(item.global(), pair).with_scope(scope);
+                let is_writer = role == 0;
+                if is_writer {
+                    word.store(1, Relaxed);
+                }
+                // What one work-item of a group has seen or stored, others have.
+                let seen = if item.is_leader() && !is_writer { flag.load(Relaxed) } else { 0 };
+                let seen = item.group().broadcast(seen, 0);
+                item.group().barrier_in(scope);
+                if is_writer && item.is_leader() {
+                    flag.store(1, Relaxed);
+                }
+                if !is_writer {
+                    lost.fetch_add(item.global(), 1, 1);
+                    if seen == 1 && word.load(Relaxed) == 0 {
+                        lost.fetch_add(item.global(), 0, 1);
+                    }
+                }
+            })
+        });
+        kernel.unwrap().wait().unwrap();
+        assert_eq!(lost.to_vec().unwrap(), [0, (PAIRS * ITEMS) as u32]);
+    }
 }
 
 /// Neither member has seen the other's store.
