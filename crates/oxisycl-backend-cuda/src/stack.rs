@@ -8,7 +8,7 @@
 use std::env::VarError;
 use std::ffi::c_int;
 
-use oxisycl_backend::BackendError;
+use oxisycl_backend::{BackendError, bytes_setting};
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
@@ -129,23 +129,10 @@ pub(crate) fn call_stack_from_env() -> Result<usize, BackendError> {
 }
 
 fn call_stack(setting: Result<String, VarError>) -> Result<usize, BackendError> {
-    let value = match setting {
-        Ok(text) => text,
-        Err(VarError::NotPresent) => return Ok(DeviceLaunch::CALL_STACK),
-        Err(VarError::NotUnicode(text)) => text.to_string_lossy().into_owned(),
-    };
     // Formatting counts on what there is without a setting.
     let allowed = DeviceLaunch::CALL_STACK..=MAX_CALL_STACK;
-    bytes(&value).filter(|size| allowed.contains(size)).ok_or_else(|| {
-        let expected = "bytes from 8k to 512k, or a number and k (1024 bytes)".to_owned();
-        BackendError::Setting { variable: VARIABLE, value, expected }
-    })
-}
-
-fn bytes(text: &str) -> Option<usize> {
-    let text = text.trim();
-    let (number, unit) = text.strip_suffix('k').map_or((text, 1), |number| (number, 1 << 10));
-    number.trim_end().parse::<usize>().ok()?.checked_mul(unit)
+    let expected = "bytes from 8k to 512k, or a number and k (1024 bytes)";
+    bytes_setting(VARIABLE, setting, DeviceLaunch::CALL_STACK, allowed, expected)
 }
 
 #[cfg(test)]

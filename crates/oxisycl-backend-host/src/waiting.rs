@@ -9,12 +9,15 @@
 //! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
 
 use std::cell::{Cell, RefCell};
+use std::env::VarError;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use oxisycl_backend::{BackendError, bytes_setting};
 use oxisycl_types::{GroupSize, HostGroup, HostPlace, HostTurn, HostWaiting};
 
 use crate::kernel::{Line, discard, message_of};
@@ -23,13 +26,33 @@ use crate::stacks::{Owner, Stacks};
 /// Waiting by stacks.
 pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
 
-/// Bytes of the stack of a work-item that waits, of which the system provides what is used.
-const STACK: usize = 256 << 10;
+/// Sets [`STACK`].
+const VARIABLE: &str = "OXISYCL_ITEM_STACK";
+/// Bytes of the stack of a work-item that waits, of which the system provides what is used. Set before the first kernel runs.
+static STACK: AtomicUsize = AtomicUsize::new(DEFAULT_STACK);
+const DEFAULT_STACK: usize = 256 << 10;
 /// Stacks of a process before groups wait for each other: half of what Linux allows, where a stack and the page that guards it are two of 65530 pieces of
 /// memory.
 const MOST_STACKS: usize = 16384;
 
-static STACKS: LazyLock<Stacks<DefaultStack>> = LazyLock::new(|| Stacks::new(MOST_STACKS, || DefaultStack::new(STACK)));
+static STACKS: LazyLock<Stacks<DefaultStack>> =
+    LazyLock::new(|| Stacks::new(MOST_STACKS, || DefaultStack::new(STACK.load(Ordering::Relaxed))));
+
+/// Reads how large stacks are to be. Called once, before the host's threads start.
+///
+/// # Errors
+/// [`BackendError::Setting`] if the variable has a wrong value.
+pub(crate) fn read_stack_size() -> Result<(), BackendError> {
+    STACK.store(stack_size(std::env::var(VARIABLE))?, Ordering::Relaxed);
+    Ok(())
+}
+
+fn stack_size(setting: Result<String, VarError>) -> Result<usize, BackendError> {
+    // Rust's own code for panics needs some of it.
+    let allowed = 64 << 10..=1 << 30;
+    let expected = "bytes from 64k to 1024M, or a number and k or M (powers of 1024)";
+    bytes_setting(VARIABLE, setting, DEFAULT_STACK, allowed, expected)
+}
 
 thread_local! {
     /// Groups of the thread that hold stacks. Its address is the thread's number.
@@ -275,7 +298,8 @@ impl Waiting {
                 HOLDING.set(n_holding + 1);
             }
             Err(error) => {
-                self.fail(format!("no memory for stacks of {count} work-items that wait, {STACK} bytes each: {error}"))
+                let size = STACK.load(Ordering::Relaxed);
+                self.fail(format!("no memory for stacks of {count} work-items that wait, {size} bytes each: {error}"))
             }
         }
     }
@@ -333,4 +357,18 @@ impl Waiting {
 
 fn of_group(item: usize) -> String {
     format!("all work-items of a group come to the same barriers and algorithms, but work-item {item}")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_stacks_is_a_setting() {
+        assert_eq!(stack_size(Err(VarError::NotPresent)), Ok(256 << 10));
+        assert_eq!(stack_size(Ok("4M".to_owned())), Ok(4 << 20));
+        let error = stack_size(Ok("63k".to_owned())).expect_err("too small for a panic");
+        let expected = "bytes from 64k to 1024M, or a number and k or M (powers of 1024)";
+        assert_eq!(error.to_string(), format!("OXISYCL_ITEM_STACK=\"63k\": expected {expected}"));
+    }
 }

@@ -35,6 +35,7 @@ pub mod poller;
 pub mod pool;
 pub mod process_end;
 mod queue;
+mod setting;
 mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
@@ -53,3 +54,4 @@ pub use queue::{
     Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING,
     Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };
+pub use setting::bytes_setting;

@@ -3,7 +3,7 @@
 use std::env;
 
 /// All settings of the runtime and its backends; the book's page on settings says what each does.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "OXISYCL_BATCHING",
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
@@ -14,6 +14,7 @@ const KNOWN: [&str; 17] = [
     "OXISYCL_EXIT_CODE",
     "OXISYCL_GRAPH",
     "OXISYCL_HOST_THREADS",
+    "OXISYCL_ITEM_STACK",
     "OXISYCL_PRINT_BUFFER",
     "OXISYCL_SIMULATED",
     "OXISYCL_SIMULATED_FAULTS",

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oxisycl::BackendKind;
+use oxisycl::group::Fixed1;
 use oxisycl::observe;
 use oxisycl::prelude::*;
 use oxisycl::selector::cpu_selector;
@@ -54,6 +55,21 @@ fn child() {
             };
             let with = |is_wanted| batching(Queue::builder().batching(is_wanted).build().unwrap());
             println!("batching={} {} {}", batching(Queue::default().unwrap()), with(true), with(false));
+        }
+        Some("waits_deep") => {
+            let ends = Buffer::from_vec(vec![0u32; 8]).unwrap();
+            let submitted = Queue::default().unwrap().submit(|cg| {
+                let ends = cg.access(&ends, Write);
+                cg.parallel_for_nd_range((8, Fixed1::<4>), (), move |mut item, ()| {
+                    // More than a stack has by default.
+                    let mut own = std::hint::black_box([item.local_linear_id() as u32; 75_000]);
+                    item.group().barrier();
+                    own[74_999] += 1;
+                    ends.set(item.global(), std::hint::black_box(own)[74_999]);
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            println!("ends={:?}", ends.to_vec().unwrap());
         }
         Some("works") => println!("sum={:?}", work().map_err(|error| format!("{error:?}"))),
         Some("works_on_simulated") => {
@@ -390,4 +406,14 @@ fn an_unknown_variable_is_reported_once_and_ignored() {
     let report = "oxisycl: the environment variable OXISYCL_DEVICE_SELECTR is no setting, and is ignored: did you mean \
                   OXISYCL_DEVICE_SELECTOR?";
     assert_eq!(ended.reports(), [report], "{ended:#?}");
+}
+
+#[test]
+fn work_items_that_wait_have_stacks_of_the_size_that_is_set() {
+    let seen = run("waits_deep", &[("OXISYCL_ITEM_STACK", "3M")]).succeeded().value("ends").to_owned();
+    assert_eq!(seen, "[1, 2, 3, 4, 1, 2, 3, 4]");
+    for value in ["0", "63k", "2G", "deep"] {
+        let expected = "expected bytes from 64k to 1024M, or a number and k or M (powers of 1024)";
+        refused(&[("OXISYCL_ITEM_STACK", value)], &[&format!("OXISYCL_ITEM_STACK={value:?}: {expected}")]);
+    }
 }

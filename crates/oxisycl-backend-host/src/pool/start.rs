@@ -11,6 +11,7 @@ use oxisycl_backend::{BackendError, fork};
 use parking_lot::Mutex;
 
 use super::Pool;
+use crate::waiting;
 
 /// Names the setting in messages.
 pub(crate) const THREADS_VARIABLE: &str = "OXISYCL_HOST_THREADS";
@@ -96,6 +97,7 @@ pub(crate) fn process_pool(device_name: &str) -> Result<&'static Pool, BackendEr
     static POOL: OnceLock<Result<&'static Pool, BackendError>> = OnceLock::new();
     POOL.get_or_init(|| {
         let threads = thread_count(std::env::var(THREADS_VARIABLE))?;
+        waiting::read_stack_size()?;
         Ok(Pool::leak(threads, device_name.to_owned()))
     })
     .clone()
