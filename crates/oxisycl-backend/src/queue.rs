@@ -38,7 +38,7 @@ pub enum Batching {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueOptions {
     /// Each command starts after the one before it. The runtime also passes that order as a dependency, unless the queue
-    /// [keeps it itself](Queue::keeps_order).
+    /// [keeps it itself](QueueInfo::keeps_order).
     pub in_order: bool,
     /// Commands record when they start and end.
     pub profiling: bool,

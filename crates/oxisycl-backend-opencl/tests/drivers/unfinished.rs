@@ -1,4 +1,4 @@
-//! Many commands of a queue that have not ended, most of which the driver does not have yet.
+//! Many commands of a queue that have not ended. The runtime gives a queue fewer.
 
 use std::alloc::Layout;
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use crate::memory::HostByte;
 use crate::support::{devices_with_host_memory, in_order, issue, kernels, launch, launch_with, out_of_order};
 
 crate::suite::tests![
-    commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on,
-    launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own,
-    an_unfinished_launch_has_a_bounded_cost,
+    commands_of_a_long_queue_come_after_what_they_depend_on,
+    launches_of_a_long_queue_have_panic_records_of_their_own,
 ];
 
-/// More than the driver gets at once.
+/// More than the runtime gives a queue at once.
 const MANY: usize = 3 * 4096;
 
 /// Counts ends.
@@ -65,7 +64,7 @@ fn after(event: Arc<dyn Event>) -> Dependency {
     Dependency { event, kind: DependencyKind::Data }
 }
 
-fn commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on() {
+fn commands_of_a_long_queue_come_after_what_they_depend_on() {
     const NUMBER: Layout = Layout::new::<u32>();
     for device in devices_with_host_memory() {
         let [affine] = kernels(&device, ["affine"]);
@@ -82,7 +81,7 @@ fn commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on() {
                 expected = expected.wrapping_mul(3).wrapping_add(summand);
                 let command =
                     launch_with(&affine, "affine", &Affine { values: number.as_ptr(), factor: 3, summand }, 1);
-                // Now and then on another queue, which has the driver get all before.
+                // Now and then on another queue.
                 let queue = if link % 5000 == 4999 { &other } else { &queue };
                 // SAFETY: the number lives until all commands have ended, each of which comes after the one before.
                 last = unsafe { queue.issue(command, &[after(last)], counter.clone()) }.expect("accepted");
@@ -97,7 +96,7 @@ fn commands_that_the_driver_does_not_have_yet_come_after_what_they_depend_on() {
     }
 }
 
-fn launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own() {
+fn launches_of_a_long_queue_have_panic_records_of_their_own() {
     for device in devices_with_host_memory() {
         let [failing, empty] = kernels(&device, ["failing", "empty"]);
         for queue in [in_order(&device), out_of_order(&device)] {
@@ -114,42 +113,4 @@ fn launches_that_the_driver_does_not_have_yet_have_panic_records_of_their_own() 
             assert_eq!(counter.n_panicked.load(Ordering::Relaxed), MANY / 2);
         }
     }
-}
-
-/// Bytes of the process that are in memory.
-fn resident() -> Option<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.split_whitespace().next()?.parse::<usize>().ok()? << 10)
-}
-
-fn an_unfinished_launch_has_a_bounded_cost() {
-    /// A little above what was measured. The runtime's node is 360 bytes more.
-    const LIMIT: usize = 900;
-    const LAUNCHES: usize = 50_000;
-    // The process keeps memory that was used once, so only the first measurement counts.
-    let device = devices_with_host_memory().swap_remove(0);
-    let [failing] = kernels(&device, ["failing"]);
-    let queue = out_of_order(&device);
-    let counter = Arc::new(Counter::default());
-    let gate = Gate::new(&device, &queue);
-    let submit = |n: usize| {
-        for _ in 0..n {
-            let behind = [after(gate.event.clone())];
-            // SAFETY: the kernel uses no memory.
-            unsafe { queue.issue(launch(&failing, "failing", 1), &behind, counter.clone()) }.expect("accepted");
-        }
-    };
-    // What the driver has is bounded.
-    submit(MANY);
-    let before = resident();
-    submit(LAUNCHES);
-    let (Some(before), Some(after)) = (before, resident()) else {
-        crate::suite::skip("the system does not tell how much memory a process has");
-    };
-    gate.open();
-    counter.wait_for(MANY + LAUNCHES);
-    let bytes = after.saturating_sub(before) / LAUNCHES;
-    println!("{bytes} bytes per unfinished launch");
-    assert!(bytes <= LIMIT, "{bytes} bytes per unfinished launch, at most {LIMIT}");
 }

@@ -174,7 +174,7 @@ pub enum Need {
     FailingKernel,
     /// A kernel that runs until the host lets it end.
     EndlessKernel,
-    /// In-order queues that keep the order themselves ([`Queue::keeps_order`]).
+    /// In-order queues that keep the order themselves ([`QueueInfo::keeps_order`](oxisycl_backend::QueueInfo::keeps_order)).
     OrderKept,
     /// Times of commands.
     Profiling,

@@ -35,6 +35,7 @@ impl Completion for Node {
         if self.reported.swap(true, Ordering::AcqRel) {
             return;
         }
+        give_back_places(&self);
         finish(&self, outcome);
         Self::let_go(self);
     }
@@ -200,6 +201,7 @@ fn end_without_holds(
     if !waiters.is_empty() {
         notify(waiters, told);
     }
+    // What was never issued has a place only where it was refused.
     give_back_places(node);
     // Last: a wait for the epoch must find everything else done.
     drop(epoch);

@@ -2,7 +2,7 @@
 //!
 //! A backend says how many it takes ([`QueueInfo::most_unfinished`](oxisycl_backend::QueueInfo::most_unfinished)), and how many of them may
 //! print ([`MOST_PRINTING`](oxisycl_backend::MOST_PRINTING)). A command takes its places last, when nothing else keeps it from being issued.
-//! It gives them back when it has ended, or when the backend has refused it.
+//! It gives them back when the backend has reported its end, before code of users runs because of that, or when the backend has refused it.
 //!
 //! Invariants:
 //! - A command that has a place is issued, or is about to be issued, or waits for a place of the kind that comes later in the [list](Place). So
@@ -34,6 +34,9 @@ impl Place {
     }
 }
 
+/// For how many waiting commands memory is kept.
+const KEPT: usize = 256;
+
 /// The places of one kind.
 pub(super) struct Places {
     /// `None` where there is room for any number.
@@ -48,6 +51,7 @@ struct State {
 impl Places {
     /// So many places; [`usize::MAX`] is any number.
     pub(super) fn new(most: usize) -> Self {
+        debug_assert!(most > 0, "a backend takes commands");
         let state = State { n_free: most, waiting: VecDeque::new() };
         Self { state: (most != usize::MAX).then(|| Mutex::new(state)) }
     }
@@ -82,7 +86,10 @@ impl Places {
     pub(super) fn give_back(&self) -> Option<Arc<Node>> {
         let mut state = self.state.as_ref()?.lock();
         let next = state.waiting.pop_front();
-        state.n_free += usize::from(next.is_none());
+        if next.is_none() {
+            state.n_free += 1;
+            state.waiting.shrink_to(KEPT);
+        }
         next
     }
 }

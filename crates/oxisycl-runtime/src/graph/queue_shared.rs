@@ -58,6 +58,7 @@ impl Delayed {
         self.n_released += 1;
         if 2 * self.n_released > self.nodes.len() {
             self.nodes.retain(|node| node.upgrade().is_some_and(|node| !node.is_handed_over()));
+            self.nodes.shrink_to(2 * self.nodes.len());
             self.n_released = 0;
         }
     }

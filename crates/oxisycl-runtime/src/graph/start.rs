@@ -16,6 +16,7 @@ use oxisycl_backend::{
 };
 use smallvec::SmallVec;
 
+use super::DeferredDrops;
 use super::complete::finish;
 use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
@@ -196,6 +197,8 @@ fn missing_place(node: &Node, command: &Command) -> Option<Place> {
 }
 
 /// Gives back the places of a node whose command has ended or was refused, and resumes those that get them.
+///
+/// Called before any code of users runs because of the end: what waits for a place may be what that code waits for.
 #[inline]
 pub(super) fn give_back_places(node: &Node) {
     let had = node.take_places();
@@ -209,7 +212,19 @@ pub(super) fn give_back_places(node: &Node) {
             resumed.push(next);
         }
     }
-    resume(resumed);
+    if !resumed.is_empty() {
+        // Their commands may be refused, too, and end with code of users. A thread that submits has locks.
+        DeferredDrops::drop_or_keep(Resumed(resumed));
+    }
+}
+
+/// Nodes that are resumed when this is dropped.
+struct Resumed(Vec<Arc<Node>>);
+
+impl Drop for Resumed {
+    fn drop(&mut self) {
+        resume(std::mem::take(&mut self.0));
+    }
 }
 
 fn take_handover_waiters(waiters: &mut Vec<Waiter>) -> Vec<Arc<Node>> {
@@ -303,9 +318,9 @@ pub(super) fn resume(nodes: Vec<Arc<Node>>) {
 
 fn remove_blocker(node: &Arc<Node>) {
     if node.n_blockers.fetch_sub(1, Ordering::AcqRel) == 1 {
-        let was_listed = node.is_listed.swap(false, Ordering::Relaxed);
         release(node);
-        if was_listed {
+        // Else it is delayed again, or waits for a place.
+        if node.is_handed_over() && node.is_listed.swap(false, Ordering::Relaxed) {
             node.shared.forget_delayed();
         }
     }
@@ -369,6 +384,7 @@ fn release(node: &Arc<Node>) {
 
 /// Has the node resumed when it has the place.
 fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
+    counters().delayed_commands.add(1);
     node.inner.lock().work = Some(work);
     node.n_blockers.store(1, Ordering::Relaxed);
     if node.shared.places(place).take_or_wait(node) {

@@ -34,7 +34,7 @@ impl HostAccess {
     /// failed.
     pub fn new(view: &BufferView, elements: &Region, mode: AccessMode, no_init: bool) -> Result<Self> {
         forbid_blocking("a host access")?;
-        let _deferred = DeferredDrops::enter();
+        let deferred = DeferredDrops::enter();
         let host = crate::runtime::get().ok_or_else(|| Error::invalid("the runtime was not initialised"))?.host();
         let requirement = view.require(elements, mode, no_init, host)?;
         let shared = transfer_queue(host)?;
@@ -60,6 +60,8 @@ impl HostAccess {
             unsafe { start(&node, Work::HostAccess, &dependencies) }?;
             commit(&requirement, &mut state, &node);
         }
+        // Commands that end while this thread waits go on at once.
+        drop(deferred);
         let pointer = requirement.pointer.as_ptr().wrapping_add(view.byte_offset);
         let access = Self { node, requirement, pointer };
         // Dropped on an error, which ends the node as a writer that succeeded. It has changed nothing, so that its bytes stay what they were;

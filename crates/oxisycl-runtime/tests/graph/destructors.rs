@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use oxisycl_backend_testing::recording::RecordingConfig;
 use oxisycl_runtime::graph::{Hold, Loan, Node, wait_for_node};
 use oxisycl_runtime::schedule::{CommandGroup, Queue, quiesce};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
@@ -118,7 +119,17 @@ impl<T: Send> Loan for Lent<T> {
 /// The thread that reports commands would wait for what only it reports.
 #[test]
 fn what_is_lent_to_a_command_is_dropped_where_it_may_wait_for_commands_that_the_same_thread_reports() {
-    let (world, buffer, other) = (World::new(1), Buffer::new(8), Buffer::new(8));
+    lends(World::new(1));
+}
+
+/// The place of a command in its backend is free before what it was lent is dropped.
+#[test]
+fn what_is_lent_to_a_command_is_dropped_where_it_may_wait_for_commands_that_wait_for_its_place() {
+    lends(World::with(RecordingConfig::new(1).taking(1)));
+}
+
+fn lends(world: World) {
+    let (buffer, other) = (Buffer::new(8), Buffer::new(8));
     let queue = world.queue(0);
     let (give, given) = channel::<Arc<Node>>();
     let (tell, told) = channel();

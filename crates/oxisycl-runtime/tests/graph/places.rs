@@ -1,12 +1,17 @@
 //! Queues that take a limited number of unfinished commands.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::task::Wake;
 
 use oxisycl_backend::{FailureKind, MOST_PRINTING};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::graph::Node;
 
-use crate::support::{Buffer, TestQueue, World};
+use oxisycl_types::AccessMode::ReadWrite;
+use parking_lot::Mutex;
+
+use crate::support::{Buffer, PATIENCE, TestQueue, World, host};
 use crate::ways::printing_kernel;
 
 const MOST: usize = 3;
@@ -139,4 +144,39 @@ fn long_backlogs_end_without_recursion() {
         world.recorder.complete_all();
         assert!(nodes.iter().all(|node| node.has_succeeded()));
     }
+}
+
+#[test]
+fn a_place_is_free_before_a_waker_runs() {
+    struct Looks(Mutex<Box<dyn Fn() -> bool + Send>>, Sender<bool>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            let _ = self.1.send((self.0.lock())());
+        }
+    }
+    let world = World::with(RecordingConfig::new(1).taking(1));
+    let queue = world.queue(0);
+    let first = queue.group().kernel("first");
+    queue.group().kernel("second");
+    let (tell, told) = channel();
+    let recorder = world.recorder.clone();
+    let has_second = move || recorder.commands().iter().any(|command| command.label == "second");
+    first.register_waker(&Arc::new(Looks(Mutex::new(Box::new(has_second)), tell)).into());
+    world.complete("first");
+    assert!(told.recv_timeout(PATIENCE).unwrap(), "the second command was issued before");
+    world.recorder.complete_all();
+}
+
+#[test]
+fn commands_that_were_delayed_and_waited_for_places_are_forgotten() {
+    let world = World::with(RecordingConfig::new(1).taking(3));
+    let queue = world.queue(0);
+    let buffer = Buffer::new(4).initialized();
+    let access = host(&buffer, ReadWrite).unwrap();
+    let nodes: Vec<Arc<Node>> = (0..100).map(|_| queue.read("reader", &buffer)).collect();
+    drop(access);
+    world.recorder.complete_all();
+    assert!(nodes.iter().all(|node| node.has_succeeded()));
+    let n_listed: usize = nodes.iter().map(Arc::weak_count).sum();
+    assert!(n_listed <= 2, "{n_listed} of 100 commands are still listed as delayed");
 }
