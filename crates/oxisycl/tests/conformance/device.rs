@@ -266,7 +266,7 @@ fn what_only_opencl_answers_is_an_error_elsewhere(env: &Env) {
 }
 
 fn kernels_have_limits_and_preferences_on_each_device(env: &Env) {
-    fn turn_round(mut item: NdItem<'_, '_, 1>, tile: LocalAccessor<'_, u32>) {
+    let turn_round = |mut item: NdItem<'_, '_, 1>, tile: LocalAccessor<'_, u32>| {
         let own = item.local_linear_id();
         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
         let other = unsafe {
@@ -275,7 +275,7 @@ fn kernels_have_limits_and_preferences_on_each_device(env: &Env) {
             tile.get(63 - own)
         };
         assert_eq!(other as usize, 63 - own);
-    }
+    };
     let (tile, range) = (Local::<u32, 100>::new(), NdRange::new(Range::new([128]), Range::new([64])));
     env.queue().submit(|cg| cg.parallel_for_nd_range(range, tile, turn_round)).unwrap().wait().unwrap();
     let id = KernelId::of_nd_range(&range, &tile, &turn_round);
