@@ -188,13 +188,11 @@ impl<'cg> Handler<'cg> {
         R: Reductions + 'cg,
         K: for<'wi, 'r> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
     {
-        self.name_reduction::<K>();
-        let n = self.check_reduction(global, &into)?;
-        let given = self.partials::<R>(n, n)?;
-        // SAFETY: there is a place for each work-item of the range.
-        let run = unsafe { giving_items::<D, S, A, R, K>(given, into, kernel) };
-        self.push_nd_range::<D, S, A, _>((global, shape), memory, run, location)?;
-        self.push_tree(n, given, into, location)
+        self.push_given::<D, R, K>(global, into, location, |handler, given| {
+            // SAFETY: there is a place for each work-item of the range.
+            let run = unsafe { giving_items::<D, S, A, R, K>(given, into, kernel) };
+            handler.push_nd_range::<D, S, A, _>((global, shape), memory, run, location)
+        })
     }
 
     fn push_groups_reduction<const D: usize, S, A, R, K>(
@@ -211,12 +209,25 @@ impl<'cg> Handler<'cg> {
         R: Reductions + 'cg,
         K: for<'wg, 'r> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, R::Reducers<'r>) + Captured + Send + Sync + 'cg,
     {
+        self.push_given::<D, R, K>(groups, into, location, |handler, given| {
+            // SAFETY: there is a place for each group.
+            let run = unsafe { giving_groups::<D, S, A, R, K>(given, into, kernel) };
+            handler.push_work_group(groups, shape, memory, run, D as u8, location)
+        })
+    }
+
+    /// Adds a launch that keeps what each element of `range` gives, which `push` does, and the launches that reduce that.
+    fn push_given<const D: usize, R: Reductions + 'cg, K>(
+        &mut self,
+        range: Range<D>,
+        into: R,
+        location: &'static Location<'static>,
+        push: impl FnOnce(&mut Self, Partials<'cg, R::Value>) -> Result,
+    ) -> Result {
         self.name_reduction::<K>();
-        let n = self.check_reduction(groups, &into)?;
+        let n = self.check_reduction(range, &into)?;
         let given = self.partials::<R>(n, n)?;
-        // SAFETY: there is a place for each group.
-        let run = unsafe { giving_groups::<D, S, A, R, K>(given, into, kernel) };
-        self.push_work_group(groups, shape, memory, run, D as u8, location)?;
+        push(self, given)?;
         self.push_tree(n, given, into, location)
     }
 
