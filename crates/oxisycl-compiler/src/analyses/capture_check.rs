@@ -58,6 +58,8 @@ impl<'c> Walk<'c> {
                 self.n_values += 1;
                 Ok(())
             }
+            // A function item, which rustc describes as a pointer without size.
+            NodeKind::DerivedType if is_address(node.tag()) && node.size_in_bits() == 0 => Ok(()),
             NodeKind::DerivedType if is_address(node.tag()) => {
                 Err(self.message(node, "an address of the host's memory"))
             }

@@ -5,7 +5,7 @@ use oxisycl::usm::UsmPointer;
 use oxisycl::{Loads, ModeFor, Result, SingleKernel, Stores};
 
 use crate::harness::{Env, tests};
-use crate::support::{code, counted, iota};
+use crate::support::{code, counted, iota, update};
 
 tests![
     plain_values_are_captured,
@@ -20,6 +20,7 @@ tests![
     kernels_are_generic_named_types,
     single_tasks_are_named_types,
     kernels_are_generic_functions,
+    kernels_are_function_items,
     kernels_call_functions_and_closures,
     kernels_come_from_functions_that_return_closures,
     kernels_return_early,
@@ -281,6 +282,20 @@ fn kernels_are_generic_functions(env: &Env) {
 
 fn triple(x: i32) -> i32 {
     x * 3
+}
+
+fn nothing_to_do(_: Item<'_, 1>) {}
+
+fn nothing_alone(_: oxisycl::Single<'_>) {}
+
+/// A function by its name, as the kernel and as its capture.
+fn kernels_are_function_items(env: &Env) {
+    let queue = env.queue();
+    queue.parallel_for(4, nothing_to_do).unwrap().wait().unwrap();
+    queue.single_task(nothing_alone).unwrap().wait().unwrap();
+    let buffer = Buffer::from_vec(iota(4)).unwrap();
+    update(&queue, &buffer, i32::wrapping_neg);
+    assert_eq!(buffer.to_vec().unwrap(), [0, -1, -2, -3]);
 }
 
 fn kernels_call_functions_and_closures(env: &Env) {
