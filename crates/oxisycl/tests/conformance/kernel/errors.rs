@@ -22,6 +22,7 @@ tests![
     a_panic_of_many_items_is_one_error,
     a_panic_leaves_each_element_old_or_new,
     the_queue_goes_on_after_a_panic,
+    a_panic_among_many_small_kernels_is_that_kernels_alone,
     a_wait_of_the_queue_tells_the_failure_once,
     arithmetic_errors_are_errors,
     an_unreached_panic_is_none,
@@ -211,6 +212,54 @@ fn the_queue_goes_on_after_a_panic(env: &Env) {
             assert_eq!(code(failed.wait()), ErrorCode::Kernel);
         }
         assert_eq!(buffer.to_vec().unwrap()[99], 102);
+    }
+}
+
+/// While the queue is busy, so that a device may be given several kernels at once.
+fn a_panic_among_many_small_kernels_is_that_kernels_alone(env: &Env) {
+    const FAILING: usize = 37;
+    for queue in [env.queue(), env.in_order_queue()] {
+        let other_queue = env.queue();
+        let busy = Buffer::from_vec(vec![0u32; 1]).unwrap();
+        let working = queue.submit(|cg| {
+            let data = cg.access(&busy, ReadWrite);
+            cg.parallel_for(1, move |item| {
+                data.update(item, |x| (0..20_000u32).fold(x, |x, step| x.wrapping_mul(31).wrapping_add(step)));
+            })
+        });
+        let working = working.unwrap();
+        let buffers: Vec<_> = (0..64).map(|_| Buffer::from_vec(iota(4)).unwrap()).collect();
+        let elsewhere = Buffer::from_vec(iota(4)).unwrap();
+        let mut others = Vec::new();
+        let events: Vec<Event> = (0..64)
+            .map(|step| {
+                others.push(update(&other_queue, &elsewhere, |x| x + 1));
+                let submitted = queue.submit(|cg| {
+                    cg.name(if step == FAILING { "step 37" } else { "step" });
+                    let data = cg.access(&buffers[step], ReadWrite);
+                    cg.parallel_for(4, move |item| {
+                        assert!(step != FAILING || item.index() != 2, "on purpose");
+                        data.update(item, |x| x + step as i32);
+                    })
+                });
+                submitted.unwrap()
+            })
+            .collect();
+        let place = format!("on device \"{}\" panicked in work-item [2] at ", env.device().name());
+        for (step, event) in events.iter().enumerate() {
+            let ended = event.wait();
+            if step != FAILING {
+                ended.unwrap_or_else(|error| panic!("step {step}: {error}"));
+                assert_eq!(buffers[step].to_vec().unwrap(), [0, 1, 2, 3].map(|x| x + step as i32), "step {step}");
+                continue;
+            }
+            let text = ended.unwrap_err().to_string();
+            assert!(text.contains("kernel \"step 37\"") && text.contains(&place), "{text}");
+            assert!(text.contains("errors.rs:") && text.ends_with(": on purpose"), "{text}");
+        }
+        working.wait().unwrap();
+        others.iter().for_each(|event| event.wait().unwrap());
+        assert_eq!(elsewhere.to_vec().unwrap(), [64, 65, 66, 67]);
     }
 }
 
