@@ -11,6 +11,9 @@ use crate::crates;
 /// The longest that a part may run: the lender of a machine may allow ten minutes for a command.
 pub(crate) const LIMIT: Duration = Duration::from_secs(8 * 60);
 
+/// The environment of a second run, in which small kernels are always launched together.
+pub(crate) const BATCHING_FORCED: (&str, &str) = ("OXISYCL_BATCHING", "always");
+
 /// A program of the bundle, and what is asked of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
@@ -26,6 +29,8 @@ pub(crate) struct Part {
     pub(crate) arguments: &'static [&'static str],
     /// Whether it takes `--reference PROGRAM`, a program that nvcc builds on the machine.
     pub(crate) has_reference: bool,
+    /// Whether it runs a second time, with [`BATCHING_FORCED`].
+    pub(crate) is_repeated: bool,
     pub(crate) counting: Counting,
     pub(crate) what: &'static str,
 }
@@ -60,6 +65,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--device", "cuda"],
         has_reference: false,
+        is_repeated: true,
         counting: Counting::Conformance,
         what: "the conformance suite on each CUDA device",
     },
@@ -71,6 +77,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--device", "cuda"],
         has_reference: false,
+        is_repeated: true,
         counting: Counting::Conformance,
         what: "kernels of ordinary Rust code and of published crates, compared with plain Rust",
     },
@@ -82,6 +89,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--device", "cuda"],
         has_reference: false,
+        is_repeated: false,
         counting: Counting::Conformance,
         what: "kernels that call thirty published crates, compared with plain Rust",
     },
@@ -93,6 +101,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--device", "cuda"],
         has_reference: false,
+        is_repeated: true,
         counting: Counting::Conformance,
         what: "random kernels, compared bit for bit with plain Rust",
     },
@@ -104,6 +113,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--nocapture", "--test-threads", "1"],
         has_reference: false,
+        is_repeated: false,
         counting: Counting::Harness,
         what: "the accuracy of mathematical functions, compared with the specification's limits",
     },
@@ -115,6 +125,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: false,
         arguments: &["--test-threads", "1"],
         has_reference: false,
+        is_repeated: false,
         counting: Counting::Harness,
         what: "the CUDA backend alone: the backend contract, panics, a lost device, peer copies",
     },
@@ -127,6 +138,7 @@ pub(crate) const PARTS: &[Part] = &[
         // Its choice of a device is a part of what is tested.
         arguments: &["--out", "{out}/tour"],
         has_reference: false,
+        is_repeated: false,
         counting: Counting::Saying("rows: cuda:"),
         what: "the example `tour` on the device that it chooses, which must be a GPU; it checks its picture against plain Rust",
     },
@@ -138,6 +150,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         arguments: &["--json", "{out}/benchmark.json"],
         has_reference: true,
+        is_repeated: false,
         counting: Counting::Figures,
         what: "the GPU benchmark, beside CUDA C++ if there is nvcc",
     },

@@ -15,7 +15,7 @@ use lexopt::prelude::{Long, ValueExt};
 use serde_json::{Value, json};
 
 use super::machine::Machine;
-use super::part::{Counting, LIMIT, PARTS, Part, Tally};
+use super::part::{BATCHING_FORCED, Counting, LIMIT, PARTS, Part, Tally};
 use super::{MANIFEST, RESULTS, packed};
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{path_text, read};
@@ -38,8 +38,9 @@ struct Options {
 }
 
 /// How one part ended.
-struct Report<'a> {
-    part: &'a Part,
+struct Report {
+    /// The part's name, and `.batching` if small kernels were launched together whatever the device did.
+    name: String,
     tally: Tally,
     seconds: f64,
     /// `passed`, or why not, in one line.
@@ -113,12 +114,15 @@ fn run_parts(parts: &[&Part], options: &Options, machine: &Machine) -> Result<Ou
         .map_err(|error| Failure::new(format!("{MANIFEST} of the bundle is no JSON: {error}")))?;
     println!("{}, driver {}", machine.gpu, machine.driver);
     let (mut results, mut failed) = (Vec::new(), Vec::new());
-    for part in parts {
-        println!("==> {}: {}", part.name, part.what);
-        let report = run_part(part, &bundle, &out, options)?;
+    let runs = parts.iter().flat_map(|part| [Some((part, false)), part.is_repeated.then_some((part, true))]);
+    for (part, is_batching_forced) in runs.flatten() {
+        let name = if is_batching_forced { format!("{}.batching", part.name) } else { part.name.to_owned() };
+        println!("==> {name}: {}", part.what);
+        let environment = is_batching_forced.then_some(BATCHING_FORCED);
+        let report = run_part(part, name, environment, (&bundle, &out), options)?;
         println!("<== {}", report.line());
         if report.verdict != "passed" {
-            failed.push(part.name);
+            failed.push(report.name.clone());
         }
         results.push(report.to_json(machine, &manifest["commit"]));
         let path = out.join(RESULTS);
@@ -132,11 +136,18 @@ fn run_parts(parts: &[&Part], options: &Options, machine: &Machine) -> Result<Ou
 }
 
 /// Runs one part; an error of the part is its report.
-fn run_part<'a>(part: &'a Part, bundle: &Path, out: &Path, options: &Options) -> Result<Report<'a>> {
-    let log = out.join(format!("{}.log", part.name));
+fn run_part(
+    part: &Part,
+    name: String,
+    environment: Option<(&str, &str)>,
+    (bundle, out): (&Path, &Path),
+    options: &Options,
+) -> Result<Report> {
+    let log = out.join(format!("{name}.log"));
     let file = File::create(&log).map_err(|error| Failure::new(format!("{}: {error}", log.display())))?;
     let start = Instant::now();
     let ended = prepare(part, bundle, out, &file).and_then(|mut command| {
+        command.envs(environment);
         command.args(options.filter.iter().flat_map(|filter| ["--filter", filter]));
         wait(&mut command, &file, options.limit)
     });
@@ -152,7 +163,7 @@ fn run_part<'a>(part: &'a Part, bundle: &Path, out: &Path, options: &Options) ->
         Ok(Some(_)) if tally.passed == 0 => "nothing passed".to_owned(),
         Ok(Some(_)) => "passed".to_owned(),
     };
-    Ok(Report { part, tally, seconds, verdict, log: tail(&output) })
+    Ok(Report { name, tally, seconds, verdict, log: tail(&output) })
 }
 
 /// The command of a part, with what it needs beside it built.
@@ -198,16 +209,16 @@ fn tail(log: &str) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-impl Report<'_> {
+impl Report {
     fn line(&self) -> String {
         let Tally { passed, failed, skipped } = self.tally;
-        let (name, verdict) = (self.part.name, &self.verdict);
-        format!("{name:12} {:7.1} s  {passed} passed, {failed} failed, {skipped} skipped: {verdict}", self.seconds)
+        let Self { name, verdict, .. } = self;
+        format!("{name:22} {:7.1} s  {passed} passed, {failed} failed, {skipped} skipped: {verdict}", self.seconds)
     }
 
     fn to_json(&self, machine: &Machine, commit: &Value) -> Value {
         json!({
-            "name": self.part.name,
+            "name": self.name,
             "result": self.verdict,
             "passed": self.tally.passed,
             "failed": self.tally.failed,
@@ -268,7 +279,8 @@ mod tests {
     }
 
     fn part(name: &'static str, counting: Counting) -> Part {
-        Part { name, counting, has_reference: false, arguments: &["--out", "{out}"], ..PARTS[0] }
+        let arguments = &["--out", "{out}"];
+        Part { name, counting, has_reference: false, is_repeated: false, arguments, ..PARTS[0] }
     }
 
     #[test]
@@ -322,6 +334,17 @@ mod tests {
         assert!(have_figures(&[&figures]).is_ok());
         let message = have_figures(&[&figures, &part("suite", Counting::Harness)]).unwrap_err().message;
         assert_eq!(message, "--filter chooses figures, and part suite has none");
+    }
+
+    #[test]
+    fn a_suite_runs_a_second_time_with_batching_forced_on() {
+        let script = "[ \"$OXISYCL_BATCHING\" = always ] && n=2 || n=1; echo \"test result: ok. $n passed; 0 failed\"";
+        let bundle = Bundle::new("repeated", &[("suite", script)]);
+        let suite = Part { is_repeated: true, ..part("suite", Counting::Conformance) };
+        let (outcome, results) = bundle.run(&[suite], LIMIT);
+        assert!(outcome.is_ok(), "{results:?}");
+        let seen: Vec<_> = results.iter().map(|result| (&result["name"], &result["passed"])).collect();
+        assert_eq!(seen, [(&json!("suite"), &json!(1)), (&json!("suite.batching"), &json!(2))]);
     }
 
     #[test]
