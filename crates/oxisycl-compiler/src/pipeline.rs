@@ -9,6 +9,7 @@ use crate::codegen::Target;
 use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::codegen::spirv::{PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS, expansion, panic_outlining};
 use crate::error::CompileError;
+use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
     arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, deaths,
@@ -19,14 +20,9 @@ use crate::passes::{
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
-/// Leaves the lines of the source, and no types.
-pub(crate) const DROP_TYPES: &str = "strip-nonlinetable-debuginfo";
-/// What LLVM does before it knows the whole program: inlining and simplification, and no transformation of loops yet.
-const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
 const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
 /// After panics were lowered: what only their messages needed is dead.
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
-const DROP_UNUSED: &str = "globaldce";
 /// How often conditions are followed; more depth only costs speed.
 const MAX_NESTED_CONDITIONS: usize = 8;
 

@@ -14,6 +14,7 @@ use crate::analyses::source_location;
 use crate::error::CompileError;
 use crate::kernel::{Described, Kernel};
 use crate::link::library::link_where_used;
+use crate::llvm::pass_lists::DROP_UNUSED_AND_TYPES;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
 use crate::origin;
 use crate::symbols::path;
@@ -111,7 +112,7 @@ fn code_of<'c>(
         entry.set_linkage(Linkage::EXTERNAL);
     }
     // Both change no code.
-    module.run("globaldce,strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+    module.run(DROP_UNUSED_AND_TYPES, None, &PassTuning::DEVICE)?;
     for (_, entry) in entries {
         entry.set_linkage(Linkage::LINK_ONCE_ODR);
     }

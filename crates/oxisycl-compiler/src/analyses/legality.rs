@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::analyses::references::globals_in;
 use crate::analyses::stack;
 use crate::builtin_table::LOCAL_MEMORY;
+use crate::codegen::intrinsics::BARRIERS;
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
 use crate::origin::{self, HostFunction};
 use crate::passes::panic_names;
@@ -183,10 +184,6 @@ pub(crate) struct Findings {
     pub(crate) uses_local_memory: bool,
     pub(crate) has_barriers: bool,
 }
-
-/// What a target's body of the barrier calls.
-pub(crate) const BARRIERS: [&str; 3] =
-    ["llvm.nvvm.barrier.cta.sync.all", "llvm.amdgcn.s.barrier", "oxisycl.spirv.barrier"];
 
 /// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
 pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {

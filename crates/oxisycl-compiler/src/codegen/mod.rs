@@ -2,6 +2,7 @@
 
 mod amdgcn;
 mod entry;
+pub(crate) mod intrinsics;
 mod nvptx;
 pub(crate) mod quirks;
 pub(crate) mod spirv;
@@ -54,6 +55,11 @@ pub(crate) trait Target {
 
     /// Whether kernels cannot contain calls of functions that may panic.
     fn inlines_everything(&self) -> bool {
+        false
+    }
+
+    /// Whether a barrier waits for each work-item that has not ended, wherever the others are. Then one that ends can note so first.
+    fn barriers_see_ends(&self) -> bool {
         false
     }
 

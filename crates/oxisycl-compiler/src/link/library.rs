@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::analyses::dependencies;
 use crate::error::CompileError;
 use crate::link::standard_library::{Member, StandardLibrary};
+use crate::llvm::pass_lists::DROP_TYPES;
 use crate::llvm::{Context, Linkage, Module, PassTuning};
 use crate::passes::cpu_features;
 
@@ -68,7 +69,7 @@ impl<'p> Library<'p> {
         for stored in self.modules.iter_mut().skip(1).filter(|stored| !stored.is_standard) {
             let context = Context::new();
             let module = Module::from_bitcode(&context, &stored.bitcode, &stored.name)?;
-            module.run("strip-nonlinetable-debuginfo", None, &PassTuning::DEVICE)?;
+            module.run(DROP_TYPES, None, &PassTuning::DEVICE)?;
             stored.bitcode = Rc::new(module.to_bitcode());
         }
         Ok(())

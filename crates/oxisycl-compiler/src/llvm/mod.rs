@@ -16,6 +16,7 @@ mod instruction;
 mod layout;
 mod module;
 mod opcode;
+pub(crate) mod pass_lists;
 mod place;
 pub(crate) mod sys;
 mod types;

@@ -6,6 +6,7 @@
 //! keeps its calls, and makes the kernel unsupported (`analyses::legality`). One that only frees keeps the memory.
 
 use crate::error::CompileError;
+use crate::llvm::pass_lists::INLINE_BODIES;
 use crate::llvm::{Attribute, Builder, Context, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::origin::{self, Allocation};
 use rustc_hash::FxHashSet;
@@ -126,7 +127,7 @@ fn inline<'c>(
             }
         }
     }
-    module.run("always-inline,globaldce", None, &PassTuning::DEVICE)
+    module.run(INLINE_BODIES, None, &PassTuning::DEVICE)
 }
 
 /// The arena that a kernel has already.

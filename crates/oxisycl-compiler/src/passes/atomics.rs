@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::CompileError;
+use crate::llvm::pass_lists::INLINE_BODIES;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value};
 use crate::passes::atomic_builtins::{DEVICE, SYSTEM, WORK_GROUP};
 
@@ -102,7 +103,7 @@ fn assemble(module: &Module<'_>, changes: Vec<Value<'_>>) -> Result<(), CompileE
         change.replace_all_uses_with(call);
         change.erase();
     }
-    module.run("always-inline,globaldce", None, &PassTuning::DEVICE)
+    module.run(INLINE_BODIES, None, &PassTuning::DEVICE)
 }
 
 /// The function that is one instruction of PTX, by name and in LLVM's assembly.

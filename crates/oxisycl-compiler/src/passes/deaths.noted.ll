@@ -1,4 +1,4 @@
-; Meetings of a group on NVIDIA's processors. Stands behind the target's `builtins.ll`.
+; Meetings of a group where barriers see that a work-item has ended, as on NVIDIA's processors. Stands behind the target's `builtins.ll`.
 ; A barrier waits for a thread until it has ended, which a panic's thread does once it has noted it.
 
 @oxisycl_deaths = internal addrspace(3) global i32 poison, align 4

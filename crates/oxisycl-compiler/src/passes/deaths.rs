@@ -5,21 +5,19 @@
 //! cleared at the start before a barrier. Elsewhere a meeting is a barrier.
 
 use crate::analyses::uniformity;
-use crate::builtin_table::Family;
 use crate::codegen::Target;
+use crate::codegen::intrinsics::ENDS;
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
-const ENDING: &str = include_str!("deaths.nvptx.ll");
+const NOTED: &str = include_str!("deaths.noted.ll");
 const COUNTED: &str = include_str!("deaths.counted.ll");
 /// The variable that says whether a work-item has ended, or how many came.
 pub(crate) const WORD: &str = "oxisycl_deaths";
 const BEGIN: &str = "oxisycl.deaths.begin";
 const NOTE: &str = "oxisycl.deaths.note";
 const MEET: &str = "oxisycl.deaths.meet";
-/// What ends a work-item, on NVIDIA's processors and elsewhere.
-const ENDS: [&str; 2] = ["llvm.nvvm.exit", "oxisycl.end_work_item"];
 /// The builtin that asks.
 pub(crate) const MEETING: &str = "oxisycl.meet_group";
 const BARRIER: &str = "oxisycl.group_barrier";
@@ -40,8 +38,8 @@ pub(crate) fn answer<'c>(
     let mut text = bodies.text.to_owned();
     match kernel.filter(|kernel| meeting.is_used() && may_part(module, *kernel, meeting)) {
         Some(kernel) => {
-            let is_noted = bodies.family == Family::Nvptx;
-            text += if is_noted { ENDING } else { COUNTED };
+            let is_noted = target.barriers_see_ends();
+            text += if is_noted { NOTED } else { COUNTED };
             let first =
                 kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
             if let Some(first) = first {
@@ -105,8 +103,7 @@ mod tests {
     fn answered_if(target: &str, panics: bool, condition: &str) -> String {
         let context = context();
         let target = codegen::of(&target.parse().expect("a target")).expect("a target");
-        let is_nvptx = target.builtins().family == Family::Nvptx;
-        let (record, end) = (panic_names::RECORD, if is_nvptx { "llvm.nvvm.exit" } else { "oxisycl.end_work_item" });
+        let (record, end) = (panic_names::RECORD, ENDS[usize::from(!target.barriers_see_ends())]);
         let call = if panics {
             format!("call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)")
         } else {

@@ -9,9 +9,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analyses::legality::BARRIERS;
 use crate::analyses::uniformity::{COMPUTE, bases};
 use crate::builtin_table::LAUNCH;
+use crate::codegen::intrinsics::{BARRIERS, PURE};
 use crate::llvm::{Block, Module, Opcode, Value, ValueKind};
 use crate::passes::deaths;
 use crate::passes::thread_coarsening;
@@ -143,20 +143,6 @@ fn access(address: Value<'_>, reads: bool) -> Kind {
     if bases(address).into_iter().all(is_own) { Kind::Other } else { Kind::Access }
 }
 
-/// Functions that access no memory: positions, exchanges between lanes, and hints for optimisers.
-const PURE: [&str; 10] = [
-    LAUNCH,
-    "llvm.nvvm.read.ptx.sreg.",
-    "llvm.nvvm.shfl.sync.",
-    "llvm.nvvm.rsqrt.",
-    "llvm.amdgcn.workitem.id.",
-    "llvm.amdgcn.workgroup.id.",
-    "oxisycl.spirv.local_id",
-    "oxisycl.spirv.group_id",
-    "llvm.lifetime.",
-    "llvm.assume",
-];
-
 fn called(call: Value<'_>) -> Kind {
     let Some(callee) = call.callee().filter(|callee| callee.kind() == ValueKind::Function) else {
         return Kind::Access;
@@ -176,7 +162,7 @@ fn called(call: Value<'_>) -> Kind {
         let is_own = access(arguments[0], false) == Kind::Other && access(arguments[1], true) == Kind::Other;
         return if is_own { Kind::Other } else { Kind::Access };
     }
-    let is_pure = PURE.iter().chain(COMPUTE).any(|prefix| name.starts_with(prefix));
+    let is_pure = [LAUNCH].iter().chain(&PURE).chain(COMPUTE).any(|prefix| name.starts_with(prefix));
     if is_pure { Kind::Other } else { Kind::Access }
 }
 

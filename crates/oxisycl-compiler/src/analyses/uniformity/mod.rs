@@ -17,6 +17,7 @@ mod flow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
+use crate::codegen::intrinsics::SAME_FOR_A_GROUP;
 use crate::llvm::{Attribute, Module, Opcode, Place, Value, ValueKind};
 use crate::origin;
 use crate::passes::thread_coarsening;
@@ -305,7 +306,7 @@ impl<'c> Analysis<'c> {
             return State::Divergent;
         };
         let name = callee.name();
-        if SAME_FOR_A_GROUP.iter().any(|prefix| name.starts_with(prefix)) {
+        if UNIFORM_BUILTINS.iter().chain(&SAME_FOR_A_GROUP).any(|prefix| name.starts_with(prefix)) {
             return State::Uniform;
         }
         if COMPUTE.iter().any(|prefix| name.starts_with(prefix)) {
@@ -317,17 +318,8 @@ impl<'c> Analysis<'c> {
     }
 }
 
-/// Functions that give all work-items of a group the same.
-const SAME_FOR_A_GROUP: &[&str] = &[
-    LAUNCH,
-    "oxisycl.meet_group",
-    "oxisycl.spirv.group_id",
-    "llvm.nvvm.read.ptx.sreg.ctaid.",
-    "llvm.nvvm.read.ptx.sreg.nctaid.",
-    "llvm.nvvm.read.ptx.sreg.ntid.",
-    "llvm.amdgcn.workgroup.id.",
-    "llvm.amdgcn.dispatch.ptr",
-];
+/// Builtins that give all work-items of a group the same.
+const UNIFORM_BUILTINS: [&str; 2] = [LAUNCH, "oxisycl.meet_group"];
 
 /// Functions whose result is made of their arguments alone.
 pub(crate) const COMPUTE: &[&str] = &[

@@ -86,6 +86,10 @@ impl Target for Nvptx {
         name == LOCAL_MEMORY
     }
 
+    fn barriers_see_ends(&self) -> bool {
+        true
+    }
+
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &Builder<'c>) {
         // Not a trap, which would take the context down. Barriers do not wait for threads that have ended.
         let context = module.context();

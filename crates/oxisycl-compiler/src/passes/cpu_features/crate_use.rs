@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use super::{deny, keep_choices_apart, may_be_cache, trial};
 use crate::error::CompileError;
 use crate::link::library::link_where_used;
+use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
 use crate::llvm::{Builder, Linkage, Module, PassTuning, Value, ValueKind};
 use crate::origin;
 use crate::passes::strip_host_abi::{self, LOWER_INVOKES};
-
-const DROP_UNUSED: &str = "globaldce";
-/// What kernels are simplified with.
-const SIMPLIFY: &str = "globaldce,strip-nonlinetable-debuginfo,thinlto-pre-link<O3>";
 
 /// Whether crates use a static as a cache. They answer all questions with no, as [`deny`] has kernels do. Then each function loads the static,
 /// stores one constant to it, and comes to the same whichever of the two it finds there. `crates` are those with the static, as they were
