@@ -13,7 +13,7 @@ use oxisycl_device::{Captured, Item};
 use oxisycl_types::{ErrorCode, Range};
 
 use super::Handler;
-use crate::{Buffer, Error, Result, Write};
+use crate::{BackendKind, Buffer, Error, Result, Write};
 
 impl<'cg> Handler<'cg> {
     /// Runs `kernel` once for each id of `range`, and combines what work-items give to their reducers (SYCL 2020 section 4.9.2).
@@ -245,9 +245,10 @@ impl<'cg> Handler<'cg> {
         self.name_reduction::<K>();
         let n = self.check_reduction(range, &into)?;
         let first = self.partials::<R>(n, 0)?;
+        let tiles_of_group = self.tiles_of_group::<R>();
         let Range(extent) = range;
         self.push_work_group(
-            Range([reduction::groups(n)]),
+            Range([reduction::groups(n, tiles_of_group)]),
             Fixed1::<ITEMS>,
             (),
             // SAFETY: the launch has as many groups; there is a value for each of its tiles.
@@ -259,7 +260,7 @@ impl<'cg> Handler<'cg> {
             location,
         )?;
         let n = n.div_ceil(TILE);
-        if n > reduction::TILES { self.push_tree(n, first, into, location) } else { Ok(()) }
+        if n > tiles_of_group { self.push_tree(n, first, into, location) } else { Ok(()) }
     }
 
     /// All launches of a reduction have the name of its kernel.
@@ -286,9 +287,15 @@ impl<'cg> Handler<'cg> {
         }
     }
 
+    /// How many tiles a group reduces. It is one where all of its work-items load it together, in code for the processors of GPUs.
+    fn tiles_of_group<R: Reductions>(&self) -> usize {
+        let has_shuffles = self.queue.device().backend() == BackendKind::Cuda;
+        if has_shuffles && reduction::is_by_group::<R::Value>() { 1 } else { reduction::TILES }
+    }
+
     /// Memory for what all launches of a reduction of `n` elements leave: `n_given` of the first one, and the sums of tiles.
     fn partials<R: Reductions>(&mut self, n: usize, n_given: usize) -> Result<Partials<'cg, R::Value>> {
-        let n_values = n_given.saturating_add(launches(n).sum());
+        let n_values = n_given.saturating_add(launches(n, self.tiles_of_group::<R>()).sum());
         let memory = Buffer::<R::Value, 1>::uninit(n_values.max(1))?;
         let memory = self.access(&memory, Write.no_init());
         self.group.is_chain = true;
@@ -304,11 +311,12 @@ impl<'cg> Handler<'cg> {
         location: &'static Location<'static>,
     ) -> Result {
         let mut n = n;
-        for tiles in launches(n) {
+        let tiles_of_group = self.tiles_of_group::<R>();
+        for tiles in launches(n, tiles_of_group) {
             let target = Partials { first: source.first + n, ..source };
             let (n_values, values) = (n, source);
             self.push_work_group(
-                Range([reduction::groups(n)]),
+                Range([reduction::groups(n, tiles_of_group)]),
                 Fixed1::<ITEMS>,
                 (),
                 // SAFETY: the launch has as many groups, and a value for each of its tiles. Launches of a chain follow each other.
@@ -367,9 +375,9 @@ where
     }
 }
 
-/// The tiles of each launch of a reduction of `n` elements.
-fn launches(n: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(n.div_ceil(TILE)), |tiles| (*tiles > reduction::TILES).then(|| tiles.div_ceil(TILE)))
+/// The tiles of each launch of a reduction of `n` elements. One group can finish so many of them.
+fn launches(n: usize, tiles_of_group: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(n.div_ceil(TILE)), move |tiles| (*tiles > tiles_of_group).then(|| tiles.div_ceil(TILE)))
 }
 
 #[cfg(test)]
@@ -378,12 +386,17 @@ mod tests {
 
     #[test]
     fn launches_go_on_until_one_group_can_finish() {
-        let of = |n: usize| launches(n).collect::<Vec<_>>();
+        let of = |n: usize| launches(n, 8).collect::<Vec<_>>();
         assert_eq!(of(0), [0]);
         assert_eq!(of(1), [1]);
         assert_eq!(of(8 * TILE), [8]);
         assert_eq!(of(8 * TILE + 1), [9, 1]);
         assert_eq!(of(1 << 27), [1 << 15, 8]);
         assert_eq!(of((1 << 27) + 1), [(1 << 15) + 1, 9, 1]);
+        let of = |n: usize| launches(n, 1).collect::<Vec<_>>();
+        assert_eq!(of(0), [0]);
+        assert_eq!(of(TILE), [1]);
+        assert_eq!(of(TILE + 1), [2, 1]);
+        assert_eq!(of(1 << 27), [1 << 15, 8, 1]);
     }
 }

@@ -27,7 +27,7 @@ pub use span::SpanReduction;
 pub use target::{Target, UsmTarget};
 pub use tree::TILE;
 #[doc(hidden)]
-pub use tree::{ITEMS, Partials, TILES, give, give_of_group, groups, reduce_partials, reduce_range};
+pub use tree::{ITEMS, Partials, TILES, give, give_of_group, groups, is_by_group, reduce_partials, reduce_range};
 
 /// One reduction: where its result goes, and what it is made by. See [`reduction`].
 pub struct Reduction<T, O, G> {

@@ -12,9 +12,11 @@ pub const TILE: usize = 4096;
 /// Work-items of a group, which reduce a tile by 32.
 #[doc(hidden)]
 pub const ITEMS: usize = 256;
-/// Tiles of a group.
+/// Tiles of a group whose blocks reduce one each.
 #[doc(hidden)]
 pub const TILES: usize = ITEMS / BLOCK;
+/// How many elements each work-item of a group loads at once, where all of it reduce one tile.
+const LOADS: usize = TILE / ITEMS;
 /// Accumulators of a tile, and of one work-item.
 const ACCUMULATORS: usize = 64;
 const OWN: usize = 2;
@@ -144,17 +146,24 @@ pub unsafe fn reduce_partials<R: Reductions>(
     unsafe { reduce_tiles(&mut group, n, |i| source.at(i).read(), reductions, partials) };
 }
 
-/// Groups that reduce `n` elements.
+/// Whether all work-items of a group reduce one tile, in code that has shuffles. So many loads are under way then that a launch of few groups does not
+/// wait for each. The elements pass through local memory, which is too small, and too slow, for large ones.
 #[doc(hidden)]
-pub const fn groups(n: usize) -> usize {
-    let groups = n.div_ceil(TILE).div_ceil(TILES);
+pub const fn is_by_group<V>() -> bool {
+    size_of::<V>() <= size_of::<u64>()
+}
+
+/// Groups of so many tiles each that reduce `n` elements.
+#[doc(hidden)]
+pub const fn groups(n: usize, tiles_of_group: usize) -> usize {
+    let groups = n.div_ceil(TILE).div_ceil(tiles_of_group);
     if groups == 0 { 1 } else { groups }
 }
 
 /// Reduces the tiles of one group. The only group of a launch finishes; others leave the sums of their tiles.
 ///
 /// # Safety
-/// The kernel of a launch of `groups(n)` groups. `partials` are as many values as the launch has tiles, which no other launch uses meanwhile.
+/// The kernel of a launch of `groups(n, _)` groups. `partials` are as many values as the launch has tiles, which no other launch uses meanwhile.
 #[inline(always)]
 unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
     group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
@@ -169,9 +178,33 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
         // SAFETY: each tile of the launch has a place of its own.
         unsafe { partials.at(tile).write(sum) };
     };
-    let is_alone = tiles <= TILES;
+    let Range([n_groups]) = group.group_range();
+    let is_alone = n_groups == 1;
     // SAFETY: see below.
     unsafe {
+        if builtin::is_device_code() && builtin::has_shuffles() && const { is_by_group::<R::Value>() } {
+            let mut sum = R::Value::zeroed();
+            let mut tile = group.linear_id();
+            while tile < tiles {
+                let len = (n - tile * TILE).min(TILE);
+                sum = tile_by_group(group, len, |i| value(tile * TILE + i), reductions);
+                if group.local_linear_id() == 0 {
+                    put(tile, sum);
+                }
+                tile += n_groups;
+            }
+            if is_alone {
+                if tiles > 1 {
+                    // What others of the group wrote is visible behind the meeting.
+                    group.meet();
+                    sum = tile_by_group(group, tiles, |i| partials.at(i).read(), reductions);
+                }
+                if group.local_linear_id() == 0 {
+                    finish(reductions, tiles, sum);
+                }
+            }
+            return;
+        }
         if builtin::is_device_code() {
             let team = group.local_linear_id() / BLOCK;
             let tile = first_tile + team;
@@ -247,6 +280,87 @@ fn tile_on_host<R: Reductions>(len: usize, value: impl Fn(usize) -> R::Value, re
     sums[0]
 }
 
+/// The sum of a tile of `len` elements, at least one and at most [`TILE`], for the first work-item of the group. Others get a value of no use. Each
+/// accumulator is a work-item's, which combines what all have loaded.
+///
+/// # Safety
+/// Device code that has shuffles, at group scope, which all work-items of the group call with the same `len`.
+#[inline(always)]
+unsafe fn tile_by_group<'wg, 'cg: 'wg, R: Reductions>(
+    group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
+    len: usize,
+    value: impl Fn(usize) -> R::Value,
+    reductions: &R,
+) -> R::Value {
+    let linear = group.local_linear_id();
+    let memory = group.scratch::<[R::Value; LOADS]>().item(0).cast::<R::Value>();
+    let own = memory.wrapping_add(linear);
+    let mut sum = R::Value::zeroed();
+    // SAFETY: the memory has `TILE` elements. Between two meetings each is written by one work-item, or read by one.
+    unsafe {
+        // Where a tile before this one is still read.
+        builtin::group_barrier();
+        if len == TILE {
+            for step in 0..LOADS {
+                builtin::unroll_loop(LOADS as u32);
+                own.add(step * ITEMS).write(value(step * ITEMS + linear));
+            }
+        } else {
+            let mut i = linear;
+            while i < len {
+                memory.add(i).write(value(i));
+                i += ITEMS;
+            }
+        }
+        group.meet();
+        if linear < ACCUMULATORS && linear < len {
+            sum = own.read();
+            if len == TILE {
+                for row in 1..TILE / ACCUMULATORS {
+                    sum = reductions.join(sum, own.add(row * ACCUMULATORS).read());
+                }
+            } else {
+                let mut i = linear + ACCUMULATORS;
+                while i < len {
+                    sum = reductions.join(sum, memory.add(i).read());
+                    i += ACCUMULATORS;
+                }
+            }
+        }
+        // The accumulators of the second block come to those of the first.
+        if (BLOCK..ACCUMULATORS).contains(&linear) {
+            own.write(sum);
+        }
+        group.meet();
+        if linear < BLOCK {
+            if BLOCK + linear < len {
+                sum = reductions.join(sum, own.add(BLOCK).read());
+            }
+            sum = by_shuffles(sum, linear, len, reductions);
+        }
+    }
+    sum
+}
+
+/// The sum of what the work-items of a block have, of those below `len`, for the first one.
+///
+/// # Safety
+/// Device code that has shuffles, which all work-items of the block call.
+#[inline(always)]
+unsafe fn by_shuffles<R: Reductions>(sum: R::Value, lane: usize, len: usize, reductions: &R) -> R::Value {
+    let (mut sum, members) = (sum, Members::of_block(ITEMS, 0));
+    let mut half = BLOCK / 2;
+    while half > 0 {
+        // SAFETY: by the contract of this function.
+        let right = unsafe { members.shuffle(sum, lane + half) };
+        if lane < half && lane + half < len {
+            sum = reductions.join(sum, right);
+        }
+        half /= 2;
+    }
+    sum
+}
+
 /// The sum of a tile of `len` elements, for the first of the 32 work-items that call it together. Others, and all if there are none, get a value of
 /// no use.
 ///
@@ -285,19 +399,14 @@ unsafe fn tile_on_device<'wg, 'cg: 'wg, R: Reductions>(
             }
         }
     }
-    let join_if =
-        |holds: bool, left: R::Value, right: R::Value| if holds { reductions.join(left, right) } else { left };
-    let mut sum = join_if(BLOCK + lane < len, sums[0], sums[1]);
+    let mut sum = sums[0];
+    if BLOCK + lane < len {
+        sum = reductions.join(sum, sums[1]);
+    }
     // SAFETY: by the contract of this function. Between two meetings each place is written by one work-item, and read by the first of its block.
     unsafe {
         if builtin::has_shuffles() {
-            let members = Members::of_block(ITEMS, 0);
-            let mut half = BLOCK / 2;
-            while half > 0 {
-                let right = members.shuffle(sum, lane + half);
-                sum = join_if(lane < half && lane + half < len, sum, right);
-                half /= 2;
-            }
+            sum = by_shuffles(sum, lane, len, reductions);
         } else {
             let scratch = group.scratch::<R::Value>();
             let own = scratch.item(group.local_linear_id());
