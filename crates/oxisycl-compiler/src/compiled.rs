@@ -1,7 +1,7 @@
 //! What compilation gives: images, and the modules that their code was generated from.
 //!
-//! The modules are for people, who see in them what LLVM made of a kernel; nothing is compiled from them again, and no image has a part of
-//! them.
+//! The modules are for people, who see in them what LLVM made of a kernel. Nothing is compiled from them again, and no image contains a
+//! part of them.
 
 use oxisycl_image::{DeviceImage, decode_bundle, encode_bundle};
 

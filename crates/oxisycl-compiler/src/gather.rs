@@ -1,8 +1,8 @@
 //! Reads the crates of a program: what they define, and the kernels that they launch.
 //!
 //! A program of many kernels is a large module, of which each kernel needs little. So it is read as a whole once, here, and the code that
-//! its kernels reach is written again without the rest; each kernel's compilation then reads of that what it needs. Memory of this step
-//! is given back when it ends.
+//! its kernels reach is written again without the rest. Each kernel's compilation then reads what it needs of that. Memory of this step is
+//! given back when it ends.
 
 use std::rc::Rc;
 

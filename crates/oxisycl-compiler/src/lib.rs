@@ -7,7 +7,7 @@
 //! Invariants:
 //! - The same input gives the same bytes: nothing depends on addresses, time or the order of hash maps.
 //! - Nothing is optimised before every function is marked convergent, and optimisation knows that threads diverge.
-//! - A construct that a target cannot run makes its kernel unsupported there, with the reason and the way the kernel reaches it; it never
+//! - A construct that a target cannot run makes its kernel unsupported there, with the reason and the call chain that reaches it. It never
 //!   becomes wrong code, and never keeps the program from being built.
 //!
 //! Does not run rustc on user code, and does not know cargo.

@@ -31,8 +31,8 @@ pub(crate) use panics::{SLICE_ERROR, Says, cuts_a_string, ending, last_name, sai
 
 use crate::symbols::{closing, is_of_name, path, plain_path, without_numbers};
 
-/// Names that no crate of a user may have in a program with kernels: those of the standard library, and the one that rustc gives to what
-/// leads to the allocator.
+/// Names that no crate of a user may have in a program with kernels. They are the crates of the standard library, and rustc's namespace for
+/// symbols that lead to the allocator.
 pub const RESERVED: [&str; 6] = ["core", "alloc", "std", "std_detect", "compiler_builtins", "__rustc"];
 
 /// Published crates some of whose functions the compiler replaces by the device's. Another crate with such a name keeps its functions, if
@@ -102,7 +102,7 @@ fn path_unless_borrowed(symbol: &str, origins: &[Origin], borrowed: &[String]) -
 }
 
 /// The crate that the path of an item begins with. In the path of an implementation, `<A as B>::f`, there are several. The implementation
-/// belongs to the crate of the type or of the trait, so that it is a user's as soon as one of them is.
+/// belongs to the crate of the type or of the trait. It counts as a user's if one of them is a user's.
 pub(crate) fn of_path(path: &str) -> Origin {
     if !path.starts_with('<') {
         return path.split_once("::").map_or(Origin::Other, |(root, _)| Origin::of_crate(root));

@@ -2,8 +2,8 @@
 //! it reaches, and each kernel's compilation only takes its part.
 //!
 //! Linking took 40 ms of the 75 to 110 ms per kernel, nearly all of it for common code. Images differ only in the names of private items: each
-//! kernel's compilation links whatever is missing here, and everything if this failed. The kernels of a program are linked one by one if there
-//! are few, or if they reach so much that one of them will be refused.
+//! kernel's compilation links whatever is missing here, and everything if this failed. If there are few kernels, they are linked one by
+//! one. The same holds if they reach so much that one of them will be refused.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -122,7 +122,8 @@ fn set_linkage(module: &Module<'_>, entries: &[String], linkage: Linkage) {
     }
 }
 
-/// Opens what was linked, each in a context of its own, if each kernel is compiled in a copy of this process: none of them has to do it then.
+/// Opens the linked modules, each in a context of its own, if each kernel is compiled in a copy of this process. The copies then find them
+/// open.
 pub(crate) fn open<'c>(
     prelinked: &[Prelinked<'_>],
     contexts: &'c [Context],

@@ -1,5 +1,5 @@
-//! The object file that puts images into a program: their bytes, and functions that register them when the link unit is loaded and take
-//! them back when it is unloaded.
+//! Makes the object file that puts images into a program. It has their bytes, and functions that register them when the link unit is loaded
+//! and unregister them when it is unloaded.
 
 use oxisycl_image::{DeviceImage, encode_bundle};
 

@@ -5,8 +5,8 @@
 ///
 /// Legacy and v0 symbols of the same item can differ in the type arguments of an `impl`; they agree in what the compiler looks for.
 ///
-/// LLVM appends a number to a symbol when another one of that name is there already, after a dot on hosts, and without one on GPUs. It
-/// is no part of the path.
+/// If a symbol of that name exists already, LLVM appends a number to it: after a dot on hosts, and without one on GPUs. It is no part of
+/// the path.
 pub(crate) fn path(symbol: &str) -> String {
     if !symbol.starts_with("_ZN") && !symbol.starts_with("_R") {
         return symbol.to_owned();

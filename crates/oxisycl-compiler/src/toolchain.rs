@@ -35,8 +35,8 @@ impl Toolchain {
     /// Asks a compiler.
     ///
     /// # Safety
-    /// The path is that of a toolchain's Rust compiler. The LLVM in its folder is loaded into this process, and reads, without checks of its own, the
-    /// modules that are compiled and shown with the toolchain. These were written by that compiler, or by this crate.
+    /// The path is that of a toolchain's Rust compiler. The LLVM in its folder is loaded into this process. It reads, without checks of its
+    /// own, the modules that are compiled and shown with the toolchain. These were written by that compiler, or by this crate.
     ///
     /// # Errors
     /// `Toolchain` if it does not answer, or brings no LLVM as a shared library.

@@ -1,8 +1,8 @@
 //! Which functions of libraries a kernel was linked with, for its image to tell.
 //!
 //! Libraries are the device library, whose functions stand for those that a processor has no instruction for, and the standard library.
-//! Only what the program's own code refers to is noted, not what that needs in turn: the one is a property of the kernel, the other of
-//! the library. Looks at code before it is optimised, where no function is inlined; changes nothing but the marks.
+//! Only what the program's own code refers to is noted, not what that needs in turn. The former is a property of the kernel, the latter one
+//! of the library. Looks at code before it is optimised, where no function is inlined; changes nothing but the marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 

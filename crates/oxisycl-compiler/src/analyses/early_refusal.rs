@@ -1,4 +1,5 @@
-//! Kernels that reach far more than could be meant for a device, such as those that call the runtime of the host, with its queues and threads.
+//! Refuses kernels early that reach far more than could be meant for a device. Examples are kernels that call the host's runtime with its
+//! queues and threads.
 //!
 //! They are refused in the end, for something that no device has; but to optimise all that they reach takes LLVM minutes. So the functions
 //! that are nearest to the kernel are simplified by themselves first, which shows whether what they reach is dead on devices. What a

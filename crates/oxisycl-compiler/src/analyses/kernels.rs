@@ -1,8 +1,8 @@
 //! Finds the kernels of a module.
 //!
-//! Every launch makes an object of `oxisycl_device::kernel::DescribeKernel`, so that the module holds its vtable: drop, size, alignment,
-//! and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised, in a module of
-//! their own, until they return constants.
+//! Every launch makes an object of `oxisycl_device::kernel::DescribeKernel`, so the module holds its vtable. The vtable has drop, size,
+//! alignment, and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised, in a
+//! module of their own, until they return constants.
 
 use std::rc::Rc;
 

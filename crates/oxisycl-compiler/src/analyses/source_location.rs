@@ -1,7 +1,7 @@
 //! Where in the user's source a kernel is.
 //!
-//! A kernel's entry is generic code of OxiSYCL. The nearest function that it leads to and that is in a file of the user's is the
-//! closure, or the method of a named kernel; only debug information knows its place.
+//! A kernel's entry is generic code of OxiSYCL. The nearest function that it leads to in a file of the user's is the closure, or the method
+//! of a named kernel. Only debug information knows its place.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, it is unknown before it runs how
-//! much stack a work-item takes, so that the backend has to provide some.
+//! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, the stack of a work-item is unknown
+//! before it runs. The backend then has to provide some.
 
 use crate::llvm::{Value, ValueKind};
 use rustc_hash::FxHashMap;

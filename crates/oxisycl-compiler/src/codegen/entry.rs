@@ -23,8 +23,9 @@ pub(super) struct Passing {
     pub(super) attribute: &'static str,
     /// Further attributes of every parameter, with empty values.
     pub(super) marks: &'static [&'static str],
-    /// Whether LLVM may assume that the memory of parameters does not change while the kernel runs. The entry copies its captures, so that they
-    /// are variables of its own on the host; where LLVM knows this, they are read from the parameter instead.
+    /// Whether LLVM may assume that the memory of parameters does not change while the kernel runs. On the host the entry copies its
+    /// captures, so that they are variables of its own. Where LLVM knows that the memory is constant, they are read from the parameter
+    /// instead.
     pub(super) is_constant: bool,
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct Library<'p> {
     modules: Vec<Stored>,
     /// Symbol of a crate to module. The first one that defines a symbol wins.
     index: BTreeMap<String, usize>,
-    /// Symbol to module, of what a crate's own pass keeps to itself. Crates that were compiled against the host's metadata may refer to it: of
-    /// optimised crates rustc gives others bodies of functions, with the private items in them.
+    /// Symbol to module, of what a crate's own pass keeps to itself. Crates that were compiled against the host's metadata may refer to
+    /// them. The reason: rustc inlines functions of optimised crates into others, with the private items in them.
     private: BTreeMap<String, usize>,
     /// Asked for symbols that no crate defines.
     provider: Option<&'p mut Provider<'p>>,

@@ -1,7 +1,7 @@
 //! The archives of the standard library: which object of them defines a symbol, and the bitcode of it.
 //!
-//! Only the archives' own tables of symbols are read at first. They are of machine code; of an object that is wanted, the bitcode has the
-//! last word ([`Library`](crate::link::library::Library)), and an object without bitcode defines nothing for a device.
+//! Only the archives' own tables of symbols are read at first. They are of machine code. For an object that is needed, its bitcode decides
+//! ([`Library`](crate::link::library::Library)), and an object without bitcode defines nothing for a device.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

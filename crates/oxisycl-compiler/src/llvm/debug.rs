@@ -190,8 +190,8 @@ impl<'c> Node<'c> {
     }
 }
 
-/// Describes a function that the compiler made, and places all its instructions at the line of `like`: what is inlined into a function without a
-/// description loses its lines. Nothing happens if `like` has none.
+/// Describes a function that the compiler made, and places all its instructions at the line of `like`. Code that is inlined into a function
+/// without a description would lose its lines. Nothing happens if `like` has none.
 pub(crate) fn describe<'c>(module: &Module<'c>, function: Value<'c>, like: Value<'c>) {
     // The numbers of `LLVMDWARFSourceLanguage` and `LLVMDWARFEmissionKind`.
     const RUST: i32 = 27;
@@ -243,8 +243,8 @@ pub(crate) fn describe<'c>(module: &Module<'c>, function: Value<'c>, like: Value
     }
 }
 
-/// Debug information as line directives only, in LLVM's assembly: `.file` and `.loc`, without the sections that a debugger reads and that
-/// would make code a debug build for drivers. LLVM's C API has no function for it.
+/// Debug information as line directives only, in LLVM's assembly: `.file` and `.loc`. The sections that a debugger reads are left out,
+/// since drivers would take the code for a debug build. LLVM's C API has no function for it.
 pub(super) fn as_line_directives(assembly: &str) -> String {
     let mut text = String::with_capacity(assembly.len());
     for line in assembly.split_inclusive('\n') {

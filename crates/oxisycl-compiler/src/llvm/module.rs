@@ -48,8 +48,8 @@ impl<'c> Module<'c> {
         if failed { Err(unreadable(context, name)) } else { Ok(Self::from_raw(raw, context)) }
     }
 
-    /// Reads what bitcode declares. Bodies of functions are read when they are linked, and only those that are: such a module is
-    /// looked at, changed in what it declares, and [linked](Self::link), and passes do not run on it.
+    /// Reads what bitcode declares. Bodies of functions are read when they are linked, and only those that are. Such a module is read,
+    /// changed in its declarations, and [linked](Self::link); passes do not run on it.
     pub(crate) fn lazy(context: &'c Context, bytes: &Rc<Vec<u8>>, name: &str) -> Result<Self, CompileError> {
         let mut raw = null_mut();
         context.keep(Rc::clone(bytes));

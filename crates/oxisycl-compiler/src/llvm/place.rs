@@ -27,8 +27,8 @@ impl<'c> Place<'c> {
 
     /// The place for messages, with the name of the file that rustc was given.
     ///
-    /// Cargo gives absolute names to sources of packages outside the workspace, and debug information has them relative to the folder of
-    /// their package, where they look like the user's own.
+    /// Cargo gives absolute names to sources of packages outside the workspace. Debug information has them relative to the folder of their
+    /// package, where they look like the user's own.
     pub(crate) fn location(self) -> SourceLocation {
         let Self { file, folder, line, column, scope } = self;
         let is_relative = !file.starts_with('/') && !folder.is_empty();

@@ -1,8 +1,8 @@
 //! Functions that turn values into text.
 //!
-//! A user's type has formatting functions of its own, which are methods of the library's traits. They differ from the library's, which
-//! decide where code goes and what is inlined, and where a value within a value is too deep to be shown. What a value is, only the library's own
-//! functions say ([`formatter`]).
+//! A user's type has formatting functions of its own, which are methods of the library's traits. They differ from the library's. Only the
+//! library's decide where code goes, what is inlined, and where a value within a value is too deep to be shown. What a value is, only the
+//! library's own functions say ([`formatter`]).
 
 use oxisycl_image::{ArgumentKind, FormatTrait};
 
@@ -129,7 +129,7 @@ const KINDS: [(&str, ArgumentKind); 16] = [
     ("usize", ArgumentKind::Usize),
 ];
 
-/// The names of trait and type, from the path of a method `fmt` in an implementation of a trait in `core::fmt`:
+/// The names of trait and type, from the path of a method `fmt` in an implementation of a trait in `core::fmt`. Such paths are
 /// `<usize as core::fmt::Display>::fmt`, or in legacy symbols `core::fmt::num::imp::<impl core::fmt::Display for usize>::fmt`.
 ///
 /// Functions and traits within such a method are none: only the last brackets count, and only what is in no others.

@@ -1,4 +1,4 @@
-//! What needs the operating system of the host, or our own runtime: by what it is called in a program, and what a kernel does instead.
+//! Functions that need the operating system of the host or our own runtime: their names in a program, and what a kernel does instead.
 //!
 //! For messages alone. Devices lack what these functions end in, a system call or a static of the process; users know the functions that
 //! they call.
@@ -52,8 +52,9 @@ const ADVICE: [(&str, &str); 18] = [
     ("std::process::", PROCESS),
 ];
 
-/// The function that a user's code calls, if that is why the way ends where no device can go. It is the first one of `std` or of OxiSYCL's
-/// host crates after the last one of a user's, or of a crate that is neither. `way` has symbols, and what no device has at its end.
+/// The function that a user's code calls, if that is why the way ends where no device can go. It is the first function of `std` or of
+/// OxiSYCL's host crates behind the last function of a user's crate, or of an unknown one. `way` has symbols, and what no device has at its
+/// end.
 pub(crate) fn host_function(way: &[&str]) -> Option<HostFunction> {
     let start = library_position(way);
     let paths: Vec<(Origin, String)> = way[start..].iter().map(|symbol| (of(symbol), plain_path(symbol))).collect();

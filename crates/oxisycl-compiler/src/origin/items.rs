@@ -18,8 +18,8 @@ pub(crate) fn describes_kernel(symbol: &str) -> bool {
         && path(symbol).contains(" as oxisycl_device::kernel::DescribeKernel>::")
 }
 
-/// Modules whose types may hold raw pointers. A user's module may have the same path: what it can gain is nothing, since the compiler
-/// of Rust keeps raw pointers of safe code from kernels, and references are refused there as anywhere.
+/// Modules whose types may hold raw pointers. A user's module with the same path gains nothing. Rust's compiler keeps raw pointers of safe
+/// code from kernels, and references are refused there as anywhere.
 pub(crate) fn may_hold_addresses(namespaces: &[&str]) -> bool {
     let trusted: [&[&str]; 4] = [
         &["oxisycl_device", "accessor"],

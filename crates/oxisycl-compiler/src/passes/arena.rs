@@ -2,8 +2,9 @@
 //!
 //! What allocates is inlined into the kernel, which has the arena as a variable; `arena.ll` says how memory is taken from it and given back.
 //! A work-item that needs more than there is panics. Runs on simplified code, in which LLVM has removed what is allocated for nothing, so that a
-//! kernel without allocations has no arena. Invariant: a function that allocates and was not inlined, since it calls itself or is called by its address,
-//! keeps its calls, and makes the kernel unsupported (`analyses::legality`). One that only frees keeps the memory.
+//! kernel without allocations has no arena. Invariant: a function that allocates keeps its calls if it was not inlined, because it calls
+//! itself or is called by its address. Such a function makes the kernel unsupported (`analyses::legality`). One that only frees keeps the
+//! memory.
 
 use crate::error::CompileError;
 use crate::llvm::pass_lists::INLINE_BODIES;

@@ -1,8 +1,8 @@
 //! Bodies of the builtins for atomic operations, which all targets share.
 //!
 //! A body has the operation once for each order and scope, and chooses by its arguments. In a kernel they are constants, so that one
-//! operation stays where a call was inlined. Scopes have names of their own here, which [`atomics`](super::atomics) replaces by the target's:
-//! LLVM's word for the whole system stands for the atomics of `core`, which are narrowed to the device.
+//! operation stays where a call was inlined. Scopes have names of their own here, which [`atomics`](super::atomics) replaces by the
+//! target's. LLVM's scope of the whole system stands for the atomics of `core`, which are narrowed to the device.
 
 use std::fmt::Write;
 

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! What stands between the checks is computed before them, so that only what has no effects, cannot fail and costs little may stand there.
-//! Of several checks that fail the first one counts, as before. Only ways on which the work-item ends are changed, where no thread meets
-//! another one again, so that those that go on together do so as before.
+//! Of several checks that fail the first one counts, as before. Only paths on which the work-item ends are changed. No thread meets another
+//! one again there, so threads that go on together do so as before.
 
 use crate::llvm::{Attribute, Block, Builder, Module, Opcode, Type, Value, ValueKind};
 use crate::passes::cold_blocks::endings;
@@ -31,8 +31,8 @@ struct Check<'c> {
 }
 
 /// Joins the checks of all functions; `kernels` are those whose parameters are in memory of their own. A return is no check. Threads that
-/// return meet the others at the end. For that `ptxas` keeps what is the same for all threads of the loops before it in other registers
-/// (nine instructions more in the loop of n-body, 5 % of its time).
+/// return meet the others at the end. If returns counted as checks, `ptxas` would keep values that all threads of the loops before them
+/// share in other registers. That costs nine instructions in the loop of n-body, and 5 % of its time.
 pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
         let blocks = function.blocks();

@@ -1,8 +1,8 @@
 //! Comparisons whose outcome an earlier branch has decided.
 //!
-//! `for x in list` tests twice whether there is another element: `next` tests the length and returns an `Option`, and the loop tests the
-//! option, which for references means a comparison with null. On a CPU LLVM's jump threading joins the two tests. It is off where
-//! threads diverge, because it lets them bypass the place at which they meet again. This stage does the part of it that is safe there:
+//! `for x in list` tests twice whether there is another element. `next` tests the length and returns an `Option`, and the loop tests the
+//! option: for references, a comparison with null. On a CPU LLVM's jump threading joins the two tests. It is off where threads diverge,
+//! because it lets them bypass the place at which they meet again. This stage does the part of it that is safe there:
 //!
 //! ```text
 //! if c { value = x } else { value = null }        if c { value = x } else { value = null }

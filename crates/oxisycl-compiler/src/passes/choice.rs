@@ -2,8 +2,8 @@
 
 use crate::llvm::{Block, Builder, Context, Linkage, Module, Type, TypeKind, Value};
 
-/// A function that `call` can be replaced by: it calls the candidate whose key is its first argument, with the arguments of the call behind it.
-/// There is no other key.
+/// A function that `call` can be replaced by. It calls the candidate whose key is its first argument, with the arguments of `call` behind
+/// it. There is no other key.
 pub(crate) fn choose<'c>(
     module: &Module<'c>,
     name: &str,

@@ -1,13 +1,15 @@
 //! What a program asks of the host's processor at run time, answered for devices: it has none of the optional instructions.
 //!
 //! The answers are behind caches in statics, which a device must not have, and lead to code for instructions that it has not. [`deny`]
-//! answers. Crates with caches of their own, such as `cpufeatures` and `memchr`, keep in a static what they make of the answer: a number, or the
-//! function that suits the processor. [`caches`] finds these statics before anything is inlined, and [`forget`], once the answers have
-//! been followed, has each of them hold for ever what it begins with. So every work-item asks for itself, and all get the same answer.
+//! answers. Crates with caches of their own, such as `cpufeatures` and `memchr`, derive a value from the answer and keep it in a static. It
+//! is a number, or the function that suits the processor. [`caches`] finds these statics before anything is inlined. Once the answers have
+//! been followed, [`forget`] makes each of them keep its initial value for ever. So every work-item asks for itself, and all get the same
+//! answer.
 //!
 //! Invariant: a static is a cache only if all of this holds. Others stay statics, and make their kernels unsupported (`analyses::legality`).
 //!
-//! - A function that refers to it asks the processor itself, by functions inside of it, or by functions of its crate that say yes or no to nothing.
+//! - A function that refers to it asks the processor itself. It does so by functions inside of it, or by functions of its crate without
+//!   parameters that return a `bool`.
 //! - The program's crates, as far as kernels need those, do with it what a kernel may do ([`is_cache`]). Otherwise the host could give it
 //!   another value, or read what the kernel stored.
 //! - The kernel loads it and stores one constant to it, and nothing else.

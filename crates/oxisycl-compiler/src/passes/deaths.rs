@@ -1,8 +1,8 @@
 //! Work-items that end before their kernel does, and what others of the group learn of it.
 //!
-//! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came, since its result
-//! would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a meeting, words in local memory tell who comes. They are
-//! cleared at the start before a barrier. Elsewhere a meeting is a barrier.
+//! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came.
+//! Otherwise its result would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a
+//! meeting, words in local memory tell who comes. They are cleared at the start before a barrier. Elsewhere a meeting is a barrier.
 
 use crate::analyses::uniformity;
 use crate::codegen::Target;

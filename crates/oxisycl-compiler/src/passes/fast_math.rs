@@ -1,5 +1,5 @@
-//! The imprecise functions of kernels that are compiled under the policy `fast`: what processors have instructions for is computed by
-//! these, instead of by the device library.
+//! The imprecise functions of kernels that are compiled under the policy `fast`. They replace the device library's functions where
+//! processors have instructions.
 //!
 //! Only calls in the program's own code are replaced, and only of functions of `f32`. `fast_math.ll` has a body for each, made of the
 //! target's imprecise builtins; a target that lacks one of them keeps the precise function. Quotients and square roots are operations,

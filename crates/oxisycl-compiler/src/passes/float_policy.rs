@@ -1,7 +1,8 @@
 //! How strictly floating-point operations are compiled.
 //!
-//! Those of the device library stay as they are, unless [`fast_math`](super::fast_math) has put others in their place: its sums that make up for rounding are wrong if they are contracted or reordered. So its
-//! functions are [kept apart](keep_library_apart) until all others were marked.
+//! Operations of the device library stay as they are, unless [`fast_math`](super::fast_math) has replaced them. Its sums that make up for
+//! rounding are wrong if they are contracted or reordered. So its functions are [kept apart](keep_library_apart) until all others were
+//! marked.
 
 use crate::analyses::references::globals_in;
 use crate::llvm::{Attribute, Linkage, Module, Value, ValueKind};
@@ -10,8 +11,8 @@ use crate::passes::libcalls::is_library;
 use crate::passes::panic_names;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-// The bits of `LLVMFastMathFlags`. The two that promise that there are no NaNs and no infinities are never set: a value that breaks the
-// promise is poison, a branch on it undefined, and then LLVM may delete the check of an index on the other side of that branch.
+// The bits of `LLVMFastMathFlags`. The two flags that promise the absence of NaNs and infinities are never set. A value that breaks the
+// promise is poison, and a branch on it undefined. LLVM may then delete the check of an index on the other side of that branch.
 const ALLOW_REASSOCIATION: u32 = 1 << 0;
 const NO_SIGNED_ZEROS: u32 = 1 << 3;
 const ALLOW_RECIPROCAL: u32 = 1 << 4;

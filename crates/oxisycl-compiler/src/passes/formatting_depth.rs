@@ -1,7 +1,8 @@
 //! The end of formatting that goes too deep, on devices that have no stack of calls.
 //!
-//! There is a copy of formatting code for each depth there. The deepest fails within the text of a message, which says so. Elsewhere a failure would
-//! be a result like any other: [`provide`] gives a program whose kernel may come to that a function that panics, and the code generator calls it.
+//! There is a copy of formatting code for each depth there. The deepest fails within the text of a message, which says so. Elsewhere a
+//! failure would be a result like any other. [`provide`] gives a program whose kernel may come to that a function that panics, and the code
+//! generator calls it.
 
 use crate::llvm::{Attribute, Block, Builder, Module, Type, Value};
 use crate::passes::calls::{Calls, can_fail_to_format, tells};

@@ -5,9 +5,9 @@
 //! variable, and hold what is alive across such calls, and the variables of the functions. The code is there once, however deep calls
 //! go; from the [`DEPTH`]th call on, a work-item panics and says so.
 //!
-//! Runs after optimisation, so that what LLVM has made loops or inlined is no recursion any more. Invariant: a circle is taken as a whole or left as it is;
-//! one through addresses of functions, or whose frames would be larger than [`LARGEST`], is left, and refused by the target. What formats has
-//! a limit of its own, and is left, too.
+//! Runs after optimisation, so that what LLVM has made loops or inlined is no recursion any more. Invariant: a cycle of calls is taken as a
+//! whole or left as it is. A cycle through addresses of functions, or with frames larger than [`LARGEST`], is left, and refused by the
+//! target. What formats has a limit of its own, and is left, too.
 
 use crate::error::CompileError;
 mod frame;

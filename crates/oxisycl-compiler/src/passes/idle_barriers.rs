@@ -1,8 +1,8 @@
 //! Barriers that order nothing.
 //!
-//! A barrier is for accesses of one work-item before it and of another one behind it. One is dropped if no work-item has accessed memory that others access
-//! since the barrier before it, or since the kernel began; and if none will, on any way to the kernel's end. Phases over private values, and the
-//! last phase of a kernel, end with such barriers.
+//! A barrier is for accesses of one work-item before it and of another one behind it. A barrier is dropped if no work-item has accessed
+//! memory that others access since the barrier before it, or since the kernel began. It is also dropped if none will, on any path to the
+//! kernel's end. Phases over private values, and the last phase of a kernel, end with such barriers.
 //!
 //! Looks at what the code accesses, whether it was borrowed or captured. No other work-item writes variables and constant memory. Every other access counts, and so
 //! does every call of something unknown. Meetings, which count who comes, are barriers here and stay.

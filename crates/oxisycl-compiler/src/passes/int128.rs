@@ -1,5 +1,5 @@
-//! Conversions between integers of 128 bits and floating-point numbers, which no target has instructions for: they become calls of the
-//! functions that Rust's own runtime library has for them.
+//! Converts between integers of 128 bits and floating-point numbers, for which no target has instructions. The conversions become calls of
+//! the functions that Rust's own runtime library has for them.
 //!
 //! Those functions saturate, and give zero for NaN, so that they serve for `as` and for `to_int_unchecked` alike.
 

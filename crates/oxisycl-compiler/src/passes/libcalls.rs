@@ -1,8 +1,8 @@
 //! Which functions stand for LLVM's mathematical intrinsics and C's functions.
 //!
-//! Three kinds of names become one: intrinsics of LLVM, C's functions, which the standard library and `oxisycl-device` call, and functions
-//! of the crate `libm`, which other crates call. What a processor has an instruction for becomes an intrinsic that code generators know, all
-//! else a function of `oxisycl-builtins`.
+//! Three kinds of names become one: intrinsics of LLVM, C's functions, and functions of the crate `libm`. The standard library and
+//! `oxisycl-device` call C's functions, other crates those of `libm`. What a processor has an instruction for becomes an intrinsic that
+//! code generators know, all else a function of `oxisycl-builtins`.
 //!
 //! Invariant: a function is replaced only by one of its type. One with the name and another type is a user's, and stays.
 

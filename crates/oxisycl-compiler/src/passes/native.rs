@@ -4,7 +4,7 @@
 //! call themselves and need not: not all devices can do that.
 //!
 //! `native.ll` has a function for each. Results are the same for numbers, with one exception: from `f64`, `half` on an x86 host may round
-//! twice, by way of `f32`; devices round once.
+//! twice, by way of `f32`. Devices round once.
 
 use crate::error::CompileError;
 use crate::link::definitions;

@@ -1,8 +1,9 @@
 //! Negated conditions as numbers: `-(!c)` and `!c as usize` become selections by `c`, for code generators that get sums of them wrong.
 //!
-//! LLVM 22.1 takes `xor i1 %c, true` for the sum `%c + 1`, and `sext` of it for a sum of extensions. Its pass `slsr`, which code generation for
-//! GPUs runs, thus computes an address by `-(c)` from one by `-(!c)` with a constant distance, which the two have not. Merging of sorted runs is
-//! written in that form, and stable sorts gave wrong results on an H200. This is the quirk [`NEGATED_CONDITIONS`](crate::codegen::quirks).
+//! LLVM 22.1 takes `xor i1 %c, true` for the sum `%c + 1`, and `sext` of it for a sum of extensions. Its pass `slsr`, which code generation
+//! for GPUs runs, derives an address with `-(c)` from one with `-(!c)`, as if their distance were constant. It is not. Merging of sorted
+//! runs is written in that form, and stable sorts gave wrong results on an H200. This is the quirk
+//! [`NEGATED_CONDITIONS`](crate::codegen::quirks).
 
 use crate::llvm::{Builder, Module, Opcode, TypeKind, Value};
 

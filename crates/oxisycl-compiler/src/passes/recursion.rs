@@ -1,11 +1,10 @@
 //! Calls that come back to where they began. How deep they go is known when they run, and a work-item that needs more stack than it has
-//! takes its whole device down. So each function that can be called again before it has returned looks first whether there is stack
-//! left for it, and panics if there is not.
+//! takes its whole device down. So each function that can be called again before it has returned first checks that there is stack left for
+//! it. If there is none, it panics.
 //!
 //! [`add_checks`] puts a question there, after functions were inlined; the panic becomes a record as others do. [`lower`] answers the
-//! questions at the end, when it is known how much stack functions take. Where a kernel's stack begins is the same for all its
-//! work-items, and is kept in the memory of the group; how much there is comes with the launch. Kernels without recursion have nothing
-//! of this.
+//! questions at the end, when it is known how much stack functions take. Where a kernel's stack begins is the same for all its work-items,
+//! and is kept in the memory of the group. The stack's size comes with the launch. Kernels without recursion have nothing of this.
 //!
 //! Formatting is calls through pointers, whose types say little. They count where they can lead back to code of a user, such as a method that
 //! shows a value within a value. A function that formats can say that it failed. It does so within the text of a message, which ends there,
@@ -37,8 +36,8 @@ pub(crate) const PATH: &str = "oxisycl.stack";
 
 /// Where a kernel leaves the lowest address that its stack may have.
 const SLOT: &str = "oxisycl_stack_limit";
-/// Where a kernel leaves the address of two numbers of each work-item: how many messages it has begun, and whether one of them was cut off. They
-/// are on the stack, and at the same address for all work-items, since each has addresses of its own there.
+/// Where a kernel leaves the address of two numbers of each work-item. They say how many messages it has begun, and whether one of them was
+/// cut off. They are on the stack, and at the same address for all work-items, since each has addresses of its own there.
 const MESSAGES: &str = "oxisycl_messages";
 
 /// What a function is taken to need beside its variables: registers that it saves.

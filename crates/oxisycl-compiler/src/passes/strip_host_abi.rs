@@ -1,7 +1,7 @@
 //! Removes what is about the host: processor attributes, sections, thread-local placement, unwinding. Marks every function convergent.
 //!
 //! Runs before any optimisation, and again on what is linked later. Marking all functions, not only the builtins, keeps LLVM from
-//! duplicating or merging calls of functions that contain a barrier; where no barrier is reached LLVM infers the mark away.
+//! duplicating or merging calls of functions that contain a barrier. LLVM removes the mark where no barrier is reached.
 
 use crate::llvm::{Attribute, Block, Builder, Context, Linkage, Module, Opcode, Value, ValueKind};
 use crate::origin;
@@ -129,8 +129,8 @@ pub(crate) fn remove_personalities(module: &Module<'_>) {
     }
 }
 
-/// Leaves out checks that only debug builds make, and that are about unsafe code of the standard library: their messages would make
-/// every kernel several times as large. Bounds and overflow checks stay.
+/// Leaves out checks that only debug builds make, and that are about unsafe code of the standard library. Their messages would make every
+/// kernel several times as large. Bounds and overflow checks stay.
 pub(crate) fn drop_library_checks(module: &Module<'_>) {
     for function in module.functions() {
         if !function.is_declaration() && is_library_check(function) {

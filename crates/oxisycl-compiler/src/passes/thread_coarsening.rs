@@ -1,12 +1,12 @@
 //! Two work-items for each position of a kernel's grid, where that makes the kernel faster.
 //!
-//! A kernel that does little more than move memory waits for its loads most of the time, and a processor can keep only so many threads
-//! waiting. With two work-items a thread has twice as much on its way: on an H200 a copy took 505 us instead of 558 us. The entry of a
-//! one-dimensional kernel has code for both forms (`oxisycl_device::builtin::is_paired`), and this stage decides between them. It tells of the
-//! optimised form with one work-item whether the kernel [gains](gains), and of the form with two whether that is [as good](is_sound).
+//! A kernel that does little more than move memory waits for its loads most of the time. A processor can keep only so many threads waiting.
+//! With two work-items a thread has twice as much on its way: on an H200 a copy took 505 us instead of 558 us. The entry of a
+//! one-dimensional kernel has code for both forms (`oxisycl_device::builtin::is_paired`), and this stage decides between them. It tells of
+//! the optimised form with one work-item whether the kernel [gains](gains), and of the form with two whether that is [as good](is_sound).
 //!
-//! Invariant: of the two work-items only the first can panic, so that the position in a panic record is right, and no work-item ends
-//! without having run because another one panicked after it had begun.
+//! Invariant: of the two work-items only the first can panic, so the position in a panic record is right. No work-item ends without having
+//! run because another one panicked after it had begun.
 
 use crate::llvm::{Block, Builder, Module, Opcode, Type, Value};
 use crate::passes::bounds_check_merging::may_come_earlier;
@@ -42,8 +42,8 @@ pub(crate) fn decide(module: &Module<'_>, is_paired: bool) {
     function.delete_function();
 }
 
-/// Whether a kernel does little more than load elements that nothing writes and store others: no loop, no call but those that end the
-/// work-item, no other memory.
+/// Whether a kernel does little more than load elements that nothing writes, and store others. It has no loop, no call except those that
+/// end the work-item, and uses no other memory.
 pub(crate) fn gains(kernel: Value<'_>) -> bool {
     let parameters: Vec<_> = (0..kernel.parameter_count()).map(|index| kernel.parameter(index)).collect();
     let blocks = kernel.blocks();
@@ -114,7 +114,8 @@ pub(crate) fn separate(module: &Module<'_>) {
     }
 }
 
-/// Moves the stores of a block to its end, if nothing in it could see that: all loads are from memory that nothing writes, or from parameters.
+/// Moves the stores of a block to its end if nothing in the block could observe that. This holds if all loads are from read-only memory or
+/// from parameters.
 fn move_stores_back(module: &Module<'_>, block: Block<'_>) {
     let function = block.end().function();
     let parameters: Vec<_> = (0..function.parameter_count()).map(|index| function.parameter(index)).collect();

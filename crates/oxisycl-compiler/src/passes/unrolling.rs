@@ -2,7 +2,8 @@
 //!
 //! LLVM unrolls a loop by the cost of its body, and takes a load for as cheap as a sum. A loop that does little more than load is as fast as
 //! the number of its loads that are under way. The device library knows such loops, and marks them by `builtin::unroll_loop`.
-//! The mark becomes LLVM's own at the end of the innermost loop around it, once calls are inlined and the size of the body is known.
+//! Once calls are inlined and the size of the body is known, the mark becomes LLVM's own. It is put at the end of the innermost loop around
+//! it.
 //!
 //! Invariant: the mark decides about speed only.
 

@@ -69,8 +69,8 @@ impl<'c> Flow<'c> {
     }
 }
 
-/// The blocks from which a way leads to a return, and their immediate post-dominators over these blocks alone (Cooper, Harvey, Kennedy: A Simple, Fast
-/// Dominance Algorithm).
+/// The blocks from which a path leads to a return, and their immediate post-dominators over these blocks alone. The algorithm is Cooper,
+/// Harvey, Kennedy: A Simple, Fast Dominance Algorithm.
 fn meeting_blocks(blocks: &[Block<'_>], successors: &[Vec<usize>]) -> (Vec<bool>, Vec<Option<usize>>) {
     let exit = blocks.len();
     let mut predecessors = vec![Vec::new(); blocks.len()];

@@ -7,8 +7,8 @@
 //! A place is *proved* if it lies on no such way. Then all work-items come to it equally often, or they end without a return: in a panic, or in a
 //! loop without end.
 //!
-//! Local memory is the same for all that read one element, because the library's accesses to it ask for that: no other work-item writes an element that is
-//! read, up to the next barrier.
+//! Local memory has the same value for all work-items that read one element. The library's accesses ensure that: no other work-item writes
+//! an element that is read, up to the next barrier.
 //!
 //! The library marks what needs proof by two builtins, `prove_convergence` and `prove_uniform`. Without them nothing is examined.
 

@@ -1,7 +1,7 @@
 //! AMD GPUs: code objects for one processor, which the driver loads as they are.
 //!
-//! LLVM makes an object file, and the linker that comes with rustc makes the shared object that drivers want of it; no part of ROCm is
-//! needed. There is no backend that launches them yet.
+//! LLVM makes an object file. The linker that comes with rustc makes a shared object of it, which drivers need. No part of ROCm is needed.
+//! There is no backend that launches them yet.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Integers that are addresses become addresses again.
 //!
-//! LLVM keeps an address that went through memory of another type, such as the end of a slice's iterator, as an integer: it adds to it,
-//! chooses between two, and takes it around loops. Everything that is computed that way of an address alone is computed as an address here,
-//! and is an integer only where something else uses it.
+//! LLVM keeps an address that went through memory of another type, such as the end of a slice's iterator, as an integer. It adds to the
+//! integer, chooses between two, and carries it around loops. Everything that is computed that way from one address alone is computed as an
+//! address here. It becomes an integer only where something else uses it.
 //!
 //! That is no optimisation, but for a driver that vectorises such loops wrongly (the quirk `private-integers`). With addresses it gets them
 //! right.

@@ -1,8 +1,9 @@
 //! Loops that work-items leave at different times, for the remedy of the quirk `masked-calls`.
 //!
 //! A driver for CPUs executes several work-items as one vector. In such a loop it hides the results of calls from the work-items that have
-//! left, with masks on the way from one pass to the next. `mad` is a call to it, a product and a sum are not, and results of these
-//! need no mask: what a work-item computes after it has left is not read. Mandelbrot took twice the time with `mad`.
+//! left. It does so with masks on the path from one iteration to the next. To the driver, `mad` is a call, while a product and a sum are
+//! not. Their results need no mask, since nothing reads what a work-item computes after it has left. Mandelbrot took twice the time with
+//! `mad`.
 //!
 //! What is found here decides about speed only: it looks at where values come from, not at which way led to them.
 

@@ -1,10 +1,11 @@
 //! Function pointers, which SPIR-V has not.
 //!
 //! A kernel and what it calls are all the code there is, so that the functions whose addresses are taken are known. Each gets a number, which
-//! is its address from now on, also in tables of trait objects. A call of an address becomes a call of a function that compares it with the
-//! numbers of all functions of that type, and calls the one that it is of.
+//! is its address from now on, also in tables of trait objects. A call of an address becomes a call of a dispatch function. This function
+//! compares the address with the numbers of all functions of that type, and calls the matching one.
 //!
-//! What formats values has such functions of its own: only there a cycle of calls can be given an end, since each call says whether it failed.
+//! Formatting code has dispatch functions of its own. Only there a cycle of calls can be ended, since each formatting call says whether it
+//! failed.
 
 use crate::llvm::{Attribute, Module, Type, TypeKind, Value, ValueKind};
 use crate::origin;
@@ -33,8 +34,8 @@ fn says_whether(result: Type<'_>) -> bool {
 }
 
 /// Whether what a function calls by an address is a formatting function, or what text is written to. In a user's method all functions of that
-/// type have to be methods of formatting traits. The library's code calls nothing else that gives a truth value, but a user's closure may have
-/// been inlined there: nothing else may have that type, either.
+/// type have to be methods of formatting traits. The library's code calls nothing else that returns a truth value, but a user's closure may
+/// have been inlined there. So no other function may have that type either.
 fn calls_formatters(caller: &str, result: Type<'_>, candidates: &[Value<'_>]) -> bool {
     let is_librarys =
         origin::library_formats(caller) || panic_names::is_record(caller) || panic_names::is_print(caller);

@@ -1,8 +1,8 @@
 //! What functions that were not inlined need of the kernel beside their parameters.
 //!
-//! It is passed to them before their own parameters. SPIR-V can end a function only, not the work-item: where the work-item may end in a
-//! function, the function gets the address of a flag, sets it and returns; and so do its callers. The text of a message that goes too deep ends
-//! by another flag, which what began it looks at.
+//! It is passed to them before their own parameters. SPIR-V can end only a function, not the work-item. So a function in which the
+//! work-item may end gets the address of a flag, which it sets before it returns. Its callers then return, too. The text of a message that
+//! goes too deep ends by another flag, which what began it looks at.
 
 use rspirv::spirv::{Op, StorageClass, Word};
 
@@ -182,8 +182,8 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.return_value(nothing)
     }
 
-    /// The body of a function that is too deep in a cycle of formatting: within a message it raises the flag, and gives an error of formatting,
-    /// which is true. Elsewhere it panics.
+    /// The body of a function that is too deep in a cycle of formatting. Within a message it raises the flag, and returns a formatting
+    /// error (`true`). Elsewhere it panics.
     pub(super) fn end_formatting(&mut self) -> Result<(), Refused> {
         let label = self.code.id();
         self.code.begin(label);

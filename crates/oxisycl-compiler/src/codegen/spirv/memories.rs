@@ -9,14 +9,14 @@ use super::value::{Shape, Translated};
 use crate::codegen::quirks::is_worked_around;
 use crate::refused::Refused;
 
-/// What is asked of a generic address, in this order; what is neither is the work-item's own. A device whose memory is all one, such as a
-/// processor, may say yes to whatever it is asked first (the quirk `generic-atomics`): global memory, where operations are atomic for all
-/// work-items.
+/// What is asked of a generic address, in this order; what is neither is the work-item's own. A device with only one memory, such as a
+/// processor, may answer yes to the first question (the quirk `generic-atomics`). That question is for global memory, where operations are
+/// atomic for all work-items.
 const ASKED: [StorageClass; 2] = [StorageClass::CrossWorkgroup, StorageClass::Workgroup];
 
 impl FunctionTranslator<'_, '_, '_> {
-    /// Does an operation with a result of that shape on an address whose memory is known. Where only the running kernel knows it, the
-    /// operation is done in one of three branches: for memory of the device, of the group, and of the work-item.
+    /// Does an operation with a result of that shape on an address whose memory is known. If the memory is known only at run time, the
+    /// operation is done in one of three branches. They are for memory of the device, of the group, and of the work-item.
     pub(super) fn in_each_memory(
         &mut self,
         place: Place,

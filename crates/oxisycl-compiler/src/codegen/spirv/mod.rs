@@ -1,16 +1,16 @@
 //! Devices of OpenCL: SPIR-V, translated from LLVM's code by this module.
 //!
 //! The LLVM of Rust's toolchain has no code generator for SPIR-V. Code is optimised for NVIDIA's target, whose threads diverge like
-//! work-items; what comes out is plain (few instructions, no vectors as a rule), and is translated one instruction at a time:
+//! work-items. The result is plain: few instructions, and no vectors as a rule. It is translated one instruction at a time:
 //!
 //! - `module` goes over kernels, functions and globals; `function` and `branch` over the blocks of one function; `module_builder` and `function_builder` know SPIR-V only.
 //! - `value` says what a type becomes: integers of 1 to 128 bits, floats, addresses, and lists of them. `integer`, `int128`, `overflow`,
 //!   `bits`, `convert`, `float`, `bfloat16`, `memory`, `copy`, `atomics`, `aggregate` and `call` hold one group of instructions each.
-//! - `divergent_loops` and `panic_outlining` are for drivers that execute several work-items as one vector: the one finds the loops in which calls are dear,
-//!   the other keeps calls that record panics from being so.
-//! - `addresses` makes integers that are addresses into addresses again, `private_phis` makes numbers of private addresses that loops carry over barriers, and `function_pointers` replaces function pointers by numbers before that.
-//!   `implicit_parameters` and `call_graph` are about functions that were not inlined: what they need of the kernel, and which of them call each other in
-//!   cycles.
+//! - `divergent_loops` and `panic_outlining` are for drivers that execute several work-items as one vector. The former finds the loops in
+//!   which calls are expensive, the latter makes calls that record panics cheap.
+//! - `addresses` turns integers that are addresses back into addresses. `private_phis` turns private addresses that loops carry over
+//!   barriers into numbers. Before that, `function_pointers` replaces function pointers by numbers. `implicit_parameters` and `call_graph`
+//!   are about functions that were not inlined: what they need of the kernel, and which of them call each other in cycles.
 //! - `quirks` is the table of what drivers get wrong, and of what is done about it.
 //! - `storage_classes` finds out which memory an address is of; where it cannot, the address is generic.
 //!

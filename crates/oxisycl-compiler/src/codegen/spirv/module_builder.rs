@@ -2,8 +2,8 @@
 //!
 //! `rspirv`'s builder makes the instructions outside of functions, and finds types again. Constants, scalars and pointers are in tables
 //! here: the builder adds a constant at each call, and compares a type with all instructions so far. Everything is made on first use, so
-//! that the same input gives the same bytes. There is one pointer type per storage class for addresses, with bytes as what it points to;
-//! pointers to other scalars exist only between an address and the access that it is for.
+//! that the same input gives the same bytes. There is one pointer type per storage class for addresses, with bytes as its pointee. Pointers
+//! to other scalars exist only between an address and the access that it is for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Integer intrinsics that are made of arithmetic and comparisons: overflow, saturation, the smaller and the larger of two, distance
-//! from zero, three-way comparison, and shifts of two numbers as one.
+//! Integer intrinsics that are lowered to arithmetic and comparisons. These are overflow, saturation, minimum and maximum, distance from
+//! zero, three-way comparison, and funnel shifts.
 
 use rspirv::spirv::{Op, Word};
 

@@ -1,9 +1,9 @@
 //! Kernels call what records panics through a function that does nothing else: the remedy of the quirk `panic-calls`.
 //!
-//! A driver for CPUs weighs a kernel's code before it executes several work-items as one vector. It cannot execute a recorder so (a loop, local
-//! arrays, atomics), and counts a call of one as if every work-item made it on its own. Kernels that copy or add elements were executed one
-//! work-item at a time, for calls that hardly any work-item ever makes. A function that only passes its parameters on can be
-//! executed for a vector, and then the kernel is.
+//! A driver for CPUs weighs a kernel's code before it executes several work-items as one vector. It cannot execute a recorder as a vector,
+//! because of its loop, local arrays and atomics. It counts a call of one as if every work-item made the call on its own. Kernels that copy
+//! or add elements were executed one work-item at a time, for calls that hardly any work-item ever makes. A function that only passes its
+//! parameters on can be executed for a vector, and then the kernel is.
 
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module};
 use crate::passes::panic_names;

@@ -1,7 +1,8 @@
 //! Private addresses that a loop carries over a barrier become numbers.
 //!
-//! A loop over an array of the work-item's own, with an iterator or with two arrays that are swapped, carries an address from one turn to the next. In a kernel
-//! with barriers that is two numbers here: which variable, and how many bytes into it. The address is made of them anew at the head of each turn.
+//! Loops over private arrays, with an iterator or with two arrays that are swapped, carry an address from one turn to the next. In a kernel
+//! with barriers that is two numbers here: which variable, and how many bytes into it. The address is made of them anew at the head of each
+//! turn.
 //!
 //! That is no optimisation, but for a driver that gets such addresses wrong (the quirk `private-phis`). It gets them right where they are computed of
 //! numbers.

@@ -1,10 +1,10 @@
 //! Which memory an address is of.
 //!
-//! LLVM's code has generic addresses almost everywhere. Where all values that an address can come from are of one storage class, it keeps
-//! that class in registers, which spares the driver the question at each access. This is a forward analysis over the function: an
-//! address starts with no class, and goes down to the generic one when two classes meet. Addresses from memory and from integers are
-//! generic, except those that are among the launch's arguments: those are of global memory, since nothing else can be passed. What is known
-//! about an address at a call is known in the function, too, which is translated anew for each combination ([`Known`]).
+//! LLVM's code has generic addresses almost everywhere. If all values that an address can come from are of one storage class, the address
+//! keeps that class in registers. This spares the driver the check at each access. This is a forward analysis over the function: an address
+//! starts with no class, and goes down to the generic one when two classes meet. Addresses from memory and from integers are generic,
+//! except those that are among the launch's arguments. These are addresses of global memory, since nothing else can be passed. What is
+//! known about an address at a call is known in the function, too, which is translated anew for each combination ([`Known`]).
 
 use rspirv::spirv::StorageClass;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -87,8 +87,8 @@ impl Target for SpirV {
     }
 
     fn optimisation(&self) -> &'static str {
-        // Loops are unrolled only if nothing is left of them. Drivers know best how far to unroll others, and for CPUs first make one vector of
-        // several work-items, which each exit of a loop makes dearer.
+        // Loops are unrolled only if nothing is left of them. Drivers know best how far to unroll other loops. For CPUs they first make one
+        // vector of several work-items, which each exit of a loop makes more expensive.
         "thinlto-pre-link<O3>,function(float2int,lower-constant-intrinsics,instsimplify,div-rem-pairs,simplifycfg)"
     }
 

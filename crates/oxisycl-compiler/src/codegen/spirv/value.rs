@@ -1,6 +1,6 @@
 //! What values of LLVM become: shapes of types, and ids in those shapes.
 //!
-//! Integers of a width that SPIR-V has not are kept in the next wider one, with zeros above; those of more than 64 bits are two words.
+//! Integers of a width that SPIR-V lacks are kept in the next wider one, with zeros above. Integers of more than 64 bits are two words.
 //! Arrays, structs and vectors in registers are lists of their elements.
 
 use rspirv::spirv::{StorageClass, Word};

@@ -158,8 +158,8 @@ mod tests {
         assert!(!judged(&format!("define i8 @shown() {{ %v = call i8 @{LOAD}(ptr @{CACHE}, i8 0) ret i8 %v }}")));
     }
 
-    /// Each of these was once taken for a use of a cache, so that a kernel saw another value than the host had stored, or the host did not
-    /// see what a kernel had stored.
+    /// Each of these was once taken for a use of a cache. A kernel then saw another value than the host had stored, or the host missed a
+    /// value that a kernel had stored.
     #[test]
     fn a_static_that_the_host_sets_or_reads_is_no_cache() {
         let store = format!("call void @store(ptr @{CACHE}, i8 3)");

@@ -138,8 +138,8 @@ mod tests {
             // A user's method for the reference.
             (USER, call("%p")),
             (USER, pad("%p", "%n")),
-            // Users' methods that were inlined into the library's: of another value or length, with another formatter, twice, not always, with a
-            // trace of it, and with another result.
+            // Users' methods that were inlined into the library's. They use another value, length, formatter or result, call it twice or
+            // not always, or have a side effect.
             (LIBRARY, own.to_owned() + &call("%own")),
             (LIBRARY, own.to_owned() + &pad("%own", "%n")),
             (LIBRARY, pad("%p", "7")),

@@ -1,8 +1,8 @@
 //! Panics and printing on devices.
 //!
 //! [`hook`] takes the bodies of Rust's panic functions, and of what `println!` calls, away before anything is linked that only they need.
-//! [`lower`], after optimisation, turns each call into a call of a function of `oxisycl-device` with the number of a [`PanicSite`] and the
-//! addresses and kinds of the values in the message. The host formats them. Only what it does not know, such as a user's own
+//! After optimisation, [`lower`] turns each call into a call of a function of `oxisycl-device`. It passes the number of a [`PanicSite`],
+//! and the addresses and kinds of the values in the message. The host formats them. Only what it does not know, such as a user's own
 //! `Display`, is formatted on the device, and only then is formatting code linked.
 
 mod arguments;

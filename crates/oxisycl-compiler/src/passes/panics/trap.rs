@@ -1,5 +1,5 @@
-//! Traps: how the standard library ends a program where a panic would be of no use, such as in its sorting functions after a comparison
-//! has panicked.
+//! Traps, by which the standard library ends a program where a panic would be of no use. Its sorting functions, for example, do so after a
+//! comparison has panicked.
 //!
 //! A trap of a GPU takes its whole context down. So each becomes a panic that knows its place by its debug information, before code is
 //! moved and merged.

@@ -1,5 +1,5 @@
-//! Holds the table against the processor: it is compiled for the host as a library, and each function's results are compared with those
-//! of the intrinsic, bit for bit.
+//! Checks the table against the processor. It is compiled for the host as a library, and each function's results are compared with those of
+//! the intrinsic, bit for bit.
 #![expect(
     improper_ctypes_definitions,
     reason = "registers are passed as the platform's C compilers do, to LLVM's own code"

@@ -3,8 +3,8 @@
 use super::golden::text;
 use super::support::{BEGIN, context, run_in_groups, translated, validated};
 
-/// A loop over every third of the numbers in two rows of private memory, as an iterator over rows makes it: it keeps the end of the row
-/// as an integer. `%i` is four times in the first row, three is in the second.
+/// A loop over every third of the numbers in two rows of private memory, as made by an iterator over rows. It keeps the end of the row as
+/// an integer. `%i` is four times in the first row, three is in the second.
 const ROWS: &str = "
   %v = trunc i64 %i to i32
   %rows = alloca [8 x i32], align 4

@@ -8,8 +8,8 @@ use super::support::{BEGIN, context, device, run, translate_with, translated, va
 
 const ITEMS: usize = 1000;
 
-/// The operation's instruction with `%v`, the number of the work-item, or `%w`, which lacks some of the bits of [`CLEARED`]; start and end
-/// of the memory, and the type.
+/// The operation's instruction, the memory before and after it, and the type. In the instruction, `%v` is the number of the work-item, and
+/// `%w` lacks some of the bits of [`CLEARED`].
 struct Case {
     name: &'static str,
     kind: &'static str,
@@ -297,8 +297,8 @@ fn private_memory_is_accessed_plainly() {
     assert_eq!(outputs[0], 25u32.to_le_bytes());
 }
 
-/// Where the kernel below looks for its cell, by the number of the work-item modulo 4: in memory of its own, of the group, and of the
-/// device, and where the input says.
+/// The kernel below looks for its cell by the number of the work-item modulo 4. It looks in its own memory, in the group's, in the
+/// device's, and where the input says.
 #[test]
 #[ignore = "needs an OpenCL driver"]
 fn an_address_of_any_memory_can_be_changed_atomically() {

@@ -3,8 +3,9 @@
 use super::golden::text;
 use super::support::{BEGIN, context, run_in_groups, translated, validated};
 
-/// A kernel of two arrays of eight numbers. `CHOICE` has the phis of a loop of eight turns, which writes the work-item's number times 100 and the turn's into the
-/// element that `%place` points to, and waits at a barrier in the fourth turn alone; `STEP` makes the phis' next values. The answer is the sum of both arrays.
+/// A kernel of two arrays of eight numbers. `CHOICE` has the phis of a loop of eight turns. Each turn writes the work-item's number times
+/// 100 plus the turn's number into the element that `%place` points to. Only the fourth turn waits at a barrier. `STEP` makes the phis'
+/// next values. The answer is the sum of both arrays.
 const LOOP: &str = "
   %own = alloca [8 x i64], align 8
   %other = alloca [8 x i64], align 8
