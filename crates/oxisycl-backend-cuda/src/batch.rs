@@ -1,15 +1,15 @@
 //! Small kernels behind a busy stream: the thread that submits leaves their launch to another one, which launches many of them together.
 //!
-//! A launch takes the driver 3 us, and so long the thread that makes it. A graph of one kernel, whose parameters are set anew, takes 1.6 to 2.3 us,
-//! and on an idle stream the kernel starts 2 us sooner. In a graph of 16 a kernel takes 0.4 to 0.9 us, and the device runs each in 0.9 us instead
-//! of 1.5 (`benches/results`). So kernels wait for each other here, as small packets do in Nagle's algorithm.
+//! A launch takes the driver 3 us, and so long the thread that makes it. A graph of one kernel with new parameters takes 1.6 to 2.3 us, and
+//! on an idle stream the kernel starts 2 us sooner. In a graph of 16 a kernel takes 0.4 to 0.9 us, and the device runs each in 0.9 us
+//! instead of 1.5 (`benches/results`). So kernels wait for each other here, as small packets do in Nagle's algorithm.
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
 //! - On a busy stream a small kernel is *held*: it is put on the ring and the driver has nothing of it. The runtime's thread that
 //!   [hands over](hand_over) what is held launches all that has come meanwhile. It locks the ring to look and to note what it did, not while it
 //!   calls the driver.
-//! - A thread that puts anything else on the stream, waits for what is held, or asks for an event behind it launches all of it first. So does the
-//!   thread that submits when much is held.
+//! - A thread launches all held tasks before it puts anything else on the stream, waits for a held task, or asks for a later event. So does
+//!   the thread that submits when much is held.
 //!
 //! Invariants:
 //! - Held tasks are the last ones of the lane's ring, in order. The driver has everything before them. It has none of them but those that are
@@ -32,7 +32,7 @@ use crate::launcher::{Handed, Launcher, MOST_TOGETHER, Sizes, node_launch};
 use crate::module::CudaModule;
 use crate::stream;
 
-/// For how long kernels are held so that more of them come together: about as long as a thread takes to submit as many as a graph has.
+/// How long kernels are held so that more of them come together. It is about as long as a thread takes to submit as many as a graph has.
 const PATIENCE: Duration = Duration::from_micros(MOST_TOGETHER as u64 * MICROSECONDS_EACH);
 const MICROSECONDS_EACH: u64 = 1;
 /// So much less for the first ones, since the device is about to have nothing to do.

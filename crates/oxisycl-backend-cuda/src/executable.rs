@@ -87,8 +87,8 @@ impl Executable {
         for _ in 0..n_nodes {
             let mut raw = RawGraphNode::NULL;
             let dependencies = made.nodes.last().map_or(ptr::null(), ptr::from_ref);
-            // SAFETY: the graph is the one made above, the node of it; the parameters are those of a launch of the function, which the
-            // driver copies.
+            // SAFETY: the graph is the one made above, and the node is of this graph. The parameters are those of a launch of the function,
+            // and the driver copies them.
             let added = launch.with_parameters(|parameters| unsafe {
                 let n_dependencies = usize::from(!dependencies.is_null());
                 driver.graph_add_kernel_node(&raw mut raw, made.graph, dependencies, n_dependencies, parameters)

@@ -51,9 +51,8 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
         (launch.record, launch.print, launch.call_stack) = (record, print, call_stack);
         let mut parameters = [(&raw mut *launch).cast::<c_void>(), arguments];
         emitter.call(|driver, stream| {
-            // SAFETY: the function is kept loaded by the command; its parameters are a launch and as many bytes as its image
-            // promises (checked at loading and at acceptance), which the driver copies; what the arguments point to is valid by the
-            // issuer's promise.
+            // SAFETY: the command keeps the function loaded. Its parameters are a launch and as many bytes as its image promises (checked
+            // at loading and at acceptance), and the driver copies them. The arguments' pointers are valid by the issuer's promise.
             unsafe {
                 driver.launch_kernel(
                     *function,

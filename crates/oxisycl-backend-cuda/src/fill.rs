@@ -164,8 +164,8 @@ fn launch(
     let parameters = MaybeUninit::new(parameters);
     let mut values = [parameters.as_ptr().cast_mut().cast::<c_void>()];
     emitter.call(|driver, stream| {
-        // SAFETY: the kernel is this crate's, stays loaded as long as `kernels`, and takes this one parameter, which the driver
-        // copies; it writes the box, which is valid by the issuer's promise.
+        // SAFETY: the kernel is this crate's, stays loaded as long as `kernels`, and takes this one parameter, which the driver copies. It
+        // writes the box, which is valid by the issuer's promise.
         unsafe {
             let extra = std::ptr::null_mut();
             driver.launch_kernel(function, blocks, grid[0], grid[1], BLOCK, 1, 1, 0, stream, values.as_mut_ptr(), extra)

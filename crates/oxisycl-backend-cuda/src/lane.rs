@@ -90,8 +90,8 @@ pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> 
     Ok(CudaQueue::new(device, options, lanes, AtomicUsize::new(0)))
 }
 
-// SAFETY: `stream` sets tasks apart when the driver says that the stream has come past them; of a lost device nothing is used again but
-// by its own pools, whose memory a launch that is lost keeps.
+// SAFETY: `stream` reports tasks as finished when the driver says that the stream has passed them. After a loss, only the device's own
+// pools use its memory again, and lost launches keep theirs.
 unsafe impl Driver for Cuda {
     type Device = DeviceState;
     /// The lane that is next in turn.

@@ -1,7 +1,7 @@
 //! Launches of kernels as graphs, whose parameters are set anew for each launch.
 //!
-//! A graph has a fixed number of kernels of one function: to turn nodes off makes its launch several times as long, and so does another function
-//! in a node. So launches are split into runs of one function, and those into graphs of 16, 8, 4, 2 and 1.
+//! A graph has a fixed number of kernels of one function. Turning nodes off makes its launch several times as long, and so does another
+//! function in a node. So launches are split into runs of one function, and those into graphs of 16, 8, 4, 2 and 1.
 //!
 //! Invariant: the context is current in all functions here but [`release`](Launcher::release).
 

@@ -1,7 +1,7 @@
 //! NVIDIA GPUs as an OxiSYCL backend, through the CUDA driver that is found at run time.
 //!
-//! Needs no toolkit, neither to build nor to run: the driver library is loaded when platforms are first asked for ([`CudaBackend`]),
-//! and without one there is no platform. Device images are PTX.
+//! Needs no toolkit, neither to build nor to run. The driver library is loaded when platforms are first asked for ([`CudaBackend`]), and
+//! without one there is no platform. Device images are PTX.
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. A command is put on a `stream` behind events of its
 //! unfinished dependencies by `execute` (`launch_shape`, `transfer`, `fill`). Small kernels on a busy stream go out together (`batch`).
@@ -17,10 +17,10 @@
 //! Differences from the contract's letter, which follow from how the device works:
 //! - A command is given to the device before its dependencies have ended. If a dependency turns out to have failed (its kernel
 //!   panicked), the command has run on what that left. It is memory-safe on any data.
-//! - Transfers of host memory that the driver does not know (not allocated by this backend) are executed by a thread of the runtime once
-//!   their dependencies have ended (`host_transfer`, the quirk `waiting-copies`).
+//! - Some transfers use host memory that the driver does not know, because this backend did not allocate it. A thread of the runtime
+//!   executes them once their dependencies have ended (`host_transfer`, the quirk `waiting-copies`).
 //! - Freed memory goes back to the driver once the device has nothing to do (`retired`, the quirk `waiting-free`).
-//! - Loading a module waits for running kernels, by the driver: so does the first launch of a kernel of an image that is not loaded yet.
+//! - In this driver, loading a module waits for running kernels. So does the first launch of a kernel of an image that is not loaded yet.
 //! - The driver keeps about a thousand launches per stream; beyond that, issuing waits until the device has begun the oldest.
 //!
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.

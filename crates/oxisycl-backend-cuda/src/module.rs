@@ -94,8 +94,8 @@ impl CudaModule {
         let yes = ptr::without_provenance_mut::<c_void>(1);
         let mut values = [info.as_mut_ptr().cast(), size, errors.as_mut_ptr().cast(), size, yes];
         let mut raw = RawModule::NULL;
-        // SAFETY: the context is current; the code ends with a NUL byte; options and values are as many as are said, and the buffers
-        // are as large as stated and outlive the call.
+        // SAFETY: the context is current, and the code ends with a NUL byte. Options and values are as many as stated. The buffers are as
+        // large as stated and outlive the call.
         let loaded = unsafe {
             context.driver.module_load_data_ex(
                 &raw mut raw,
@@ -124,7 +124,7 @@ impl CudaModule {
         // SAFETY: by the contract of this function.
         let module = unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }?;
         let _entered = context.enter()?;
-        // The driver loads functions when they are first needed, and then waits for running kernels: one of them may be waiting for
+        // The driver loads functions when they are first needed, and then waits for running kernels. One of these may be waiting for
         // another kernel of the image.
         for kernel in &image.kernels {
             // One that cannot be loaded says so where it is launched.

@@ -1,7 +1,7 @@
 //! The panic records of launches: pinned memory that kernels write and the host reads.
 //!
-//! The first ones are made with the device. Later ones are made by the launch that finds none. That is rare, twice for the 8192 commands that
-//! the runtime submits ahead, and the driver neither waits for running kernels meanwhile nor keeps others from launching (measured, see
+//! The first ones are made with the device. Later ones are made by the launch that finds none. That is rare: twice for the 8192 commands
+//! that the runtime submits ahead. The driver neither waits for running kernels meanwhile nor keeps others from launching (measured, see
 //! `benches/results`).
 
 use std::ffi::c_void;

@@ -1,10 +1,11 @@
 //! Memory that is not used any more, until it can be given back.
 //!
-//! A driver may free memory only once no kernel of the context runs, and launch nothing meanwhile (the quirk `waiting-free`). A kernel that waits for the host would never end. So memory is put aside here, used again for allocations of the same size, and
-//! freed by the poller when the device has had nothing to do for a while.
+//! A driver may free memory only once no kernel of the context runs, and launch nothing meanwhile (the quirk `waiting-free`). A kernel that
+//! waits for the host would never end. So memory is put aside here and used again for allocations of the same size. The poller frees it
+//! when the device has been idle for a while.
 //!
-//! Invariant: the poller frees only while no task is accepted. A submission counts its task first and then looks whether
-//! memory is being freed; the poller says that it frees first and then looks for tasks: one of them sees the other.
+//! Invariant: the poller frees only while no task is accepted. A submission counts its task first, and then checks whether memory is being
+//! freed. The poller announces that it frees first, and then checks for tasks. So one of them sees the other.
 //!
 //! What is asked for when memory is exhausted, or beyond [`MOST_OF_HOST`], is freed at once, with the driver's wait.
 
@@ -124,8 +125,8 @@ impl Retired {
         drop(self.freeing.lock());
     }
 
-    /// Called by a submission after it has counted its task: waits until the block is freed that is being freed, which happens on an idle
-    /// device.
+    /// Called by a submission after it has counted its task. If a block is being freed, this waits until that is done; the device is idle
+    /// then.
     #[inline]
     pub(crate) fn step_aside(&self) {
         if self.is_freeing.load(Ordering::SeqCst) {

@@ -1,9 +1,9 @@
 //! One stream of a device, and how far the device has come with it.
 //!
-//! Nothing is recorded on the device per task. A *fence* is an event that was recorded behind some task. That happens when another stream has to
-//! wait for the task, behind a batch, and when it is asked how far a stream has come while work is added all the time. Otherwise the driver is
-//! asked whether the stream is empty. A thread that submits without pause looks itself, once for many tasks: threads that call the driver at the
-//! same time wait for each other, and one that sleeps over it comes back late.
+//! Nothing is recorded on the device per task. A *fence* is an event that was recorded behind some task. That happens behind a batch, and
+//! when another stream has to wait for the task. It also happens when a stream is polled while work is added all the time. Otherwise the
+//! driver is asked whether the stream is empty. A thread that submits without pause polls by itself, once for many tasks. Threads that call
+//! the driver at the same time wait for each other, and one that sleeps there returns late.
 //!
 //! The last tasks may be held (`batch`). The driver does not have them yet, and no fence stands for them. While a stream holds tasks, the thread that
 //! submits does not look: another one calls the driver.

@@ -1,7 +1,7 @@
 //! Copies: between host and device, within a device, and between devices.
 //!
-//! Addresses are unified, so most copies are the same call. Memory of the host that the driver does not know (it was allocated
-//! elsewhere) is treated apart here: with it the driver's asynchronous calls may wait for the device.
+//! Addresses are unified, so most copies are the same call. Host memory that the driver does not know, because it was allocated elsewhere,
+//! is treated separately here. With it the driver's asynchronous calls may wait for the device.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;

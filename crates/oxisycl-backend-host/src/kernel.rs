@@ -67,8 +67,8 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     CURRENT.with(|current| current.set(&raw const frame));
     let entry = command.descriptor.host_entry;
     let arguments = command.arguments.as_ptr();
-    // SAFETY: the issuer promises that the argument block belongs to the entry and that its accessors are valid (contract of
-    // `Queue::issue`); the range is the launch's own.
+    // SAFETY: by the contract of `Queue::issue`, the issuer promises that the argument block belongs to the entry and that its accessors
+    // are valid. The range is the launch's own.
     let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(arguments, &command.range, &chunk) }));
     CURRENT.with(|current| current.set(frame.outer));
     if let Some(memory) = memory {
@@ -88,8 +88,8 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     }
 }
 
-/// Memory of one group at a time, initialised. A thread keeps it for the next launch; a kernel that runs another launch's chunk, by waiting at group
-/// scope, finds none and makes its own.
+/// Memory of one group at a time, initialised. A thread keeps it for the next launch. A kernel that runs another launch's chunk, while it
+/// waits at group scope, finds none and makes its own.
 struct GroupMemory(Vec<Line>);
 
 /// A unit of [`GroupMemory`].

@@ -33,8 +33,7 @@ fn record(frame: &Frame, info: &PanicHookInfo<'_>) {
 #[cfg(panic = "abort")]
 fn announce(frame: &Frame) {
     use std::io::Write;
-    // SAFETY: the frame is live, so the kernel is running: its chunk lies on this thread's stack, and its command is kept by the task
-    // that runs.
+    // SAFETY: the frame is live, so the kernel is running. Its chunk lies on this thread's stack, and the running task keeps its command.
     let (command, chunk) = unsafe { (&*frame.command, &*frame.chunk) };
     // Kernels over groups store each work-item.
     let count = if command.group.is_some() { 1 } else { HostChunk::ITEMS_PER_STORE };

@@ -1,9 +1,9 @@
 //! Stacks that work-items wait on: each thread has its own, and the process has a limit for all of them.
 //!
-//! A thread that gets the stacks of its last group again finds them in its processor's cache. A system has a limit for how many pieces the memory of a
-//! process may have, and a stack with the page that guards it is two. So there is a limit for stacks, at which a thread takes what others
-//! keep unused. A group takes all of its stacks at once, or waits until others have given theirs back. Invariant: a thread that holds stacks never waits
-//! for more, so that those it waits for come back.
+//! A thread that gets the stacks of its last group again finds them in its processor's cache. A system limits how many memory mappings a
+//! process may have, and a stack with its guard page takes two. So there is a limit for stacks, at which a thread takes what others keep
+//! unused. A group takes all of its stacks at once, or waits until others have given theirs back. Invariant: a thread that holds stacks
+//! never waits for more, so that those it waits for come back.
 
 use std::io;
 #[cfg(not(loom))]

@@ -96,8 +96,8 @@ pub(crate) struct HostTask {
     completion: UnsafeCell<Option<Arc<dyn Completion>>>,
 }
 
-// SAFETY: the two cells are written before the task is shared, and afterwards used by the task's owner alone (see `Links`), or
-// read by threads that the owner lets take part in the command until it ends. Their contents are `Send + Sync`.
+// SAFETY: the two cells are written before the task is shared. Afterwards only the task's owner uses them (see `Links`), and threads read
+// them that the owner lets take part in the command until it ends. Their contents are `Send + Sync`.
 unsafe impl Sync for HostTask {}
 // SAFETY: as above; every field is `Send`.
 unsafe impl Send for HostTask {}

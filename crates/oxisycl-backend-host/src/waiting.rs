@@ -1,7 +1,8 @@
 //! Work-items of one group that wait for each other (SYCL 2020 section 3.8.3.4).
 //!
-//! The work-item that waits first stays on the stack of the thread. While it waits, it runs those behind it by turns, each on a stack of its own, until all
-//! wait at the same place or it is clear that they never will. A group without waiting work-items switches no stacks, and every group stays on its thread.
+//! The work-item that waits first stays on the stack of the thread. While it waits, it runs those behind it by turns, each on a stack of
+//! its own. It stops when all wait at the same place, or when it is clear that they never will. A group without waiting work-items switches
+//! no stacks, and every group stays on its thread.
 //!
 //! Invariants:
 //! - The work-items behind the first one that waited run only within its calls of `wait`, `finish` and `abandon`. None of them is left when the last two
@@ -31,8 +32,8 @@ const VARIABLE: &str = "OXISYCL_ITEM_STACK";
 /// Bytes of the stack of a work-item that waits, of which the system provides what is used. Set before the first kernel runs.
 static STACK: AtomicUsize = AtomicUsize::new(DEFAULT_STACK);
 const DEFAULT_STACK: usize = 256 << 10;
-/// Stacks of a process before groups wait for each other: half of what Linux allows, where a stack and the page that guards it are two of 65530 pieces of
-/// memory.
+/// The stacks that a process may have before groups wait for each other. This is half of what Linux allows: a stack and its guard page are
+/// two of 65530 memory mappings.
 const MOST_STACKS: usize = 16384;
 
 static STACKS: LazyLock<Stacks<DefaultStack>> =

@@ -1,4 +1,4 @@
-//! The clock of execution times: the device's own, where the driver tells the time on it; else the host's, to which times of events are
+//! The clock of execution times. It is the device's own clock where the driver can read it, else the host's, to which times of events are
 //! translated.
 //!
 //! Invariant: all times of one device are on one clock, so that they can be compared.

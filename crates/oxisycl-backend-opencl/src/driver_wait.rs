@@ -1,14 +1,15 @@
 //! The driver-wait thread: waits in drivers whose device is the processors of this machine.
 //!
-//! Such a driver may count on those who wait: it has one thread less than there are processors (the quirk `waiting-threads`), and a thread
-//! that waits for a command executes work-items meanwhile. Threads of ours that wait do not call the driver, so that one processor would be idle. This one does it for
-//! them: when commands run for longer than the poller needs to look twice, it waits in the driver for the oldest of them.
+//! Such a driver may rely on waiting threads: it has one thread less than there are processors (the quirk `waiting-threads`). A thread that
+//! waits for a command executes work-items meanwhile. Threads of ours that wait do not call the driver, so that one processor would be
+//! idle. The driver-wait thread does it for them. When commands run for longer than two polls of the poller take, it waits in the driver
+//! for the oldest of them.
 //!
 //! Invariants:
 //! - No thread waits for this one, which may be in the driver for as long as any kernel runs. It holds no lock meanwhile but the one
 //!   that the end of the process asks for, and [`TURN`].
-//! - One thread of the process waits in such a driver at a time. Of two, it may hand the second one's waiting to the first, which then does it in
-//!   the middle of the very command that is waited for: neither ever returns (the quirk `second-waiter`).
+//! - One thread of the process waits in such a driver at a time. Of two waiting threads, the driver may make the first do the second one's
+//!   waiting, within the awaited command. Then neither ever returns (the quirk `second-waiter`).
 
 use std::io;
 use std::sync::Arc;

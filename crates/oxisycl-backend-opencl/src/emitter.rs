@@ -78,8 +78,8 @@ impl<'a> Emitter<'a> {
         self.first.is_some()
     }
 
-    /// Makes a call that puts something on the queue: with the queue, the number of events to wait for, those events, and room for
-    /// the event of the call.
+    /// Makes a call that puts something on the queue. The call gets the queue, the number of events to wait for, those events, and space
+    /// for its own event.
     pub(crate) fn call(
         &mut self,
         name: &'static str,

@@ -38,8 +38,8 @@ pub(crate) fn fill(fill: &FillCommand, emitter: &mut Emitter<'_>, stage: &mut Op
         return for_each_row(&shape, |[row]| {
             let (pattern, target) = (fill.pattern.as_ptr(), target.wrapping_add(row));
             emitter.call(sharing.fill_name, |_, queue, n, list, event| {
-                // SAFETY: the row is valid by the issuer's promise, aligned for the pattern, and a multiple of it; the pattern is
-                // copied by the call; queue and events are live.
+                // SAFETY: the row is valid by the issuer's promise, aligned for the pattern, and a multiple of it. The call copies the
+                // pattern. Queue and events are live.
                 unsafe { set(queue, target.cast(), pattern.cast(), period, shape.width, n, list, event) }
             })
         });
@@ -49,8 +49,8 @@ pub(crate) fn fill(fill: &FillCommand, emitter: &mut Emitter<'_>, stage: &mut Op
         for begin in (0..shape.width).step_by(stage.len()) {
             let target = target.wrapping_add(row + begin);
             let width = stage.len().min(shape.width - begin);
-            // SAFETY: a part of the row, which is valid by the issuer's promise; the stage has at least so many bytes, and is
-            // kept until the command has ended.
+            // SAFETY: a part of the row, which is valid by the issuer's promise. The stage has at least so many bytes, and is kept until
+            // the command has ended.
             unsafe { copy_row(emitter, stage.as_ptr().cast(), target, width) }?;
         }
         Ok(())

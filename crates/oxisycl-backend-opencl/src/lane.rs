@@ -141,8 +141,8 @@ impl Drop for QueuePart {
     }
 }
 
-// SAFETY: `poll` sets a task apart as finished when the driver says that all its events are complete, and as lost otherwise; the memory of
-// a lost device is not freed.
+// SAFETY: `poll` reports a task as finished when the driver says that all its events are complete, and as lost otherwise. The memory of a
+// lost device is not freed.
 unsafe impl Driver for OpenCl {
     type Device = DeviceState;
     type Queue = QueuePart;
@@ -162,8 +162,8 @@ unsafe impl Driver for OpenCl {
     type Looking = RwLockReadGuard<'static, ()>;
 
     const FIRST_RECORDS: usize = 64;
-    /// A driver needs memory for each command that it has: Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more. The
-    /// shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
+    /// A driver needs memory for each command that it has. Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more.
+    /// The shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
     const MOST_UNFINISHED: usize = 4096;
     /// What a wait depends on may be on any queue, and is cheap to ask about.
     const HELPS_ALL: bool = true;

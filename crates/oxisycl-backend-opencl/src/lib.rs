@@ -1,8 +1,8 @@
 //! OpenCL devices as an OxiSYCL backend, through the loader that is found at run time.
 //!
-//! Needs no SDK, neither to build nor to run: the loader (`libOpenCL.so.1`) is loaded when platforms are first asked for
-//! ([`OpenClBackend`]), and without one there is no platform. Device images are SPIR-V; devices that take none are listed with the reason why
-//! they cannot be used.
+//! Needs no SDK, neither to build nor to run. The loader (`libOpenCL.so.1`) is loaded when platforms are first asked for
+//! ([`OpenClBackend`]), and without one there is no platform. Device images are SPIR-V; devices that take none are listed with the reason
+//! why they cannot be used.
 //!
 //! The life of a command is [`oxisycl_backend::lane`]'s; `lane` is this driver's part of it. `execute` makes the driver's calls (`launch_shape`,
 //! `transfer`, `fill`) with the list of events that the command waits for (`emitter`). A poll asks the driver how far it is. A
@@ -11,8 +11,8 @@
 //! Invariants:
 //! - No code of this crate, or of a user, runs on a thread of the driver: there are no callbacks. Whether commands are over is asked.
 //! - No lock is held while a [`Completion`](oxisycl_backend::Completion) runs, but the one that the end of the process waits for.
-//! - A thread that waits never waits for another command than its own: the driver's own waiting functions are used by
-//!   `driver_wait` alone, whose thread no other thread waits for.
+//! - A waiting thread waits for no other command than its own. The driver's own waiting functions are used by `driver_wait` alone, whose
+//!   thread no other thread waits for.
 //! - What comes back from a device is not trusted.
 //! - Every call on a lost device names the command that the driver ended. A lost device gives nothing back that it may use still.
 //!

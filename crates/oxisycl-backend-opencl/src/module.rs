@@ -23,8 +23,8 @@ use crate::query::Asked;
 use crate::sharing::Indirect;
 use crate::sys::{Object, code};
 
-/// Division and square root of `f32` are rounded correctly only if that is asked for. Some drivers do it although their device does
-/// not say so, and some do not know the option: it is left out if they refuse it, with a warning for the device.
+/// Division and square root of `f32` are rounded correctly only if that is asked for. Some drivers do it although their device does not say
+/// so, and some do not know the option. It is left out if the driver refuses it, with a warning for the device.
 const CORRECT_ROUNDING: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 
 /// A built image.

@@ -38,8 +38,9 @@ pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
     ClQueue::of(queue)?.native_queue()
 }
 
-/// The `cl_event`s that are complete when a command is over. None as long as the driver does not have it, if it had nothing to do, and from
-/// some time after it is over if no caller asked before: [`Event::status`] says which. `None` if the command is another backend's.
+/// The `cl_event`s that are complete when a command is over. The list is empty while the driver does not have the command, and if the
+/// command needed no driver call. It is also empty from some time after the end if no caller asked before. [`Event::status`] tells these
+/// cases apart. `None` if the command is another backend's.
 pub fn native_events(event: &dyn Event) -> Option<Vec<*mut c_void>> {
     let task = (event as &dyn Any).downcast_ref::<ClTask>()?;
     Some(task.issued.lend_events(&task.queue.device.context))

@@ -1,4 +1,4 @@
-//! The print buffers of launches: memory of the device that kernels write, and of the host that it is copied to when the launch has ended.
+//! The print buffers of launches: device memory that kernels write, and host memory that it is copied to when the launch has ended.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

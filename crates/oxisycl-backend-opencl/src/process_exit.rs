@@ -3,7 +3,7 @@
 //! A handler that runs before the driver's keeps the threads of this crate away from the driver for good. A driver may also abort the process if
 //! a kernel runs then (the quirk `process-end`). For its sake the handler first waits for a while until all its commands have ended and nothing is
 //! compiled any more. Where commands still run after that while, the process ends there and then, with its own status.
-//! Handlers run in the reverse order of their registration; drivers register theirs when they are loaded or first used, so this one is
+//! Handlers run in the reverse order of their registration. Drivers register theirs when they are loaded or first used, so this one is
 //! registered again after each such moment, a few times.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

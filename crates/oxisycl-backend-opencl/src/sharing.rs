@@ -70,8 +70,8 @@ fn function<T: Copy>(functions: &Functions, platform: Object, name: &CStr) -> Op
     const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
     // SAFETY: a live platform and a name.
     let address = unsafe { (functions.clGetExtensionFunctionAddressForPlatform)(platform.0, name.as_ptr()) };
-    // SAFETY: the driver gave the function of that name, whose type the caller knows from the extension; function pointers are of the
-    // size of an address.
+    // SAFETY: the driver gave the function of that name, whose type the caller knows from the extension. Function pointers have the size of
+    // an address.
     (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
 }
 

@@ -1,8 +1,8 @@
 //! The commands that a queue was given last, which the thread that submits asks the driver about.
 //!
-//! A driver's event is cheap to ask and to release for the thread that got it, a little later. It is dear for another thread when it has left the
-//! caches: on a machine with few processors that was a third of what a launch takes. So a thread that goes on submitting looks at a few
-//! commands of before, and releases the events of those that are over. It reports nothing: that is left to the threads that may.
+//! A driver's event is cheap to ask and to release for the thread that got it, a little later. For another thread it is expensive when it
+//! has left the caches. On a machine with few processors that was a third of a launch's time. So a thread that goes on submitting looks at
+//! a few commands of before, and releases the events of those that are over. It reports nothing: that is left to the threads that may.
 //!
 //! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended. What is kept of those that have
 //! is little: their kernels stay loaded.

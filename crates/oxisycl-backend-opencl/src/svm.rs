@@ -1,8 +1,8 @@
 //! The allocations of shared virtual memory that kernels may reach.
 //!
-//! OpenCL wants a list for each kernel of the allocations that it reaches by addresses, and takes all of them for used while the kernel runs.
-//! What a kernel reaches is not known, so the list has all there are. What a user frees meanwhile stays until no launch is left with it in its
-//! list.
+//! OpenCL needs a list for each kernel of the allocations that it reaches by addresses. It takes all of them for used while the kernel
+//! runs. What a kernel reaches is not known, so the list has all there are. What a user frees meanwhile stays until no launch is left with
+//! it in its list.
 //!
 //! Invariants:
 //! - A kernel is launched with the list as it is at that moment: the lock is held from setting the list to launching.

@@ -16,8 +16,8 @@ pub type Handle = *mut c_void;
 #[repr(transparent)]
 pub struct Object(pub Handle);
 
-// SAFETY: all functions of OpenCL may be called from any thread with any object, save that a kernel's arguments are set by one thread
-// at a time; the backend has a lock for that.
+// SAFETY: all OpenCL functions may be called from any thread with any object. The one exception: a kernel's arguments are set by one thread
+// at a time, for which the backend has a lock.
 unsafe impl Send for Object {}
 // SAFETY: as above.
 unsafe impl Sync for Object {}

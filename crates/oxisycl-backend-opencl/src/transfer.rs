@@ -1,7 +1,7 @@
 //! Copies: between host and device, and within a device.
 //!
-//! OpenCL copies one row at a time between addresses; boxes that are more than one row when gaps are left out take a call for each
-//! row, which may overlap. The host's end may be any memory of the process: the driver reads or writes it when the command runs.
+//! OpenCL copies one row at a time between addresses. Boxes that are more than one row when gaps are left out take a call for each row, and
+//! these copies may overlap. The host's end may be any memory of the process: the driver reads or writes it when the command runs.
 
 use oxisycl_backend::CopyCommand;
 use oxisycl_backend::driver::{BoxShape, Pitches};

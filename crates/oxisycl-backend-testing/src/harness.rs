@@ -1,7 +1,7 @@
 //! What the runtime does around a backend's queue, for tests that use a queue by itself.
 //!
-//! The runtime executes a command that the device cannot do behind others, and delays a command that depends on an event which the queue cannot
-//! wait for. Here the thread that issues does both, and blocks meanwhile.
+//! The runtime executes a command that the device cannot order behind others. It delays a command that depends on an event which the queue
+//! cannot wait for. Here the thread that issues does both, and blocks meanwhile.
 
 use std::any::Any;
 use std::sync::Arc;

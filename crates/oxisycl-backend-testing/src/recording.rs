@@ -1,7 +1,7 @@
 //! A backend for tests: it writes down every command it is given, and ends commands only when the test says so.
 //!
-//! A [`RecordingBackend`] has any number of devices with memories of their own, and a host device if asked for. All of them share
-//! one [`Recorder`], through which a test sees commands in the order of their submission and decides when, and how, each of them
+//! A [`RecordingBackend`] has any number of devices with memories of their own, and a host device if asked for. All of them share one
+//! [`Recorder`], through which a test sees commands in the order of their submission. The test also decides when, and how, each of them
 //! ends. A command that ends well is carried out on the thread that ends it, so that data is where it should be. A command that the runtime
 //! executes is counted and not recorded.
 //!

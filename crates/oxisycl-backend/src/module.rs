@@ -27,8 +27,8 @@ pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
         &KernelInfo::NOTHING
     }
 
-    /// How many groups of that many work-items, with so many bytes of local memory beside those of its code, a compute unit executes at a time. `None` if
-    /// the driver does not say.
+    /// How many work-groups of `_items` work-items a compute unit executes at a time. Each group has `_local_bytes` bytes of local memory
+    /// beside those of the kernel's code. `None` if the driver does not say.
     ///
     /// # Errors
     /// The errors of the driver.

@@ -3,9 +3,9 @@
 //! A backend issues commands, and reports them when it is polled. No thread belongs to it. The runtime, which makes the queues, starts one
 //! poller for each [`Progress`]. Where the backend holds small commands back, a second thread hands them over.
 //!
-//! Between two polls the poller naps. A nap is a sixty-fourth of the time since the last end of a command, between 40 and 500 us, so the
-//! end of a long command is reported about that much late. Polling slows down threads that submit, so the poller naps for 300 us while
-//! work is being submitted. A waiting thread that is about to sleep ends such a nap.
+//! Between two polls the poller naps. A nap is a sixty-fourth of the time since the last end of a command, between 40 and 500 us. So the
+//! end of a long command is reported about that much late. Polling slows down threads that submit, so the poller naps for 300 us while work
+//! is being submitted. A waiting thread that is about to sleep ends such a nap.
 //!
 //! Invariants:
 //! - A command that was counted is polled for. A submission counts its command and then rings the [bell](Counts::bell). The poller announces that
@@ -214,8 +214,8 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
     }
 }
 
-/// Hands over what is held back. A thread of its own: the poller runs wakers of users, and one that blocks on what a held-back command does would
-/// keep the poller from handing it over.
+/// Hands over what is held back. This is a thread of its own, because the poller runs wakers of users. A waker that blocks on a held-back
+/// command would keep the poller from handing that command over.
 fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
     make_naps_exact();
     let has_many = std::thread::available_parallelism().is_ok_and(|n| n.get() >= MANY_PROCESSORS);

@@ -145,7 +145,7 @@ impl<T> Pool<Box<MaybeUninit<T>>> {
     #[inline]
     pub fn end(&self, value: Box<T>) {
         let value = Box::into_raw(value);
-        // SAFETY: the box owned the value, which is dropped once; afterwards the memory is used as `MaybeUninit` of the same type, which
+        // SAFETY: the box owned the value, which is dropped once. Afterwards the memory is used as `MaybeUninit` of the same type, which
         // has the same layout and needs no value. If dropping it panics, the memory is lost and not used again.
         let memory = unsafe {
             ptr::drop_in_place(value);

@@ -212,7 +212,8 @@ fn a_panic_among_staged_kernels_names_its_kernel_and_the_others_go_on() {
     assert_eq!(words.at(0).load(Ordering::Acquire), 2 * 61);
 }
 
-/// What becomes of the kernel after so many others if the driver does not take it as a node, and, with `refuses`, neither as a launch.
+/// What becomes of the kernel after `n_before` others if the driver does not accept it as a node. With `refuses`, the driver does not
+/// accept its launch either.
 fn not_taken_behind(n_before: u64, refuses: bool) {
     let fake = Fake::new();
     let device = fake.device();

@@ -152,7 +152,8 @@ impl Fake {
         unsafe { self.library.get::<T>(name.as_bytes()) }.ok().map(|symbol| *symbol)
     }
 
-    /// The hints that the driver has taken: the version of the call, the advice or 0 for a prefetch, and the device or -1 for the host.
+    /// The hints that the driver has received. Each is the version of the call, the advice or 0 for a prefetch, and the device or -1 for
+    /// the host.
     pub(crate) fn hints(&self) -> Vec<[i64; 3]> {
         // SAFETY: the symbol has this type in the library's sources.
         let hint: Symbol<'_, unsafe extern "C" fn(usize, *mut [i64; 3]) -> bool> =

@@ -68,8 +68,8 @@ pub fn a_chain_runs_in_order(subject: &Subject) {
     assert_eq!(numbers_of(&memory.download(&queue)), expected);
 }
 
-/// A queue that keeps the order itself does so for commands of every kind: kernels change numbers that copies bring from the host and
-/// take back.
+/// A queue that keeps the order itself does so for commands of every kind. Kernels change numbers that copies bring from the host and take
+/// back.
 pub fn an_in_order_queue_keeps_the_order_that_it_promises(subject: &Subject) {
     const LINKS: u32 = scaled(100);
     let queue = subject.in_order_queue();

@@ -19,8 +19,8 @@ use oxisycl_backend::{
 
 /// A device under test, and kernels that it can run.
 ///
-/// The kernels do what the functions of the same name in this module do when they are compiled natively; a backend that runs
-/// device images passes descriptors of its own, which take the same arguments.
+/// The kernels do what the functions of the same name in this module do when compiled natively. A backend that runs device images passes
+/// its own descriptors, which take the same arguments.
 pub struct Subject {
     device: Arc<dyn Device>,
     affine: TestKernel,
@@ -376,8 +376,8 @@ pub(super) fn issue_after(
     let earlier = dependencies.iter().map(|dependency| dependency.event.clone()).chain(earlier);
     let earlier = if queue.runs_ahead { Vec::new() } else { earlier.collect() };
     let probe = Arc::new(Probe { earlier, ..Probe::default() });
-    // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict; arguments belong to the
-    // kernels by the contract of `Subject`.
+    // SAFETY: the tests keep memory until they have seen the completion, and order commands that conflict. The arguments fit the kernels by
+    // the contract of `Subject`.
     let event = unsafe { harness::issue(&**queue, command, dependencies, probe.clone()) };
     Issued { event: event.expect("a queue accepts commands"), probe }
 }

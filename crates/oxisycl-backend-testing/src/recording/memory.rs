@@ -1,7 +1,7 @@
 //! The memories of recording devices, and carrying out commands in them. The only unsafe code of the recording backend.
 //!
-//! Memory is ordinary memory of the process, so that pointers are valid. [`Allocations`] lists what is allocated: an address that a
-//! command has no right to is found before it is used, and memory that is freed too early is reported.
+//! Memory is ordinary memory of the process, so that pointers are valid. [`Allocations`] lists what is allocated. A command's access to an
+//! address that it has no right to is found before the address is used. Memory that is freed too early is reported.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! The record that all devices of a backend share: commands in the order of submission, and what ends because of what.
 //!
-//! Owns the commands until they end, and the rules by which one ends: never before its dependencies; by itself, without having run, if
-//! one of kind `Data` failed. Invariants: a command is taken out of its entry once, so it ends once, whichever thread is first; no
-//! lock is held while a kernel or a completion runs, both of which may submit more. When a command ends that waits for nothing is
-//! not decided here, but by the mode and the [`Recorder`](super::Recorder).
+//! Owns the commands until they end, and the rules by which one ends. A command never ends before its dependencies. It ends by itself,
+//! without having run, if a dependency of kind `Data` failed. Invariants: a command is taken out of its entry once, so it ends once,
+//! whichever thread is first. No lock is held while a kernel or a completion runs, since both may submit more. When a command ends that
+//! waits for nothing is not decided here, but by the mode and the [`Recorder`](super::Recorder).
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -412,8 +412,8 @@ impl Shared {
                 return Err(FailureKind::Device(BackendError::Unsupported { device: "recording".to_owned(), what }));
             }
         }
-        // SAFETY: the issuer of the command promised what `issue` demands until its completion, which comes after this; that
-        // memory of the devices is still allocated was checked above.
+        // SAFETY: the issuer of the command promised what `issue` demands until its completion, which comes after this. The check above has
+        // shown that memory of the devices is still allocated.
         unsafe { carry_out(command) }
     }
 

@@ -28,7 +28,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of a launch over groups, whose units are groups: its launch has ids of work-items, and the numbers of groups, as
+    /// The grid of a launch over groups, whose units are groups. Its launch has ids of work-items and the numbers of groups, as
     /// [`DeviceLaunch`] has them. `local` are the work-items of a group in `x`, `y` and `z`.
     #[inline]
     pub fn of_groups(self, local: [u32; 3]) -> Self {

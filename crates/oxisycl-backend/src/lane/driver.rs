@@ -37,8 +37,8 @@ pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 /// [entered](Self::enter).
 ///
 /// # Safety
-/// [`poll`](Self::poll) sets a task that [`issue`](Self::issue) has accepted apart as finished only when the device has carried it out and
-/// uses none of its memory any more. A task that is set apart as lost may still run, and nothing that it may use is given out again.
+/// [`poll`](Self::poll) reports a task that [`issue`](Self::issue) accepted as finished only when the device has executed it and no longer
+/// uses any of its memory. A task that is set apart as lost may still run, and nothing that it may use is given out again.
 pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// One device: its context and what its queues share.
     type Device: Progress + 'static;

@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use crate::memory::{Kind, kind_of};
 use crate::{Code, INVALID_VALUE, SUCCESS, begin_in_context, config, put};
 
-/// What was asked for: 1 or 2 for the version of the call, the advice or 0 for a prefetch, and the device, which is -1 for the host.
+/// A hint that was received. Its elements are the version of the call (1 or 2), the advice or 0 for a prefetch, and the device (-1 for the
+/// host).
 type Hint = [i64; 3];
 
 static HINTS: Mutex<Vec<Hint>> = Mutex::new(Vec::new());

@@ -1,8 +1,8 @@
 //! A CUDA driver without a GPU, for tests of what stands above it.
 //!
-//! Implements the calls that the backend uses with their real meaning: streams are threads, events and waits order them, device memory is
-//! memory of the process that is known to nobody else, and a few kernels are known by name. A test can make any call fail, and says
-//! how many devices there are and how old the driver is.
+//! Implements the calls that the backend uses with their real meaning. Streams are threads, and events and waits order them. Device memory
+//! is process memory that no other code knows, and a few kernels are known by name. A test can make any call fail, and says how many
+//! devices there are and how old the driver is.
 //!
 //! With `--cfg old_driver` it lacks the calls that drivers for CUDA 11 lack.
 //!
