@@ -19,7 +19,8 @@ const EXIT_CODE: &str = "OXISYCL_EXIT_CODE";
 const COUNTERS: &str = "OXISYCL_COUNTERS";
 /// The status of a program that panicked, as Rust's own.
 const PANICKED: c_int = 101;
-/// How long commands of an executable are waited for: what they still have to tell counts, but the process does not wait for what may never end.
+/// How long the process waits at its end for commands of an executable. Their reports still count, but the process does not wait for what
+/// may never end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether panics that the program has not seen decide the status.

@@ -2,8 +2,8 @@
 //!
 //! Runs on the thread that found the command ended: a poller, a waiting thread, or one of the host device. The order is
 //! part of the protocol. First what the command held is released, then its failure is listed, then the node counts as
-//! complete. Then waiters are notified, and last the node leaves its epoch. So a thread that sees a command as complete sees
-//! its memory released and its error listed, and one that waited for the epoch sees all of that.
+//! complete. Then waiters are notified, and last the node leaves its epoch. So a thread that sees a command as complete sees its memory
+//! released and its error listed. A thread that waited for the epoch sees all of that.
 //!
 //! A node ends after all its dependencies, in whatever order the backends report. A device may end a command before
 //! another thread has reported what the command came after. When the node ends, the failures of all its dependencies

@@ -2,11 +2,12 @@
 //!
 //! A backend says how many it takes ([`QueueInfo::most_unfinished`](oxisycl_backend::QueueInfo::most_unfinished)), and how many of them may
 //! print ([`MOST_PRINTING`](oxisycl_backend::MOST_PRINTING)). A command takes its places last, when nothing else keeps it from being issued.
-//! It gives them back when the backend has reported its end, before code of users runs because of that, or when the backend has refused it.
+//! The command gives its places back when the backend has reported its end, before code of users runs because of that. It also gives them
+//! back when the backend has refused it.
 //!
 //! Invariants:
-//! - A command that has a place is issued, or is about to be issued, or waits for a place of the kind that comes later in the [list](Place). So
-//!   places are given back without help of commands that have none.
+//! - A command that has a place is issued, is about to be issued, or waits for a place of a kind later in the [list](Place). So places are
+//!   given back without help of commands that have none.
 //! - Places are given in the order in which they were asked for.
 
 use std::collections::VecDeque;

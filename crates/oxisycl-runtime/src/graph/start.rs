@@ -156,8 +156,8 @@ fn can_wait_for(node: &Node, earlier: &Node, event: &Arc<dyn Event>) -> bool {
 
 fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
     let completion: Arc<dyn Completion> = node.clone();
-    // SAFETY: `start`'s contract: memory lives until the node completes (its holds), and `events` together with the resolved
-    // dependencies order the command after everything that conflicts with it.
+    // SAFETY: `start`'s contract. Memory lives until the node completes (its holds). `events` and the resolved dependencies order the
+    // command after everything that conflicts with it.
     let event = unsafe { node.shared.queue.issue(command, events, completion) }?;
     let waiting = {
         let mut inner = node.inner.lock();

@@ -89,8 +89,8 @@ impl KernelKey {
     /// The key of a kernel of the program.
     pub fn new(type_id: TypeId, form: Form) -> Self {
         const { assert!(size_of::<TypeId>() == 16) };
-        // SAFETY: both types are 16 bytes without padding, as the assertion and a hash of 128 bits have it, and any bytes are a value
-        // of the array. The device compiler reads the same bytes in the program's constants.
+        // SAFETY: both types are 16 bytes, as the assertion checks, and without padding, since the id is a hash of 128 bits. Any bytes are
+        // a value of the array. The device compiler reads the same bytes in the program's constants.
         Self { type_id: unsafe { std::mem::transmute::<TypeId, [u8; 16]>(type_id) }, form }
     }
 }

@@ -64,8 +64,8 @@ impl HostAccess {
         drop(deferred);
         let pointer = requirement.pointer.as_ptr().wrapping_add(view.byte_offset);
         let access = Self { node, requirement, pointer };
-        // Dropped on an error, which ends the node as a writer that succeeded. It has changed nothing, so that its bytes stay what they were;
-        // with `no_init` the caller had given up what was in them before it asked, and has the error.
+        // Dropped on an error, which ends the node as a writer that succeeded. The node has changed nothing, so the bytes stay what they
+        // were. With `no_init` the caller had given up the old contents before the call, and it gets the error.
         wait_for_grant(&access.node)?;
         match access.node.failure() {
             None => Ok(access),

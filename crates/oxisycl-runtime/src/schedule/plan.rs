@@ -91,8 +91,8 @@ pub(super) fn plan(
 pub(super) fn commit_copy(state: &mut BufferState, region: &Region, allocation: AllocationIdx, copy: &Arc<Node>) {
     state.map.update(region, |_, page| {
         page.refresh();
-        // It may be current by now: if the writer turned out not to have run, the region is as it was before, and the copy, which
-        // depends on the writer, does not run either. Its failure must not count against what is there.
+        // The allocation may be current by now. If the writer turned out not to have run, the region is as it was before. The copy depends
+        // on the writer and does not run either. Its failure must not count against what is there.
         if !page.current.contains(allocation) {
             page.current = page.current.with(allocation);
             page.arrivals.push((allocation, copy.clone()));
@@ -116,8 +116,8 @@ pub(super) fn commit(requirement: &Requirement, state: &mut BufferState, node: &
                 }
             });
         } else if requirement.no_init {
-            // The command is ordered by pages, but only replaces the bytes it names: the rest of a partly covered page stays
-            // current where it was, and keeps its writer with its failure.
+            // The command is ordered by pages, but replaces only the bytes that it names. The rest of a partly covered page stays current
+            // where it was, and keeps its writer with its failure.
             state.map.update(pages, |_, page| page.order_after(node));
         } else {
             state.map.update(pages, |_, page| page.overwrite(node, current));

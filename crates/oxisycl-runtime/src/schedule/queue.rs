@@ -239,8 +239,8 @@ impl Queue {
                 }
             }
         }
-        // Parts are under way. They use the memory that the node holds, and the buffers' states must know them by it: what the
-        // backend refused becomes the node's failure, after all parts.
+        // Parts are under way. They use the memory that the node holds, and the buffers' states must refer to them through the node. An
+        // error of the backend becomes the node's failure after all parts have ended.
         if let Some((label, error)) = refused {
             let failure = CommandFailure::new(label, self.shared.device_name(), FailureKind::Device(error));
             // SAFETY: the node could not be started, and is no command now.

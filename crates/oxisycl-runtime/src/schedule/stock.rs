@@ -1,7 +1,7 @@
 //! References that are taken in bulk.
 //!
-//! A command keeps its queue and its epoch alive. The thread that ends it releases them. If the thread that submits took the references one by
-//! one, both threads would change one counter for each command, and each change would wait for the other processor's cache.
+//! A command keeps its queue and its epoch alive. The thread that ends it releases them. If the submitting thread took the references one
+//! by one, both threads would change one counter for each command. Each change would then wait for the other processor's cache.
 
 use std::sync::Arc;
 

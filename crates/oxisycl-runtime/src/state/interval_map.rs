@@ -148,8 +148,8 @@ fn update_inside_one<T: Clone>(
     f: &mut impl FnMut(Span, &mut T),
     same: &impl Fn(&T, &T) -> bool,
 ) -> bool {
-    // From right to left: the neighbour that starts at the span's end, if one does, the interval
-    // that holds the span's last index, and its left neighbour.
+    // From right to left: the neighbour that starts at the span's end (if any), the interval with the span's last
+    // index, and its left neighbour.
     let mut leftwards = map.range_mut(..=span.end).map(|(&begin, value)| (begin, value)).rev();
     let Some(mut interval) = leftwards.next() else {
         return false;

@@ -1,7 +1,7 @@
 //! The graph and the scheduler on devices that record what they are asked to do and end commands only when a test says so.
 //!
-//! Each test has devices of its own; the runtime and its counters are of the process, so tests that compare counters are in
-//! `tests/process.rs`, one at a time.
+//! Each test has devices of its own. The runtime and its counters are process-wide, so tests that compare counters are in
+//! `tests/process.rs` and run one at a time.
 
 mod delays;
 mod destructors;

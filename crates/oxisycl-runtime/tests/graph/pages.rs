@@ -15,8 +15,8 @@ fn tracked(buffer: &Buffer, begin: usize, end: usize) -> (usize, usize) {
     (state.map.n_regions(), n_seen)
 }
 
-/// Writes the first half of each eighth of `n` elements, then reads across all of them, then, when all that has ended, writes
-/// everything twice; in pages of `page` elements. What is tracked after each step.
+/// Writes the first half of each eighth of `n` elements, then reads across all of them. When all that has ended, it writes everything
+/// twice. Pages have `page` elements. What is tracked after each step.
 fn program(n: usize, page: usize) -> Vec<(usize, usize)> {
     let (world, buffer) = (World::new(2), Buffer::paged(n, page));
     let eighth = n / N_PARTS;
@@ -54,8 +54,8 @@ fn what_tracking_costs_follows_the_regions_in_use_and_not_the_pages() {
 
 #[test]
 fn smaller_pages_give_more_concurrency_and_finer_transfers_for_more_regions() {
-    // The same accesses of 64 elements; per page size: kernels that wait for nothing, bytes that a read of one element moves,
-    // regions that are tracked.
+    // The same accesses of 64 elements. Per page size: kernels that wait for nothing, bytes that a read of one element moves, and tracked
+    // regions.
     let of = |page: usize| {
         let (world, buffer) = (World::new(2), Buffer::paged(64, page));
         for part in 0..N_PARTS {

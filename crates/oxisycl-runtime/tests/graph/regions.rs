@@ -123,8 +123,8 @@ fn a_range_over_two_planes_requires_each_page_once() {
     let line = cube.reinterpret(0, [1, 1, 96], 4);
     world.queue(0).update("all", &cube);
     world.recorder.complete_all();
-    // From row 4 of the first plane to row 7 of the second: pages reach over both planes, and the page ranges of the pieces
-    // overlap without one containing the other.
+    // From row 4 of the first plane to row 7 of the second. Pages reach over both planes, and the page ranges of the pieces overlap without
+    // one containing the other.
     world.queue(1).read("range", line.part(16, 80));
     let total: usize = world.copies().iter().map(|(_, copy)| copy.bytes()).sum();
     assert_eq!(total, 384);

@@ -16,8 +16,7 @@ fn a_wait_for_a_queue_covers_what_was_submitted_before_and_nothing_else() {
     let (tell, waited) = channel();
     std::thread::scope(|scope| {
         scope.spawn(|| tell.send(queue.queue.wait()).unwrap());
-        // The waiting thread has begun a new epoch once the queue's old one can be told from it; a pause is good enough here,
-        // since the test cannot fail by it.
+        // Gives the waiting thread time to begin a new epoch. A pause is good enough here, since the test cannot fail by it.
         std::thread::sleep(A_WHILE);
         queue.group().kernel("later");
         world.complete("second");
