@@ -23,8 +23,8 @@ macro_rules! exact {
 
             /// The rest of `x / y` towards zero, and the last bits of the quotient; both numbers are positive and finite.
             ///
-            /// Each step takes as many bits of the quotient as a number holds. A rounded quotient is never too small, and at most 1
-            /// too large; the rest is a multiple of the divisor's last bit and not larger than the divisor, hence exact.
+            /// Each step takes as many bits of the quotient as a number holds. A rounded quotient is never too small, and at most 1 too
+            /// large. The rest is a multiple of the divisor's last bit and not larger than the divisor, hence exact.
             #[inline(always)]
             fn divide(x: $float, y: $float) -> ($float, u64) {
                 let (mut rest, mut quotient) = (x, 0_u64);
@@ -60,7 +60,7 @@ macro_rules! exact {
                 divide(x.abs(), y.abs()).0.copysign(x)
             }
 
-            /// The rest of `x / y` to the nearest integer, an even one if two are as near, and the last seven bits of that integer
+            /// The rest of `x / y` to the nearest integer, or to the even one of two nearest. Also the last seven bits of that integer,
             /// with the sign of the quotient. Exact.
             #[inline]
             pub fn remquo(x: $float, y: $float) -> ($float, i32) {

@@ -1,8 +1,8 @@
 //! Operations that processors have an instruction for, and that Rust offers with `std` only.
 //!
-//! They carry C's names: the device compiler makes instructions of them (`oxisycl-compiler`, `passes/libcalls.rs`), and native code gets them
-//! of the platform's mathematical library, as from `std`. A device has a fused multiply-add; on a processor without one it is a slow
-//! call, which only tests and the host's few functions of ours pay for.
+//! They carry C's names. The device compiler makes instructions of them (`oxisycl-compiler`, `passes/libcalls.rs`). Native code gets them
+//! from the platform's mathematical library, as from `std`. A device has a fused multiply-add. On a processor without one it is a slow
+//! call, which only tests and our few functions for the host pay for.
 
 mod c {
     // SAFETY: functions of C11's mathematical library, with its signatures. They take and give values, and have no effects but

@@ -14,8 +14,8 @@ macro_rules! powers {
             if is_undefined { $float::NAN } else { pow(x.abs(), y) }
         }
 
-        /// `x` to the power of an integer, by repeated squaring, as LLVM's own runtime library does: fast for small exponents, which the
-        /// compiler knows in most cases.
+        /// `x` to the power of an integer, by repeated squaring, as in LLVM's own runtime library. That is fast for small exponents, which
+        /// the compiler knows in most cases.
         #[inline]
         pub fn powi(x: $float, n: i32) -> $float {
             let mut result = 1.0;

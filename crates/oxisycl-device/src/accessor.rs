@@ -49,8 +49,8 @@ impl<T, const D: usize, M> Hash for Accessor<'_, T, D, M> {
     }
 }
 
-// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use
-// of the memory; within the kernel, work-items reach disjoint elements, read only, or use atomics.
+// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use of the
+// memory. Within the kernel, work-items reach disjoint elements, read only, or use atomics.
 unsafe impl<T: DeviceCopyable, const D: usize, M> Send for Accessor<'_, T, D, M> {}
 // SAFETY: as above.
 unsafe impl<T: DeviceCopyable, const D: usize, M> Sync for Accessor<'_, T, D, M> {}
@@ -157,7 +157,7 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
     }
 }
 
-// The bounds of modes are those of the methods and not of the blocks: where one does not hold, the compiler shows what its trait says.
+// Bounds on modes are on the methods, not on the blocks. If one does not hold, the compiler then shows the message of its trait.
 impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     /// The work-item's own element.
     ///
@@ -185,8 +185,8 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     {
         let own = self.own(item);
         if matches!(M::MODE, AccessMode::Read) {
-            // SAFETY: `own` gives a valid element, and the range of an accessor that only reads is not written while the kernel runs:
-            // the runtime refuses overlapping accessors of a command group if one writes, and orders other commands before or after.
+            // SAFETY: `own` gives a valid element, and the range of an accessor that only reads is not written while the kernel runs. The
+            // runtime refuses overlapping accessors of a command group if one writes, and orders other commands before or after.
             return unsafe { builtin::load_constant(own) };
         }
         // SAFETY: `own` gives a valid element that only this work-item may write.
@@ -356,8 +356,8 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     where
         M: Stores + Loads,
     {
-        // SAFETY: `own` gives a valid element that no other work-item reaches; `Cell<T>` has the layout of `T`, and cells may
-        // alias each other within the work-item.
+        // SAFETY: `own` gives a valid element that no other work-item reaches. `Cell<T>` has the layout of `T`, and cells may alias each
+        // other within the work-item.
         unsafe { &*self.own(item).cast_const().cast::<Cell<T>>() }
     }
 

@@ -15,7 +15,7 @@ use crate::{Captured, Item, Single, builtin};
 /// Implemented by the forms of a launch, without a value of the kernel.
 ///
 /// # Safety
-/// `type_id` and `layout` are those of one type, and `entry` is the entry of that type for the form of launch that `form` and `group`
+/// `type_id` and `layout` belong to the same type. `entry` is the entry of that type for the form of launch that `form` and `group`
 /// describe. The device compiler and the runtime pass it a value of the type, which they never look at.
 #[doc(hidden)]
 pub unsafe trait DescribeKernel {
@@ -36,8 +36,8 @@ pub unsafe trait DescribeKernel {
     /// How it is launched: the dimensions of the launch's range, 0 for a single task, and [`GroupSize::FORM`](oxisycl_types::GroupSize::FORM) more for a range of work-groups.
     fn form(&self) -> u32;
 
-    /// Work-items of a group along the axes of a launch, if that is part of the kernel, else zero: those along `x` in the lowest
-    /// [`GroupSize::EXTENT_BITS`](oxisycl_types::GroupSize::EXTENT_BITS) bits, then `y` and `z`.
+    /// The group's extents along the axes of a launch if the kernel fixes them, else zero. The extent along `x` is in the lowest
+    /// [`GroupSize::EXTENT_BITS`](oxisycl_types::GroupSize::EXTENT_BITS) bits, then follow `y` and `z`.
     fn group(&self) -> u64;
 }
 
@@ -355,9 +355,9 @@ pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &imp
 
 /// Id, end and offset of the work-item at that position of the grid, which [is there](is_in_launch).
 ///
-/// The host has checked that all ids of a launch are numbers, so they are added without a check: in the development profile it would make
-/// every kernel one that can panic. It would also become a comparison of positions, which are compared with nothing but the launch's size
-/// ([`is_in_launch`]).
+/// The host has checked that all ids of a launch fit their type, so they are added without a check. In the development profile a check
+/// would make every kernel one that can panic. It would also become a comparison of positions, which are compared with nothing but the
+/// launch's size ([`is_in_launch`]).
 #[inline(always)]
 pub(crate) fn place_in_launch<const D: usize>(
     launch: &DeviceLaunch,

@@ -41,15 +41,15 @@ pub struct KernelEntry {
     pub launch: Option<SourceLocation>,
     /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
     pub requirements: Vec<String>,
-    /// Functions of the device library and of the standard library that were linked to the kernel's own code, such as `sinf` or
-    /// `core::str::converts::from_utf8`; in the order of the compiler. What these need in turn is not named.
+    /// Functions of the device library and of the standard library that were linked to the kernel's own code, in the compiler's order.
+    /// Examples: `sinf` and `core::str::converts::from_utf8`. What these need in turn is not named.
     pub library: Vec<String>,
     /// Whether it can write a panic record.
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
     pub may_print: bool,
-    /// Whether each position of the grid runs two work-items: position `p` of a group of `n` positions the items at `p` and `p + n` of the
-    /// `2 n` that the group has. Only in kernels over one dimension.
+    /// Whether each position of the grid runs two work-items. Position `p` of a group of `n` positions runs the items at `p` and `p + n` of
+    /// the group's `2 n` items. Only in kernels over one dimension.
     pub is_paired: bool,
     /// Whether its calls are recursive or go through pointers, so that it is unknown how much stack a work-item takes.
     pub has_unbounded_stack: bool,
@@ -85,8 +85,8 @@ impl DeviceImage {
     /// Checks the rules that every encoded image obeys.
     ///
     /// # Errors
-    /// The first rule that is broken: a target without a text, a kernel with a form, symbol or argument block that cannot
-    /// be, or two kernels that could be taken for each other.
+    /// The first rule that is broken: a target whose text reads as another target, or a kernel with an invalid form, symbol or argument
+    /// block. Two kernels must not share a symbol, nor their type and form.
     pub fn verify(&self) -> Result<(), ImageError> {
         let target: ImageTarget = self.target.to_string().parse()?;
         if target != self.target {

@@ -87,8 +87,8 @@ impl KernelDescriptor {
     }
 }
 
-/// The name of the user's own type in that of a kernel: a policy for floating-point numbers wraps the kernel in a closure of OxiSYCL, such
-/// as `oxisycl_device::float::strict<1, app::main::{{closure}}>::{{closure}}`.
+/// The name of the user's own type within a kernel's type name. A floating-point policy wraps the kernel in a closure of OxiSYCL, such as
+/// `oxisycl_device::float::strict<1, app::main::{{closure}}>::{{closure}}`.
 pub fn user_name(type_name: &str) -> &str {
     let inner = |name| {
         let (_, arguments) = str::split_once(str::strip_prefix(name, "oxisycl_device::float::")?, '<')?;

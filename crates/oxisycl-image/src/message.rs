@@ -1,7 +1,7 @@
 //! Puts a panic message together: the pieces from the image, the values from the device.
 //!
-//! Values are printed as Rust's formatting prints them. The record comes from a device and may hold anything; so no number in
-//! it is believed, nothing panics, control characters of strings in panic messages are replaced, and the message has a largest length.
+//! Values are printed as Rust's formatting prints them. The record comes from a device and may hold anything. So no number in it is
+//! trusted, and nothing panics. Control characters of strings in panic messages are replaced, and the message has a maximum length.
 
 use oxisycl_types::{PanicArgument, PanicRecord};
 

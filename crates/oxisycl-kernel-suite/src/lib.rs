@@ -1,5 +1,5 @@
-//! Functions that the kernels of `tests/kernels` call and that the compiler must not inline: code of another crate that a kernel needs is
-//! found and linked when the device image is made.
+//! Functions that the kernels of `tests/kernels` call and that the compiler must not inline. They test that code of another crate is found
+//! and linked when the device image is made.
 //!
 //! The crate does not depend on OxiSYCL, so that it has no device code until a kernel asks for it.
 #![cfg_attr(not(test), no_std)]

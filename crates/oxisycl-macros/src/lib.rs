@@ -2,8 +2,8 @@
 //!
 //! Each macro is three steps: `parse` reads the input and its attributes, `model` checks it and keeps what the expansion
 //! needs, `expand` writes the tokens. Invariant: a macro that reports an error emits nothing else, and reports everything
-//! that is wrong with the type at once. Does not know the layout of any type: what cannot be seen in the tokens is left to
-//! the trait bounds and assertions in the expansion.
+//! that is wrong with the type at once. Does not know the layout of any type. What the tokens do not show is left to the trait bounds and
+//! assertions in the expansion.
 #![forbid(unsafe_code)]
 
 mod device_copyable;
@@ -13,9 +13,9 @@ use proc_macro::TokenStream;
 /// Makes a struct or an enum usable as an element of buffers, local memory and private memory
 /// (SYCL 2020 section 3.13.1, device copyable).
 ///
-/// Implements the unsafe trait `DeviceCopyable`, and checks what makes that sound: every field has to be `DeviceCopyable`,
-/// the type has to be `Copy` (derive that too), and it has to have a size. Type parameters are required to be
-/// `DeviceCopyable` where the type is used. Lifetime parameters, unions and types without data are refused.
+/// Implements the unsafe trait `DeviceCopyable`, and checks what makes that sound. Every field has to be `DeviceCopyable`. The type has to
+/// be `Copy` (derive that too), and it has to have a size. Type parameters are required to be `DeviceCopyable` where the type is used.
+/// Lifetime parameters, unions and types without data are refused.
 ///
 /// ```
 /// # pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {}

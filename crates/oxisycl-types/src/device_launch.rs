@@ -1,8 +1,8 @@
 //! What a launch looks like to a kernel that was compiled for a device: the calling convention of device images.
 //!
-//! A kernel in an image takes up to two parameters by value: a [`DeviceLaunch`], then the bytes of the kernel's captures with
-//! their size and alignment, left out if there are none. It is started once for every work-item of the launch, on a grid whose `x`
-//! is the innermost dimension; a grid position beyond [`count`](DeviceLaunch::count) does nothing.
+//! A kernel in an image takes up to two parameters by value. The first is a [`DeviceLaunch`]. The second is the kernel's captures with
+//! their size and alignment, left out if there are none. It is started once for every work-item of the launch, on a grid whose `x` is the
+//! innermost dimension. A grid position beyond [`count`](DeviceLaunch::count) does nothing.
 //!
 //! Both sides see these types through their layout only, so a change of one is a new version of the image format.
 
@@ -15,15 +15,16 @@ pub struct DeviceLaunch {
     pub begin: [u64; 3],
     /// The launch's offset. For a kernel over groups, the position of the grid's first group.
     pub offset: [u64; 3],
-    /// For a kernel over groups, the number of groups of the launch. Else one past the launch's largest id, which every check of an accessor compares with: the sum of offset and extent, which is no larger
-    /// than a `u64` can be.
+    /// For a kernel over groups, the number of groups of the launch. Else one past the launch's largest id, which every check of an
+    /// accessor compares with. It is the sum of offset and extent, and fits into a `u64`.
     pub end: [u64; 3],
     /// Address of the launch's [`PanicRecord`], which both the device and the host can reach.
     pub record: u64,
     /// Address of the launch's print buffer, which begins with a [`PrintHeader`]; 0 for a kernel that never prints.
     pub print: u64,
-    /// How many positions of this grid are work-items, per dimension; for a kernel over groups, how many groups it has. A grid, the groups at its end that have too many positions
-    /// included, has less than 2^32 positions per dimension, so that kernels compute them in 32 bits.
+    /// How many positions of this grid are work-items, per dimension; for a kernel over groups, how many groups it has. A grid has less
+    /// than 2^32 positions per dimension, so that kernels compute them in 32 bits. This includes the positions at its end that are beyond
+    /// the launch.
     pub count: [u32; 3],
     /// How many bytes of stack each work-item has beyond its kernel's own variables, for kernels whose calls may be deeper than their code
     /// shows. 0 where devices have no stack for calls.
@@ -93,11 +94,12 @@ impl PanicRecord {
     };
 }
 
-/// The beginning of a launch's print buffer. Records follow, one for each call of `print!` and `println!` that found room, in the
-/// order in which the calls took it; so those of one work-item are in its own order.
+/// The beginning of a launch's print buffer. Records follow, one for each call of `print!` and `println!` that found space, in the order in
+/// which the calls reserved it. So those of one work-item are in its own order.
 ///
-/// The host writes the header before the launch. A work-item takes room by adding to `used`, never beyond `capacity`, and fills in what it
-/// took; every record is complete when the launch has ended, or says that it is not. Nothing in a buffer can be trusted, as nothing in a [`PanicRecord`].
+/// The host writes the header before the launch. A work-item reserves space by adding to `used`, never beyond `capacity`, and then fills
+/// it. When the launch has ended, every record is complete, or says that it is not. Nothing in a buffer can be trusted, as nothing in a
+/// [`PanicRecord`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(16))]
 pub struct PrintHeader {

@@ -77,8 +77,8 @@ pub enum HostTurn {
 pub struct HostWaiting {
     /// Returns when all work-items of the group have called it at the same place. The number is the local linear id of the caller.
     ///
-    /// Calling it requires that the group is being run by the calling thread, by the code that made it, which calls `finish` or `abandon` before
-    /// the group ends.
+    /// Calling it requires that the calling thread is running the group, by the code that made it. That code must call `finish` or
+    /// `abandon` before the group ends.
     pub wait: unsafe fn(&HostGroup<'_>, usize, HostPlace) -> HostTurn,
     /// Memory of at least that many bytes, aligned to [`GroupSize::ALIGNMENT`](crate::GroupSize::ALIGNMENT) and initialised, which all work-items
     /// get that ask for as many. There are two, by the last argument, and each keeps its bytes until it is asked for with another number.

@@ -35,8 +35,8 @@ pub struct GroupSize {
     pub local: [u32; 3],
     /// Bytes of local memory of each group, a multiple of [`ALIGNMENT`](Self::ALIGNMENT).
     pub local_bytes: usize,
-    /// Bytes that the native entry needs in [`HostChunk::group_memory`], a multiple of [`ALIGNMENT`](Self::ALIGNMENT): local memory and private
-    /// values of work-items that are too large for its stack.
+    /// Bytes that the native entry needs in [`HostChunk::group_memory`], a multiple of [`ALIGNMENT`](Self::ALIGNMENT). They are for local
+    /// memory, and for private values of work-items that are too large for its stack.
     pub host_bytes: usize,
 }
 
@@ -71,9 +71,9 @@ impl GroupSize {
 
 /// A contiguous piece of a launch, in row-major linear ids of its units without the offset.
 ///
-/// `item` is where the executing code leaves the id (offset included) of the work-item that panicked. With
-/// `panic = "abort"` it is the first of up to [`ITEMS_PER_STORE`](Self::ITEMS_PER_STORE) consecutive work-items of a row, one of which
-/// executes, so that the panic hook can read it.
+/// `item` is where the executing code leaves the id (offset included) of the work-item that panicked. With `panic = "abort"` it is the
+/// first of up to [`ITEMS_PER_STORE`](Self::ITEMS_PER_STORE) consecutive work-items of a row, so that the panic hook can read it. One of
+/// these executes.
 #[derive(Debug)]
 pub struct HostChunk {
     /// First linear id.
@@ -109,7 +109,7 @@ impl HostChunk {
 
 /// Native code of a kernel: runs all work-items of a chunk, with the kernel's argument bytes at the given address.
 ///
-/// Calling it requires that the address holds a live, properly aligned value of the type the entry was made for, that the
-/// launch has the dimensions it was made for. It also requires that every accessor in the arguments points to memory that is valid and
-/// free of conflicting use for the duration of the call.
+/// When it is called, the address must hold a live, properly aligned value of the type that the entry was made for. The launch must have
+/// the dimensions that the entry was made for. Every accessor in the arguments must point to memory that is valid and free of conflicting
+/// use for the duration of the call.
 pub type HostEntry = unsafe fn(*const u8, &LaunchRange, &HostChunk);

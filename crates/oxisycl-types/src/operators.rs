@@ -1,10 +1,10 @@
 //! The arithmetic of [`Id`] and [`Range`] (SYCL 2020 sections 4.9.1.1 and 4.9.1.3).
 //!
-//! Every operator works element by element, between two values of one type or between a value and a `usize`, which then
-//! stands for the same number in every dimension. Elements follow Rust's integer rules: overflow, division by zero and
-//! shifts by the width of `usize` panic or wrap exactly as they do for `usize`.
-//! SYCL's comparisons and logical operators give zeros and ones per element; here they are the methods named `.._each`,
-//! because `==` and `<` on Rust values give one `bool`. Unary plus, minus and the increments have no form in Rust.
+//! Every operator works element by element, between two values of one type or between a value and a `usize`. The
+//! `usize` stands for the same number in every dimension. Elements follow Rust's integer rules: overflow, division by
+//! zero and shifts by the width of `usize` panic or wrap exactly as they do for `usize`. SYCL's comparisons and logical
+//! operators give zeros and ones per element. Here they are the methods named `.._each`, because `==` and `<` on Rust
+//! values give one `bool`. Unary plus, minus and the increments have no form in Rust.
 
 use core::ops::{
     Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul, MulAssign,

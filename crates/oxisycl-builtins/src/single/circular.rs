@@ -121,8 +121,8 @@ pub fn cospi(x: f32) -> f32 {
     turned(sinpi_of_rest(r), cospi_of_rest(r), n.wrapping_add(1)) + 0.0
 }
 
-/// The tangent of `pi * x`. For integers zero, of the sign of `x` if it is even and of the other one if it is odd; between integers
-/// infinity, positive above even ones. Limit 6 ULP.
+/// The tangent of `pi * x`. For even integers it is zero with the sign of `x`, for odd ones zero with the other sign. Between integers it
+/// is infinity, positive above even ones. Limit 6 ULP.
 #[inline]
 pub fn tanpi(x: f32) -> f32 {
     let (r, n) = halves(x);

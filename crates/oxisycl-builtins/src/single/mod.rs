@@ -1,13 +1,13 @@
 //! Functions of `f32` that compute in `f32` and integers only: `f64` is slow on most GPUs, and absent on some devices.
 //!
-//! Each is within the limit that the OpenCL C specification sets for the full profile (table "ULP values for single precision"), which
-//! SYCL 2020 section 4.17.5 refers to. It keeps C99's results for zeros, infinities, NaN and subnormal numbers. The worst errors that
-//! were measured stand in `crates/oxisycl/tests/math/results`.
+//! Each is within the limit that OpenCL C sets for the full profile (table "ULP values for single precision"). SYCL 2020 section 4.17.5
+//! refers to that table. It keeps C99's results for zeros, infinities, NaN and subnormal numbers. The worst errors that were measured stand
+//! in `crates/oxisycl/tests/math/results`.
 //!
 //! Rules for the code in here:
 //! - No `f64`, no table in memory: devices differ in whether they have either.
 //! - Products that must not be rounded are written as fused multiply-adds. The compiler does not contract, reorder or approximate the
-//!   operations of this crate under any floating-point policy: the sums that make up for rounding would not survive it.
+//!   operations of this crate under any floating-point policy. The sums that make up for rounding would not survive it.
 //! - Coefficients come from `coefficients.py` beside this crate's manifest; each list says what it approximates and how well.
 
 mod arc;

@@ -57,7 +57,7 @@ impl<'k, T: AtomicElement> AtomicRef<'k, T> {
     /// A reference to what an address leads to, with the scope of the device.
     ///
     /// # Safety
-    /// The address is valid and aligned to the size of `T` for as long as the kernel runs, and until then what it leads to is accessed by
+    /// The address is valid and aligned to the size of `T` for as long as the kernel runs. Until then, the value there is accessed by
     /// atomic operations only.
     #[inline(always)]
     pub unsafe fn from_ptr(_item: impl InItem<'k>, pointer: *mut T) -> Self {

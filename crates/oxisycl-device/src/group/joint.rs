@@ -10,9 +10,9 @@ use crate::operator::Operator;
 use crate::{DeviceCopyable, builtin};
 
 impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
-    /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator has to be commutative, too: each work-item combines the
-    /// elements at its local linear id and every group size behind it, `first` coming before the first element. Their values follow in the
-    /// [order](super#the-order-of-operands) of a reduction.
+    /// `first` and the elements of a tile or a slice together (SYCL 2020 `joint_reduce`). The operator also has to be commutative. Each
+    /// work-item combines the elements at its local linear id and at every further multiple of the group size; `first` comes before the
+    /// first element. Their values follow in the [order](super#the-order-of-operands) of a reduction.
     #[inline(always)]
     #[track_caller]
     pub fn joint_reduce<T, M, O>(&mut self, elements: &M, first: T, operator: O) -> T

@@ -61,8 +61,8 @@ pub unsafe trait GroupArguments: Copy + Send + Sync + 'static {
     /// Makes the handles of one group for one of its `items` work-items, on a device.
     ///
     /// # Safety
-    /// `at` are as many bytes of the group's local memory as `local_bytes` says, aligned, and each work-item of the group makes its
-    /// handles of the same bytes.
+    /// `at` points to as many bytes of the group's local memory as `local_bytes` says, and is aligned. Each work-item of the group makes
+    /// its handles of the same bytes.
     #[doc(hidden)]
     unsafe fn bind<'wg>(self, at: *mut u8, items: usize) -> Self::Bound<'wg>;
 }
@@ -122,8 +122,9 @@ impl<P: DeviceCopyable> Private<P> {
 
 /// A group's array of `N` elements.
 ///
-/// It is used by lending it to a phase: `&mut tile` gives each work-item the element of its own local linear id, `&tile` all elements to read.
-/// See [`Shares`](super::Shares), [`Rows`](super::Rows), [`Columns`](super::Columns) and [`Atomically`](super::Atomically) for other ways.
+/// It is used by lending it to a phase. `&mut tile` gives each work-item the element of its own local linear id; `&tile` gives it all
+/// elements to read. See [`Shares`](super::Shares), [`Rows`](super::Rows), [`Columns`](super::Columns) and
+/// [`Atomically`](super::Atomically) for other ways.
 pub struct Tile<'wg, T, const N: usize> {
     first: *mut T,
     owned: PhantomData<(&'wg mut T, NotSend)>,
@@ -260,8 +261,8 @@ const fn bytes_of<T>(len: usize) -> Option<usize> {
 #[repr(align(64))]
 struct Zeroed<T>(MaybeUninit<T>);
 
-/// Calls `f` with the address of a variable of zeros. A function of its own, which code that is not optimised does not make room for where it is
-/// not called: `T` may be larger than any stack there.
+/// Calls `f` with the address of a variable of zeros. A separate function, so that unoptimised code that does not call it reserves no stack
+/// for the variable. `T` may be larger than any stack there.
 #[inline]
 fn with_variable<T>(f: impl FnOnce(*mut T)) {
     let mut variable = Zeroed(MaybeUninit::<T>::zeroed());

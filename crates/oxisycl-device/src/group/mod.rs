@@ -20,9 +20,9 @@
 //! # The order of operands
 //!
 //! A scan and a reduction combine values in one order on every device, so that sums of floats have the same bits everywhere. Work-items form blocks of 32
-//! by their local linear ids. In a block, the value of item `i` is combined with that of item `i - s`, for `s` of 1, 2, 4, 8 and 16, where there is
-//! one. Blocks follow from left to right: a value is combined with that of the last item of the block before it. A reduction is the last value of the
-//! inclusive scan. An exclusive scan has the values of the inclusive one, one item later.
+//! by their local linear ids. In a block, the value of item `i` is combined with that of item `i - s`, for `s` of 1, 2, 4, 8 and 16. Steps
+//! without such an item are skipped. Blocks follow from left to right: a value is combined with that of the last item of the block before
+//! it. A reduction is the last value of the inclusive scan. An exclusive scan has the values of the inclusive one, one item later.
 //!
 //! # Why this is safe
 //!

@@ -1,7 +1,7 @@
 //! What a phase lends each of its work-items.
 //!
-//! A phase borrows tiles and private values for its duration. Work-items of the phase get parts that are disjoint, or shared and not written, or
-//! atomic; so none of them can race with another, in whatever order they run.
+//! A phase borrows tiles and private values for its duration. Work-items of the phase get parts that are disjoint, or shared and not
+//! written, or atomic. So none of them can race with another, in whatever order they run.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -48,8 +48,8 @@ pub unsafe trait PhaseArguments {
     fn begin(self, items: usize) -> Self::Raw;
 
     /// # Safety
-    /// `raw` is what `begin` returned for as many items, `id` is below their number, each `id` gets its part once in a phase, and `'p` ends with the
-    /// phase.
+    /// `raw` is what `begin` returned for as many items, and `id` is below their number. Each `id` gets its part once in a phase, and `'p`
+    /// ends with the phase.
     #[doc(hidden)]
     unsafe fn item<'p>(raw: Self::Raw, id: usize, items: usize) -> Self::Lent<'p>;
 
@@ -176,8 +176,8 @@ unsafe impl<P: DeviceCopyable> PhaseArguments for &PrivateValues<'_, P> {
     }
 }
 
-/// Lends each work-item the elements `id`, `id + n`, `id + 2 n` and so on of a tile of any length, where `id` is its local linear id and `n`
-/// the number of work-items. Neighbouring work-items have neighbouring elements, as memory likes it best on devices.
+/// Lends each work-item the elements `id`, `id + n`, `id + 2 n` and so on of a tile of any length. `id` is its local linear id and `n` the
+/// number of work-items. Neighbouring work-items have neighbouring elements, as memory likes it best on devices.
 pub struct Shares<'a, M>(pub &'a mut M);
 
 /// Lends the elements that [`Shares`] lends, by their position in the work-item's share.

@@ -106,7 +106,7 @@ impl<const D: usize> LogicalItem<'_, D> {
 
 impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// # Safety
-    /// Made by the entry of a kernel over groups, one for each group of the launch (on a device, for each work-item of a group), with a lifetime that
+    /// Called by the entry of a kernel over groups, once for each group of the launch (on a device, once for each work-item). The lifetime
     /// ends with the kernel's call. In native code, `chunk` lives as long.
     #[inline(always)]
     pub(super) unsafe fn new(
@@ -214,8 +214,8 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         });
     }
 
-    /// Runs one phase over a range that is not the group's: `f` once for each of its positions, which the work-items of the group share among them
-    /// (the logical range of SYCL's hierarchical form).
+    /// Runs one phase over a range other than the group's own: the logical range of SYCL's hierarchical form. `f` runs once for each
+    /// position of the range. The work-items of the group share the positions among them.
     ///
     /// What `arguments` lend by position is lent by the position in `range`.
     ///
@@ -373,8 +373,8 @@ pub(super) fn linear<const D: usize>(position: [usize; D], extent: [usize; D]) -
     linear
 }
 
-/// Calls `f` for each position of a range, with its row-major number. The loops are nested and have bounds of their own, so that a compiler knows that
-/// positions are below them, and the innermost one is [`builtin::each_item`].
+/// Calls `f` for each position of a range, with its row-major number. The loops are nested and have bounds of their own, so that a compiler
+/// knows that positions are below them. The innermost loop is [`builtin::each_item`].
 #[inline(always)]
 pub(super) fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usize; D], usize)) {
     let [planes, rows, row] = Range(extent).embed();

@@ -293,8 +293,8 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         }
     }
 
-    /// Gives each work-item a value that is made of those of its sub-group: `by_shuffles` for the calling work-item of a device, which all call from the
-    /// same place, or `in_memory` for all of a sub-group.
+    /// Gives each work-item a value that is computed from those of its sub-group. On a device with shuffles, all work-items call
+    /// `by_shuffles` from the same place, each for its own value. Otherwise, `in_memory` computes the values of a whole sub-group.
     #[inline(always)]
     fn change<T: DeviceCopyable + AnyBits>(
         &mut self,

@@ -1,10 +1,10 @@
 //! Hostile images: valid ones that were changed as an attacker, a damaged disk or another version would change them.
 //!
-//! Nobody vouches for the bytes of an image: they come from files, caches and libraries. So for any bytes `decode` and
-//! `decode_bundle` must return, must not allocate more than a multiple of the input, and must accept only the one encoding of what
-//! they return. Each case takes an image that was made up, changes it in a few places, makes length and checksum right again (mostly),
-//! and looks at all three. Cases follow from a seed: `OXISYCL_TEST_CASES` says how many, `OXISYCL_TEST_SEED` with which seed. A failure names
-//! the seed of its own case, which `OXISYCL_TEST_SEED` with one case repeats.
+//! Nobody vouches for the bytes of an image: they come from files, caches and libraries. For any bytes, `decode` and `decode_bundle` must
+//! return without allocating more than a multiple of the input. They must accept only the one encoding of what they return. Each case takes
+//! a generated image and changes it in a few places. It then (mostly) corrects length and checksum, and checks all three properties. Cases
+//! follow from a seed: `OXISYCL_TEST_CASES` says how many, `OXISYCL_TEST_SEED` with which seed. A failure names the seed of its own case,
+//! which `OXISYCL_TEST_SEED` with one case repeats.
 
 mod allocations;
 mod mutate;
@@ -19,8 +19,8 @@ use oxisycl_image::{ImageError, decode, decode_bundle, encode, encode_bundle};
 use mutate::{Kind, hostile};
 use random::Random;
 
-/// How many bytes a decoder may allocate, all in all, for each byte of input. The dearest input is a list of panic sites without place
-/// and message: 8 bytes each, and 56 in memory, in a vector that doubles, which adds up to four times its length.
+/// How many bytes a decoder may allocate, all in all, for each byte of input. The most expensive input is a list of panic sites without
+/// place and message. Each takes 8 bytes there and 56 in memory, in a vector that doubles: all in all up to four times its length.
 const FACTOR: usize = 32;
 /// What it may allocate whatever the input, for tables of names and the text of an error.
 const ALLOWANCE: usize = 2048;

@@ -1,8 +1,8 @@
 //! Random kernels as Rust source: the same source for the same seed, always.
 //!
 //! A kernel is a function of the input, of a piece of shared memory and of its index. It computes with integers of all widths and with
-//! floats, branches, loops, calls functions that are not inlined, reads and writes arrays, and updates shared memory by atomic operations
-//! whose order does not matter. What it has computed is folded into two numbers, which must be the same wherever it ran.
+//! floats, branches, loops, calls functions that are not inlined, and reads and writes arrays. It updates shared memory by atomic
+//! operations whose order does not matter. What it has computed is folded into two numbers, which must be the same wherever it ran.
 //!
 //! Invariants: a kernel ends, panics nowhere, and computes nothing that Rust leaves open. Which NaN an operation gives is open: bits of
 //! floats are taken by a function that makes all NaNs one. Library functions other than the square root are not used.

@@ -3,8 +3,8 @@
 //! `fuzz [--device host|cuda|opencl|all] [FILTER]`
 //!
 //! `src/generator` says what they are made of. Each operation is rounded on its own (the strict policy), so there is one right result;
-//! NaNs are all the same. Kernels with quotients and square roots of `f32` are left out on devices of OpenCL that do not round those
-//! correctly, although they were asked to. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
+//! NaNs are all the same. Kernels with quotients and square roots of `f32` are left out on OpenCL devices that do not round them correctly
+//! although asked to. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
 //! `OXISYCL_TEST_FUZZ_SEEDS="1000..1200" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is added to the file.
 
 #[path = "../kernels/harness.rs"]
@@ -40,8 +40,8 @@ mod generated {
     /// An atomic number in the shared memory.
     macro_rules! update {
         ($atomic:ty, $number:ty, $memory:expr, $offset:expr) => {
-            // SAFETY: the offset is inside the shared memory, which is aligned for all of its numbers, lives for the whole launch and is
-            // only accessed atomically while that runs.
+            // SAFETY: the offset is inside the shared memory, which is aligned for all of its numbers and lives for the whole launch. While
+            // that runs, the memory is only accessed atomically.
             unsafe { <$atomic>::from_ptr($memory.cast::<$number>().add($offset)) }
         };
     }

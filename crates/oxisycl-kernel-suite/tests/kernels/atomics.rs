@@ -31,8 +31,8 @@ const ITEMS: usize = 5000;
 /// The atomic number at a place of the shared memory.
 macro_rules! shared {
     ($type:ty, $memory:expr, $index:expr) => {
-        // SAFETY: the place is inside the memory, which is aligned for its numbers, lives for the whole launch and is only accessed
-        // atomically while it runs.
+        // SAFETY: the place is inside the memory, which is aligned for its numbers and lives for the whole launch. While it runs, the
+        // memory is only accessed atomically.
         unsafe { <$type>::from_ptr($memory.add($index)) }
     };
 }
@@ -174,7 +174,8 @@ fn flags_and_updates(env: &Env) {
 }
 
 fn a_spin_lock_guards_a_sum(env: &Env) {
-    // Work-items of one sub-group may run in step: who has not the lock must let the others go on, so that each tries once per round.
+    // Work-items of one sub-group may run in lockstep. A work-item without the lock must let the others go on, so each tries once per
+    // round.
     env.compare_memory(300, vec![0_u32; 3], |memory, i| {
         let (lock, sum) = (shared!(AtomicU32, memory, 0), shared!(AtomicU32, memory, 1));
         let mut is_done = false;

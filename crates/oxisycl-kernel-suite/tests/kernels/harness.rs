@@ -1,8 +1,9 @@
 //! Runs each kernel on each device, and the same closure in a loop, and compares: a trial of `libtest-mimic` each, called
 //! `device theme::name`.
 //!
-//! Invariant: a device that is present and has an image in the program runs every kernel: one that the device refuses is a failure, not
-//! a kernel less, unless it is listed in `refusals` with the reason that must be given. Without an image, which is so in a plain `cargo test`, only the host device runs them, and the suite says so.
+//! Invariant: a device that is present and has an image in the program runs every kernel. A kernel that the device refuses is a failure,
+//! unless `refusals` lists it with the reason that must be given. Without an image, which is so in a plain `cargo test`, only the host
+//! device runs them, and the suite says so.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};

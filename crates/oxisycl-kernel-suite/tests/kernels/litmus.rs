@@ -1,10 +1,10 @@
-//! Litmus tests of the memory model: two or four work-items of different groups race on a few words, many pairs at a time, and outcomes
-//! that the orders of their operations forbid must not occur.
+//! Litmus tests of the memory model. Two or four work-items of different groups race on a few words, many pairs at a time. Outcomes that
+//! the orders of their operations forbid must not occur.
 //!
 //! A pair's members are half a launch apart, so that they are in different groups of a device. The words of a pair are far from each
 //! other in memory. Rounds follow each other without a launch between: the words of each round are its own. That a race takes place
-//! is not promised, so that only forbidden outcomes fail a test. How often the same races without any order have that outcome, as they may,
-//! is written to standard error: a device where they never do has shown little.
+//! is not promised, so that only forbidden outcomes fail a test. The same races without any order may have that outcome, and the number of
+//! times is written to standard error. A device where they never have it has shown little.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};

@@ -3,9 +3,9 @@
 //! `kernels [--device host|cuda|opencl|all] [--strict] [FILTER]`
 //!
 //! A kernel is a function over an [`Env`](harness::Env) that calls one of its `compare` functions with one closure, listed once in its
-//! theme's file. Integers agree bit for bit. Floating-point results agree within the tolerance that the kernel names; a program that was
-//! built with `--float strict` and runs with `--strict` holds those without library functions to the same bits. The litmus tests have no
-//! reference: they assert that an outcome that the memory model forbids never occurs.
+//! theme's file. Integers agree bit for bit. Floating-point results agree within the tolerance that the kernel names. With `--strict`, a
+//! program that was built with `--float strict` compares kernels without library functions bit for bit. The litmus tests have no reference:
+//! they assert that an outcome that the memory model forbids never occurs.
 
 #![allow(
     clippy::eq_op,

@@ -22,8 +22,8 @@ pub(super) fn expand(element: &Element) -> TokenStream {
     }
 }
 
-/// Takes a value of the type apart, field by field. Attributes below the derive may change the type after this macro has seen it: what then
-/// has other fields does not compile, and fields are checked as they are.
+/// Takes a value of the type apart, field by field. Attributes below the derive may change the type after this macro has seen it. A type
+/// that then has other fields does not compile, and fields are checked as they are.
 fn fields_check(element: &Element, generics: &Generics) -> TokenStream {
     let Element { ident, facade, shapes, .. } = element;
     let (parameters, arguments, bounds) = generics.split_for_impl();

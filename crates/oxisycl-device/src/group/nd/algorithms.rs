@@ -1,7 +1,7 @@
 //! Barriers and algorithms of kernels over an nd-range (SYCL 2020 sections 4.17.3 and 4.17.4).
 //!
-//! They are those of group scope, with values of work-items instead of private values. In native code each work-item leaves its value in memory of the group
-//! and waits; the first one that goes on runs the algorithm for all.
+//! They are those of group scope, with values of work-items instead of private values. In native code each work-item leaves its value in
+//! memory of the group and waits. The first one that goes on runs the algorithm for all.
 
 use core::panic::Location;
 
@@ -134,8 +134,9 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup
         unsafe { self.item.wait(Location::caller()) };
     }
 
-    /// Waits as [`barrier`](Self::barrier) does, and is a fence of `scope` for the whole group (SYCL 2020 `group_barrier` with a fence scope). Work-items of
-    /// other groups see what this group wrote before, if an atomic operation behind it tells them, and they wait or fence in that scope, too.
+    /// Waits as [`barrier`](Self::barrier) does, and is a fence of `scope` for the whole group (SYCL 2020 `group_barrier` with a fence
+    /// scope). Work-items of other groups see what this group wrote before if a later atomic operation of this group notifies them. They
+    /// must also wait or fence in that scope.
     ///
     /// ```
     /// use oxisycl::atomic::{Relaxed, Scope};

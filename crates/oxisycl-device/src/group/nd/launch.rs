@@ -21,8 +21,8 @@ pub trait NdKernel<'cg, const D: usize, S: Shape<D>, A: NdArguments>: Copy + Sen
     fn run<'wi>(&self, item: NdItem<'wi, 'cg, D, S>, memory: A::Accessors<'wi>);
 }
 
-/// The range of a launch: an [`NdRange`] that the program computes, or a pair of the global range and the [`Shape`] of a group, which may be fixed.
-/// Implemented by this crate only.
+/// The range of a launch. It is an [`NdRange`] that the program computes, or a global range paired with the [`Shape`] of a group, which may
+/// be fixed. Implemented by this crate only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an nd-range of {D} dimensions",
     note = "use `NdRange::new(global, local)`, or a pair of a global range and `Fixed1::<X>`, `Fixed2::<Y, X>` or `Fixed3::<Z, Y, X>`"
@@ -148,8 +148,8 @@ unsafe fn run_group<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
 
 /// Ends the others when the work-item that waited first unwinds.
 ///
-/// It passes what the group has noted, not the group, and is part of the loop: a group that is known elsewhere cannot be left out of the loop over its
-/// work-items.
+/// Passes on what the host has noted of the group, not the group itself, and is inlined into the loop. A group whose address is known
+/// elsewhere could not be optimised out of the loop over its work-items.
 struct EndOfGroup<'g> {
     host: &'g HostGroup<'g>,
     waiting: &'static HostWaiting,

@@ -17,8 +17,8 @@
 //!
 //! Barriers and algorithms are places to which all work-items of a group come, the same number of times, or none does. SYCL leaves that to the
 //! programmer. Here the compiler proves it of those that [`NdItem::group`] gives, and refuses a kernel where it cannot. Those of
-//! [`NdItem::unchecked`] are the caller's promise. On the host a group whose work-items wait at different places, or where some wait and others have
-//! ended, fails with an error that names both.
+//! [`NdItem::unchecked`] are the caller's promise. On the host a group fails with an error if its work-items wait at different places, or
+//! if some wait and others have ended. The error names both places.
 //!
 //! # On the host
 //!
@@ -197,8 +197,8 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// ```
     ///
     /// # Safety
-    /// Each call of a method of the result is one that all work-items of the group make, from the same place and equally often, or none does. Those that have
-    /// panicked are not counted. Arguments that a method calls the same for all are the same.
+    /// Each call of a method of the result is made by all work-items of the group or by none. They make it from the same place and equally
+    /// often. Those that have panicked are not counted. Arguments that a method calls the same for all are the same.
     #[inline(always)]
     pub unsafe fn unchecked(&mut self) -> NdGroup<'_, 'wi, 'cg, D, S, false> {
         // SAFETY: by the contract of this function.

@@ -3,8 +3,9 @@
 //! # The tree
 //!
 //! Elements form tiles of [`TILE`], by their row-major numbers. Element `i` of a tile belongs to accumulator `i mod 64`, which combines its elements from
-//! left to right. Accumulators are then combined by halves: `a` with `a + 32` for each `a` below 32, then with `a + 16`, and so on down to 1, where there
-//! is one. The sums of tiles are elements again, until one is left. A target whose old value counts is combined with the result, on the left.
+//! left to right. Accumulators are then combined by halves: first `a` with `a + 32` for each `a` below 32, then with `a + 16`, down to
+//! `a + 1`. Missing ones are skipped. The sums of tiles are elements again, until one is left. A target whose old value counts is combined
+//! with the result, on the left.
 //!
 //! Nothing of this depends on the device, on the number of threads, or on which of them is faster. So a sum of floats has the same bits everywhere,
 //! if its elements have.
@@ -132,8 +133,8 @@ where
 /// ```
 ///
 /// # Safety
-/// As long as a command is under way that has the reduction, the element lies in an allocation that the command's device can use, and nothing else
-/// accesses it. It holds a value, unless that is replaced. For a [span](Reduction::span), this holds for as many elements.
+/// While a command that has the reduction is under way, the element lies in an allocation that the command's device can use. Nothing else
+/// accesses the element. It holds a value, unless that is replaced. For a [span](Reduction::span), this holds for as many elements.
 pub unsafe fn reduction_usm<T, O>(target: *mut T, operator: O) -> Reduction<T, WithIdentity<O>, UsmTarget<T, true>>
 where
     T: DeviceCopyable + AnyBits,

@@ -19,8 +19,8 @@ impl<T, O: Clone, G: Clone, const N: usize> Clone for SpanReduction<T, O, G, N> 
 impl<T, O: Copy, G: Copy, const N: usize> Copy for SpanReduction<T, O, G, N> {}
 
 impl<T, O: Combine<T>, G: Target<T>> Reduction<T, O, G> {
-    /// The reduction into `N` elements instead of one. Work-items get an array of `N` reducers. All `N` values of a work-item are kept at once, so this
-    /// is for few elements; many, as of a histogram, are better counted by [atomics](crate::atomic) on local memory.
+    /// The reduction into `N` elements instead of one. Work-items get an array of `N` reducers. All `N` values of a work-item are kept at
+    /// once, so this is for few elements. Many elements, as of a histogram, are better counted by [atomics](crate::atomic) on local memory.
     ///
     /// ```
     /// use oxisycl::operator::Sum;
