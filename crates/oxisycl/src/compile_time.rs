@@ -11,8 +11,8 @@ pub const fn any_device_has(aspect: Aspect) -> bool {
     !matches!(aspect, Aspect::Image | Aspect::OnlineCompiler | Aspect::OnlineLinker)
 }
 
-/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). Holds for none: of each aspect there
-/// is a device that runs kernels without it, if only a simulated one, which lacks what its configuration says. An aspect that every
+/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). `false` for every aspect: for each of
+/// them, some device runs kernels without it. A simulated device lacks the aspects that its configuration leaves out. An aspect that every
 /// device is to have would be named here. The macro of the same name answers for the targets of a build.
 pub const fn all_devices_have(_aspect: Aspect) -> bool {
     false

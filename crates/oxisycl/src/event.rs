@@ -57,8 +57,8 @@ impl Event {
 
     /// Blocks until the command has ended.
     ///
-    /// Errors: what the command failed with. `Invalid` if the wait could never end, because this thread holds a host
-    /// accessor that blocks the command, or runs a host task that it depends on.
+    /// Errors: what the command failed with. `Invalid` if the wait could never end. This thread then holds a host
+    /// accessor that blocks the command, or runs a host task that the command depends on.
     ///
     /// ```
     /// use oxisycl::prelude::*;

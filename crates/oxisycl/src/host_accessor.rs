@@ -108,8 +108,8 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> HostAccessor<T, D, M> {
     #[inline]
     pub fn get(&self, index: impl Into<Id<D>>) -> Option<&T> {
         let position = self.position(&index.into())?;
-        // SAFETY: the position lies in the accessor's range of an allocation that the accessor keeps; conflicting commands wait
-        // until the accessor is dropped, and `&mut` access needs `&mut self`.
+        // SAFETY: the position lies in the accessor's range of an allocation that the accessor keeps alive. Conflicting commands wait until
+        // the accessor is dropped, and `&mut` access needs `&mut self`.
         Some(unsafe { &*self.as_ptr().add(position) })
     }
 

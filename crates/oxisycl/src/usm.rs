@@ -293,8 +293,8 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// Until the borrow ends, no command writes the elements.
     pub unsafe fn as_slice(&self) -> Result<&[T]> {
         self.check_host_accessible()?;
-        // SAFETY: allocated zeroed or by a driver for `len` elements of a type that is valid for every bit pattern; the absence
-        // of writers is the caller's contract.
+        // SAFETY: the memory was allocated zeroed or by a driver for `len` elements, and every bit pattern is a valid `T`. The absence of
+        // writers is the caller's contract.
         Ok(unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) })
     }
 

@@ -11,8 +11,8 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
         environment::report_unknown();
         oxisycl_device::print::set_native_output(oxisycl_runtime::output::print);
         oxisycl_device::buffer_name::set_buffer_names(oxisycl_runtime::memory::write_buffer_name);
-        // In the order in which devices are listed, which decides between devices that a selector likes equally well: the host device comes
-        // before an OpenCL driver's device for the same processor.
+        // Devices are listed in this order. Between devices that a selector scores equally, the first one is selected: the host device
+        // comes before an OpenCL device for the same processor.
         #[allow(unused_mut, reason = "only mutated with the features for other backends")]
         let mut backends: Vec<Box<dyn oxisycl_backend::Backend>> = vec![Box::new(HostBackend::new())];
         // Without a driver it has no platform.

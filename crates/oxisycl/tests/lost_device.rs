@@ -1,5 +1,5 @@
-//! A GPU that is lost by a kernel's illegal address, as programs meet it: every call that needs the device says which kernel it was, nothing
-//! hangs, and what needs other devices goes on.
+//! How programs meet a GPU that a kernel's illegal address has lost. Every call that needs the device names that kernel, and nothing hangs.
+//! Work that needs other devices goes on.
 //!
 //! On two GPUs of a driver without any, which the CUDA backend's tests have. It is loaded by the system's name of the driver, so that a process
 //! of its own is needed for each test.

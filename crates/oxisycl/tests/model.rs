@@ -1,10 +1,10 @@
 //! The data-state and dependency rules of the AdaptiveCpp runtime specification against a naive model, under random programs on
 //! three simulated devices.
 //!
-//! The model keeps of every element its value, who wrote it last, who wrote to another part of its page with `no_init` since, who has read
-//! it since both, and which memories hold its newest bytes. A program is checked in two ways: run freely, with every transferred byte compared with the model's prediction
-//! (S-R19 to S-R30), and held back by a gate, with every command's dependencies compared with the model's conflicts (S-R32 to
-//! S-R38). `OXISYCL_TEST_CASES` sets the number of programs.
+//! The model keeps the value, the last writer and the memories with the newest bytes of every element. It also keeps the last writer of
+//! another part of the element's page with `no_init`, and all readers since both. A program is checked in two ways. It runs freely, and
+//! every transferred byte is compared with the model's prediction (S-R19 to S-R30). It also runs held back by a gate, and every command's
+//! dependencies are compared with the model's conflicts (S-R32 to S-R38). `OXISYCL_TEST_CASES` sets the number of programs.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

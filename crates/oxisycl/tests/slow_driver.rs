@@ -1,5 +1,5 @@
-//! A driver that compiles for a long time, and one that crashes, as programs meet them: a launch ends in time with what can be done, other
-//! kernels run, and a later process knows which kernel it was.
+//! How programs meet a driver that compiles for a long time, and one that crashes. A launch ends in time with what can be done, and other
+//! kernels run. A later process knows which kernel it was.
 //!
 //! On the GPU of a driver without any, which the CUDA backend's tests have and which does what a comment of the code tells it.
 

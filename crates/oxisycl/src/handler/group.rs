@@ -248,7 +248,7 @@ impl Wished {
     }
 }
 
-/// Adds the local memory that the kernel's code asks for, and holds the groups of a launch against the limits of the code on the device.
+/// Adds the local memory that the kernel's code needs, and checks the launch's groups against the limits of that code on the device.
 pub(super) fn fit_to_code(
     device: &Device,
     descriptor: &KernelDescriptor,

@@ -167,7 +167,7 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
     /// If the range is not contiguous in memory; use [`at`](Self::at) then.
     pub fn slice<'s>(&'s self, _scope: HostScope<'_, 'cg>) -> &'s [T] {
         assert!(self.is_contiguous(), "the accessor's range {:?} is not contiguous", self.range());
-        // SAFETY: contiguous and inside the host allocation; the requirement orders the task with conflicting commands, and the
+        // SAFETY: the range is contiguous and inside the host allocation. The requirement orders the task with conflicting commands. The
         // scope of this group exists only while its task runs. Nothing else in the group overlaps.
         unsafe { std::slice::from_raw_parts(self.first(), self.accessor.size()) }
     }
@@ -352,8 +352,8 @@ impl<'cg> Handler<'cg> {
             let work: Box<dyn FnOnce() + Send + 'cg> = Box::new(move || {
                 task(HostScope { interop: &interop, task: PhantomData, group: PhantomData, not_send: PhantomData });
             });
-            // SAFETY: `'cg` is a fresh lifetime of this command group that nothing borrowed can outlive by construction: what the
-            // task captures with it is accessors, whose memory the group's holds keep until the task has ended.
+            // SAFETY: `'cg` is a fresh lifetime of this command group that nothing borrowed can outlive by construction. The task captures
+            // accessors with this lifetime, and the group's holds keep their memory until the task has ended.
             let work: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(work) };
             handler.group.host_task = Some(work);
             let name = handler.name.unwrap_or(HOST_TASK_NAME);

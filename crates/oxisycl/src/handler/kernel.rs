@@ -232,8 +232,8 @@ pub(crate) fn describe(
     name: Option<&'static str>,
     location: &'static Location<'static>,
 ) -> KernelDescriptor {
-    // SAFETY: only the lifetime of the object changes, and it is used within this function only. What it is for: the id of a type
-    // that borrows for the command group's lifetime, which `type_id` does not give as long as the compiler knows of the borrow.
+    // SAFETY: only the lifetime of the object changes, and it is used within this function only. The cast gives the id of a type that
+    // borrows for the command group's lifetime. `type_id` does not give it as long as the compiler knows of the borrow.
     let erased = unsafe { std::mem::transmute::<&dyn DescribeKernel, &(dyn DescribeKernel + 'static)>(kernel) };
     let (size, align) = kernel.layout();
     KernelDescriptor {

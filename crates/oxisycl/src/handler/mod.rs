@@ -82,8 +82,8 @@ impl<'cg> Handler<'cg> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        // SAFETY: the handler's methods add commands over memory of accessors of this group, which are requirements, over memory that they put
-        // into the holds, or, where they are `unsafe`, over memory that their callers vouch for.
+        // SAFETY: the handler's methods add commands over memory of accessors of this group, which are requirements, or over memory that
+        // they put into the holds. Callers of the `unsafe` methods vouch for the memory that they pass.
         unsafe { self.queue.inner().submit(&mut self.group) }
     }
 
@@ -163,8 +163,8 @@ impl<'cg> Handler<'cg> {
         let (range, offset) = (range.into(), offset.into());
         let device = self.queue.device().backend_device();
         let pointer = self.require_on::<T, D, M>(buffer, range, offset, device, true);
-        // SAFETY: the requirement orders the command with all other use of the memory, and keeps it alive; the range was checked
-        // to lie inside the buffer. After a failure nothing is enqueued, so that the accessor is never used.
+        // SAFETY: the requirement orders the command with all other use of the memory, and keeps the memory alive. The range was checked to
+        // lie inside the buffer. After a failure nothing is enqueued, so that the accessor is never used.
         unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
     }
 
@@ -274,8 +274,8 @@ impl<'cg> Handler<'cg> {
         if let Some(position) = self.required.get(&key) {
             let base = self.group.requirements[*position].pointer;
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
-            // SAFETY: the requirement was made for an accessor of this type, to the same part of the same view, of which this is a
-            // copy: both give a work-item the same elements.
+            // SAFETY: the requirement was made for an accessor of this type to the same part of the same view. This one is a copy of it, so
+            // both give a work-item the same elements.
             return unsafe {
                 Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset: *offset, range: *range })
             };

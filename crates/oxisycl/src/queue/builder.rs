@@ -138,8 +138,9 @@ impl QueueBuilder {
         self
     }
 
-    /// Gets the queue's asynchronous errors, oldest first: at [`Queue::wait_and_throw`], [`Queue::throw_asynchronous`] and
-    /// [`Event::wait_and_throw`](crate::Event::wait_and_throw) on the calling thread, and on a thread of the runtime when the queue is gone.
+    /// Sets the handler of the queue's asynchronous errors, which gets them oldest first. [`Queue::wait_and_throw`],
+    /// [`Queue::throw_asynchronous`] and [`Event::wait_and_throw`](crate::Event::wait_and_throw) call it on the calling thread. After the
+    /// queue is dropped, a thread of the runtime calls it.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -79,8 +79,8 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     /// ```
     ///
     /// # Safety
-    /// The element lies in an allocation that the executing device can use, at an address aligned to the size of `T`, and holds a value of
-    /// `T`. As long as the kernel runs, all accesses to it are atomic.
+    /// The element lies in an allocation that the executing device can use. Its address is aligned to the size of `T`, and it holds a value
+    /// of `T`. As long as the kernel runs, all accesses to it are atomic.
     #[inline(always)]
     pub unsafe fn atomic_ref<'k>(self, item: impl InItem<'k>, index: usize) -> AtomicRef<'k, T>
     where

@@ -147,8 +147,8 @@ impl Env {
         }
     }
 
-    /// The transfers that bring data from one device to another: one, or two by way of the host where neither device can
-    /// copy from or to the other's memory, as is the case with a GPU and a simulated device.
+    /// The number of transfers that bring data from one device to another. It is two, by way of the host, where neither device can copy
+    /// from or to the other's memory. That is the case with a GPU and a simulated device.
     pub(crate) fn hops(&self, from: &Device, to: &Device) -> u64 {
         self.hops_in_turn(from, [to])[0]
     }
@@ -192,8 +192,8 @@ fn copies_directly(from: &Device, to: &Device) -> bool {
     is_host(from) || is_host(to) || from.platform() == to.platform()
 }
 
-/// Whether the queue's device keeps the order itself, so that a command may have run on what a failed one left behind before the
-/// failure is known (semantics, 5.5).
+/// Whether the queue's device keeps the order itself. A command may then have run on what a failed one left behind, before the failure is
+/// known (semantics, 5.5).
 pub(crate) fn runs_ahead(queue: &Queue) -> bool {
     matches!(queue.device().backend(), BackendKind::Cuda | BackendKind::OpenCl)
 }

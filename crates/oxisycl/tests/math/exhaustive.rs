@@ -1,5 +1,5 @@
-//! Successive inputs of the `f32` functions of one argument: the first ones of each part of the range, and all of them, once, on a GPU, if
-//! asked for: see `main`.
+//! Tests the `f32` functions of one argument on successive inputs. By default these are the first ones of each part of the range. On
+//! request a GPU gets all of them, once: see `main`.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

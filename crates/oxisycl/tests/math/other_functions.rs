@@ -1,5 +1,5 @@
-//! Integer, common, geometric and relational functions in kernels, against their results on the host, which unit tests of
-//! `oxisycl-device` hold against what they are; and the imprecise functions.
+//! Compares integer, common, geometric and relational functions in kernels with their results on the host. Unit tests of `oxisycl-device`
+//! check the host's results against the definitions. The imprecise functions are tested here as well.
 
 use oxisycl::math::{self, half_precision, native};
 

@@ -1,11 +1,11 @@
 //! Random programs of everything together, from two threads, with failures, against a sequential model.
 //!
 //! Two threads submit kernels with several accessors, copies, fills, host tasks, host accessors and `update_host` to simulated devices and
-//! the host, on buffers of three dimensions, their sub-buffers and reinterpretations, with page sizes of their own and ranged `no_init`; some
-//! kernels and tasks panic, and in half of the programs simulated devices fail launches, copies, fills, allocations and other commands. A lock
-//! held during each submission makes their order known. Afterwards the program is gone through in that order with the outcome that each
-//! command had (`model`): an outcome that the rules of `book/src/semantics.md` (5.4, 5.5, 9.8, 9.9) exclude is a failure of the test, and so is
-//! a value that the host saw and the model does not have.
+//! the host. The buffers have three dimensions, sub-buffers and reinterpretations, page sizes of their own and ranged `no_init`. Some
+//! kernels and tasks panic. In half of the programs, simulated devices fail launches, copies, fills, allocations and other commands. A lock
+//! held during each submission makes their order known. Afterwards `model` replays the program in that order with the outcome that each
+//! command had. The test fails on an outcome that the rules of `book/src/semantics.md` (5.4, 5.5, 9.8, 9.9) exclude. It also fails if the
+//! host saw a value that the model does not have.
 //!
 //! `OXISYCL_TEST_CASES` sets the number of programs, `OXISYCL_TEST_SEED` the first seed.
 
@@ -91,8 +91,8 @@ fn error_of(step: &Step) -> Option<Error> {
     }
 }
 
-/// Whether each fault that came to pass is told by a step. A failed copy is not told if the step that it was made for fails for another reason,
-/// or is refused (9.1), and of several accessors that get no memory the first one is.
+/// Whether each fault that came to pass is told by a step. A failed copy is not reported if the step that it was made for fails for another
+/// reason, or is refused (9.1). If several accessors get no memory, the first one is reported.
 fn surfaced(steps: &[Step], faults: &[Fault], control: &SimulatedControl) -> Result<(), String> {
     for &(device, operation, nth) in faults {
         if control.attempts(device, operation) < nth {

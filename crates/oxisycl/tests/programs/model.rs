@@ -1,8 +1,8 @@
 //! The sequential model of a random program: goes through its steps in the order of submission, and says which outcome cannot be.
 //!
-//! Of each element it knows whether it is good, lost or either of both: the rules leave open what becomes of data after several commands
-//! in a row did not run. What fails first, by a panic or on request, is taken from the steps' errors; that it could fail there, what else
-//! fails for that reason, and which data is lost or kept, follows from the rules.
+//! The model knows of each element whether it is good, lost or either of both. The rules leave open what becomes of data after several
+//! commands in a row did not run. What fails first, by a panic or on request, is taken from the steps' errors. The rules decide whether it
+//! could fail there, what else fails for that reason, and which data is lost or kept.
 
 use std::collections::HashMap;
 use std::error::Error as _;

@@ -1,5 +1,5 @@
-//! What safe programs must not be able to do to memory, tried: each misuse that the compiler cannot see is refused at run time, or
-//! does no harm. What the compiler refuses is in `ui`.
+//! Tries what safe programs must not be able to do to memory. Each misuse that the compiler cannot see is refused at run time, or does no
+//! harm. What the compiler refuses is in `ui`.
 //!
 //! All of this is safe code. It runs under Miri, which sees what merely happens to work.
 #![forbid(unsafe_code)]

@@ -18,8 +18,8 @@ pub(crate) enum Way {
     Device,
 }
 
-/// The ways that the device under test knows: every device can be waited for by a host task, and every device has a way to be kept from
-/// ending a command, less simulated ones that are not controlled by the test.
+/// The ways to hold back commands of the device under test. A host task can keep any device waiting. Each device can also be kept from
+/// ending a command, except simulated ones that the test does not control.
 pub(crate) fn ways(env: &Env) -> &'static [Way] {
     let spins = env.device().backend() != BackendKind::Simulated && env.device().has(Aspect::UsmHostAllocations);
     let has_way = env.is_host() || env.control().is_some() || spins;

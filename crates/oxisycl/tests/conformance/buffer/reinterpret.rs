@@ -185,7 +185,8 @@ fn a_strided_write_through_a_reinterpretation_loses_nothing(env: &Env) {
     assert_eq!(buffer.to_vec().unwrap(), expected);
 }
 
-/// A box of more than 1024 rows is taken for the interval around it, so that `no_init` of its half of each row must not drop the other half (S-R26, S-R27).
+/// A box of more than 1024 rows is taken for the interval around it. So `no_init` of its half of each row must not drop the other half
+/// (S-R26, S-R27).
 fn a_write_of_more_rows_than_are_listed_loses_nothing(env: &Env) {
     for rows in [1024, 1025, 3000] {
         let buffer = BufferOptions::new().page_size([2]).from_vec(iota(4 * rows)).unwrap();

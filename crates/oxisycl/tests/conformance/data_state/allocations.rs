@@ -46,8 +46,8 @@ fn construction_allocates_nothing(env: &Env) {
     }
 }
 
-/// The allocations that are made if the three devices write data one after the other: their own, and one on the host with the
-/// first detour.
+/// The allocations that are made if the three devices write data one after the other. Each device makes its own, and the first detour makes
+/// one on the host.
 fn allocations_in_turn(env: &Env) -> [u64; 3] {
     let [first, second, third] = env.devices() else { unreachable!() };
     let detours = [env.hops(first, second) > 1, env.hops(second, third) > 1];

@@ -1,5 +1,5 @@
-//! Kernels in flight together: two that meet, and commands that the device itself keeps behind a running kernel, by the events that they
-//! were handed over with. Where a host task is the gate, the runtime keeps them, and a backend's event lists stay unseen.
+//! Kernels in flight together: two that meet, and commands that the device itself keeps behind a running kernel by their event lists. Where
+//! a host task is the gate, the runtime keeps them, and a backend's event lists stay unseen.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ tests![
 /// Kernels that wait for each other for so long never meet.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A kernel that runs until the test lets it end, with a buffer that it has access to; without such a kernel the test is ignored.
+/// Submits a kernel that accesses the buffer and runs until the test lets it end. Without such a kernel the test is ignored.
 fn running_kernel(env: &Env, queue: &Queue, buffer: &Buffer<i32, 1>) -> Hold {
     if !ways(env).contains(&Way::Device) {
         env.skip("no kernel of the device can be kept from ending");
@@ -76,8 +76,8 @@ fn two_kernels_of_one_device_meet(env: &Env) {
     // SAFETY: the kernels only look at the element.
     unsafe { flags.as_ptr().wrapping_add(2).write_volatile(1) };
     let met = met.map(|met| met.to_vec().unwrap()[0]);
-    // No query of OpenCL tells whether a device runs kernels of two queues at once: `CL_DEVICE_QUEUE_ON_HOST_PROPERTIES` says that a
-    // queue may reorder, which a driver need not use, and Intel's does as long as it has threads to spare. So only the run tells.
+    // No OpenCL query tells whether a device runs kernels of two queues at once. `CL_DEVICE_QUEUE_ON_HOST_PROPERTIES` says only that a
+    // queue may reorder, which a driver need not do. Intel's driver reorders as long as it has threads to spare. So only the run tells.
     if met != [1, 1] && device.backend() == BackendKind::OpenCl {
         env.skip("the driver runs one kernel after the other");
     }

@@ -108,8 +108,8 @@ pub(super) fn fill(handles: &Handles, memory: *mut u32, value: u32) {
     let opencl = OpenCl::new();
     let fill = opencl.fill(handles.device);
     let mut event = std::ptr::null_mut();
-    // SAFETY: the types are those of `cl.h`; the memory is that of an accessor of the task's group, which has as many elements, and the
-    // pattern is copied by the call.
+    // SAFETY: the types are those of `cl.h`. The memory is that of an accessor of the task's group, which has as many elements. The pattern
+    // is copied by the call.
     unsafe {
         let (pattern, bytes) = ((&raw const value).cast(), SIZE * size_of::<u32>());
         let code =

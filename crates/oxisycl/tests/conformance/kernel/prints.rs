@@ -212,7 +212,8 @@ impl fmt::Debug for &Thousands {
     }
 }
 
-/// What it does is inlined into the library's method for references: a number in another form, nothing at all, and a text of its own length.
+/// The formatting methods of this type are inlined into the library's method for references. `Debug` prints a number in another form,
+/// `Octal` may print nothing, and `Display` prints a text of its own length.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inlined([u8; 0], u64);
