@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads them. A benchmark's own are in `own_usage`; `own` is called with each argument that is not shared, and with what gives its
-    /// value, and returns whether it is one of them.
+    /// Reads them. A benchmark's own arguments are in `own_usage`. `own` is called with each argument that is not shared, and with a
+    /// function that gives its value. It returns whether the argument is one of them.
     pub(crate) fn parse(
         arguments: impl IntoIterator<Item = String>,
         own_usage: &str,

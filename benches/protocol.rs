@@ -1,13 +1,12 @@
 //! How everything here is measured: rounds in which ours and the peer take turns, and what is made of them.
 //!
-//! Every round measures ours once and the peer twice, in alternating order; each time the best of a few repetitions counts,
-//! which keeps short disturbances out. Reported are medians over the rounds with minimum and maximum: of our value, of the
-//! peer's, of the ratio of ours to the peer per round, and of the peer against itself (A/A), which is the noise of the machine.
-//! A bar is held against medians, and so is the noise that may excuse a miss: the factor by which the median of A/A is off 1. Its extremes
-//! are single rounds, which on a busy machine would excuse anything.
-//! Bars in microseconds scale with a yardstick that is measured in every round, too. Its best value tells how fast the machine
-//! is, whatever else it does. A bar is scaled by it in both directions: a machine that is slower than the one on which the bar was set gets
-//! a wider one, and a faster machine a tighter one.
+//! Every round measures ours once and the peer twice, in alternating order. Each time the best of a few repetitions counts, which excludes
+//! short disturbances. The report has medians over the rounds with minimum and maximum. They are those of our value, the peer's, and the
+//! ratio of ours to the peer per round. It also has those of the peer against itself (A/A), which is the noise of the machine. A bar is
+//! compared with medians, and so is the noise that may excuse a miss. This noise is the factor by which the median of A/A is off 1. Its
+//! extremes are single rounds, which on a busy machine would excuse anything. Bars in microseconds scale with a yardstick that is measured
+//! in every round, too. Its best value tells how fast the machine is, whatever else it does. A bar is scaled by it in both directions. A
+//! machine that is slower than the one on which the bar was set gets a wider bar, and a faster machine a tighter one.
 
 #[path = "verdict.rs"]
 mod verdict;

@@ -1,5 +1,5 @@
-//! A work-item may own a block of elements instead of one. Here it is a scalar product, where each item sums up a chunk of both
-//! vectors into a partial result of its own, and a single task adds the partial results.
+//! A work-item may own a block of elements instead of one. Here it is a scalar product. Each item sums up a chunk of both vectors into a
+//! partial result of its own, and a single task adds the partial results.
 //!
 //! `cargo run --example 03_chunks_dot`
 

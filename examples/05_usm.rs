@@ -16,8 +16,8 @@ fn main() -> oxisycl::Result<()> {
     numbers.copy_from_slice(&queue, &(0..LENGTH as u64).collect::<Vec<_>>())?;
     let (source, target) = (numbers.pointer(), squares.pointer());
     queue.parallel_for(LENGTH, move |item: Item<1>| {
-        // SAFETY: both allocations have `LENGTH` elements and live until the queue is idle; `source` is only read, and each
-        // work-item writes one element of its own.
+        // SAFETY: both allocations have `LENGTH` elements and live until the queue is idle. `source` is only read, and each work-item
+        // writes one element of its own.
         unsafe {
             let number = source.read(item.index());
             target.write(item.index(), number * number);

@@ -1,11 +1,11 @@
-//! What a GPU does through OxiSYCL, beside the same work in CUDA C++ in the same run:
-//! `cargo xtask bench gpu [--filter SUBSTR] [--rounds N] [--json FILE]`, which builds `reference.cu` beside this file where there is nvcc; or
+//! The speed of a GPU through OxiSYCL, beside the same work in CUDA C++ in the same run.
+//! `cargo xtask bench gpu [--filter SUBSTR] [--rounds N] [--json FILE]` builds `reference.cu` beside this file where there is nvcc; or
 //! `--reference PROGRAM` names it. Without a reference only our own figures are printed. `--filter` chooses figures whose names contain the
 //! text, and the reference measures what they are compared with; each takes seconds a round.
 //!
-//! Both programs run in turn, 15 times if nothing else is asked for. A bar holds if the median of the rounds' ratios reaches it within
-//! the noise, which is the median of how much the peer differs from itself in neighbouring rounds. What batching must not make worse has our
-//! own queues without batching as its peer.
+//! Both programs run in turn, 15 times if nothing else is asked for. A bar holds if the median of the rounds' ratios reaches it within the
+//! noise. The noise is the median difference of the peer from itself in neighbouring rounds. What batching must not make worse has our own
+//! queues without batching as its peer.
 //!
 //! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code, with the group
 //! size that the backend chooses where it is not part of the kernel. Results are checked before they are timed.

@@ -14,7 +14,7 @@ use crate::protocol::Measured;
 const N: usize = 1 << 27;
 const PEER: &str = "chunks with 8 accumulators, rayon";
 
-/// How far both may be from the sum in `f64`, which is exact for f32 and nearly so for f64, as a part of the sum of magnitudes.
+/// How far both may be from the sum in `f64`, as a part of the sum of magnitudes. That sum is exact for f32 and nearly so for f64.
 const TOLERANCE: f64 = 1e-6;
 
 macro_rules! case {

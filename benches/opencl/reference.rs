@@ -1,5 +1,5 @@
-//! The peer: bare calls of OpenCL on the device that ours runs on, and kernels in OpenCL C (`reference.cl`) that its driver compiles with the
-//! options that ours gets.
+//! The peer: bare OpenCL calls on the device that ours runs on. Its kernels in OpenCL C (`reference.cl`) are compiled by the driver with
+//! the options that ours gets.
 //!
 //! Invariant: every launch has ended when a function here returns. Results are checked by those who ask for them.
 
@@ -62,8 +62,8 @@ impl Reference {
         let source = CString::new(include_str!("reference.cl")).expect("no zero byte in the source");
         let options = CString::new(OPTIONS).expect("no zero byte in the options");
         let mut result = 0;
-        // SAFETY: live objects throughout, which live to the end of the process; one device and one source, which ends with zero; lists of
-        // properties that end with zero.
+        // SAFETY: all objects live to the end of the process. There is one device and one source, which ends with zero. Lists of properties
+        // end with zero.
         unsafe {
             let context =
                 (functions.clCreateContext)(null(), 1, &raw const device, null(), null_mut(), &raw mut result);

@@ -1,8 +1,8 @@
 //! How long `submit` may take while the devices have plenty to do and other threads want the processors: section 8.1 of the semantics.
 //!
 //! The pause is looked for where it must be, in each run of 64 submissions: the longest of them counts. The peer spins for 0.1 ms instead,
-//! beside the same busy threads: what it takes longer is the system's doing, which gives its processor to others now and then. A value
-//! far below 0.1 ms says that few runs had a pause, since no command had ended after the one before.
+//! beside the same busy threads. If it takes longer, the system has given its processor to other threads. A value far below 0.1 ms says
+//! that few runs had a pause, since no command had ended after the one before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

@@ -1,5 +1,5 @@
-//! What ours is compared with: rayon, crossbeam's scoped threads and plain loops, written as their users would; the yardsticks
-//! that tell how fast the machine is just now; and what AdaptiveCpp reached when it was measured side by side.
+//! The peers of our measurements: rayon, crossbeam's scoped threads and plain loops, written as their users would. Also the yardsticks for
+//! the machine's current speed, and figures that AdaptiveCpp reached when measured side by side.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -154,8 +154,8 @@ impl Arrays {
     }
 }
 
-/// The sum of products with eight partial sums, which every implementation uses: the order of additions is part of the
-/// result, so the compiler does not make vectors of one sum.
+/// The sum of products with eight partial sums, which every implementation uses. The order of additions is part of the result, so the
+/// compiler does not vectorise a single sum.
 #[inline(always)]
 pub(crate) fn dot(xs: &[f64], ys: &[f64]) -> f64 {
     const LANES: usize = 8;

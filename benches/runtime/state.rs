@@ -1,5 +1,5 @@
-//! What the state of a buffer's data costs: how a ranged accessor depends on the number of pages, and on the number of regions
-//! whose state differs.
+//! What the state of a buffer's data costs. A ranged accessor may depend on the number of pages, and on the number of regions whose state
+//! differs.
 
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, Result};
@@ -52,8 +52,8 @@ fn group_accessors(options: &Options, results: &mut Vec<Measured>, queue: &Queue
     Ok(())
 }
 
-/// What a command over the whole of a buffer costs, after each of its elements was written by another one: the first such command, by piece,
-/// and those that come later, when the pieces have become one.
+/// The cost of a command over a whole buffer after each of its elements was written by another command. Measured are the first such
+/// command, per piece, and later ones, when the pieces have become one.
 fn coalesce(options: &Options, results: &mut Vec<Measured>, queue: &Queue) -> Result {
     const COUNTS: [usize; 3] = [500, 5_000, 50_000];
     const LATER: usize = 100;

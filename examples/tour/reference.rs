@@ -1,7 +1,7 @@
 //! The same steps in plain Rust, and the comparison with what the devices made.
 //!
-//! Whole numbers must be equal. A device may round floating-point sums differently (for example with fused multiply-add), so for
-//! these, and for what is made of them, a tolerance is stated.
+//! Whole numbers must be equal. A device may round floating-point sums differently, for example with fused multiply-add. So a tolerance is
+//! stated for these, and for everything made of them.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

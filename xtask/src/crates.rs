@@ -1,9 +1,9 @@
 //! `cargo xtask crates`: kernels that call published crates, on each kind of device, as a table with a row for each crate.
 //!
 //! The package `crates-suite` is a workspace of its own, so that what it depends on is of no concern to anything else. Its kernels are
-//! compared with the same calls on the CPU. Invariants: a run in which no crate was equal is a failure, and so is one in which a crate was neither equal
-//! nor refused as its list of refusals says. The stage runs exactly the [crates](FEW) that take little time, and builds their kernels for NVIDIA
-//! GPUs as well: `spirv-val` and `ptxas` have to take all modules.
+//! compared with the same calls on the CPU. Invariants: a run in which no crate was equal is a failure. A run in which a crate was neither
+//! equal nor refused as its list of refusals says is a failure, too. The stage runs exactly the [crates](FEW) that take little time. It
+//! also builds their kernels for NVIDIA GPUs: `spirv-val` and `ptxas` have to accept all modules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The examples: those without features are built, and those that need no argument and end by themselves are run; the readme's first command as it stands there.
+//! The examples. Those without features are built, and those that need no argument and end by themselves are run. The readme's first
+//! command is run as it stands there.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
 //! `cargo xtask gpu-bundle`: programs for a machine that has a GPU with its driver, and neither Rust nor this repository.
 //!
-//! The folder `gpu-bundle` below the target folder holds the program of each [`part`], stripped and compressed, this program as their
-//! [`runner`], the source of the benchmark's peer, and a manifest. Invariant: the bundle is at most [`CAPACITY`] bytes, and a program whose
-//! kernels were written in Rust contains images of them.
+//! The folder `gpu-bundle` below the target folder holds the program of each [`part`], stripped and compressed, and this program as their
+//! [`runner`]. It also holds the source of the benchmark's peer, and a manifest. Invariant: the bundle is at most [`CAPACITY`] bytes, and a
+//! program whose kernels were written in Rust contains images of them.
 
 mod machine;
 mod packed;

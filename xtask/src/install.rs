@@ -1,7 +1,7 @@
 //! The packages as users get them: `cargo install cargo-sycl` from a registry, then a new package that is built and run.
 //!
-//! The registry is a folder with our packages and the versions of `Cargo.lock` of everything else, in the place of crates.io. Invariant: after
-//! the packages are made, nothing of the repository is used, neither its sources nor its configuration of cargo; the user's package
+//! The registry is a folder with our packages and the versions of `Cargo.lock` of everything else, in the place of crates.io. Invariant:
+//! after the packages are made, nothing of the repository is used, neither its sources nor its configuration of cargo. The user's package
 //! lies where no workspace is around it. What is built is not optimised, for the time that it takes.
 
 use std::env;

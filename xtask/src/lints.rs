@@ -9,8 +9,8 @@ use crate::workspace::Workspace;
 /// The crate that users name; its features are the features of the project.
 const FACADE: &str = "oxisycl";
 
-/// Whether each lock file is what its manifests ask for. A dependency of a member changes the lock file of the package that is a workspace of
-/// its own, too, and every command that builds it says `--locked`.
+/// Whether each lock file is what its manifests ask for. A dependency of a member also changes the lock file of the package that is a
+/// workspace of its own. Every command that builds that package says `--locked`.
 pub(crate) fn locks(workspace: &Workspace) -> Result<Outcome> {
     for folder in [workspace.root.clone(), workspace.root.join(crates::FOLDER)] {
         let manifest = folder.join("Cargo.toml");

@@ -1,5 +1,5 @@
-//! What tests of SPIR-V run on: Intel's OpenCL driver for CPUs, a loader for it, and `spirv-val`, in a virtual environment of Python below
-//! the target directory.
+//! What tests of SPIR-V run on. These are Intel's OpenCL driver for CPUs, a loader for it, and `spirv-val`, in a virtual environment of
+//! Python below the target directory.
 //!
 //! Invariant: nothing outside the target directory is changed. Children see the driver through variables of their own; see
 //! [`environment`].
@@ -25,8 +25,8 @@ pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
 pub(crate) const STAGES: &[&str] = &["tests", "quirks", "opencl", "crates"];
 
-/// Set where tests of OpenCL have no excuse: then those of the backend and of the translator to SPIR-V fail where they would leave something
-/// out.
+/// Set where OpenCL tests must not be left out. Tests of the backend and of the translator to SPIR-V then fail where they would skip
+/// something.
 const MUST_RUN: &str = "OPENCL_TESTS_MUST_RUN";
 
 fn folder(workspace: &Workspace) -> PathBuf {

@@ -1,10 +1,10 @@
-//! Suites with kernels on a real driver of OpenCL, Intel's for CPUs: the kernels of ordinary code, random ones, the conformance suite with its
-//! panics, and the accuracy of mathematics.
+//! Suites with kernels on a real OpenCL driver, Intel's for CPUs. They are the kernels of ordinary code, random ones, the conformance suite
+//! with its panics, and the accuracy of mathematics.
 //!
 //! Has `spirv-val` look at each module, and runs the programs. The modules of the examples and
-//! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as there
-//! were when it was listed here, all of them passed, and on a device of OpenCL. Kernels that such devices cannot run are listed by the suite
-//! itself, with the reason. Each program has about as many modules as there were. Nothing else is left out.
+//! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as
+//! there were when it was listed here. All of them must have passed, and on an OpenCL device. Kernels that such devices cannot run are
+//! listed by the suite itself, with the reason. Each program has about as many modules as there were. Nothing else is left out.
 
 use std::collections::BTreeMap;
 use std::fs;

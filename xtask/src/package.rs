@@ -28,8 +28,8 @@ fn package(workspace: &Workspace, options: &[&str]) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} packages", packages.len())))
 }
 
-/// Packages every published crate with a target folder of its own, which is emptied first. To cargo the crates that a package depends on
-/// are those of a registry, whose sources never change, so that it would take what it built of them before. Gives the packages.
+/// Packages every published crate with a target folder of its own, which is emptied first. Cargo takes the crates that a package depends on
+/// for those of a registry, whose sources never change. So it would otherwise reuse what it built of them before. Gives the packages.
 pub(crate) fn pack(workspace: &Workspace, folder: &Path, options: &[&str]) -> Result<Vec<PathBuf>> {
     empty(folder)?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);

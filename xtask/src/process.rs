@@ -1,8 +1,8 @@
 //! Child processes: started in the workspace root, shown while they run, optionally captured.
 //!
-//! Owns the environment that children see: the tools of this workspace come first in `PATH`, and the variables that `cargo run`
-//! set for this very program are taken away again. Owns where their output is shown: on the terminal, or in a [log](log_into). Does not decide
-//! what it means; see [`counts`](crate::counts).
+//! Owns the environment that children see. The tools of this workspace come first in `PATH`, and the variables that `cargo run` set for
+//! this program are removed. Owns where their output is shown: on the terminal, or in a [log](log_into). Does not decide what it means; see
+//! [`counts`](crate::counts).
 
 use std::env;
 use std::ffi::OsString;
@@ -119,7 +119,8 @@ const LIBRARY: &str = "lib/rustlib/src/rust/library/Cargo.toml";
 
 /// The log that takes what children write, if there is one.
 static LOG: Mutex<Option<File>> = Mutex::new(None);
-/// How often a child whose output goes into a log is said to run still: a run that says nothing for long looks like one that hangs.
+/// How often a line says that a child whose output goes into a log is still running. A run that is silent for long looks like one that
+/// hangs.
 const STILL_RUNNING: Duration = Duration::from_secs(300);
 
 /// From now on what children write goes into a file instead of to the terminal; its folder is created.

@@ -1,7 +1,8 @@
 //! The stage `quirks`: whether the faults are still there that code works around.
 //!
-//! Reads the tables of the book's page, which a test of each crate holds against the source. Each reproducer runs twice, in a process of its own
-//! with a time limit: it must pass, and must not pass with its quirk switched off. Does not decide which driver a quirk is for at run time.
+//! Reads the tables of the book's page, which a test of each crate holds against the source. Each reproducer runs twice, in a process of
+//! its own with a time limit. It must pass, and must not pass with its quirk switched off. Does not decide which driver a quirk is for at
+//! run time.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

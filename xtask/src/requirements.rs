@@ -10,10 +10,10 @@
 //! tests = ["oxisycl::conformance buffer::size_is_fixed", "oxisycl-runtime state::tests::size_is_fixed"]
 //! ```
 //!
-//! with `reason = ".."` in place of, or beside, `tests` where something cannot be tested or differs on purpose, and
-//! `planned = ["work-groups"]` where a part of the project that is not built yet brings it. A test is written as `cargo nextest`
-//! prints it: `package` (unit tests) or `package::target`, a space, and the name. A name with a `.rs` at its end is a file of
-//! the package, for programs that must not compile.
+//! `reason = ".."` stands in place of, or beside, `tests` where something cannot be tested or differs on purpose.
+//! `planned = ["work-groups"]` names the part of the project that will bring it and is not built yet. A test is written as `cargo nextest`
+//! prints it: `package` (unit tests) or `package::target`, a space, and the name. A name with a `.rs` at its end is a file of the package,
+//! for programs that must not compile.
 //!
 //! The `[blocking]` table names the tests of each row of the book's table of what blocks; see [`blocking`].
 //!

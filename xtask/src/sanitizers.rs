@@ -1,5 +1,5 @@
-//! `cargo xtask asan` and `cargo xtask tsan`: the tests of the runtime and the host backend, and the conformance suite,
-//! under AddressSanitizer and ThreadSanitizer, each in a build of its own.
+//! `cargo xtask asan` and `cargo xtask tsan`: tests under AddressSanitizer and ThreadSanitizer, each in a build of its own. They are those
+//! of the runtime and the host backend, and the conformance suite.
 //!
 //! The standard library is built with the sanitizer, too: what ThreadSanitizer does not see of locks and channels it would report as races.
 

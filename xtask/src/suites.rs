@@ -1,9 +1,9 @@
 //! The tests of all crates: unit, integration and documentation tests, and the facade's once more in release.
 //!
 //! Invariant: a run counts only if about as many tests ran as the sources hold; a run of no tests is a failure.
-//! Tests with their own `main` know only when they run whether they apply to this machine, which the test runner would take for passed: they
-//! run one by one, and what they ignored is counted. The conformance suite among them has stages of its own; see [`conformance`]. Tests
-//! that Rust's harness ignores need a driver or a tool, and run where all of those are.
+//! Tests with their own `main` know only at run time whether they apply to this machine. The test runner would count skipped ones as
+//! passed. So they run one by one, and the tests that they ignored are counted. The conformance suite among them has stages of its own; see
+//! [`conformance`]. Tests that Rust's harness ignores need a driver or a tool, and run where all of those are.
 
 use crate::conformance;
 use crate::counts::{Counts, flaky_tests};

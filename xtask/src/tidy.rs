@@ -1,5 +1,5 @@
-//! The rules of `ARCHITECTURE.md` that a machine can check: who may depend on whom, what every crate states about itself, and
-//! what no source may contain.
+//! The rules of `ARCHITECTURE.md` that a machine can check. They say who may depend on whom, what every crate states about itself, and what
+//! no source may contain.
 //!
 //! Each module below holds one kind of rule as functions from text to findings, so that every rule has its own test.
 //! Reads the workspace, changes nothing, and needs no build.

@@ -1,8 +1,8 @@
 //! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes, of the clock and of processors.
 //!
 //! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
-//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory. What shows the run to its reader may keep
-//! only a part of what is printed, and that part must have the table and the failures in it.
+//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory. Viewers of a run may keep only a
+//! part of its output, and that part must have the table and the failures in it.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -76,8 +76,8 @@ struct Report {
     result: Result<Outcome>,
 }
 
-/// A stage that fails under `CI` is run once more if it can end before that: a fault of the machine passes, one of ours stays. What failed at first
-/// is printed in any case.
+/// A stage that fails under `CI` is run once more if the repetition can end before this time. A fault of the machine passes then, and one
+/// of ours stays. What failed at first is printed in any case.
 const LATEST_REPETITION: Duration = Duration::from_secs(60 * 60);
 
 impl Options {

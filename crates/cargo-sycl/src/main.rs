@@ -4,7 +4,7 @@
 //! in the place of rustc. Started by cargo it is that wrapper ([`wrapper`]), which compiles each crate a second time for its device code.
 //! Started by the wrapper it is the device compiler ([`compile`]), in a process that may die without taking the build with it.
 //!
-//! Invariant: nothing of the user's is changed, neither flags nor configuration nor the outputs of plain cargo: the folder `sycl` below the
+//! Invariant: nothing of the user's is changed, neither flags nor configuration nor the outputs of plain cargo. The folder `sycl` below the
 //! target folder is this tool's own. Does not know what is in bitcode; `oxisycl-compiler` does.
 
 mod compile;

@@ -1,8 +1,9 @@
 //! Files that say what a target folder was last built with.
 //!
 //! Cargo does not know this tool, so it would take outputs of another version or for other targets to be up to date. The wrapper lists a
-//! stamp among the sources of each crate with device code. A stamp's name holds what the outputs depend on; when a build is started, all
-//! others are removed, and what was built with them is stale. Invariant: a stamp is listed only by outputs that were made with its settings.
+//! stamp among the sources of each crate with device code. A stamp's name holds what the outputs depend on. When a build is started, all
+//! other stamps are removed, and what was built with them is stale. Invariant: a stamp is listed only by outputs that were made with its
+//! settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};

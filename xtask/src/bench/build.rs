@@ -1,8 +1,8 @@
 //! `cargo xtask bench build`: what `cargo sycl` takes for an example, beside what plain cargo takes.
 //!
 //! Both build the same example into folders of their own, first from nothing and then with nothing changed, in turn. Cache and tool of
-//! `cargo sycl` are not the user's: the cache is empty at the start of each build from nothing, and building the tool is not counted. The same
-//! for a crate of many kernels and two targets: with its dependencies from nothing, and by itself.
+//! `cargo sycl` are not the user's. The cache is empty at the start of each build from nothing, and building the tool is not counted. The
+//! same for a crate of many kernels and two targets: with its dependencies from nothing, and by itself.
 //!
 //! Noise is how far apart two neighbouring builds of plain cargo are, the median of all neighbours. What is built once has none that is known,
 //! and its bar holds or is missed.
@@ -123,8 +123,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Seconds of processors of plain cargo and of `cargo sycl`, each with whether the bar holds: for the crate of many kernels with its
-/// dependencies, and for the crate alone, the least of some builds.
+/// Processor seconds of plain cargo and of `cargo sycl`, the least of some builds, each with whether the bar holds. The first entry is the
+/// crate of many kernels with its dependencies, the second the crate alone.
 fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<[([f64; 2], Verdict); 2]> {
     let package = folder.join("kernels");
     let source = package.join("src/main.rs");

@@ -1,5 +1,6 @@
-//! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`. Holds
-//! what it and the book say of OpenCL against the newest results, and beside the host device against all of them, in files named `opencl-DAY.md`.
+//! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`.
+//! Compares what the README and the book say of OpenCL with the newest results, in files named `opencl-DAY.md`. Compares what they say
+//! beside the host device with all of them.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -168,8 +168,8 @@ impl Counting {
     pub(crate) fn tally(self, output: &str, success: bool) -> Tally {
         match self {
             Self::Conformance => {
-                // The log has both streams: the library may say at the end of the process that commands are pending, which the suite's
-                // tests of what is never released leave.
+                // The log has both streams. At the end of the process the library may print that commands are pending, which the suite's
+                // tests of unreleased commands leave behind.
                 let own: Vec<&str> = output.lines().filter(|line| !line.starts_with("oxisycl: ")).collect();
                 let Counts { passed, failed, ignored } = Counts::of_test_program(&own.join("\n")).unwrap_or_default();
                 Tally { passed, failed, skipped: ignored }

@@ -1,8 +1,8 @@
 //! The modules of a crate depend on each other in one direction: no cycle has more than [`MOST_FILES`] files.
 //!
 //! A file depends on the file that a path names an item or a module of, if the path begins with `crate::` or `super::`. Paths in `use` and in
-//! other code count alike; tests, documentation and `pub(in ..)` do not. A name that a module re-exports belongs to the file that it is from,
-//! except at the root: what the root re-exports is the interface of the whole crate. Paths to own submodules do not count.
+//! other code count alike; tests, documentation and `pub(in ..)` do not. A name that a module re-exports belongs to the file that it is
+//! from. The exception is the root, whose re-exports are the interface of the whole crate. Paths to own submodules do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

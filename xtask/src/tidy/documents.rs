@@ -28,8 +28,8 @@ pub(super) fn check_settings(chapter: &str, files: &[File]) -> Vec<String> {
     undescribed.chain(unused).collect()
 }
 
-/// Findings for variables that no library reads and that programs report as unknown: neither settings of the book's table, nor names that every
-/// program may use. Sources outside of the libraries name them in a string, and what starts CI anywhere.
+/// Findings for variables that no library reads and that programs report as unknown. They are neither settings of the book's table, nor
+/// names that every program may use. Sources outside of the libraries name them in a string, and what starts CI anywhere.
 pub(super) fn check_test_variables(chapter: &str, files: &[File]) -> Vec<String> {
     let described = variables(chapter);
     let mut findings = Vec::new();

@@ -1,7 +1,7 @@
 //! Sentences of documentation are at most [`MOST_WORDS`] long, those of the book and of contributors' documents at most
 //! [`MOST_WORDS_OF_A_PAGE`].
 //!
-//! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, a code span is one word, and each
+//! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, and a code span is one word. Each
 //! cell of a table and each item of a list is a text of its own. Ordinary comments, tests and results of benchmarks do not count.
 //!
 //! Also refuses some words in whole files, with their ordinary comments and messages.

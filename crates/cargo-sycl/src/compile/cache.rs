@@ -101,8 +101,8 @@ impl ImageCache {
         let _ = self.0.write(key, &[KERNEL_MAGIC, &Sha256::digest(result), result]);
     }
 
-    /// The modules that the code of these images was generated from; none for images that were made elsewhere or so long ago that their
-    /// entry has gone. All bytes of an image identify it: which build it is of plays no part.
+    /// The modules that the code of these images was generated from. `None` for images that were made elsewhere, or so long ago that their
+    /// cache entry is gone. All bytes of an image identify it: which build it is of plays no part.
     pub(crate) fn modules(&self, images: &[&DeviceImage]) -> Vec<Option<LoweredModule>> {
         let mut found = vec![None; images.len()];
         let symbol = |image: &DeviceImage| image.kernels.first().map(|kernel| kernel.symbol.clone());

@@ -1,8 +1,8 @@
 //! Crates outside the device library's dependents: compiled for the device when a kernel turns out to need them.
 //!
-//! A crate is known by the symbols of the library that rustc made of it for the host: what other crates refer to is in there, since they
-//! were compiled against its metadata. Invariant: a crate that no kernel needs costs reading its library's table of symbols, and that
-//! only if there is any undefined symbol at all.
+//! A crate is known by the symbols of the library that rustc made of it for the host. Everything that other crates refer to is in there,
+//! since they were compiled against its metadata. Invariant: a crate that no kernel needs costs reading its library's table of symbols, and
+//! that only if there is any undefined symbol at all.
 
 use std::collections::HashMap;
 use std::fs;
@@ -54,8 +54,8 @@ impl<'a> DeferredCrates<'a> {
         self.defining.get_or_insert_with(|| table(crates, key));
     }
 
-    /// Bitcode that defines a symbol, made if it is missing; `None` if no crate has the symbol, its bitcode was given before, or the
-    /// crate cannot be compiled for the device. Then the symbol is missing, and with it the kernels that need it.
+    /// Bitcode that defines a symbol, made if it is missing. `None` if no crate has the symbol, its bitcode was given before, or the crate
+    /// cannot be compiled for the device. Then the symbol is missing, and with it the kernels that need it.
     pub(crate) fn provide(&mut self, symbol: &str) -> Option<PathBuf> {
         self.prepare();
         let idx = *self.defining.as_ref()?.get(symbol.as_bytes())?;

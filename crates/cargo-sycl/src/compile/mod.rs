@@ -1,4 +1,4 @@
-//! Has the images of a link unit compiled, for all targets in a process of their own: LLVM may end the process that it runs in.
+//! Compiles the images of a link unit for all targets in a separate process, since LLVM may end the process that it runs in.
 //!
 //! Such a process reads the program, and copies itself for each kernel ([`processes`]). Owns the words between the two processes,
 //! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.

@@ -1,7 +1,7 @@
-//! Compiles each kernel in a copy of this process: LLVM ends the process on some code, and then one kernel is lost and not the image.
+//! Compiles each kernel in a copy of this process. LLVM ends the process on some code, and then one kernel is lost and not the image.
 //!
-//! The copy has the bitcode of all kernels in memory, and reads what its own kernel needs of it. Invariants: as many copies run at a time as cargo
-//! gives tokens for; which copy compiles what, and when, does not show in what comes back. This process itself compiles no kernel.
+//! The copy has the bitcode of all kernels in memory, and reads what its own kernel needs of it. Invariants: as many copies run at a time
+//! as cargo gives tokens for. The result does not depend on which copy compiles what, and when. This process itself compiles no kernel.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

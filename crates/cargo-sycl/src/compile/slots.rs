@@ -1,4 +1,5 @@
-//! How many compilations may run at a time: as many as cargo gives tokens for, so that a build uses the processors that the user allows.
+//! How many compilations may run at a time. There are as many as cargo gives tokens for, so that a build uses the processors that the user
+//! allows.
 
 use std::num::NonZero;
 use std::thread;
@@ -21,8 +22,8 @@ pub(crate) struct Slot {
 impl Slots {
     /// The build that this process is a part of.
     pub(crate) fn of_build() -> Self {
-        // SAFETY: the descriptors that the environment names are cargo's, which passed them on to this process for this; nothing else
-        // in it has opened or closed descriptors that it was not given.
+        // SAFETY: the descriptors that the environment names are cargo's, which passed them to this process for this use. Nothing else in
+        // the process has opened or closed descriptors that it was not given.
         match unsafe { Client::from_env() } {
             Some(client) => Self::OfCargo(client),
             None => Self::Free(thread::available_parallelism().map_or(1, NonZero::get)),

@@ -62,7 +62,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
     compare(&images, &type_ids)
 }
 
-/// Holds the images of the probe against what the host says: a line for each kernel, with its type's name and the bytes of its id.
+/// Compares the images of the probe with the host's output. Each line of that is a kernel, with its type's name and the bytes of its id.
 fn compare(images: &[DeviceImage], type_ids: &str) -> Result<()> {
     let unsupported = || images.iter().flat_map(|image| &image.unsupported);
     for line in type_ids.lines() {

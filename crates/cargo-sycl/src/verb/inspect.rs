@@ -229,8 +229,8 @@ fn of_kind<'i>(images: &'i [DeviceImage], name: &str) -> Result<(Vec<Code<'i>>, 
     Ok((code.collect(), Kind { extension, comment }))
 }
 
-/// Writes the code of each image to a file of its own. Those of several targets of one kind have the target's name in theirs, and those for
-/// devices with an aspect, beside one for all devices, the aspect's.
+/// Writes the code of each image to a file of its own. If there are several targets of one kind, file names contain the target's name.
+/// Files of images for devices with an aspect, beside one for all devices, contain the aspect's name.
 fn write_files(images: &[DeviceImage], kind: &str, folder: &Path) -> Result<ExitCode> {
     let (found, Kind { extension, .. }) = of_kind(images, kind)?;
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;

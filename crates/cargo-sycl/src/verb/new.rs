@@ -1,7 +1,7 @@
 //! `new`: a package with a kernel, a program that launches it, and a test.
 //!
-//! The package depends on the OxiSYCL that this tool is of: the clone that it was built from while that is there, else the published crate.
-//! Which one it is does not depend on a network.
+//! The package depends on the OxiSYCL that this tool belongs to. That is the clone that the tool was built from while it exists, else the
+//! published crate. Which one it is does not depend on a network.
 
 use std::ffi::OsString;
 use std::fs;

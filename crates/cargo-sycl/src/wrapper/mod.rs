@@ -4,8 +4,8 @@
 //! the host as cargo asked. The device pass comes first, because cargo starts the crates that depend on this one as soon as the host's
 //! metadata is there. What is linked gets an object with the images of its kernels ([`link`]).
 //!
-//! Which crates that is: the device libraries and everything that depends on them. Others are only recorded; the crates that use them are
-//! compiled for the device against the host's metadata, and their bitcode is made when a kernel turns out to need it. The one generic
+//! Which crates that is: the device libraries and everything that depends on them. Other crates are only recorded, and the crates that use
+//! them are compiled for the device against the host's metadata. Their bitcode is made when a kernel turns out to need it. The one generic
 //! thing that is optimised too early this way is a function outside that calls a kernel's closure.
 //!
 //! Invariant: a failure of this module fails the crate's compilation, before cargo sees any output of it.

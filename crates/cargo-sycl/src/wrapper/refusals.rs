@@ -1,9 +1,10 @@
 //! What a build tells of kernels that it has no code of for one of its targets.
 //!
-//! Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a target
-//! cannot run which the user named, or which is the first of those that were not named: it runs most. The user may not want the others, so
-//! kernels that another one runs are summed up in a note for each of them; the reasons are in the images. Invariants: each kernel without
-//! code is in a message for each such target, and the messages depend on the images and on that choice alone. Does not print.
+//! Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
+//! target cannot run if the user named that target, or if it is the first default target. The first one runs most kernels. The user may not
+//! want the other targets, so one note for each of them sums up the kernels that another target runs. The reasons are in the images.
+//! Invariants: each kernel without code is in a message for each such target, and the messages depend on the images and on that choice
+//! alone. Does not print.
 
 use std::collections::HashSet;
 

@@ -168,7 +168,8 @@ impl Sidecar {
     /// Reads the sidecar of a crate; `None` if there is none.
     ///
     /// # Errors
-    /// If it is not one of this tool with these settings, or what it names is gone: cargo takes the crate to be up to date, and it is not.
+    /// If the file is not one of this tool with these settings, or files that it names are gone. Cargo takes the crate to be up to date,
+    /// and it is not.
     pub(crate) fn read(place: &Place, key: &str) -> Result<Option<Self>> {
         let path = place.sidecar();
         let bytes = match fs::read(&path) {

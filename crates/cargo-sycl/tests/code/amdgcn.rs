@@ -1,5 +1,5 @@
-//! Ordinary kernels for AMD GPUs, which no backend runs yet: each has a code object whose every byte is an instruction of the processor, with
-//! the barriers and shuffles of the source.
+//! Ordinary kernels for AMD GPUs, which no backend runs yet. Each has a code object whose every byte is an instruction of the processor,
+//! with the barriers and shuffles of the source.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

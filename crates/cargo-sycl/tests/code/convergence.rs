@@ -1,5 +1,5 @@
-//! Barriers and shuffles are in the final code exactly where the source has them: two that were merged, or one that became two, are waited
-//! for by different work-items than the programmer meant.
+//! Barriers and shuffles are in the final code exactly where the source has them. If two were merged, or one became two, other work-items
+//! would wait at them than the programmer meant.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Builds with an assembler of the test's own: one that is killed keeps the kernels that it has compiled, and what the assembler refuses is in no image.
+//! Builds with an assembler of the test's own. A killed build keeps the kernels that it has compiled. Kernels that the assembler refuses
+//! are in no image.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

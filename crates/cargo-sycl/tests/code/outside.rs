@@ -1,5 +1,5 @@
-//! Kernels that call other crates: one that has borrowed the name of a published crate, one that was compiled without OxiSYCL, and one outside
-//! the workspace.
+//! Kernels that call other crates: one with the name of a published crate, one that was compiled without OxiSYCL, and one outside the
+//! workspace.
 
 use std::path::Path;
 

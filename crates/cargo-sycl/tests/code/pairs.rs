@@ -52,7 +52,7 @@ fn check(arguments: &[&str]) {
     let built = build("pairs", arguments);
     assert!(!built.messages.contains("warning"), "{}", built.messages);
     let functions = functions(&built.code);
-    // In the pair both loads come before the stores; then there is the work-item that is alone at the end of a range of odd length.
+    // In the pair both loads come before the stores. Then follows the work-item that is alone at the end of a range of odd length.
     for (function, in_pair, all) in [("copy", 2, 3), ("triad", 4, 6)] {
         let code = body(&functions, &format!("pairs_{function}_closure"));
         assert!(is_paired(&built, &format!("pairs::{function}")), "{function}: {}", built.kernels);

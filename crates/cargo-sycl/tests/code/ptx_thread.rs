@@ -59,7 +59,7 @@ impl Launch {
     }
 
     /// What all threads of the launch do by the kernel with that body, which calls these functions. Each word of the captures is a number
-    /// beyond every other word's range: as an address it tells which pointer it was, as an extent it is large enough.
+    /// beyond every other word's range. As an address it tells which pointer it was, and as an extent it is large enough.
     pub(crate) fn run_with(self, body: &str, functions: &BTreeMap<String, String>) -> Ran {
         let captures = (1..=N_CAPTURES as u64 / 8).flat_map(|word| (word << 32).to_le_bytes()).collect();
         let parameters = [self.bytes(), captures];

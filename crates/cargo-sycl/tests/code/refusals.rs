@@ -65,8 +65,8 @@ fn a_kernel_that_calls_the_hosts_runtime_is_refused_before_all_of_that_is_optimi
     assert_eq!(code(assembly), code(&lowered));
 }
 
-/// The lines of LLVM assembly without those about attributes, their numbers, and comments on blocks: LLVM gives its own functions other
-/// attributes when it reads them, and lists of uses another order. Checksums of sources are left out, since a kernel from the cache has those
+/// The lines of LLVM assembly without those about attributes, their numbers, and comments on blocks. When LLVM reads its own functions, it
+/// gives them other attributes, and lists of uses another order. Checksums of sources are left out, since a kernel from the cache has those
 /// of an earlier build.
 fn code(assembly: &str) -> Vec<String> {
     let lines =

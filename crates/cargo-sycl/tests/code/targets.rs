@@ -1,4 +1,5 @@
-//! What a build tells of kernels that only some targets run, or none: nothing twice, and nothing that the user did not ask for in full.
+//! What a build reports of kernels that only some targets run, or none. It reports nothing twice, and nothing in full that the user did not
+//! ask for.
 
 use std::path::Path;
 use std::{env, fs};

@@ -62,8 +62,8 @@ fn main() {
 }
 "#;
 
-/// Safe code that once broke the promise: what the compiler does for functions of the library it must not do for a user's of their names,
-/// and fast arithmetic must not make values undefined. Also the panics of older editions.
+/// Safe code that once broke the promise. The compiler's special treatment of library functions must not reach a user's functions of the
+/// same names. Fast arithmetic must not make values undefined. Also the panics of older editions.
 const HOSTILE: &str = r#"
 #![forbid(unsafe_code)]
 use oxisycl::{float, prelude::*};

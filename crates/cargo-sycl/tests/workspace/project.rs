@@ -359,8 +359,8 @@ impl Project {
 
     /// Runs a program where the driver of a GPU is, which takes kernels and does nothing for them. Gives standard output.
     ///
-    /// A launch needs a kernel in the program's images that is found by its type, an entry of the code with its symbol, and parameters
-    /// as large as the host's; without images the program stays on the host device.
+    /// A launch needs a kernel that is found by its type in the program's images, and an entry of the code with its symbol. Its parameters
+    /// must be as large as the host's. Without images the program stays on the host device.
     pub(crate) fn run_beside_a_gpu(&self, path: impl AsRef<Path>) -> String {
         self.beside_a_gpu(&mut Command::new(self.root.join(path)))
     }

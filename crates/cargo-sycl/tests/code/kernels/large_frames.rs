@@ -1,4 +1,4 @@
-//! A kernel that calls itself with more variables than devices without a stack of calls have room for, and one that does the same in a loop.
+//! A kernel that calls itself with more variables than fit into devices without a call stack, and one that does the same in a loop.
 
 use oxisycl::prelude::*;
 
