@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::{Error, Result};
 
-/// Whether the calling thread is executing a kernel. Set when the runtime is made.
+/// The function that tells whether the calling thread is executing a kernel. Set when the runtime is created.
 static IN_KERNEL: OnceLock<fn() -> bool> = OnceLock::new();
 
 thread_local! {
@@ -39,7 +39,8 @@ impl Drop for CallbackScope {
     }
 }
 
-/// An error if `what` is called where it must not be: inside a kernel, a waker, or a handler of output.
+/// Returns an error if the calling thread must not block: inside a kernel, a waker, or an output handler. `what` names the blocking call in
+/// the message.
 pub fn forbid_blocking(what: &str) -> Result {
     if in_kernel() {
         return Err(Error::invalid(format!("{what} was called inside a kernel")));

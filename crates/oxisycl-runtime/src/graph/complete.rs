@@ -42,7 +42,7 @@ impl Completion for Node {
 }
 
 impl Node {
-    /// Ends a host accessor: its holder has dropped it, or it is not wanted any more. One that was not granted yet ends after
+    /// Ends a host accessor whose holder has dropped it, or whose request was abandoned. An accessor that was not granted yet ends after
     /// its dependencies, as commands submitted later rely on that.
     ///
     /// # Safety
@@ -63,7 +63,7 @@ impl Node {
     }
 }
 
-/// A command whose end a backend has reported, and how it ended.
+/// A node whose backend has reported its end, with the reported outcome. Its end waits for the ends of its dependencies.
 pub(super) type Told = Box<(Arc<Node>, Outcome)>;
 
 /// Ends `node`, once all its dependencies have ended, and releases everything that waited for it.
@@ -74,7 +74,7 @@ pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
     end_all(told);
 }
 
-/// Ends what has only waited for others to end.
+/// Ends each reported node whose dependencies have all ended, and then the nodes that waited for that.
 fn end_all(mut told: Vec<Told>) {
     while let Some(next) = told.pop() {
         let (node, outcome) = *next;
@@ -82,7 +82,8 @@ fn end_all(mut told: Vec<Told>) {
     }
 }
 
-/// Adds to `told` what has only waited for `node` to end.
+/// Ends `node` if all its dependencies have ended; else registers it to end after the first one that has not. Adds the reported nodes that
+/// waited for `node` to end to `told`.
 fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
     loop {
         let earlier = {
@@ -108,7 +109,7 @@ fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
     }
 }
 
-/// What the outcome of a node is if `cause` is why data is lost that it needs.
+/// The outcome of `node` when `cause`, a failed dependency, has lost data that the node needs. Without a cause this is `outcome`.
 fn behind(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outcome {
     let Some(cause) = cause else { return outcome };
     let keeps_own =
@@ -157,7 +158,7 @@ fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mu
     end_without_holds(node, failure, times, told);
 }
 
-/// The rest of [`end`], when what the command held is released.
+/// Completes `node` after [`end`] has released its holds: lists its failure, sets its state, and notifies its waiters.
 fn end_without_holds(
     node: &Arc<Node>,
     failure: Option<CommandFailure>,
@@ -207,7 +208,7 @@ fn end_without_holds(
     drop(epoch);
 }
 
-/// What messages call the buffer that the address belongs to, among those that the command used.
+/// The description of the buffer in `holds` that contains `address`, for messages. `None` if there is no such buffer.
 fn description_of(address: usize, holds: &[Hold]) -> Option<String> {
     holds.iter().find_map(|hold| match hold {
         Hold::Buffer(buffer) if buffer.contains(address) => Some(buffer.description()),

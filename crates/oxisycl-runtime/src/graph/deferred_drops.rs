@@ -5,9 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 
 thread_local! {
-    /// Whether this thread keeps user values.
+    /// Whether this thread defers the drops of user values.
     static IS_KEEPING: Cell<bool> = const { Cell::new(false) };
-    /// Whether there are any.
+    /// Whether [`KEPT`] has any values.
     static HAS_KEPT: Cell<bool> = const { Cell::new(false) };
     /// User values whose drop waits until this thread has released its locks.
     static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
@@ -21,7 +21,7 @@ pub struct DeferredDrops {
 }
 
 impl DeferredDrops {
-    /// Starts keeping user values.
+    /// Starts deferring the drops of user values on this thread.
     #[inline]
     pub fn enter() -> Self {
         Self { is_outermost: !IS_KEEPING.replace(true) }
@@ -40,13 +40,12 @@ impl DeferredDrops {
     }
 }
 
-/// Drops what belongs to the user. Its destructor may panic, and so may the destructor of the panic's payload: neither may keep
-/// a node from ending.
+/// Drops a user value. Its destructor may panic, and so may the destructor of the panic's payload: neither may keep a node from ending.
 fn drop_user_value(value: impl Any) {
     call_user(|| drop(value));
 }
 
-/// Calls code of the user whose panic concerns the panic hook alone.
+/// Calls user code and catches its panic, which only the panic hook reports.
 pub(super) fn call_user(f: impl FnOnce()) {
     if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(f)) {
         discard(payload);

@@ -19,7 +19,7 @@ pub struct Epoch {
     next: OnceLock<Arc<Epoch>>,
 }
 
-/// Tells when an epoch has died.
+/// Signals that an epoch has died.
 #[derive(Default)]
 pub struct EpochSignal {
     dead: AtomicBool,
@@ -27,8 +27,8 @@ pub struct EpochSignal {
 }
 
 impl Epoch {
-    /// Replaces `current` by a new epoch. Returns the signal of the old one, or `None` if there is nothing to wait for.
-    /// That is so if it had no commands, and no older epoch is alive. `current` then stays.
+    /// Replaces `current` by a new epoch and returns the signal of the old one. Returns `None` and keeps `current` if there is nothing to
+    /// wait for: the epoch has no commands, and no older epoch is alive.
     pub fn rotate(current: &mut Arc<Self>) -> Option<Arc<EpochSignal>> {
         if Self::is_idle(current) {
             return None;
@@ -70,7 +70,8 @@ impl Epoch {
         next
     }
 
-    /// Whether it has no commands, and no older epoch is alive. What their holders did happened before this, if so.
+    /// Whether the epoch has no commands, and no older epoch is alive. If so, everything that the holders of the epoch did happened before
+    /// this call.
     pub fn is_idle(current: &mut Arc<Self>) -> bool {
         // Not `strong_count` and a fence: ThreadSanitizer knows no fences, and would report what is freed after this.
         Arc::get_mut(current).is_some()
@@ -90,7 +91,7 @@ impl EpochSignal {
         self.dead.load(Ordering::Acquire)
     }
 
-    /// Has the current thread unparked when the epoch dies.
+    /// Registers the current thread to be unparked when the epoch dies.
     pub(crate) fn register_thread(&self) {
         let thread = std::thread::current();
         let mut threads = self.threads.lock();

@@ -36,21 +36,22 @@ pub struct AsyncErrors {
 #[derive(Default)]
 struct State {
     failed: Vec<Arc<Node>>,
-    /// Of a queue that is gone and has no handler. They must not keep each other, and this list, alive.
+    /// Failed nodes of a dropped queue without a handler. The references are weak, since nodes must not keep each other and this list
+    /// alive.
     unclaimed: Vec<Weak<Node>>,
     n_dependent: usize,
     n_omitted: usize,
     orphaned: bool,
 }
 
-/// Deliveries on their way on threads of the runtime, which the end of the process waits for.
+/// The number of deliveries in progress on threads of the runtime. The end of the process waits for them.
 static N_DELIVERING: AtomicUsize = AtomicUsize::new(0);
 
-/// Unclaimed errors, and those of them that are about to be printed but do not count as deliveries yet. A list with omitted errors counts once: when
-/// its queue and all nodes are gone, only its own end tells of them.
+/// The number of unclaimed errors, including those that are about to be printed but do not count as deliveries yet. A list with omitted
+/// errors counts once, since only its own drop reports them after its queue and all nodes are gone.
 static N_UNCLAIMED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a command has panicked and nothing in the program has seen that.
+/// Whether a command has panicked and the program has not seen the panic.
 static ANY_UNSEEN_PANIC: AtomicBool = AtomicBool::new(false);
 
 /// How long the end of the process waits for a handler.
@@ -102,8 +103,8 @@ impl AsyncErrors {
         }
     }
 
-    /// The queue is gone: errors, present and future, are delivered by a thread of the runtime. With a handler that is now, else
-    /// when nothing can return them any more.
+    /// Marks the queue as dropped. From now on a thread of the runtime delivers its errors, present and future. With a handler this happens
+    /// at once, else when nothing can return them any more.
     pub fn orphan(self: &Arc<Self>) {
         let mut state = self.state.lock();
         state.orphaned = true;
@@ -131,8 +132,8 @@ impl AsyncErrors {
         }));
     }
 
-    /// The first error that the program has not seen yet, which now counts as seen. With a handler it stays undelivered; without one it has
-    /// been reported.
+    /// Returns the first error that the program has not seen yet, and marks it as seen. With a handler it stays undelivered; without one it
+    /// counts as delivered.
     pub fn observe_first(&self) -> Option<Error> {
         let mut state = self.state.lock();
         let position = state.failed.iter().position(|node| !node.observed.swap(true, Ordering::Relaxed))?;
@@ -148,7 +149,7 @@ impl AsyncErrors {
         Some(Error::from(&failure))
     }
 
-    /// Takes all undelivered errors, oldest first.
+    /// Removes and returns all undelivered errors, oldest first.
     pub fn take(&self) -> Vec<Error> {
         self.take_failures().hand_over()
     }
@@ -198,10 +199,10 @@ impl AsyncErrors {
     }
 }
 
-/// What is taken out of a list, oldest first.
+/// Failures that were removed from a list, oldest first.
 struct Failures {
     known: Vec<CommandFailure>,
-    /// Further ones of which only the number was kept.
+    /// The number of further failures that were only counted.
     n_omitted: usize,
 }
 
@@ -210,7 +211,7 @@ impl Failures {
         self.known.is_empty() && self.n_omitted == 0
     }
 
-    /// The failures as errors for the program. Marks them as delivered.
+    /// Returns the failures as errors for the program, and marks them as delivered.
     fn hand_over(&self) -> Vec<Error> {
         self.known.iter().for_each(CommandFailure::mark_told);
         self.errors()
@@ -220,14 +221,14 @@ impl Failures {
         self.known.iter().map(Error::from).chain(omitted(self.n_omitted)).collect()
     }
 
-    /// The program has not seen them: one line each on standard error.
+    /// Prints one line on standard error for each failure.
     fn tell(&self) {
         self.known.iter().for_each(note_unseen);
         print(&self.errors());
     }
 }
 
-/// The failure is printed. If the program has not seen it either, that may decide what it ends with.
+/// Called when `failure` is printed. If the program has not seen it and it is a panic, the process may exit with status 101.
 fn note_unseen(failure: &CommandFailure) {
     if matches!(failure.kind(), FailureKind::Panic { .. }) && !failure.is_told() {
         ANY_UNSEEN_PANIC.store(true, Ordering::Release);
@@ -235,7 +236,7 @@ fn note_unseen(failure: &CommandFailure) {
 }
 
 impl State {
-    /// Leaves the error of `node` unclaimed.
+    /// Lists `node` as unclaimed, so that its drop reports the failure unless the program has seen it by then.
     fn leave(&mut self, node: &Arc<Node>) {
         if self.unclaimed.len() == self.unclaimed.capacity() {
             self.unclaimed.retain(|node| node.strong_count() > 0);
@@ -260,28 +261,28 @@ impl Drop for AsyncErrors {
     }
 }
 
-/// The error that stands for those of which only the number was kept.
+/// The error that stands for `n` failures that were only counted. `None` if `n` is 0.
 fn omitted(n: usize) -> Option<Error> {
     let text = || format!("{n} more commands did not run because a command they depend on failed");
     (n > 0).then(|| Error::new(oxisycl_types::ErrorCode::Kernel, text()))
 }
 
 impl Node {
-    /// The queue is gone, and nothing else reports the failure: the node's end does, if the program has not seen it by then.
+    /// Marks the failure as unclaimed, after the queue was dropped. The drop of the node reports it if the program has not seen it by then.
     fn leave_unclaimed(&self) {
         if self.unclaimed.swap(fork::generation(), Ordering::AcqRel) == 0 {
             N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Other code reports the failure.
+    /// Marks the failure as claimed: other code reports it.
     fn claim(&self) {
         if self.unclaimed.swap(0, Ordering::AcqRel) != 0 {
             N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
-    /// At the node's end: reports its failure if that is unclaimed and the program has not seen it.
+    /// Called when the node is dropped: reports its failure if that is unclaimed and the program has not seen it.
     pub(super) fn tell_unclaimed(&mut self) {
         let generation = std::mem::take(self.unclaimed.get_mut());
         if generation == 0 {
@@ -305,7 +306,7 @@ fn print(errors: &[Error]) {
     }
 }
 
-/// Texts that a thread of the runtime is about to print, oldest first; however many there are, it is one thread.
+/// Lines that a thread of the runtime is about to print, oldest first. One thread prints all of them.
 struct Reports {
     texts: Vec<String>,
     is_printing: bool,
@@ -313,7 +314,7 @@ struct Reports {
 
 static REPORTS: Mutex<Reports> = Mutex::new(Reports { texts: Vec::new(), is_printing: false });
 
-/// One line on standard error by a thread of the runtime, for `drop`, which prints nothing itself.
+/// Has a thread of the runtime print one line on standard error. For use in `drop`, which never prints itself.
 pub fn report_later(text: String) {
     if fork::is_child() {
         // The thread would be the parent's, and the lock may be held for ever.
@@ -345,8 +346,8 @@ fn print_reports() {
     }
 }
 
-/// Prints every error of the process that the program has not seen. For the end of the process. Whether any of those that were ever printed was a
-/// panic of a command.
+/// Prints every error of the process that the program has not seen, at the end of the process. Returns whether any error that was ever
+/// printed was a command's panic that the program had not seen.
 pub fn report_unseen_errors() -> bool {
     let began = Instant::now();
     // What is on its way to a handler is seen.

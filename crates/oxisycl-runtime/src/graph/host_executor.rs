@@ -18,7 +18,7 @@ const IDLE_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct State {
-    /// With numbers, oldest first.
+    /// Queued jobs with their numbers, oldest first.
     jobs: VecDeque<(u64, Job)>,
     n_spawned: u64,
     n_idle: usize,
@@ -26,7 +26,7 @@ struct State {
 
 #[derive(Default)]
 struct Executor {
-    /// Of the process that used it first; 0 before that.
+    /// The fork generation of the process that used the executor first; 0 before that.
     generation: AtomicU32,
     state: Mutex<State>,
     work: Condvar,
@@ -34,8 +34,8 @@ struct Executor {
 
 static EXECUTOR: LazyLock<Executor> = LazyLock::new(Executor::default);
 
-/// Runs `job` on a thread of its own. If no thread can be made, the job waits for one that exists; with none at all it is given
-/// back.
+/// Runs `job` on a thread of the executor. If no new thread can be started, the job waits for an existing one. If there is none at all, the
+/// job is returned with the error.
 pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     let executor = &*EXECUTOR;
     let generation = fork::generation();
@@ -67,7 +67,7 @@ pub(super) fn spawn(job: Job) -> Result<(), (Job, std::io::Error)> {
     }
 }
 
-/// Runs `job` on a thread of the runtime, outside all locks; on the calling thread if there cannot be one.
+/// Runs `job` on a thread of the runtime, outside all locks. If no thread can be started, `job` runs on the calling thread.
 pub(super) fn spawn_detached(job: Job) {
     if let Err((job, _)) = spawn(job) {
         job();

@@ -21,19 +21,19 @@ use super::node::{HANDED_OVER, Hold, Node};
 use super::panic_place;
 use super::start::refused;
 
-/// What a host task does.
+/// The closure of a host task.
 pub type HostWork = Box<dyn FnOnce() + Send>;
 
 thread_local! {
     static HOST_TASK: RefCell<Option<Arc<Node>>> = const { RefCell::new(None) };
 }
 
-/// The host task that the calling thread runs, if it does.
+/// The host task that the calling thread is executing. `None` outside of host tasks.
 pub fn current_host_task() -> Option<Arc<Node>> {
     HOST_TASK.try_with(|task| task.borrow().clone()).ok().flatten()
 }
 
-/// Runs `work` on a thread of the executor; `node` ends when it has.
+/// Runs `work` on a thread of the executor, and ends `node` after that.
 pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
     node.state.store(HANDED_OVER, Ordering::Release);
     let task = node.clone();
@@ -72,8 +72,8 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
     }
 }
 
-/// Drops what the user lent to `node`, on a thread where code of the user may block, and then goes on with `end`. A panic of a destructor
-/// is left to the panic hook.
+/// Drops the user's loans to `node` on a thread where user code may block, and then calls `end`. A panic of a destructor is left to the
+/// panic hook.
 pub(super) fn drop_loans(node: &Arc<Node>, loans: SmallVec<[Hold; 3]>, end: impl FnOnce() + Send + 'static) {
     let task = node.clone();
     host_executor::spawn_detached(Box::new(move || {
@@ -88,7 +88,7 @@ struct Panic {
     location: Option<String>,
 }
 
-/// Calls `f` as a part of `task`.
+/// Calls `f` as a part of the host task `task`, and catches its panic.
 fn in_task(task: &Arc<Node>, f: impl FnOnce()) -> Result<(), Panic> {
     HOST_TASK.set(Some(task.clone()));
     let (result, location) = panic_place::of(|| std::panic::catch_unwind(AssertUnwindSafe(f)));

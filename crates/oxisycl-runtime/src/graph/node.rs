@@ -22,7 +22,7 @@ use super::way::Way;
 use super::{DeferredDrops, Epoch};
 use crate::ids::NodeId;
 
-/// The name of a host task that the user gave none.
+/// The label of a host task without a name.
 pub const HOST_TASK_NAME: &str = "host task";
 
 /// What a node stands for.
@@ -36,12 +36,12 @@ pub enum NodeKind {
     HostAccess,
 }
 
-/// What messages call a command.
+/// What messages name a command by.
 #[derive(Clone, Copy)]
 pub struct Title {
-    /// The name of a kernel or a host task; of other commands what they do.
+    /// The name of a kernel or a host task. For other commands, the kind of operation.
     pub name: &'static str,
-    /// Where the user submitted it, if that is known.
+    /// The place of the submission in the user's source, if known.
     pub location: Option<&'static Location<'static>>,
 }
 
@@ -68,35 +68,36 @@ impl Hold {
     }
 }
 
-/// A buffer that a command uses, as messages see it.
+/// A buffer that a command uses, as messages name it.
 pub trait HeldBuffer: fmt::Display + Send + Sync {
-    /// Whether the address is one of its elements', in any memory. An address of a buffer without bytes is that of others, too.
+    /// Whether `address` belongs to one of the buffer's elements, in any memory. The address of a buffer without bytes may belong to other
+    /// buffers as well.
     fn contains(&self, address: usize) -> bool;
 
-    /// What messages of kernels call it: also its elements and their range.
+    /// The buffer's name in messages of kernels, with its elements and their range.
     fn description(&self) -> String;
 }
 
-/// What the user lent to a command and gets back.
+/// Memory that the user lends to a command and gets back.
 pub trait Loan: Send {
-    /// Whether dropping it runs code of the user.
+    /// Whether dropping the loan runs user code.
     fn has_user_drop(&self) -> bool;
 
-    /// The command has ended and does not use the memory any more. If it failed, what it wrote may be incomplete.
+    /// Called when the command has ended and no longer uses the memory. If it has not `succeeded`, its writes may be incomplete.
     fn ended(&self, succeeded: bool);
 }
 
-/// An edge of the graph.
+/// An edge of the graph, from a node to an earlier one.
 #[derive(Clone)]
 pub struct Dependency {
     /// The earlier command.
     pub node: Arc<Node>,
-    /// What its failure means.
+    /// What a failure of the earlier command means for this one.
     pub kind: DependencyKind,
 }
 
 impl Dependency {
-    /// Whether the dependent command needs what the earlier one has failed to leave. The earlier one has ended.
+    /// Whether the earlier command, which has ended, failed and so lost data that the dependent command needs.
     pub(super) fn is_lost(&self) -> bool {
         self.kind == DependencyKind::Data && self.node.has_failed()
     }
@@ -120,9 +121,9 @@ pub(super) static NODES: Pool<Arc<MaybeUninit<Node>>> = Pool::new(&NEAR);
 pub struct Node {
     /// Position in the order of submission, over the whole process.
     pub id: NodeId,
-    /// What it stands for.
+    /// The kind of work that the node stands for.
     pub kind: NodeKind,
-    /// What messages call it.
+    /// The names of the command in messages.
     pub title: Title,
     /// The queue it was submitted to.
     pub shared: Arc<QueueShared>,
@@ -131,18 +132,18 @@ pub struct Node {
     pub(super) state: AtomicU8,
     /// The [`Way`] of a command, set before it is started.
     way: AtomicU8,
-    /// The kinds of [places](Place) that it has.
+    /// The kinds of [places](Place) that the node holds, as bits.
     places: AtomicU8,
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
-    /// Whether its queue lists it as delayed.
+    /// Whether the queue's list of delayed commands contains the node.
     pub(super) is_listed: AtomicBool,
     pub(super) observed: AtomicBool,
     /// Whether the backend has reported the command.
     pub(super) reported: AtomicBool,
-    /// Whether its failure is that of a command that it is a part of.
+    /// Whether the command is a part of another one, which then reports the failure.
     pub(super) is_part: AtomicBool,
-    /// The generation of the process in which the failure was left to be reported at the node's end; 0 if it was not.
+    /// The fork generation of the process in which the failure was marked as unclaimed; 0 if it is not unclaimed.
     pub(super) unclaimed: AtomicU32,
     pub(super) inner: Mutex<Inner>,
 }
@@ -150,13 +151,13 @@ pub struct Node {
 pub(super) struct Inner {
     pub(super) event: Option<Arc<dyn Event>>,
     pub(super) waiters: Vec<Waiter>,
-    /// Only while delayed.
+    /// The work, while the node is delayed.
     pub(super) work: Option<Box<Work>>,
-    /// A host accessor that is not wanted any more before it was granted.
+    /// Whether a host accessor was abandoned before it was granted.
     pub(super) is_cancelled: bool,
-    /// Until the command has ended.
+    /// The dependencies, until the command has ended.
     pub(super) dependencies: SmallVec<[Dependency; 2]>,
-    /// How many of the first dependencies are parts of this command, which have done some of its work.
+    /// How many of the first dependencies are parts of this command, each of which has done some of its work.
     pub(super) n_parts: usize,
     pub(super) holds: SmallVec<[Hold; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
@@ -166,7 +167,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Lets the times begin with those of the command's parts, which were on the same queue.
+    /// Extends the execution times to begin with those of the command's parts, which ran on the same queue.
     pub(super) fn begin_with_parts(&mut self) {
         let Some(times) = &mut self.times else { return };
         for part in self.dependencies.iter().take(self.n_parts) {
@@ -180,16 +181,16 @@ impl Inner {
 pub(super) enum Waiter {
     Thread(Thread),
     Waker(Waker),
-    /// A delayed command that needs this one to have completed.
+    /// A delayed node that depends on the completion of this node.
     AfterCompletion(Arc<Node>),
-    /// A delayed command that needs this one to be known to the backend.
+    /// A delayed node that can be issued once this node's command was issued to the backend.
     AfterHandover(Arc<Node>),
-    /// A command that has ended on its device, and whose end is to be seen only after this one's.
+    /// A node whose backend has reported its end, and which must complete after this node.
     ToEnd(Told),
 }
 
 impl Node {
-    /// A node that is about to be started. `epoch` is `None` for commands that no wait on a queue is meant to include.
+    /// A node that is about to be started. `epoch` is `None` for commands that waits on a queue must not include.
     pub fn new(
         kind: NodeKind,
         title: impl Into<Title>,
@@ -230,7 +231,7 @@ impl Node {
         })
     }
 
-    /// Drops a reference to a node. To most nodes whose commands have ended it is the last one.
+    /// Drops a reference to a node. For most nodes whose commands have ended it is the last one.
     #[inline]
     pub(crate) fn let_go(node: Arc<Self>) {
         if Arc::strong_count(&node) == 1 {
@@ -238,7 +239,7 @@ impl Node {
         }
     }
 
-    /// What messages call the command: kind, name and where it was submitted, as far as they are known.
+    /// The command's label for messages: kind, name and place of submission, as far as they are known.
     pub fn label(&self) -> String {
         let Title { name, location } = self.title;
         let what = match self.kind {
@@ -253,29 +254,29 @@ impl Node {
         label
     }
 
-    /// Says, before the node is started, that its first `n_parts` dependencies do a part of its work.
+    /// Declares that the node's first `n_parts` dependencies do a part of its work. Called before the node is started.
     pub(crate) fn set_parts(&self, n_parts: usize) {
         self.inner.lock().n_parts = n_parts;
     }
 
-    /// Says, before the node is started, that it does a part of the work of another one, which reports its failure.
+    /// Declares that the node does a part of another node's work. That node reports the failure. Called before the node is started.
     pub(crate) fn set_is_part(&self) {
         self.is_part.store(true, Ordering::Relaxed);
     }
 
-    /// The failure of a part of this command, while that has not ended.
+    /// The failure of a part of this command. `None` after the command has ended.
     pub(super) fn failure_of_parts(&self) -> Option<CommandFailure> {
         let inner = self.inner.lock();
         inner.dependencies.iter().take(inner.n_parts).find_map(|part| part.node.failure())
     }
 
-    /// Whether the command has ended, well or not.
+    /// Whether the command has ended, with or without a failure.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.load(Ordering::Acquire) >= SUCCEEDED
     }
 
-    /// Whether the command has ended well.
+    /// Whether the command has ended without a failure.
     #[inline]
     pub fn has_succeeded(&self) -> bool {
         self.state.load(Ordering::Acquire) == SUCCEEDED
@@ -293,7 +294,7 @@ impl Node {
         self.state.load(Ordering::Acquire) == DID_NOT_RUN
     }
 
-    /// Whether the command is known to its backend, runs as a host task, or is a host accessor that the user holds.
+    /// Whether the command was issued to its backend, runs as a host task, or is a host accessor that was granted.
     pub fn is_handed_over(&self) -> bool {
         self.state.load(Ordering::Acquire) >= HANDED_OVER
     }
@@ -308,44 +309,44 @@ impl Node {
         Way::of(self.way.load(Ordering::Relaxed))
     }
 
-    /// Sets that, before the node is started.
+    /// Sets the way in which the command gets to its device. Called before the node is started.
     pub(super) fn set_way(&self, way: Way) {
         self.way.store(way.number(), Ordering::Relaxed);
     }
 
-    /// Adds it to its queue's list of delayed commands.
+    /// Adds the node to its queue's list of delayed commands.
     pub(super) fn list_as_delayed(self: &Arc<Self>) {
         if !self.is_listed.swap(true, Ordering::Relaxed) {
             self.shared.delayed.lock().add(self);
         }
     }
 
-    /// Whether it has a place of that kind.
+    /// Whether the node holds a place of the kind `place`.
     pub(super) fn has_place(&self, place: Place) -> bool {
         self.places.load(Ordering::Relaxed) & place.bit() != 0
     }
 
-    /// Says that it has a place of that kind.
+    /// Records that the node holds a place of the kind `place`.
     pub(super) fn set_place(&self, place: Place) {
         self.places.fetch_or(place.bit(), Ordering::Relaxed);
     }
 
-    /// Takes its [places](Place) away: the bits of their kinds.
+    /// Removes all [places](Place) from the node and returns their kinds, as bits.
     pub(super) fn take_places(&self) -> u8 {
         if self.places.load(Ordering::Relaxed) == 0 { 0 } else { self.places.swap(0, Ordering::Relaxed) }
     }
 
-    /// Why the command failed, if it did.
+    /// The command's failure. `None` while it has not ended, and if it succeeded.
     pub fn failure(&self) -> Option<CommandFailure> {
         if self.has_failed() { self.inner.lock().failure.clone() } else { None }
     }
 
-    /// Why the command fails, also while it is still ending: errors are listed before anybody sees the command as complete.
+    /// The command's failure, also while the node is still ending: failures are listed before the command counts as complete.
     pub(super) fn recorded_failure(&self) -> Option<CommandFailure> {
         self.inner.lock().failure.clone()
     }
 
-    /// The failure counts as seen by the program.
+    /// Marks the failure as seen by the program.
     pub fn mark_observed(&self) {
         self.observed.store(true, Ordering::Relaxed);
         if let Some(failure) = self.failure() {
@@ -353,7 +354,7 @@ impl Node {
         }
     }
 
-    /// Where the command stands.
+    /// The status of the command.
     pub fn status(&self) -> EventStatus {
         match self.state.load(Ordering::Acquire) {
             PENDING => EventStatus::Submitted,
@@ -372,7 +373,7 @@ impl Node {
         (inner.submitted, inner.times)
     }
 
-    /// Calls `waker` when the command has ended; at once if it has.
+    /// Registers `waker` to be called when the command has ended. If it has ended already, it is called at once.
     pub fn register_waker(&self, waker: &Waker) {
         // Cloning and dropping a waker is user code, which must not find the node locked.
         let clone = waker.clone();
@@ -394,7 +395,7 @@ impl Node {
         drop(unused);
     }
 
-    /// Has the current thread unparked when the command has ended, or when a host accessor is granted.
+    /// Registers the current thread to be unparked when the command has ended, or when a host accessor is granted.
     pub(super) fn register_thread(&self) {
         let thread = std::thread::current();
         let mut inner = self.inner.lock();
@@ -428,7 +429,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// A command that was refused still holds values of the user, which must not end under a lock.
+    /// A refused command still holds user values, which must not be dropped under a lock.
     fn drop(&mut self) {
         self.tell_unclaimed();
         let holds = std::mem::take(&mut self.inner.get_mut().holds);

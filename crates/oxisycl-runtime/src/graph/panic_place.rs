@@ -12,11 +12,12 @@ use oxisycl_backend::panic_hook;
 use super::blocking::in_kernel;
 
 thread_local! {
-    /// `None` while no host task runs on this thread; else the place of its latest panic.
+    /// The source location of the thread's latest panic within a host task. The outer `Option` is `None` while no host task runs on this
+    /// thread.
     static PLACE: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// Installs the hook, unless that was done ([`panic_hook::put_in_front`]).
+/// Installs the hook once, by [`panic_hook::put_in_front`].
 pub(super) fn watch() {
     static INSTALLED: Once = Once::new();
     panic_hook::put_in_front(&INSTALLED, |info| {
@@ -35,7 +36,7 @@ pub(super) fn watch() {
     });
 }
 
-/// Calls `f`, which catches panics. Also gives the place of the latest panic meanwhile.
+/// Calls `f`, which catches panics. Returns its result and the source location of the latest panic meanwhile.
 pub(super) fn of<R>(f: impl FnOnce() -> R) -> (R, Option<String>) {
     PLACE.set(Some(None));
     let result = f();

@@ -20,27 +20,27 @@ use super::node::Node;
 /// The kinds of places that a command may need, in the order in which they are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// Among the launches that may print.
+    /// A place among the unfinished launches that may print.
     Printing,
-    /// Among all commands.
+    /// A place among all unfinished commands of the queue.
     Issued,
 }
 
 impl Place {
     pub(super) const ALL: [Self; 2] = [Self::Printing, Self::Issued];
 
-    /// The kind in a set of kinds.
+    /// The kind's bit in a set of kinds.
     pub(super) const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
 
-/// For how many waiting commands memory is kept.
+/// The number of waiting commands for which the queue keeps memory.
 const KEPT: usize = 256;
 
 /// The places of one kind.
 pub(super) struct Places {
-    /// `None` where there is room for any number.
+    /// `None` if the number of places is unlimited.
     state: Option<Mutex<State>>,
 }
 
@@ -50,19 +50,19 @@ struct State {
 }
 
 impl Places {
-    /// So many places; [`usize::MAX`] is any number.
+    /// `most` places; [`usize::MAX`] is an unlimited number.
     pub(super) fn new(most: usize) -> Self {
         debug_assert!(most > 0, "a backend takes commands");
         let state = State { n_free: most, waiting: VecDeque::new() };
         Self { state: (most != usize::MAX).then(|| Mutex::new(state)) }
     }
 
-    /// Whether there is room for any number.
+    /// Whether the number of places is unlimited.
     pub(super) fn are_unlimited(&self) -> bool {
         self.state.is_none()
     }
 
-    /// Takes a place if one is free.
+    /// Takes a place if one is free. Returns whether one was.
     pub(super) fn try_take(&self) -> bool {
         let Some(state) = &self.state else { return true };
         let mut state = state.lock();
@@ -71,7 +71,7 @@ impl Places {
         has_place
     }
 
-    /// Takes a place for `node`, or has it wait for one: who gives the place back resumes it.
+    /// Takes a place for `node` and returns true, or queues the node for one. The thread that gives a place back then resumes it.
     pub(super) fn take_or_wait(&self, node: &Arc<Node>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut state = state.lock();
@@ -83,7 +83,7 @@ impl Places {
         true
     }
 
-    /// Gives a place back. The node that has it from now on is to be resumed.
+    /// Gives a place back. If a node waits for one, the place passes to that node, which is returned for the caller to resume.
     pub(super) fn give_back(&self) -> Option<Arc<Node>> {
         let mut state = self.state.as_ref()?.lock();
         let next = state.waiting.pop_front();

@@ -15,7 +15,7 @@ use crate::ids::{DomainId, QueueId};
 pub struct QueueShared {
     /// Identity, for messages.
     pub id: QueueId,
-    /// Events can be passed to the backend within a domain; across domains the scheduler waits itself.
+    /// Events can be passed to the backend within a domain. Across domains the scheduler waits for them.
     pub domain: DomainId,
     /// The device.
     pub device: Arc<dyn Device>,
@@ -23,19 +23,19 @@ pub struct QueueShared {
     pub queue: Arc<dyn Queue>,
     /// How the queue was made.
     pub options: QueueOptions,
-    /// What failed.
+    /// The undelivered errors of the queue's commands.
     pub errors: Arc<AsyncErrors>,
-    /// Whether the backend keeps the order of what it is given ([`QueueInfo::keeps_order`]).
+    /// Whether the backend starts commands in the order of issue ([`QueueInfo::keeps_order`]).
     pub keeps_order: bool,
-    /// For how long a waiting thread helps in vain ([`QueueInfo::patience`]).
+    /// How long a waiting thread calls [`Queue::help`] without success before it sleeps ([`QueueInfo::patience`]).
     pub(super) patience: Duration,
-    /// Commands that were delayed, for finding out why a wait is stuck.
+    /// The delayed commands, for finding out why a wait is stuck.
     pub(super) delayed: Mutex<Delayed>,
     /// The places of each kind.
     places: [Places; Place::ALL.len()],
 }
 
-/// Commands that were delayed and, some of them, released since.
+/// The list of delayed commands of a queue. Some of them may have been released since.
 #[derive(Default)]
 pub(super) struct Delayed {
     nodes: Vec<Weak<Node>>,
@@ -43,7 +43,7 @@ pub(super) struct Delayed {
 }
 
 impl Delayed {
-    /// Adds a command.
+    /// Adds a delayed command.
     pub(super) fn add(&mut self, node: &Arc<Node>) {
         self.nodes.push(Arc::downgrade(node));
     }
@@ -53,7 +53,7 @@ impl Delayed {
         self.nodes.iter().filter_map(Weak::upgrade).filter(|node| !node.is_handed_over()).collect()
     }
 
-    /// Counts a command that was released. The list keeps the memory of about as many as are delayed.
+    /// Counts a released command. The list is compacted so that it has memory for about as many commands as are delayed.
     fn forget_one(&mut self) {
         self.n_released += 1;
         if 2 * self.n_released > self.nodes.len() {
@@ -65,7 +65,7 @@ impl Delayed {
 }
 
 impl QueueShared {
-    /// A queue of a backend, with a thread that polls for its commands where the device does not report them by itself.
+    /// Creates a queue of a backend. If the device does not report commands by itself, also starts a thread that polls for them.
     pub(crate) fn create_queue(device: &dyn Device, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         let queue = device.create_queue(options)?;
         if let Some(progress) = queue.info().progress {
@@ -110,7 +110,7 @@ impl QueueShared {
         &self.places[place as usize]
     }
 
-    /// A command that was listed is delayed no longer.
+    /// Called when a delayed command was released: counts it.
     pub(super) fn forget_delayed(&self) {
         self.delayed.lock().forget_one();
     }

@@ -25,13 +25,13 @@ use super::places::Place;
 use super::way::{self, Way};
 use crate::observe::counters;
 
-/// What a node is to do once its dependencies allow it.
+/// The work of a node, once its dependencies allow it.
 pub enum Work {
     /// A command of the node's backend.
     Command(Command),
     /// User code on a thread of the runtime.
     HostTask(HostWork),
-    /// Tell the thread that waits for its host accessor that it may go on.
+    /// Notify the thread that waits for its host accessor that the access is granted.
     HostAccess,
     /// Nothing but to end with this failure: a dependency failed, or the backend refused the command. The node still ends only
     /// after all its dependencies, since later commands rely on that.
@@ -108,14 +108,14 @@ pub unsafe fn start_command(
 
 enum Resolution {
     Done,
-    /// Not over, and the backend need not know of it: its queue keeps the order.
+    /// The dependency has not ended, and the backend need not be passed its event: the queue keeps the order.
     Behind,
     Event(BackendDependency),
     Failed(CommandFailure),
     Blocked,
 }
 
-/// What `dependency` means for a command that is handed over now.
+/// How `dependency` affects a command that is issued now.
 fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     let earlier = &dependency.node;
     if earlier.has_succeeded() {
@@ -140,7 +140,7 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     }
 }
 
-/// Whether `earlier` has not ended and the command of `node`, issued now, comes after its command because their queue keeps its order.
+/// Whether the command of `node`, issued now, comes after the unfinished one of `earlier` because their queue keeps its order.
 #[inline]
 fn is_before(earlier: &Node, node: &Node) -> bool {
     let queue = &node.shared;
@@ -172,7 +172,7 @@ fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -
     Ok(())
 }
 
-/// Takes the places that a command needs to be issued, as far as they are free. Gives the first that is not.
+/// Takes the places that a command needs to be issued. Returns the kind of the first one that is not free.
 #[inline]
 fn take_places(node: &Arc<Node>, command: &Command) -> Option<Place> {
     while let Some(place) = missing_place(node, command) {
@@ -242,7 +242,7 @@ fn take_handover_waiters(waiters: &mut Vec<Waiter>) -> Vec<Arc<Node>> {
     taken
 }
 
-/// Registers `node` with everything that keeps it from being handed over.
+/// Delays `node`: registers it with each of its blockers, so that the last one's end releases it.
 fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
     let is_command = matches!(work, Work::Command(_));
     {
@@ -326,7 +326,7 @@ fn remove_blocker(node: &Arc<Node>) {
     }
 }
 
-/// Nothing delays `node` any more.
+/// Issues the command of a node that has no blockers left, or starts its other work.
 fn release(node: &Arc<Node>) {
     let (work, dependencies) = {
         let mut inner = node.inner.lock();
@@ -382,7 +382,7 @@ fn release(node: &Arc<Node>) {
     }
 }
 
-/// Has the node resumed when it has the place.
+/// Queues the delayed node for `place`, and resumes it once it has the place.
 fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
     counters().delayed_commands.add(1);
     node.inner.lock().work = Some(work);
@@ -393,7 +393,7 @@ fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
     }
 }
 
-/// The outcome of a node that did not run.
+/// The outcome of a node that did not run because of `failure`.
 pub(super) fn refused(failure: CommandFailure) -> Outcome {
     Outcome { has_run: false, result: Err(failure), times: None }
 }

@@ -14,12 +14,12 @@ use super::{EpochSignal, current_host_task};
 use crate::output::report;
 use crate::{Error, Result};
 
-/// How often a sleeping thread looks again whether its wait can end.
+/// How often a sleeping thread checks again whether its wait can end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// After how long a wait is reported as stalled, and how often again.
 const STALL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// An error if a wait of this thread for `nodes` could never end.
+/// Returns an error if a wait of this thread for `nodes` could never end.
 pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {
     if nodes.is_empty() {
         return Ok(());
@@ -28,7 +28,7 @@ pub fn forbid_endless_wait(nodes: &[Arc<Node>]) -> Result {
     stuck_on(nodes).map_or(Ok(()), Err)
 }
 
-/// An error in a forked process whose parent had pending commands.
+/// Returns an error in a forked process whose parent had pending commands.
 fn forbid_waiting_for_parent() -> Result {
     if crate::fork::has_left_commands() {
         let message =
@@ -38,7 +38,7 @@ fn forbid_waiting_for_parent() -> Result {
     Ok(())
 }
 
-/// Waits until `node` has ended. Says nothing of how it ended.
+/// Waits until `node` has ended, with or without a failure.
 pub fn wait_for_node(node: &Arc<Node>) -> Result {
     wait_until(
         &|| node.is_complete(),
@@ -156,8 +156,8 @@ fn numbered(node: &Arc<Node>) -> String {
     format!("node {}, {}{of}", node.id, node.label())
 }
 
-/// Whether waiting for `nodes` on this thread can never end. That is so if they wait, directly or not, for a host
-/// accessor that this thread holds, or for the host task that it runs.
+/// The error of a wait for `nodes` on this thread that can never end, else `None`. Such nodes wait, directly or not, for a host accessor
+/// that this thread holds, or for the host task that it runs.
 fn stuck_on(nodes: &[Arc<Node>]) -> Option<Error> {
     let thread = std::thread::current().id();
     let task = current_host_task();

@@ -41,7 +41,7 @@ impl Way {
     }
 }
 
-/// The way of a command, and what it has to come after because of it.
+/// Chooses the way of a command. Also returns the dependency that an executed command needs because of it: see [`end_of_queue`].
 #[inline]
 pub(super) fn choose(node: &Arc<Node>, command: &Command) -> Result<(Way, Option<Dependency>), BackendError> {
     match command {
@@ -52,7 +52,8 @@ pub(super) fn choose(node: &Arc<Node>, command: &Command) -> Result<(Way, Option
     }
 }
 
-/// What comes after all that an in-order queue was given, where the backend keeps that order: what the host executes is no part of it.
+/// For a command that the host executes on an in-order queue whose backend keeps the order: a marker behind everything issued so far. The
+/// backend's order does not include such a command, so that it has to depend on the marker.
 fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
     let shared = &node.shared;
     if !shared.options.in_order || !shared.keeps_order {
@@ -64,11 +65,12 @@ fn end_of_queue(node: &Node) -> Result<Option<Dependency>, BackendError> {
     Ok(Some(Dependency { node: marker, kind: DependencyKind::Order }))
 }
 
-/// Commands for the host's threads.
+/// Commands whose dependencies have ended and that wait for a host thread to execute them.
 static COMMANDS: Mutex<VecDeque<(Arc<Node>, Command)>> = Mutex::new(VecDeque::new());
 static N_COMMANDS: AtomicUsize = AtomicUsize::new(0);
 
-/// Has a thread of the host execute a command whose dependencies have ended: one of the executor, or one that waits for something.
+/// Queues a command, whose dependencies have ended, for execution by a host thread. This is a thread of the executor, or one that waits for
+/// the command's queue.
 pub(super) fn execute(node: &Arc<Node>, command: Command) {
     COMMANDS.lock().push_back((node.clone(), command));
     N_COMMANDS.fetch_add(1, Ordering::Release);
@@ -90,7 +92,7 @@ pub(super) fn execute(node: &Arc<Node>, command: Command) {
     }
 }
 
-/// Executes one command, if there is one: of any queue, or of one for which the calling thread waits. May block for as long as a transfer
+/// Executes one queued command of `queue`, or of any queue for `None`. Returns whether there was one. May block for as long as a transfer
 /// takes.
 pub(super) fn execute_one(queue: Option<&dyn Queue>) -> bool {
     if N_COMMANDS.load(Ordering::Acquire) == 0 {
