@@ -32,7 +32,7 @@ impl<'k> Captures<'k> {
 
 /// An owned copy of one value of a kernel type, type-erased.
 pub struct ArgumentBlock {
-    /// Where the value is if it is not `inline`.
+    /// The address of a value that is not stored `inline`.
     heap: Option<NonNull<u8>>,
     layout: Layout,
     inline: Inline,
@@ -54,7 +54,7 @@ impl ArgumentBlock {
         unsafe { block.assume_init() }
     }
 
-    /// Writes a block with a copy of the captures: of a small value no more bytes than it has.
+    /// Writes a block with a copy of the captures to `block`. For a small value, copies only as many bytes as it has.
     ///
     /// # Safety
     /// `block` is valid for writes and aligned.
@@ -93,7 +93,7 @@ impl ArgumentBlock {
     }
 }
 
-/// Memory for a value that is large or has a large alignment.
+/// Allocates memory for a value that is large or has a large alignment.
 #[cold]
 fn allocate(layout: Layout) -> (Layout, NonNull<u8>) {
     // A type of size zero may have a large alignment.

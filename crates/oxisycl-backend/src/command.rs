@@ -1,4 +1,4 @@
-//! What a queue can be asked to do.
+//! Commands: the work that a queue can be given.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ unsafe impl Send for Command {}
 unsafe impl Sync for Command {}
 
 impl Command {
-    /// The counter and fault class of this command.
+    /// The class of this command, for counters and injected faults.
     pub fn operation(&self) -> crate::Operation {
         match self {
             Self::Kernel(_) => crate::Operation::Launch,
@@ -57,7 +57,7 @@ impl Command {
 }
 
 impl fmt::Display for Command {
-    /// What messages call this command: kind, name and, for a kernel, where it was launched.
+    /// The command's label in messages: kind, name and, for a kernel, where it was launched.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kernel(kernel) => {
@@ -146,7 +146,7 @@ impl FillCommand {
     }
 }
 
-/// Hints of `mem_advise`; [`Reset`](Advice::Reset) takes earlier ones back (SYCL 2020: value 0).
+/// The hints of `mem_advise`. [`Reset`](Advice::Reset) reverts earlier ones (SYCL 2020: value 0).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Advice {

@@ -1,4 +1,4 @@
-//! Backends, platforms and devices: what there is, before any work runs.
+//! Backends, platforms and devices, as they are before any work runs.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -12,17 +12,17 @@ use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOpti
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
-    /// Which backend it is.
+    /// The kind of this backend.
     fn kind(&self) -> BackendKind;
 
     /// Its platforms, the same ones in the same order at every call. A backend without a driver has none.
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError>;
 }
 
-/// What a platform says of itself (SYCL 2020 section 4.6.2).
+/// The description of a platform (SYCL 2020 section 4.6.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformInfo {
-    /// Which backend it belongs to.
+    /// The backend of the platform.
     pub backend: BackendKind,
     /// Name.
     pub name: String,
@@ -44,7 +44,7 @@ impl Platform {
         Self { info, devices }
     }
 
-    /// What it says of itself.
+    /// The platform's description.
     pub fn info(&self) -> &PlatformInfo {
         &self.info
     }
@@ -121,10 +121,10 @@ pub unsafe trait Device: Any + Send + Sync {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "sub-devices".to_owned() })
     }
 
-    /// A new queue. Its commands may overlap unless `options.in_order` is set.
+    /// Creates a queue. Its commands may overlap unless `options.in_order` is set.
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
 
-    /// Whether a queue of this device can copy between the two memories without a detour.
+    /// Whether a queue of this device can copy between the two memories directly.
     fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool;
 
     /// Nanoseconds on the clock that execution times use. By default that is the [host's](driver::now).
@@ -146,19 +146,19 @@ pub unsafe trait Device: Any + Send + Sync {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
     }
 
-    /// Everything that a [binary](Module::binary) depends on beside the image: the hardware, the driver and its version, and settings
-    /// of the backend. `None` if its modules have no binaries.
+    /// A key of everything that a [binary](Module::binary) depends on beside the image: the hardware, the driver and its version, and
+    /// settings of the backend. `None` if the device's modules have no binaries.
     fn binary_key(&self) -> Option<String> {
         None
     }
 
-    /// A handle of the driver's; `None` if there is no driver. Valid as long as the device is.
+    /// A driver handle; `None` if there is no driver. Valid as long as the device is.
     fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
         None
     }
 }
 
-/// A handle of the driver's that belongs to a device.
+/// The kinds of driver handles that a device has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NativeHandle {
     /// The device. A number is given as an address.

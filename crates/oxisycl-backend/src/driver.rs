@@ -1,4 +1,4 @@
-//! What backends share whose devices are reached through a driver of their own.
+//! Code that is shared by backends whose devices are reached through a driver of their own.
 //!
 //! - `box_shape`: pitched boxes in the form that needs the fewest calls;
 //! - `grids`: launches cut into grids;
@@ -26,13 +26,14 @@ pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, tell_printed};
 pub use worker::{Worker, spawn};
 
-/// Nanoseconds since some moment of this process.
+/// The host's time in nanoseconds, on a monotonic clock that begins at some moment of this process.
 pub fn now() -> u64 {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Tells a completion something. It must not panic; if it does, the hook has printed it, and other work goes on.
+/// Calls a method of a completion, and catches its panic. It must not panic; if it does, the panic hook has printed the message, and other
+/// work goes on.
 pub fn tell(completion: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(completion)) {
         std::mem::forget(payload);

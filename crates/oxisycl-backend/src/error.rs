@@ -1,4 +1,4 @@
-//! What can go wrong below the runtime.
+//! Errors and failures below the runtime.
 
 use std::error::Error;
 use std::fmt;
@@ -36,7 +36,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A call of a backend failed at once.
+/// An error that a call of a backend returned at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -78,10 +78,10 @@ pub enum BackendError {
         device: String,
         /// The class that failed.
         operation: Operation,
-        /// The how-manieth operation of that class, from 1.
+        /// The ordinal of the operation within its class, from 1.
         count: u64,
     },
-    /// A driver has not compiled an image in time, or a process ended while it did.
+    /// A driver did not compile an image in time, or a process ended during the compilation.
     NotCompiled {
         /// What happened, and what to do.
         reason: String,
@@ -90,7 +90,7 @@ pub enum BackendError {
     DeviceLost {
         /// The device.
         device: String,
-        /// What made it fail.
+        /// The reason of the loss.
         reason: String,
     },
     /// A driver call failed.
@@ -99,7 +99,7 @@ pub enum BackendError {
         call: &'static str,
         /// The driver's code.
         code: i64,
-        /// The driver's name for it.
+        /// The code's name in the driver.
         name: String,
     },
 }
@@ -138,14 +138,14 @@ struct Failure {
     device: String,
     kind: FailureKind,
     has_run: bool,
-    /// The message of a panic, with a buffer's name in place of its address. Set before the commands that depend on this one are notified, and
-    /// shared by all copies.
+    /// The panic's message, with the buffer's name in place of its address. Set before the commands that depend on this one are notified,
+    /// and shared by all copies.
     named: OnceLock<String>,
     /// Whether the program has seen the failure. Shared by all copies.
     is_told: AtomicBool,
 }
 
-/// What happened to a failed command.
+/// The kind of a command's failure.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -183,8 +183,8 @@ impl CommandFailure {
         Self::new(command, device, FailureKind::Dependency(cause.root().clone()))
     }
 
-    /// `cause` happened, and became known only after `command` had been given to the device. `command` ran on what the failed command
-    /// had left behind, so what it wrote is lost.
+    /// The failure of `command` if the device ran it before `cause` became known. `command` ran on what the failed command had left behind,
+    /// so what it wrote is lost.
     pub fn spoiled(command: impl fmt::Display, device: impl Into<String>, cause: &CommandFailure) -> Self {
         let kind = FailureKind::Dependency(cause.root().clone());
         Self(Arc::new(Failure {
@@ -197,7 +197,7 @@ impl CommandFailure {
         }))
     }
 
-    /// Has the message of a panic say the name of the buffer that it tells by an address of its memory, if `name` knows it.
+    /// Replaces the buffer address at the end of a panic's message by the name that `name` returns for it, if any.
     pub fn name_buffer(&self, name: impl FnOnce(usize) -> Option<String>) {
         let FailureKind::Panic { message, .. } = &self.0.kind else { return };
         let Some((before, digits)) = message.rsplit_once(BUFFER_AT) else { return };
@@ -207,22 +207,22 @@ impl CommandFailure {
         }
     }
 
-    /// Records that the program has seen the failure that [started it](Self::root).
+    /// Marks the [root](Self::root) failure as seen by the program.
     pub fn mark_told(&self) {
         self.root().0.is_told.store(true, Ordering::Release);
     }
 
-    /// Whether the program has seen the failure that started it, by whatever command.
+    /// Whether the program has seen the [root](Self::root) failure, through any command.
     pub fn is_told(&self) -> bool {
         self.root().0.is_told.load(Ordering::Acquire)
     }
 
-    /// Whether the command may have run, so that what it writes is lost. If not, that is as it was before.
+    /// Whether the command may have run, so that what it writes is lost. If it has not run, its targets are unchanged.
     pub fn has_run(&self) -> bool {
         self.0.has_run
     }
 
-    /// The failure that started it: itself, or the one its dependency chain leads to.
+    /// The root failure: the first one of the chain of dependencies, or this one.
     pub fn root(&self) -> &CommandFailure {
         match &self.0.kind {
             FailureKind::Dependency(cause) => cause.root(),
@@ -230,12 +230,12 @@ impl CommandFailure {
         }
     }
 
-    /// What happened.
+    /// The kind of the failure.
     pub fn kind(&self) -> &FailureKind {
         &self.0.kind
     }
 
-    /// The command, as messages name it.
+    /// The command's label in messages.
     pub fn command(&self) -> &str {
         &self.0.command
     }

@@ -40,12 +40,12 @@ impl FillPattern {
         self.bytes.is_empty()
     }
 
-    /// The first byte. To be copied from, not to be read: see the module documentation.
+    /// The address of the first byte. The bytes may be copied, but not read: see the module documentation.
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr().cast()
     }
 
-    /// The bytes, if it is known that all of them have a value.
+    /// The bytes, if all of them are known to be initialised.
     pub fn initialized(&self) -> Option<&[u8]> {
         // SAFETY: `from_slice` wrote every byte.
         self.is_initialized.then(|| unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len()) })

@@ -1,4 +1,4 @@
-//! Finding out that the process was forked.
+//! Detection of forked processes.
 //!
 //! A child has its parent's memory but none of its threads, and locks may be held for ever. Drivers do not work there. So the owner of
 //! threads or of a driver remembers the generation in which they began. It compares generations before it touches a lock or calls
@@ -14,7 +14,7 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Begins to count. Called before threads are started.
+/// Starts counting generations. Called before threads are started.
 pub fn watch() {
     extern "C" fn count() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -24,7 +24,7 @@ pub fn watch() {
     WATCHING.call_once(|| unsafe { in_child(count) });
 }
 
-/// Has `handler` run in each child of the process, and in the children of those.
+/// Registers `handler` to run in each child of the process, and in their children.
 ///
 /// # Safety
 /// The handler only does what a forked child of a process with threads may do. It uses atomics, but no locks and no memory allocation.
@@ -34,7 +34,7 @@ pub unsafe fn in_child(handler: extern "C" fn()) {
     unsafe { libc::pthread_atfork(None, None, Some(handler)) };
 }
 
-/// Elsewhere, and under Miri, processes are not forked.
+/// Does nothing: on other systems, and under Miri, processes are not forked.
 ///
 /// # Safety
 /// None.

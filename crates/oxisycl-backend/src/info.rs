@@ -1,4 +1,4 @@
-//! What a device says of itself (SYCL 2020 section 4.6.4.2), as plain values.
+//! The description of a device (SYCL 2020 section 4.6.4.2), as plain values.
 
 use std::fmt;
 
@@ -81,7 +81,7 @@ pub enum MemoryScope {
     System,
 }
 
-/// Ways a device can be split.
+/// Ways in which a device can be partitioned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PartitionProperty {
     /// Into equal parts.
@@ -141,9 +141,9 @@ pub struct DeviceInfo {
     pub version: String,
     pub backend_version: String,
     pub is_available: bool,
-    /// Why no work can be given to the device, if that is so. Such a device is listed, makes no queues, and is not available.
+    /// The reason why the device is not usable, or `None`. An unusable device is listed, makes no queues, and is not available.
     pub unusable: Option<String>,
-    /// The kinds of device image that it takes, best first. Empty if it runs the program's own native code.
+    /// The kinds of device image that the device accepts, best first. Empty if it runs the program's own native code.
     pub image_targets: Vec<ImageTarget>,
     pub aspects: Vec<Aspect>,
     pub max_compute_units: u32,
@@ -188,27 +188,27 @@ pub struct DeviceInfo {
     pub partition_affinity_domains: Vec<AffinityDomain>,
     /// How a sub-device was made; `None` for a root device.
     pub partition_type_property: Option<PartitionProperty>,
-    /// The domain a sub-device was made by, if it was.
+    /// The affinity domain that a sub-device was made by; `None` for other devices.
     pub partition_type_affinity_domain: Option<AffinityDomain>,
-    /// What only devices of OpenCL have; `None` for others.
+    /// Properties that only OpenCL devices have; `None` for others.
     pub opencl: Option<OpenClInfo>,
 }
 
-/// What a device of OpenCL says beyond [`DeviceInfo`] (SYCL 2020, OpenCL backend specification).
+/// Properties of an OpenCL device beyond [`DeviceInfo`] (SYCL 2020, OpenCL backend specification).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenClInfo {
     /// `FULL_PROFILE` or `EMBEDDED_PROFILE`.
     pub profile: String,
-    /// What the device executes.
+    /// The kinds of functions that the device executes.
     pub execution_capabilities: Vec<ExecutionCapability>,
-    /// Whether programs that share memory objects with other interfaces had better synchronise these themselves.
+    /// Whether programs that share memory objects with other APIs should synchronise them themselves.
     pub preferred_interop_user_sync: bool,
 }
 
-/// Something that a device of OpenCL can execute.
+/// A kind of function that an OpenCL device can execute.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ExecutionCapability {
-    /// Kernels of OpenCL.
+    /// OpenCL kernels.
     ExecKernel,
     /// Functions of the host's language.
     ExecNativeKernel,

@@ -21,13 +21,13 @@ static POOL: Pool<Box<MaybeUninit<KernelCommand>>> = Pool::new(&NEAR);
 pub struct KernelBox(ManuallyDrop<Box<KernelCommand>>);
 
 impl KernelBox {
-    /// Moves a launch to where it stays.
+    /// Moves a launch into memory of the pool.
     #[inline]
     pub fn new(command: KernelCommand) -> Self {
         Self(ManuallyDrop::new(POOL.make(|| command)))
     }
 
-    /// Makes a launch where it stays.
+    /// Constructs a launch in memory of the pool.
     #[inline]
     pub fn of(
         descriptor: &KernelDescriptor,

@@ -1,4 +1,4 @@
-//! The life of a command that a driver has, for all backends with drivers.
+//! The life of a command that was issued to a driver, for all backends with drivers.
 //!
 //! A [`Lane`] is one stream or queue of a driver. It holds the issued commands, in the driver's order, until they are reported. A
 //! [`DriverQueue`] issues each command on one of its lanes and is the contract's [`Queue`](crate::Queue). [`Lanes`] are all lanes of one
@@ -8,7 +8,7 @@
 //! The life of a command:
 //! 1. [`DriverQueue`] checks the command, makes a [`Task`] and chooses a lane (`queue`).
 //! 2. The lane issues the task to the driver (`ring`).
-//! 3. The poller or a waiting thread has the driver set finished tasks apart (`drain`).
+//! 3. The poller or a waiting thread asks the driver which tasks are over, and moves them off the ring (`drain`).
 //! 4. The same thread reports each of them (`end`).
 //!
 //! Invariants:

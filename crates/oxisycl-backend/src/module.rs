@@ -1,4 +1,4 @@
-//! Device images that a device has taken.
+//! Device images that are loaded on a device.
 
 use std::any::Any;
 use std::fmt;
@@ -11,18 +11,18 @@ pub trait Module: Send + Sync {
     /// The kernel with this symbol. `Driver` if the code has none.
     fn kernel(&self, symbol: &str) -> Result<Arc<dyn LoadedKernel>, BackendError>;
 
-    /// What the driver made of the image's code, to be given to [`Device::load`](crate::Device::load) in a later
-    /// process. `None` if the driver does not give it away, or keeps it itself.
+    /// The driver's binary of the image's code, for [`Device::load`](crate::Device::load) in a later process. `None` if the driver has no
+    /// such call, or caches binaries itself.
     fn binary(&self) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// A kernel that its device can launch. Only queues of the backend that made it know what is in it.
+/// A kernel that its device can launch. Opaque except to queues of its own backend.
 ///
 /// Keeps its module loaded: commands hold it until they have completed (soundness rule 9).
 pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
-    /// What its launches need, and what its code allows.
+    /// The requirements of its launches, and the limits of its code.
     fn info(&self) -> &KernelInfo {
         &KernelInfo::NOTHING
     }
@@ -37,25 +37,25 @@ pub trait LoadedKernel: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// What the launches of a loaded kernel need, and what its code allows.
+/// The requirements of a kernel's launches, and the limits of its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelInfo {
     /// Whether its launches need a print buffer of their queue.
     pub may_print: bool,
-    /// What work-groups its code allows, within the limits of the device.
+    /// The work-groups that its code allows, within the limits of the device.
     pub group_limits: KernelGroupLimits,
-    /// The number of work-items in a group is best a multiple of this.
+    /// The preferred multiple of the number of work-items in a group.
     pub preferred_multiple: usize,
-    /// Work-items of a group that use the device best, if the driver says so.
+    /// The preferred number of work-items in a group, if the driver reports it.
     pub preferred_items: Option<usize>,
-    /// Bytes of memory that each work-item has for itself beside registers, if the driver says so.
+    /// Bytes of private memory of each work-item beside registers, if the driver reports it.
     pub private_bytes: Option<usize>,
-    /// Registers of a work-item, of 4 bytes, if the driver says so.
+    /// Registers of a work-item, of 4 bytes each, if the driver reports it.
     pub registers: Option<usize>,
 }
 
 impl KernelInfo {
-    /// Of a kernel of which nothing is known.
+    /// The value for a kernel of which nothing is known.
     pub const NOTHING: Self = Self {
         may_print: false,
         group_limits: KernelGroupLimits { items: usize::MAX, static_local_bytes: 0, bytes_of_element: 0 },
@@ -71,9 +71,9 @@ impl KernelInfo {
 pub struct KernelGroupLimits {
     /// Most work-items of a group.
     pub items: usize,
-    /// Bytes of local memory that the code itself takes, of those that the device has for a group.
+    /// Bytes of local memory that the code itself uses, out of those that the device has for a group.
     pub static_local_bytes: usize,
-    /// Bytes of the largest value that its algorithms combine, which a launch adds [`GroupSize::scratch_bytes`](oxisycl_types::GroupSize::scratch_bytes) of
-    /// local memory for.
+    /// Bytes of the largest value that its algorithms combine. A launch adds
+    /// [`GroupSize::scratch_bytes`](oxisycl_types::GroupSize::scratch_bytes) of local memory for it.
     pub bytes_of_element: usize,
 }

@@ -1,11 +1,12 @@
-//! Panic hooks in front of the one that is there.
+//! Panic hooks that are installed in front of the existing one.
 //!
 //! A user who sets a hook later replaces them.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
-/// Has `see` called before the panic hook of now, unless that was done. Not possible on a thread that is panicking; a later call then does it.
+/// Installs a panic hook that calls `see` and then the hook that was there before. Does so once. On a thread that is panicking this is not
+/// possible, and a later call does it.
 pub fn put_in_front(done: &Once, see: fn(&PanicHookInfo<'_>)) {
     if done.is_completed() || std::thread::panicking() {
         return;

@@ -29,13 +29,13 @@ const BUSY_NAP: Duration = Duration::from_micros(300);
 /// How long the thread stays up without work, so that the next submission need not wake it.
 const LINGER: Duration = Duration::from_millis(4);
 
-/// How long the thread that hands over what is held back stays up, and how often it looks meanwhile.
+/// How long the flusher thread stays awake without work, and how often it checks for work meanwhile.
 const FLUSHER_LINGER: Duration = Duration::from_micros(200);
 const FLUSHER_NAP: Duration = Duration::from_micros(10);
-/// For how long it looks all the time, or waits awake, where there are processors enough.
+/// How long the flusher thread busy-waits, if there are processors enough.
 const FLUSHER_SPIN: Duration = Duration::from_micros(50);
 const MANY_PROCESSORS: usize = 4;
-/// The longest time for which it keeps its device alive.
+/// The longest time for which the flusher thread keeps its device alive.
 const FLUSHER_TURN: Duration = Duration::from_millis(1);
 
 /// A value on a cache line of its own: threads that submit and threads that report write different ones.
@@ -43,7 +43,7 @@ const FLUSHER_TURN: Duration = Duration::from_millis(1);
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
 
-/// How many commands a device was given and has ended, and what wakes its poller. The device's threads end when it is dropped.
+/// The counts of a device's accepted and ended commands, and the threads to wake for them. The device's threads end when this is dropped.
 #[derive(Debug)]
 pub struct Counts {
     bell: Arc<Worker>,
@@ -76,7 +76,7 @@ impl Drop for Counts {
     }
 }
 
-/// A command that is about to be accepted. It counts as ended unless it is.
+/// A counted command that is about to be accepted. Dropping it counts the command as ended, unless it was accepted.
 #[derive(Debug)]
 pub struct Expected<'c> {
     counts: &'c Counts,
@@ -85,7 +85,7 @@ pub struct Expected<'c> {
 }
 
 impl Expected<'_> {
-    /// The command was accepted.
+    /// Declares that the command was accepted.
     pub fn accept(self) {
         std::mem::forget(self);
     }
@@ -98,17 +98,17 @@ impl Drop for Expected<'_> {
 }
 
 impl Counts {
-    /// Wakes the poller.
+    /// The handle that wakes the poller thread.
     pub fn bell(&self) -> &Arc<Worker> {
         &self.bell
     }
 
-    /// Wakes the thread that hands over what is [held back](Progress::hand_over).
+    /// The handle that wakes the flusher thread, which issues [held-back](Progress::hand_over) commands.
     pub fn flusher(&self) -> &Arc<Worker> {
         &self.flusher
     }
 
-    /// Counts a command that is about to be accepted, and sees to it that it is polled for.
+    /// Counts a command that is about to be accepted, and wakes the poller for it.
     #[inline]
     pub fn expect(&self) -> Expected<'_> {
         // Sequentially consistent with the poller's going to sleep: it sees the command, or is seen to sleep.
@@ -117,7 +117,7 @@ impl Counts {
         Expected { counts: self, number }
     }
 
-    /// A command has ended, or was refused.
+    /// Counts a command that has ended or was refused.
     pub fn end(&self) {
         self.n_ended.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -139,35 +139,35 @@ pub trait Progress: Send + Sync {
     /// The device's counts.
     fn counts(&self) -> &Counts;
 
-    /// Reports the commands that have ended. Whether there were any.
+    /// Polls the device, and reports the commands that have ended. Returns whether there were any.
     fn poll(&self) -> bool;
 
-    /// Whether the process was forked since the device was made: the poller stayed with the parent.
+    /// Whether the process was forked since the device was made. The poller then exists in the parent only.
     fn is_foreign(&self) -> bool {
         false
     }
 
-    /// Whether commands may be held back, which needs a thread that hands them over.
+    /// Whether the device may hold commands back, which needs a flusher thread.
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// Hands over some of what is held back. In how long that is to be done again; `None` if nothing is held back. Called all the time. Runs no
-    /// code of users.
+    /// Issues some of the held-back commands. Returns after how long the call is to be repeated, or `None` if no command is held back.
+    /// Called repeatedly by the flusher thread. Runs no user code.
     fn hand_over(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether [`idle`](Self::idle) has something to do.
+    /// Whether [`idle`](Self::idle) has work.
     fn has_idle_work(&self) -> bool {
         false
     }
 
-    /// Called when there has been nothing to do for a while.
+    /// Called when the device has been idle for a while.
     fn idle(&self) {}
 }
 
-/// Makes sure that a poller runs, and the thread beside it if the device holds commands back.
+/// Makes sure that a poller runs, and a flusher thread if the device holds commands back.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -214,8 +214,8 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
     }
 }
 
-/// Hands over what is held back. This is a thread of its own, because the poller runs wakers of users. A waker that blocks on a held-back
-/// command would keep the poller from handing that command over.
+/// The loop of the flusher thread, which issues held-back commands. This is a thread of its own, because the poller runs wakers of users. A
+/// waker that blocks on a held-back command would keep the poller from issuing that command.
 fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
     make_naps_exact();
     let has_many = std::thread::available_parallelism().is_ok_and(|n| n.get() >= MANY_PROCESSORS);
@@ -238,7 +238,8 @@ fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
     }
 }
 
-/// Hands over again and again, as long as there is something to do soon, and for a while after that. What [`Progress::hand_over`] gave last.
+/// Calls [`Progress::hand_over`] again and again while there is something to do soon, and for a while after that. Returns the result of the
+/// last call.
 fn hand_over(progress: &dyn Progress, last: &mut Instant, spin: Duration) -> Option<Duration> {
     let begin = Instant::now();
     loop {
@@ -260,7 +261,7 @@ fn hand_over(progress: &dyn Progress, last: &mut Instant, spin: Duration) -> Opt
     }
 }
 
-/// The system lets short sleeps of a thread end late, to save power; 50 us by default on Linux.
+/// Reduces the timer slack of the calling thread: by default Linux ends short sleeps up to 50 us late, to save power.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn make_naps_exact() {
     // SAFETY: changes only how exactly the calling thread's timers are kept.

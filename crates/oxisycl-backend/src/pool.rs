@@ -13,12 +13,12 @@ use std::thread::LocalKey;
 
 use parking_lot::Mutex;
 
-/// What a thread keeps for itself. Only pools can look inside: they write to what they find, of which there is no other reference.
+/// The memory that one thread keeps for itself. Only pools can access it: they write to memory that has no other reference.
 #[derive(Debug)]
 pub struct Near<M>(RefCell<Vec<M>>);
 
 impl<M> Near<M> {
-    /// Nothing yet.
+    /// No memory.
     pub const fn new() -> Self {
         Self(RefCell::new(Vec::new()))
     }
@@ -30,9 +30,9 @@ impl<M> Default for Near<M> {
     }
 }
 
-/// How many travel at once. A thread keeps at most twice as many.
+/// How many pieces of memory move between a thread and the pool at once. A thread keeps at most twice as many.
 const BATCH: usize = 64;
-/// How many are kept for all threads together.
+/// How many pieces of memory are kept for all threads together.
 const MOST: usize = 2048;
 
 /// Memory for values, used again and again. `M` owns memory without a value: `Arc<MaybeUninit<T>>` or `Box<MaybeUninit<T>>`.
@@ -43,12 +43,13 @@ pub struct Pool<M: 'static> {
 }
 
 impl<M> Pool<M> {
-    /// An empty pool, whose parts for each thread are in `near`, which no other pool uses.
+    /// An empty pool. `near` holds the part of each thread, and no other pool uses it.
     pub const fn new(near: &'static LocalKey<Near<M>>) -> Self {
         Self { near, shared: Mutex::new(Vec::new()) }
     }
 
-    /// Memory, if there is some. `fetch` brings what is taken next into this processor's cache, where another thread wrote it last.
+    /// Takes memory from the pool, if it has any. `fetch` prefetches the memory that will be taken next into this processor's cache, since
+    /// another thread wrote it last.
     #[inline]
     fn take(&self, fetch: impl Fn(&M)) -> Option<M> {
         // An error means that the thread is ending.
@@ -71,7 +72,7 @@ impl<M> Pool<M> {
         near.pop()
     }
 
-    /// Keeps memory, or frees it if there is plenty.
+    /// Returns memory to the pool, or frees it if the pool is full.
     #[inline]
     fn put(&self, memory: M) {
         // If the thread is ending, the memory is dropped with the closure.
@@ -96,7 +97,7 @@ impl<M> Pool<M> {
 }
 
 impl<T> Pool<Arc<MaybeUninit<T>>> {
-    /// A value in memory of the pool, or in new memory.
+    /// Makes a value in memory of the pool, or in new memory.
     #[inline(always)]
     pub fn make(&self, value: impl FnOnce() -> T) -> Arc<T> {
         let spare = self.take(|next| fetch_to_write(Arc::as_ptr(next))).unwrap_or_else(Arc::new_uninit);
@@ -107,7 +108,7 @@ impl<T> Pool<Arc<MaybeUninit<T>>> {
         }
     }
 
-    /// Drops a value, and keeps its memory if there is no other reference to it.
+    /// Drops a reference to a value. If it was the last one, the pool keeps the value's memory.
     #[inline]
     pub fn end(&self, mut value: Arc<T>) {
         if Arc::get_mut(&mut value).is_none() {
@@ -126,7 +127,7 @@ impl<T> Pool<Arc<MaybeUninit<T>>> {
 }
 
 impl<T> Pool<Box<MaybeUninit<T>>> {
-    /// A value in memory of the pool, or in new memory.
+    /// Makes a value in memory of the pool, or in new memory.
     #[inline(always)]
     pub fn make(&self, value: impl FnOnce() -> T) -> Box<T> {
         let mut spare = self.memory();
@@ -141,7 +142,7 @@ impl<T> Pool<Box<MaybeUninit<T>>> {
         self.take(|next| fetch_to_write(&raw const **next)).unwrap_or_else(Box::new_uninit)
     }
 
-    /// Drops a value, and keeps its memory.
+    /// Drops a value. The pool keeps its memory.
     #[inline]
     pub fn end(&self, value: Box<T>) {
         let value = Box::into_raw(value);
@@ -158,7 +159,7 @@ impl<T> Pool<Box<MaybeUninit<T>>> {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks the processor for the memory, to write to it. Only a hint.
+/// Prefetches the memory for a write. Only a hint.
 #[inline]
 fn fetch_to_write<T>(memory: *const T) {
     for offset in (0..size_of::<T>()).step_by(LINE) {

@@ -1,4 +1,4 @@
-//! The end of the process: who does what, in which order, and with which status it ends.
+//! The end of the process: the order of exit handlers, and the exit status.
 //!
 //! Handlers run in the reverse order of their registration. Drivers register theirs when they are loaded or first used, and must not be called
 //! once those have run. A backend registers its own handler after that ([`at_exit`]), so that it runs before. The runtime's handler
@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-/// Is given the status that the process ends with, where the system tells it. Must not call `exit`.
+/// An exit handler. It gets the exit status of the process, where the system reports it, and must not call `exit`.
 pub type Handler = fn(status: Option<c_int>);
 
 static HANDLERS: Mutex<Vec<Handler>> = Mutex::new(Vec::new());
 static FIRST: OnceLock<Handler> = OnceLock::new();
 static HAS_FIRST_RUN: AtomicBool = AtomicBool::new(false);
-/// The status in the place of success; 0 is none.
+/// The exit status that replaces success; 0 for none.
 static FAILURE: AtomicI32 = AtomicI32::new(0);
 
-/// Prepares what [`fail`] needs. To be called before a driver is loaded.
+/// Registers the handler that replaces the exit status for [`fail`]. To be called before a driver is loaded.
 pub fn begin() {
     at_exit(|status| {
         if final_status(status) != status {
@@ -32,23 +32,23 @@ pub fn begin() {
     });
 }
 
-/// Sets what runs before all handlers, once. A second handler is ignored.
+/// Sets the handler that runs before all others, once. A second handler is ignored.
 pub fn run_first(handler: Handler) {
     let _ = FIRST.set(handler);
 }
 
-/// Has `handler` run when `main` returns or the process calls `exit`, before all handlers of now.
+/// Registers `handler` to run when `main` returns or the process calls `exit`, before all handlers that are registered now.
 pub fn at_exit(handler: Handler) {
     HANDLERS.lock().push(handler);
     register();
 }
 
-/// The process is to end with `code` instead of success. A status of failure that it ends with stays.
+/// Makes the process exit with `code` instead of success. An exit status of failure stays as it is.
 pub fn fail(code: c_int) {
     FAILURE.store(code, Ordering::Release);
 }
 
-/// Ends the process with a status, or with that of [`fail`], once C's streams are written out. For handlers; no other handler runs.
+/// Exits the process with `status`, or with the one of [`fail`], after C's streams were flushed. For handlers; no other handler runs.
 pub fn exit_now(status: Option<c_int>) -> ! {
     let status = final_status(status).unwrap_or(0);
     // SAFETY: neither has preconditions; a null pointer names all streams.
@@ -65,7 +65,7 @@ fn final_status(status: Option<c_int>) -> Option<c_int> {
     }
 }
 
-/// One registration has come up.
+/// Runs the last handler that was registered and has not run, after the [first](run_first) one.
 fn run(status: Option<c_int>) {
     let handler = HANDLERS.lock().pop();
     // A panic has its message printed; it must not go on into C.

@@ -22,15 +22,15 @@ pub enum Priority {
     High,
 }
 
-/// Whether small kernels may be handed to the device together.
+/// Whether small kernels may be issued to the device in batches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Batching {
-    /// Each kernel is handed over by itself.
+    /// Each kernel is issued by itself.
     Off,
-    /// Kernels that are submitted while the device is busy with earlier commands of the queue are handed over together.
+    /// Kernels that are submitted while the device is busy with earlier commands of the queue are batched.
     #[default]
     On,
-    /// Kernels are handed over together on an idle device, too. Batches are small and have no bound on their age, so that tests meet them often.
+    /// Kernels are batched on an idle device, too. Batches are small and have no bound on their age, so that tests meet them often.
     Always,
 }
 
@@ -44,9 +44,9 @@ pub struct QueueOptions {
     pub profiling: bool,
     /// Scheduling priority.
     pub priority: Priority,
-    /// Bytes for what one launch prints, where that is kept until the launch has ended; at most [`PrintHeader::MAX_CAPACITY`].
+    /// Bytes of a launch's print buffer, on devices that keep output until the launch has ended; at most [`PrintHeader::MAX_CAPACITY`].
     pub print_buffer: u32,
-    /// Whether small kernels may be handed to the device together. Devices that hand over each kernel by itself ignore it.
+    /// Whether small kernels may be issued in batches. Devices without batching ignore it.
     pub batching: Batching,
 }
 
@@ -62,7 +62,7 @@ impl Default for QueueOptions {
     }
 }
 
-/// Where a command stands (SYCL 2020 `info::event_command_status`).
+/// The status of a command (SYCL 2020 `info::event_command_status`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EventStatus {
     /// Waiting for dependencies or for the device.
@@ -75,7 +75,7 @@ pub enum EventStatus {
 
 /// A backend's handle of an issued command, used as a dependency of later ones of the same backend.
 pub trait Event: Any + Send + Sync {
-    /// Where the command stands.
+    /// The status of the command.
     fn status(&self) -> EventStatus;
 }
 
@@ -85,7 +85,7 @@ pub enum DependencyKind {
     /// The command uses what the dependency produced. If the dependency failed or did not run, a device that starts the command later does
     /// not run it.
     Data,
-    /// The command only has to come later: it runs also if the dependency failed.
+    /// Only the order counts: the command runs also if the dependency failed.
     Order,
 }
 
@@ -94,7 +94,7 @@ pub enum DependencyKind {
 pub struct Dependency {
     /// The earlier command.
     pub event: Arc<dyn Event>,
-    /// What its failure means.
+    /// What a failure of the earlier command means for the later one.
     pub kind: DependencyKind,
 }
 
@@ -108,8 +108,8 @@ pub struct ExecutionTimes {
 }
 
 impl ExecutionTimes {
-    /// Times that another clock measured, moved to where the command can have run: not before it was submitted, nor after its end was seen. Their distance
-    /// stays what was measured, as far as there is room for it.
+    /// Moves times that another clock measured into the interval from `submitted` to `seen`, in which the command must have run. Their
+    /// distance stays as measured if it fits.
     #[must_use]
     pub fn moved_between(self, submitted: u64, seen: u64) -> Self {
         let seen = seen.max(submitted);
@@ -119,7 +119,7 @@ impl ExecutionTimes {
     }
 }
 
-/// How a command ended on its device.
+/// The outcome of a command on its device.
 ///
 /// A backend reports each command by itself. Which commands fail because of it is decided above, in one place.
 #[derive(Clone, Debug)]
@@ -127,37 +127,37 @@ pub struct Outcome {
     /// Whether the command ran, or may have run in part. False for a command that was not started because of a dependency of kind
     /// [`Data`](DependencyKind::Data), whose `result` then is `Ok`.
     pub has_run: bool,
-    /// Success, or what went wrong in this command itself.
+    /// Success, or the failure of this command itself.
     pub result: Result<(), CommandFailure>,
     /// Present on queues with profiling, if the command ran.
     pub times: Option<ExecutionTimes>,
 }
 
 impl Outcome {
-    /// Of a command that ran, on a queue without profiling.
+    /// The outcome of a command that ran, on a queue without profiling.
     pub fn ran(result: Result<(), CommandFailure>) -> Self {
         Self { has_run: true, result, times: None }
     }
 
-    /// Of a command that was not started because of a dependency.
+    /// The outcome of a command that was not started because of a dependency.
     pub fn not_run() -> Self {
         Self { has_run: false, result: Ok(()), times: None }
     }
 }
 
-/// What a kernel printed on a device that keeps it until the launch has ended.
+/// The output of a kernel, on a device that keeps it until the launch has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KernelOutput<'a> {
     /// Text, in its order. A launch's output may come in several pieces.
     Text(&'a str),
-    /// So many calls of `print!` found no room in the queue's [`print_buffer`](QueueOptions::print_buffer).
+    /// The output of some calls of `print!` did not fit into the queue's [`print_buffer`](QueueOptions::print_buffer).
     Lost {
         /// How many calls; at [`PrintHeader::MANY`] there may have been more.
         count: u32,
-        /// The room there was, in bytes.
+        /// The size of the print buffer, in bytes.
         capacity: u32,
     },
-    /// So many bytes of output were not what a kernel writes.
+    /// Some bytes of the print buffer were not valid output.
     Unreadable {
         /// How many.
         bytes: usize,
@@ -178,28 +178,28 @@ pub trait Completion: Send + Sync {
     unsafe fn complete(self: Arc<Self>, outcome: Outcome);
 }
 
-/// The most launches that may print ([`LoadedKernel::info`](crate::LoadedKernel::info)) that a queue has unfinished at a time: each needs a
-/// buffer of [`QueueOptions::print_buffer`] bytes. Later ones are issued when earlier ones have ended.
+/// The most unfinished launches of a queue that may print ([`LoadedKernel::info`](crate::LoadedKernel::info)). Each needs a buffer of
+/// [`QueueOptions::print_buffer`] bytes. Later ones are issued when earlier ones have ended.
 pub const MOST_PRINTING: usize = 16;
 
-/// What does not change about a queue.
+/// The constant properties of a queue.
 #[derive(Clone)]
 pub struct QueueInfo {
-    /// Whether each command starts, and is reported, after the one issued before it without a dependency that says so. What the host
-    /// [executes](Queue::is_executed) is not issued, and in no such order.
+    /// Whether commands start, and are reported, in the order of issue, also without dependencies. Commands that the host
+    /// [executes](Queue::is_executed) are not issued, and have no such order.
     pub keeps_order: bool,
-    /// The most commands that should be unfinished at a time. Later ones are issued when earlier ones have ended.
+    /// The most unfinished commands that the queue should have. Later ones are issued when earlier ones have ended.
     pub most_unfinished: usize,
-    /// What has to be polled for commands to be reported; `None` where the device reports them by itself. The queue's owner
-    /// [starts](crate::poller::start) a poller before it issues.
+    /// The object that a poller has to poll so that commands are reported; `None` where the device reports them by itself. The queue's
+    /// owner [starts](crate::poller::start) the poller before it issues.
     pub progress: Option<Arc<dyn Progress>>,
-    /// For how long a waiting thread should call [`help`](Queue::help) in vain before it sleeps. Long where only a poller, which naps, reports
-    /// the end of commands: without patience, kernels of 0.5 ms on a GPU ended five percent late.
+    /// How long a waiting thread should call [`help`](Queue::help) without success before it sleeps. Long where only a poller, which naps,
+    /// reports the end of commands: without patience, kernels of 0.5 ms on a GPU ended five percent late.
     pub patience: Duration,
 }
 
 impl Default for QueueInfo {
-    /// A queue of a device that reports commands by itself, keeps no order, and takes any number.
+    /// The properties of a queue whose device reports commands by itself, keeps no order, and has no limit of commands.
     fn default() -> Self {
         let patience = Duration::from_micros(20);
         Self { keeps_order: false, most_unfinished: usize::MAX, progress: None, patience }
@@ -228,17 +228,17 @@ pub unsafe trait Queue: Any + Send + Sync {
         completion: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError>;
 
-    /// What does not change about it. Asked when the queue is made.
+    /// The constant properties of the queue. Called when the queue is made.
     fn info(&self) -> QueueInfo {
         QueueInfo::default()
     }
 
-    /// Whether commands can be issued behind that event, which is one of the same context. If not, they are issued once it is complete.
+    /// Whether commands can be issued behind `_event`, which is of the same context. If not, they are issued once the event is complete.
     fn can_wait_for(&self, _event: &dyn Event) -> bool {
         true
     }
 
-    /// Whether a thread of the host has to [execute](Self::execute) the command, since the device cannot do it behind others.
+    /// Whether a thread of the host has to [execute](Self::execute) the command, since the device cannot order it behind others.
     ///
     /// # Errors
     /// The error of a lost device.
@@ -246,7 +246,7 @@ pub unsafe trait Queue: Any + Send + Sync {
         Ok(false)
     }
 
-    /// Carries out a command for which [`is_executed`](Self::is_executed) says so. May block for as long as that takes.
+    /// Executes a command for which [`is_executed`](Self::is_executed) returns true. May block for as long as that takes.
     ///
     /// # Safety
     /// All memory that the command refers to is valid, and everything that the command comes after has ended. Until this returns, nothing uses
@@ -260,7 +260,7 @@ pub unsafe trait Queue: Any + Send + Sync {
     /// Makes sure that issued commands make progress without further calls. Does not block.
     fn flush(&self) -> Result<(), BackendError>;
 
-    /// Runs one piece of ready work on the calling thread, if the device works that way. Returns whether it did.
+    /// Runs one piece of ready work on the calling thread, if the device has such work. Returns whether it did.
     fn help(&self) -> bool;
 
     /// Announces that the calling thread calls [`help`](Self::help) until its wait is over, so that one of the device's own threads can
@@ -269,8 +269,8 @@ pub unsafe trait Queue: Any + Send + Sync {
         None
     }
 
-    /// The driver's handle of the queue; `None` if there is no driver. Of several, any: a command group's task begins when all that it waits
-    /// for has ended. Valid as long as the queue is.
+    /// A native handle of the queue; `None` if there is no driver. Any of them if there are several, since a command group's task begins
+    /// when everything that it waits for has ended. Valid as long as the queue is.
     fn native_queue(&self) -> Option<*mut c_void> {
         None
     }

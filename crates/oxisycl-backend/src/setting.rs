@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use crate::BackendError;
 
-/// A number of bytes that an environment variable says: a whole number, or one and `k` or `M` (powers of 1024). `default` if it is not set.
+/// Reads a number of bytes from an environment variable: a whole number, alone or with `k` or `M` (powers of 1024). Returns `default` if
+/// the variable is not set.
 ///
 /// # Errors
 /// `Setting` if it is anything else, or not `allowed`. `expected` says what is.

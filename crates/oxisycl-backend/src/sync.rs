@@ -28,7 +28,7 @@ mod model {
     use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::{Thread, park};
 
-    /// A lock that cannot be poisoned.
+    /// A lock without poisoning.
     #[derive(Debug, Default)]
     pub(crate) struct Lock<T>(Mutex<T>);
 

@@ -43,7 +43,7 @@ impl BoxShape {
         shape
     }
 
-    /// Rows without gaps between them are one.
+    /// Merges rows that follow each other without a gap.
     fn merge_rows(&mut self) {
         if self.pitches.iter().all(|pitches| pitches.row == self.width) {
             (self.rows, self.width) = (1, self.rows * self.width);

@@ -5,10 +5,10 @@
 
 use oxisycl_types::{DeviceLaunch, LaunchRange};
 
-/// More grids than this are refused: no device would see the end of such a launch.
+/// The most grids of a launch. More are refused: no device would reach the end of such a launch.
 const MAX_GRIDS: u64 = 1 << 16;
 
-/// The grids of one launch, which an iteration gives one by one.
+/// The grids of one launch, as an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grids {
     /// Work-items of the launch.
@@ -23,7 +23,7 @@ pub struct Grids {
 pub struct Grid {
     /// The grid's work-items in `x`, `y` and `z`.
     pub items: [u64; 3],
-    /// What the kernel is given, without the addresses of record and print buffer.
+    /// The launch as the kernel gets it, without the addresses of panic record and print buffer.
     pub launch: DeviceLaunch,
 }
 
@@ -46,7 +46,7 @@ impl Grids {
         reversed(range.extent)
     }
 
-    /// Grids of at most `step` work-items, which are below 2^32 per dimension, or `None` if the launch is beyond every limit.
+    /// Cuts a launch into grids of at most `step` work-items, which are below 2^32 per dimension. `None` if the launch exceeds every limit.
     #[inline]
     pub fn new(range: &LaunchRange, step: [u64; 3]) -> Option<Self> {
         let (extent, offset) = (reversed(range.extent), reversed(range.offset));
@@ -60,7 +60,7 @@ impl Grids {
         (n_grids <= MAX_GRIDS).then_some(Self { extent, step, offset })
     }
 
-    /// The grid, if there is one only.
+    /// The grid of a launch that has only one; else `None`.
     #[inline]
     pub fn only(&self) -> Option<Grid> {
         let ([x, y, z], [step_x, step_y, step_z]) = (self.extent, self.step);

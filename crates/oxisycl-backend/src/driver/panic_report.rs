@@ -1,4 +1,4 @@
-//! What a panic record says, as text.
+//! Panic records as text.
 //!
 //! A record comes from a device and may hold anything. It is copied out as plain numbers, and each number is checked before it is used.
 
@@ -9,7 +9,7 @@ use oxisycl_types::{LaunchRange, PanicRecord};
 
 use crate::FailureKind;
 
-/// What a work-item left in the record of a launch that has ended, if one panicked. The record is free again.
+/// Takes the panic out of the record of a launch that has ended. `None` if no work-item panicked. The record can be used again afterwards.
 ///
 /// # Safety
 /// The record is valid for reads and writes, and belongs to the caller.
@@ -28,7 +28,7 @@ pub unsafe fn take(record: NonNull<PanicRecord>) -> Option<PanicRecord> {
     Some(report)
 }
 
-/// The failure that a record tells of, in the words of the image's panic sites.
+/// The failure of a launch whose record is `record`, with the message of the image's panic site.
 pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
     if ![PanicRecord::COMPLETE, PanicRecord::PLACED].contains(&record.state) {
         let message = "a work-item panicked, and ended before it had told why".to_owned();
@@ -47,7 +47,7 @@ pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -
     FailureKind::Panic { message, location, item: item(record, range) }
 }
 
-/// The work-item's id, if the launch has such a one.
+/// The work-item's id, if it lies in the launch.
 fn item(record: &PanicRecord, range: &LaunchRange) -> Option<(u8, [usize; 3])> {
     let mut id = [0; 3];
     for (dimension, id) in id.iter_mut().enumerate() {

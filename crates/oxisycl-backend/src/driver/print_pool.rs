@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::KernelOutput;
 
-/// Buffers of the type `B`.
+/// A pool of print buffers of the type `B`.
 #[derive(Debug)]
 pub struct PrintPool<B> {
     capacity: u32,
@@ -19,12 +19,12 @@ pub struct PrintPool<B> {
 }
 
 impl<B> PrintPool<B> {
-    /// An empty pool of buffers with so many bytes for records, or with as many as a buffer can have.
+    /// An empty pool of buffers with `capacity` bytes for records, or with as many as a buffer can have.
     pub fn new(capacity: u32) -> Self {
         Self { capacity: capacity.min(PrintHeader::MAX_CAPACITY), free: Mutex::default() }
     }
 
-    /// A buffer that is free, else one that `make` makes with the pool's capacity.
+    /// Takes a free buffer. If there is none, calls `make` with the pool's capacity.
     ///
     /// # Errors
     /// The error of `make`.
@@ -33,18 +33,18 @@ impl<B> PrintPool<B> {
         free.map_or_else(|| make(self.capacity), Ok)
     }
 
-    /// Takes a buffer back whose launch is over, or never was.
+    /// Returns a buffer to the pool. Its launch has ended or was refused.
     pub fn give_back(&self, buffer: B) {
         self.free.lock().push(buffer);
     }
 
-    /// Gives the free buffers away.
+    /// Removes all free buffers from the pool.
     pub fn take_all(&mut self) -> impl Iterator<Item = B> {
         std::mem::take(self.free.get_mut()).into_iter()
     }
 }
 
-/// Tells what a launch has printed, by the bytes of its buffer, which has room for `capacity` bytes of records.
+/// Passes the output of a launch to `tell`. `bytes` are those of its print buffer, which has space for `capacity` bytes of records.
 pub fn tell_printed(bytes: &[u8], capacity: u32, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
     let Printed { n_lost, n_unreadable } = read_print_buffer(bytes, sites, &mut |text| tell(KernelOutput::Text(text)));
     if n_unreadable > 0 {

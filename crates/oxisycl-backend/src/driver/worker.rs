@@ -11,7 +11,7 @@ use crate::sync::{AtomicBool, AtomicU8, Lock, Ordering, Thread, barrier, park, p
 
 const NONE: u8 = 0;
 const AWAKE: u8 = 1;
-/// Asleep for a while, after which it looks by itself.
+/// The thread sleeps for a limited time, and then checks for work.
 const NAPPING: u8 = 2;
 const ASLEEP: u8 = 3;
 
@@ -24,7 +24,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Makes sure that the thread is up, with `start` if there is none.
+    /// Wakes the thread if it sleeps. If there is none, starts it by `start`.
     #[inline]
     pub fn wake(&self, start: impl FnOnce() -> io::Result<Thread>) -> io::Result<()> {
         match self.state.load(Ordering::SeqCst) {
@@ -57,7 +57,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes sure that the thread is up, if there is one.
+    /// Wakes the thread if there is one and it sleeps.
     #[inline]
     pub fn ring(&self) {
         barrier();
@@ -75,12 +75,12 @@ impl Worker {
         }
     }
 
-    /// Whether there is a thread.
+    /// Whether the thread was started.
     pub fn is_running(&self) -> bool {
         self.state.load(Ordering::SeqCst) != NONE
     }
 
-    /// Called by the thread: sleeps until it is woken, unless `has_work`.
+    /// Called by the thread: sleeps until another thread wakes it, unless `has_work` returns true.
     pub fn sleep(&self, has_work: impl Fn() -> bool) {
         self.state.store(ASLEEP, Ordering::SeqCst);
         barrier();
@@ -93,14 +93,14 @@ impl Worker {
         }
     }
 
-    /// Called by the thread: sleeps for some time, or until another thread wakes it.
+    /// Called by the thread: sleeps for `time`, or until [`hurry`](Self::hurry) wakes it.
     pub fn nap(&self, time: Duration) {
         self.state.store(NAPPING, Ordering::SeqCst);
         park_timeout(time);
         self.state.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Ends a nap.
+    /// Wakes the thread if it naps.
     pub fn hurry(&self) {
         let nap = self.state.compare_exchange(NAPPING, AWAKE, Ordering::SeqCst, Ordering::SeqCst);
         if nap.is_ok()
@@ -127,7 +127,7 @@ pub fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Th
     Ok(std::thread::Builder::new().name(name).spawn(run)?.thread().clone())
 }
 
-/// Models start their threads themselves.
+/// Under `loom`, models start their threads themselves.
 #[cfg(loom)]
 pub fn spawn(_name: String, _run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
     Err(io::Error::other("a model"))

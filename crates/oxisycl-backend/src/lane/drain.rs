@@ -1,4 +1,4 @@
-//! Taking tasks off a lane that are over.
+//! Removing finished tasks from a lane, and reporting them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 use super::end::end;
 use super::{Driver, Lane, Task};
 
-/// How many tasks are ended before what they leave is given back: it is counted, and the counters are also changed by threads that submit.
+/// How many tasks are ended before their records and memory are returned to the pools. Returning them changes shared counters, which
+/// submitting threads change as well.
 const AT_ONCE: usize = 32;
 
 impl<D: Driver> Lane<D> {
-    /// Reports what has finished. Whether anything had.
+    /// Polls the lane, and reports the tasks that are over. Returns whether there were any. `thorough` is passed to [`Driver::poll`].
     pub(super) fn drain(&self, thorough: bool) -> bool {
         self.drained.turn.take(|| self.drain_once(thorough))
     }

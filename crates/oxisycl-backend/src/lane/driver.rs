@@ -1,4 +1,4 @@
-//! What a backend provides for its driver.
+//! The trait that a backend implements for its driver.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use crate::{
     LoadedKernel, Outcome, driver,
 };
 
-/// What a launch has to know of a loaded kernel.
+/// The properties of a loaded kernel that a launch needs.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelFacts<'k> {
     /// The name of the device that it was loaded on.
@@ -30,7 +30,7 @@ pub struct KernelFacts<'k> {
     pub may_panic: bool,
 }
 
-/// The tasks of a driver, used again and again.
+/// The pool that the tasks of a driver are made in.
 pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 
 /// A driver, as types and functions without state. A function that takes a `ring` is called with that ring locked, and with the device
@@ -38,40 +38,40 @@ pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 ///
 /// # Safety
 /// [`poll`](Self::poll) reports a task that [`issue`](Self::issue) accepted as finished only when the device has executed it and no longer
-/// uses any of its memory. A task that is set apart as lost may still run, and nothing that it may use is given out again.
+/// uses any of its memory. A task that is reported as lost may still run, and nothing that it may use is used again.
 pub unsafe trait Driver: Sized + Send + Sync + 'static {
-    /// One device: its context and what its queues share.
+    /// One device: its context and the state that its queues share.
     type Device: Progress + 'static;
-    /// What a queue has beside its lanes.
+    /// The driver's state of a queue, beside its lanes.
     type Queue: Send + Sync;
-    /// What a queue has that its tasks do not keep.
+    /// The driver's state of a queue that its tasks do not keep alive.
     type Own: Default + Send + Sync;
     /// A lane's handle.
     type Stream: Send + Sync;
-    /// What a lane's ring keeps of the driver's.
+    /// The driver's state of a lane, under the lock of its ring.
     type Ring: Default + Send + Sync;
     /// A kernel that was loaded on a device.
     type Kernel: LoadedKernel;
-    /// How a kernel is launched.
+    /// The shape of a launch.
     type Launch: Send + Sync;
-    /// Where a launch leaves word of a panic: the address of a record.
+    /// The address of a launch's panic record.
     type Record: Copy + Send + Sync;
-    /// The memory of some records, freed when it is dropped.
+    /// The memory of some panic records, freed when it is dropped.
     type RecordMemory: Send;
-    /// Where a launch prints.
+    /// The print buffer of a launch.
     type Print: Clone + Send + Sync;
-    /// What a task keeps of the driver's from when it is issued.
+    /// The driver's state of a task, from its issue on.
     type Issued: Default + Send + Sync;
     /// A driver's error.
     type Error: Copy + Send + Sync;
-    /// What a task waits for in the driver.
+    /// The driver's form of the dependencies that a task waits for.
     type Waits<'t>;
-    /// Held while a thread calls the driver for a device.
+    /// A guard that is held while a thread calls the driver for a device.
     type Entered<'d>;
-    /// Held while a thread looks how far tasks are.
+    /// A guard that is held while a thread polls tasks.
     type Looking;
 
-    /// The tasks of the process.
+    /// The pool of the process's tasks.
     fn tasks() -> &'static Tasks<Self>;
 
     /// The lanes of a device.
@@ -80,13 +80,13 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// The device's name, for messages.
     fn name(device: &Self::Device) -> &str;
 
-    /// Makes the device current on this thread. An error if it is lost or was made before the process was forked.
+    /// Makes the device current on this thread. An error if the device is lost, or if it was made before the process was forked.
     fn enter(device: &Self::Device) -> Result<Self::Entered<'_>, BackendError>;
 
     /// The error of every call on a lost device.
     fn lost_error(device: &Self::Device) -> BackendError;
 
-    /// A failed call as the contract's error; the device is marked as lost if it is. Called without locks.
+    /// Converts the error of a failed call. Marks the device as lost if the error means that. Called without locks.
     fn fail(device: &Self::Device, error: Self::Error) -> BackendError;
 
     /// The time on the clock of execution times, which [`Device::timestamp`](crate::Device::timestamp) also reads.
@@ -94,10 +94,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         driver::now()
     }
 
-    /// What there is to know of a kernel.
+    /// The properties of a kernel.
     fn facts(kernel: &Self::Kernel) -> KernelFacts<'_>;
 
-    /// What images say of the places where a kernel panics or prints. A kernel without an image has none.
+    /// The places where a kernel panics or prints, by its image. A kernel without an image has none.
     fn sites(_kernel: &Self::Kernel) -> &[PanicSite] {
         &[]
     }
@@ -105,7 +105,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Whether the kernel was loaded on the device.
     fn is_loaded_on(kernel: &Self::Kernel, device: &Self::Device) -> bool;
 
-    /// How a kernel is launched; `None` if its range is beyond every limit.
+    /// The shape of a kernel's launch; `None` if its range exceeds every limit.
     ///
     /// # Errors
     /// What the device does not support.
@@ -115,7 +115,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         command: &KernelCommand,
     ) -> Result<Option<Self::Launch>, String>;
 
-    /// Makes ready what a command needs that may take long or fail. Called before anything is issued.
+    /// Prepares what a command needs that may take long or fail. Called before anything is issued.
     ///
     /// # Errors
     /// The errors of the driver.
@@ -123,10 +123,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Called when a command was counted, before anything of it is issued.
+    /// Called when a command was counted, before any part of it is issued.
     fn counted(_device: &Self::Device) {}
 
-    /// A print buffer for so many bytes of records.
+    /// Makes a print buffer for `_capacity` bytes of records.
     ///
     /// # Errors
     /// The errors of an allocation.
@@ -135,20 +135,20 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Err(BackendError::Unsupported { device: Self::name(device).to_owned(), what })
     }
 
-    /// So many free panic records. Called without locks.
+    /// Makes `n` free panic records and returns them with their memory. Called without locks.
     ///
     /// # Errors
     /// The errors of an allocation.
     fn records(device: &Self::Device, n: usize) -> Result<(Vec<Self::Record>, Self::RecordMemory), BackendError>;
 
-    /// The lane of a task among those of its queue, and what it waits for. `open` are its dependencies that have not ended. Called without
-    /// locks.
+    /// Chooses the lane of a task among those of its queue, and the driver's form of its dependencies. `open` are its dependencies that
+    /// have not ended. Called without locks.
     ///
     /// # Errors
     /// The errors of the driver.
     fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Self::Waits<'t>), BackendError>;
 
-    /// Gives a task to the driver, behind all others of the lane if that keeps its order. The task's place is the one after
+    /// Issues a task to the driver, behind all others of the lane if that keeps its order. The task's position is the one after
     /// [`Ring::last`].
     ///
     /// # Errors
@@ -160,46 +160,47 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         waits: Self::Waits<'_>,
     ) -> Result<(), Self::Error>;
 
-    /// Called when a task was put on the ring.
+    /// Called when a task was added to the ring.
     fn issued(_lane: &Lane<Self>, _ring: &mut Ring<Self>) {}
 
-    /// How many of the last tasks of the ring the driver does not have yet.
+    /// How many of the ring's last tasks were not issued to the driver yet.
     fn n_held_back(_ring: &Ring<Self>) -> usize {
         0
     }
 
-    /// Gives the driver what is [held back](Self::n_held_back): a thread waits for it. Called without locks.
+    /// Issues the [held-back](Self::n_held_back) tasks to the driver, since a thread waits for one. Called without locks.
     fn hand_over(_lane: &Lane<Self>) {}
 
-    /// Called by the submitting thread when all is done for a task, without locks.
+    /// Called by the submitting thread after a task was issued, without locks.
     fn submitted(_own: &Self::Own, _task: &Arc<Task<Self>>) {}
 
-    /// Begins to look how far tasks are. `None` when drivers must not be called any more.
+    /// Called before a thread polls tasks. `None` when drivers must not be called any more.
     fn begin_look(device: &Self::Device) -> Option<Self::Looking>;
 
-    /// [Sets apart](Lane::set_apart) the lane's tasks that are over. Called by one thread at a time for each lane, without locks. `thorough` if the
-    /// poller calls.
+    /// Asks the driver which tasks of the lane are over, and [moves](Lane::set_apart) these off the ring. Called by one thread at a time
+    /// for each lane, without locks. `thorough` is true if the poller calls.
     fn poll(lane: &Lane<Self>, thorough: bool);
 
-    /// What a work-item left in the record of a launch that has ended. The record is free again.
+    /// Takes the panic out of the record of a launch that has ended. The record can be used again afterwards.
     fn take_report(record: Self::Record) -> Option<PanicRecord>;
 
-    /// Tells what a launch has printed that has ended.
+    /// Passes the output of a launch that has ended to `_tell`.
     fn read_print(_print: &Self::Print, _sites: &[PanicSite], _tell: &mut dyn FnMut(KernelOutput<'_>)) {}
 
-    /// When a task ran, on a queue with profiling. If it was not finished, only gives back what the driver has measured with.
+    /// The execution times of a task, on a queue with profiling. If the task was not finished, only returns the driver's resources for
+    /// profiling.
     fn times(task: &Task<Self>, is_finished: bool) -> Option<ExecutionTimes>;
 
-    /// Releases what a task kept for the driver while it ran.
+    /// Releases the resources that a task kept for the driver while it ran.
     fn release(_task: &Task<Self>) {}
 
-    /// Releases what a task has of the driver's, when it is dropped.
+    /// Releases a task's driver resources, when the task is dropped.
     fn dropped(_task: &mut Task<Self>) {}
 
-    /// Where a task stands that has not ended.
+    /// The status of a task that has not ended.
     fn status(task: &Task<Self>) -> EventStatus;
 
-    /// Gives back what a lane has of the driver's. No task is on it.
+    /// Releases a lane's driver resources. The lane has no tasks.
     fn close(_stream: &mut Self::Stream, _ring: &mut Self::Ring) {}
 
     /// See [`Queue::can_wait_for`](crate::Queue::can_wait_for).
@@ -244,17 +245,17 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         None
     }
 
-    /// How many panic records are made at first.
+    /// How many panic records the pool makes at first.
     const FIRST_RECORDS: usize;
 
-    /// After so many attempts to help that found nothing a waiting thread is about to sleep, since it has no more
-    /// [patience](Self::patience). It relies on the poller then.
+    /// After this many attempts to help that found no finished task, a waiting thread is about to sleep, since its
+    /// [patience](Self::patience) ends. It relies on the poller then.
     const IDLE_HELPS: usize = 20;
 
     /// See [`QueueInfo::most_unfinished`](crate::QueueInfo::most_unfinished).
     const MOST_UNFINISHED: usize = usize::MAX;
 
-    /// Whether a waiting thread looks at all lanes of the device, not only at those of its queue.
+    /// Whether a waiting thread polls all lanes of the device, not only those of its queue.
     const HELPS_ALL: bool;
 
     /// The kernel of a command, if it was loaded by this backend.

@@ -4,7 +4,7 @@ use super::{Driver, Task};
 use crate::driver::{panic_failure, tell};
 use crate::{Command, CommandFailure, FailureKind, Outcome};
 
-/// Ends a task that was on a lane.
+/// Reports the end of a task that was on a lane. `is_finished` is false if the device was lost before it finished the task.
 pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
     if is_finished {
         tell_output(task);
@@ -23,7 +23,7 @@ fn kernel_of<D: Driver>(task: &Task<D>) -> Option<&D::Kernel> {
     D::kernel_of(command)
 }
 
-/// Passes on what a kernel has printed.
+/// Passes a kernel's output to the task's completion.
 fn tell_output<D: Driver>(task: &Task<D>) {
     let Some(print) = &task.print else { return };
     if let (Some(kernel), Some(completion), None) = (kernel_of(task), task.completion(), task.error()) {
@@ -32,7 +32,7 @@ fn tell_output<D: Driver>(task: &Task<D>) {
     task.queue.prints.give_back(print.clone());
 }
 
-/// Why a task that was on a lane has failed, if it has.
+/// The failure of a task that was on a lane; `None` if it succeeded.
 fn failure_of<D: Driver>(task: &Task<D>, is_finished: bool) -> Option<CommandFailure> {
     let device = &task.queue.device;
     if !is_finished {

@@ -11,7 +11,7 @@ use crate::poller::Counts;
 pub struct Lanes<D: Driver> {
     /// The panic records of all launches.
     pub records: RecordPool<D::Record, D::RecordMemory>,
-    /// Of the tasks on all lanes.
+    /// The counts of the tasks on all lanes.
     pub counts: Counts,
     lanes: Mutex<Vec<Weak<Lane<D>>>>,
 }
@@ -29,12 +29,12 @@ impl<D: Driver> Lanes<D> {
         lanes.push(Arc::downgrade(lane));
     }
 
-    /// The lanes that are still needed.
+    /// The lanes that are still in use.
     pub fn all(&self) -> Vec<Arc<Lane<D>>> {
         self.lanes.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Reports what has ended on any lane. Whether anything had.
+    /// Polls all lanes, and reports the tasks that are over. Returns whether there were any.
     pub fn poll(&self, device: &D::Device, thorough: bool) -> bool {
         let Some(_looking) = D::begin_look(device) else { return false };
         let mut progress = false;
@@ -46,12 +46,12 @@ impl<D: Driver> Lanes<D> {
         progress
     }
 
-    /// The task that was issued first of those that the driver can execute now, or one that was issued soon after it.
+    /// The task with the lowest number among those that the driver can execute now, or one that was issued soon after it.
     pub fn oldest(&self) -> Option<Arc<Task<D>>> {
         self.all().iter().filter_map(|lane| lane.oldest()).min_by_key(|task| task.number)
     }
 
-    /// The kernel that made the device fail, as far as that is known: the first one that is not known to have finished. Called without a
+    /// The label of the kernel that probably made the device fail: the first one that is not known to have finished. Called without a
     /// ring's lock.
     pub fn suspects(&self) -> Option<String> {
         let kernels: Vec<_> = self.all().iter().flat_map(|lane| lane.kernels()).collect();

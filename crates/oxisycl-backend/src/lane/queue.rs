@@ -1,4 +1,4 @@
-//! Queues: what the contract asks of one, on lanes.
+//! The contract's queues, on lanes.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -24,22 +24,22 @@ pub struct LaneQueue<D: Driver> {
     pub options: QueueOptions,
     /// One lane if the queue is in order, or if the driver's lanes do not keep an order.
     pub lanes: SmallVec<[Arc<Lane<D>>; 4]>,
-    /// What else it has of the driver's.
+    /// The driver's state of the queue.
     pub part: D::Queue,
     pub(super) prints: PrintPool<D::Print>,
-    /// How often in a row a thread has tried to help and found nothing to do.
+    /// How often in a row a thread has tried to help and found no finished task.
     idle_helps: AtomicUsize,
 }
 
 /// A queue of a backend with a driver.
 pub struct DriverQueue<D: Driver> {
-    /// What its tasks keep.
+    /// The part of the queue that its tasks keep alive.
     pub shared: Arc<LaneQueue<D>>,
     own: D::Own,
 }
 
 impl<D: Driver> DriverQueue<D> {
-    /// A queue on lanes of the device, at least one.
+    /// A queue on the given lanes of the device, at least one.
     pub fn new(
         device: &Arc<D::Device>,
         options: QueueOptions,
@@ -52,13 +52,13 @@ impl<D: Driver> DriverQueue<D> {
         Self { shared: Arc::new(shared), own: D::Own::default() }
     }
 
-    /// The queue, if it is one of this driver.
+    /// Downcasts a queue; `None` if it is not one of this driver.
     pub fn of(queue: &dyn Queue) -> Option<&Self> {
         (queue as &dyn Any).downcast_ref()
     }
 }
 
-/// A print buffer that is given back unless a task has it.
+/// A print buffer that is returned to the pool on drop, unless a task has taken it.
 struct Reserved<'q, D: Driver> {
     queue: &'q LaneQueue<D>,
     buffer: Option<D::Print>,
@@ -163,7 +163,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
     }
 }
 
-/// The dependencies that have not ended. How they end is of no concern to a backend that issues commands ahead.
+/// The dependencies that have not ended. Their failures do not matter to a backend that issues commands ahead.
 #[inline]
 fn open_dependencies<'d, D: Driver>(
     dependencies: &'d [Dependency],
@@ -183,7 +183,7 @@ fn open_dependencies<'d, D: Driver>(
     Ok(open)
 }
 
-/// How a kernel is launched, and whether it may panic or print. Checks what the driver does not check, or reports without names.
+/// The shape of a kernel's launch, and whether it may panic or print. Checks what the driver does not check, or reports without names.
 #[inline]
 fn launch_of<D: Driver>(
     device: &D::Device,

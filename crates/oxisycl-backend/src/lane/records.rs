@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// How many records are taken from the pool at once.
 const AT_ONCE: usize = 64;
-/// How many are made at once at most: 4 MiB of them. To make fewer costs drivers that pin memory more.
+/// The most records that are made at once: 4 MiB of them. For drivers that pin memory, several smaller allocations cost more.
 const MOST_AT_ONCE: usize = 4096;
 
 /// Records of the type `R` in memory that `M` frees.
@@ -17,7 +17,7 @@ pub struct RecordPool<R, M>(Mutex<State<R, M>>);
 #[derive(Debug)]
 struct State<R, M> {
     free: Vec<R>,
-    /// Where the records are.
+    /// The memory of the records.
     chunks: Vec<M>,
     n_records: usize,
 }
@@ -29,8 +29,8 @@ impl<R, M> Default for RecordPool<R, M> {
 }
 
 impl<R: Copy, M> RecordPool<R, M> {
-    /// Adds a few free records to `records`. If there are none, `make` makes `first`, and as many as there are already from then on, up to
-    /// 4096.
+    /// Adds up to 64 free records to `records`. If the pool has none, `make` makes `first`, or as many as the pool has already if that is
+    /// more, up to 4096.
     ///
     /// # Errors
     /// The errors of `make`, which is called without locks.
@@ -59,7 +59,7 @@ impl<R: Copy, M> RecordPool<R, M> {
         Ok(())
     }
 
-    /// Takes records back whose reports were taken, or whose launches were refused.
+    /// Returns records to the pool. Their reports were taken, or their launches were refused.
     pub fn give_back(&self, records: &[R]) {
         if !records.is_empty() {
             self.0.lock().free.extend_from_slice(records);

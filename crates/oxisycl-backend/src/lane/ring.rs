@@ -18,9 +18,10 @@ use super::{Driver, Position, Task};
 use crate::BackendError;
 use crate::poller::Progress;
 
-/// How often a thread tries to lock a ring that others submit to.
+/// How often a thread tries to lock a ring that other threads submit to.
 const POLITE_TRIES: usize = 2000;
-/// How often a thread that submits tries before it sleeps. Others have the ring for a few microseconds, and to be woken takes longer.
+/// How often a submitting thread tries to lock the ring before it sleeps. Others hold the lock for a few microseconds, and waking a thread
+/// takes longer.
 const TRIES: usize = 200;
 
 /// One stream or queue of a driver.
@@ -43,24 +44,24 @@ impl<D: Driver> fmt::Debug for Lane<D> {
     }
 }
 
-/// What the thread that drains writes for each task, on cache lines that those that submit do not need.
+/// The state that the draining thread writes for each task, on cache lines that submitting threads do not need.
 #[repr(align(128))]
 pub(super) struct Drained<D: Driver> {
-    /// Tasks that are over, and whether the device has finished them.
+    /// Tasks that are over and not yet reported. The flag tells whether the device has finished them.
     pub(super) over: Mutex<VecDeque<(Arc<Task<D>>, bool)>>,
     pub(super) turn: Turn,
-    /// How many tasks were taken off.
+    /// How many tasks were removed from the lane.
     pub(super) ended: AtomicU64,
 }
 
-/// What is locked while a task is issued.
+/// The state that is locked while a task is issued.
 pub struct Ring<D: Driver> {
     /// Tasks that are not known to be over.
     pub pending: VecDeque<Arc<Task<D>>>,
-    /// The driver's part.
+    /// The driver's state of the lane.
     pub part: D::Ring,
     last: Position,
-    /// Free panic records, so that a launch takes no other lock.
+    /// Free panic records, so that a launch needs no other lock.
     records: Vec<D::Record>,
 }
 
@@ -95,34 +96,34 @@ impl<D: Driver> Lane<D> {
         self.drained.ended.load(Ordering::Acquire) == self.n_issued()
     }
 
-    /// How many tasks were issued, as far as this thread can know.
+    /// How many tasks were issued. May be outdated, unless the calling thread issues.
     #[inline]
     pub fn n_issued(&self) -> u64 {
         self.issued.load(Ordering::Acquire)
     }
 
-    /// Whether the task at that position is the first that has not ended, on a lane that keeps its order.
+    /// Whether the task at `position` is the first that has not ended, on a lane that keeps its order.
     pub fn is_first(&self, position: Position) -> bool {
         self.drained.ended.load(Ordering::Relaxed) + 1 == position.n_tasks()
     }
 
-    /// Whether the task at that position is the last.
+    /// Whether the task at `position` is the last.
     pub fn is_last(&self, position: Position) -> bool {
         self.issued.load(Ordering::Relaxed) == position.n_tasks()
     }
 
-    /// The ring, locked.
+    /// Locks the ring.
     pub fn ring(&self) -> MutexGuard<'_, Ring<D>> {
         self.ring.lock()
     }
 
-    /// The ring, if the lock can be had soon, without making those that submit wake a sleeping thread when they unlock it. A lane that is full
-    /// keeps them waiting with the lock held, and then the other lanes should not wait, too.
+    /// Locks the ring if the lock is free soon, so that submitting threads need not wake a sleeping thread at their unlock. A submitting
+    /// thread holds the lock of a full lane for long, and other lanes should not wait for that.
     pub fn ring_politely(&self) -> Option<MutexGuard<'_, Ring<D>>> {
         self.try_ring(POLITE_TRIES)
     }
 
-    /// The ring, locked by a thread that submits.
+    /// Locks the ring, for a thread that submits.
     #[inline]
     fn ring_to_submit(&self) -> MutexGuard<'_, Ring<D>> {
         self.try_ring(TRIES).unwrap_or_else(|| self.ring.lock())
@@ -139,8 +140,8 @@ impl<D: Driver> Lane<D> {
         None
     }
 
-    /// Makes a task with the position and the record that it is given, gives it to the driver and puts it on the ring. On an error the driver
-    /// has nothing of it.
+    /// Makes a task by calling `make` with its position and record, issues it to the driver, and adds it to the ring. On an error the
+    /// driver has no part of the task.
     #[inline(always)]
     pub(super) fn issue(
         &self,
@@ -166,7 +167,7 @@ impl<D: Driver> Lane<D> {
         Ok(task)
     }
 
-    /// The ring, unlocked meanwhile, with a free panic record.
+    /// Unlocks the ring, adds free panic records, and locks it again.
     ///
     /// # Errors
     /// The errors of an allocation.
@@ -186,25 +187,27 @@ impl<D: Driver> Lane<D> {
         Ok(ring)
     }
 
-    /// Sets the first tasks of the ring apart: they are over. Unless the device `is_finished` with them, it was lost.
+    /// Moves the first `n_tasks` tasks off the ring to the list of tasks that are over. If `is_finished` is false, the device was lost
+    /// before it finished them.
     pub fn set_apart(&self, ring: &mut Ring<D>, n_tasks: usize, is_finished: bool) {
         let tasks = ring.pending.drain(..n_tasks);
         self.drained.over.lock().extend(tasks.map(|task| (task, is_finished)));
     }
 
-    /// Sets finished tasks [apart](Self::set_apart), unless the draining thread is just taking a task off. For threads that submit.
+    /// Moves finished tasks off the ring like [`set_apart`](Self::set_apart), unless the draining thread has the list locked. For threads
+    /// that submit.
     pub fn try_set_apart(&self, ring: &mut Ring<D>, n_tasks: usize) {
         if let Some(mut over) = self.drained.over.try_lock() {
             over.extend(ring.pending.drain(..n_tasks).map(|task| (task, true)));
         }
     }
 
-    /// Sets one task apart that was taken from the ring.
+    /// Adds one task, already taken off the ring, to the list of tasks that are over.
     pub fn set_task_apart(&self, task: Arc<Task<D>>, is_finished: bool) {
         self.drained.over.lock().push_back((task, is_finished));
     }
 
-    /// The task that was issued first of those that are not known to be over. On a lane that does not keep its order, one of the first.
+    /// The task with the lowest number among those that are not known to be over.
     pub(super) fn oldest(&self) -> Option<Arc<Task<D>>> {
         let ring = self.ring.lock();
         if self.keeps_order {
@@ -213,7 +216,7 @@ impl<D: Driver> Lane<D> {
         ring.pending.iter().min_by_key(|task| task.number).cloned()
     }
 
-    /// The kernels that the driver has and that are not known to have finished.
+    /// The launches that were issued to the driver and are not known to have finished.
     pub(super) fn kernels(&self) -> Vec<Arc<Task<D>>> {
         let ring = self.ring.lock();
         let n_tasks = ring.pending.len() - D::n_held_back(&ring);

@@ -1,4 +1,4 @@
-//! A command from when it is issued until it is reported. It is also the command's event.
+//! A task: a command from its issue until it is reported. The task is also the command's event.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,17 +13,17 @@ use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind
 pub struct Position(u64);
 
 impl Position {
-    /// The last of so many tasks.
+    /// The position of the last of `n_tasks` tasks.
     pub const fn of_last(n_tasks: u64) -> Self {
         Self(n_tasks)
     }
 
-    /// How many tasks were put on the lane up to this one.
+    /// How many tasks were added to the lane up to this one.
     pub const fn n_tasks(self) -> u64 {
         self.0
     }
 
-    /// The position so many tasks before, at least 0.
+    /// The position that is `n_tasks` before this one, at least 0.
     #[must_use]
     pub const fn before(self, n_tasks: usize) -> Self {
         Self(self.0.saturating_sub(n_tasks as u64))
@@ -35,13 +35,13 @@ impl Position {
         Self(self.0 + 1)
     }
 
-    /// How many tasks come after `earlier`, up to this one.
+    /// How many tasks come after `earlier`, up to and including this one.
     pub const fn since(self, earlier: Self) -> usize {
         self.0.saturating_sub(earlier.0) as usize
     }
 }
 
-/// Where a task was put.
+/// The lane and position of a task.
 #[derive(Debug)]
 pub struct Place<'t, D: Driver> {
     /// The lane.
@@ -50,32 +50,32 @@ pub struct Place<'t, D: Driver> {
     pub position: Position,
 }
 
-/// A command that a driver has.
+/// A command that was issued to a driver.
 pub struct Task<D: Driver> {
     /// The queue that it was submitted to.
     pub queue: Arc<LaneQueue<D>>,
-    /// What is to be done.
+    /// The command.
     pub command: Command,
     /// The task's place in the order in which the device's tasks were accepted.
     pub number: u64,
-    /// How a kernel is launched.
+    /// The shape of the launch, for a kernel.
     pub launch: Option<D::Launch>,
-    /// Where the launch prints.
+    /// The launch's print buffer.
     pub print: Option<D::Print>,
-    /// On the clock of execution times, of profiled commands.
+    /// The time of submission on the clock of execution times, for profiled commands.
     pub submitted: u64,
-    /// What is kept of the driver's.
+    /// The driver's state of the task.
     pub issued: D::Issued,
     record: Option<D::Record>,
     error: OnceLock<D::Error>,
-    /// Which of the queue's lanes it is on.
+    /// The index of the task's lane in the queue.
     lane: usize,
     position: Position,
     is_over: AtomicBool,
     completion: Mutex<Option<Arc<dyn Completion>>>,
 }
 
-/// What a task is given beside its command.
+/// The parts of a task beside its command.
 pub(super) struct Extras<D: Driver> {
     pub(super) number: u64,
     pub(super) launch: Option<D::Launch>,
@@ -83,7 +83,7 @@ pub(super) struct Extras<D: Driver> {
 }
 
 impl<D: Driver> Task<D> {
-    /// A task that is about to be put on the lane `lane` of its queue.
+    /// A task that is about to be added to lane `lane` of its queue.
     #[inline(always)]
     pub(super) fn new(
         queue: Arc<LaneQueue<D>>,
@@ -110,7 +110,7 @@ impl<D: Driver> Task<D> {
         }
     }
 
-    /// Where it was put.
+    /// The lane and position of the task.
     #[inline]
     pub fn place(&self) -> Place<'_, D> {
         Place { lane: &self.queue.lanes[self.lane], position: self.position }
@@ -122,7 +122,7 @@ impl<D: Driver> Task<D> {
         self.record
     }
 
-    /// What went wrong after a part of the command was given to the driver. Only the first error counts.
+    /// Sets the error of a driver call after a part of the command was issued. Only the first error counts.
     pub fn set_error(&self, error: D::Error) {
         let _ = self.error.set(error);
     }
@@ -132,23 +132,23 @@ impl<D: Driver> Task<D> {
         self.error.get().copied()
     }
 
-    /// Whether it is over: its completion is called, or has been.
+    /// Whether the task is over: its completion is being called, or was.
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// The failure of this command.
+    /// A failure of this command, of the given kind.
     pub fn failure_of(&self, kind: FailureKind) -> CommandFailure {
         CommandFailure::new(&self.command, D::name(&self.queue.device), kind)
     }
 
-    /// What is notified of the end, as long as that has not come.
+    /// The task's completion; `None` once the task has ended.
     pub(super) fn completion(&self) -> Option<Arc<dyn Completion>> {
         self.completion.lock().clone()
     }
 
-    /// The task is over. Called once; what is given is to be called.
+    /// Marks the task as over. Called once. The caller has to notify the returned completion.
     pub(super) fn end(&self) -> Option<Arc<dyn Completion>> {
         D::release(self);
         self.is_over.store(true, Ordering::Release);

@@ -1,6 +1,7 @@
-//! Whose turn it is to take tasks off a lane.
+//! The turn: which thread removes tasks from a lane.
 //!
-//! Invariant: one thread at a time has the turn. A thread that is refused was heard: the one that has the turn looks once more after that.
+//! Invariant: one thread at a time has the turn. If another thread asks for the turn, it is refused, and the thread that has the turn polls
+//! once more after that.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -9,12 +10,13 @@ const TAKEN: u8 = 1;
 /// Taken, and another thread has asked for it.
 const WANTED: u8 = 2;
 
-/// Whether a thread takes tasks off a lane, and whether another one has asked for the turn.
+/// Whether a thread has the turn, and whether another one has asked for it.
 #[derive(Debug, Default)]
 pub(super) struct Turn(AtomicU8);
 
 impl Turn {
-    /// Looks with `look` until no other thread has asked for it meanwhile, unless another thread has the turn. Whether any look gave true.
+    /// Takes the turn and calls `look` until no other thread has asked for the turn meanwhile. Returns whether any call gave true. Returns
+    /// false at once if another thread has the turn.
     pub(super) fn take(&self, mut look: impl FnMut() -> bool) -> bool {
         let mut progress = false;
         if !self.begin() {
@@ -39,7 +41,7 @@ impl Turn {
         }
     }
 
-    /// False if it has to be taken again.
+    /// Ends the turn. Returns false if another thread has asked for it: the calling thread then has the turn again.
     fn end(&self) -> bool {
         if self.0.compare_exchange(TAKEN, FREE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return true;
