@@ -16,7 +16,7 @@ use crate::peers::Peers;
 use crate::stack::call_stack_from_env;
 use crate::sys::{self, Driver, LoadFailure};
 
-/// NVIDIA GPUs as a backend: one platform with all devices that the driver shows, or none without a driver.
+/// The CUDA backend: one platform with all NVIDIA GPUs that the driver reports, or none without a driver.
 #[derive(Default)]
 pub struct CudaBackend {
     library: Option<PathBuf>,
@@ -25,12 +25,12 @@ pub struct CudaBackend {
 }
 
 impl CudaBackend {
-    /// The system's driver. It is loaded when `platforms` is first called.
+    /// A backend on the system's driver, which is loaded when `platforms` is first called.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A driver library of the caller's choice, for tests and for unusual installations.
+    /// A backend on another driver library, for tests and for unusual installations.
     ///
     /// # Safety
     /// The library implements the CUDA driver API.
@@ -38,7 +38,7 @@ impl CudaBackend {
         Self { library: Some(path.as_ref().to_owned()), ..Self::default() }
     }
 
-    /// How many bytes of stack a work-item has for calls that are recursive or go through pointers, whatever `OXISYCL_CALL_STACK` says.
+    /// Sets the bytes of stack that a work-item has for calls that are recursive or go through pointers. Overrides `OXISYCL_CALL_STACK`.
     #[must_use]
     pub fn call_stack(mut self, bytes: usize) -> Self {
         self.call_stack = Some(bytes);

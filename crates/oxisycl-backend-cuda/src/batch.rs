@@ -1,12 +1,12 @@
-//! Small kernels behind a busy stream: the thread that submits leaves their launch to another one, which launches many of them together.
+//! Batching of small kernels on a busy stream: another thread launches many of them together, instead of the submitting thread one by one.
 //!
 //! A launch takes the driver 3 us, and so long the thread that makes it. A graph of one kernel with new parameters takes 1.6 to 2.3 us, and
 //! on an idle stream the kernel starts 2 us sooner. In a graph of 16 a kernel takes 0.4 to 0.9 us, and the device runs each in 0.9 us
 //! instead of 1.5 (`benches/results`). So kernels wait for each other here, as small packets do in Nagle's algorithm.
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
-//! - On a busy stream a small kernel is *held*: it is put on the ring and the driver has nothing of it. The runtime's thread that
-//!   [hands over](hand_over) what is held launches all that has come meanwhile. It locks the ring to look and to note what it did, not while it
+//! - On a busy stream a small kernel is *held*: it is put on the ring, and the driver has no part of it. The runtime's flusher thread calls
+//!   [`hand_over`], which launches all kernels that were held meanwhile. It locks the ring to look and to note what it did, not while it
 //!   calls the driver.
 //! - A thread launches all held tasks before it puts anything else on the stream, waits for a held task, or asks for a later event. So does
 //!   the thread that submits when much is held.
@@ -32,35 +32,35 @@ use crate::launcher::{Handed, Launcher, MOST_TOGETHER, Sizes, node_launch};
 use crate::module::CudaModule;
 use crate::stream;
 
-/// How long kernels are held so that more of them come together. It is about as long as a thread takes to submit as many as a graph has.
+/// How long kernels are held so that more of them are batched. It is about as long as a thread takes to submit as many as a graph has.
 const PATIENCE: Duration = Duration::from_micros(MOST_TOGETHER as u64 * MICROSECONDS_EACH);
 const MICROSECONDS_EACH: u64 = 1;
-/// So much less for the first ones, since the device is about to have nothing to do.
+/// Shortens [`PATIENCE`] for the first held kernels, since the device is about to become idle.
 const HASTE: Duration = Duration::from_micros(12);
-/// When the thread that hands over is needed again, if the stream is full.
+/// After how long [`hand_over`] is called again if the stream has too many unfinished calls.
 const LATER: Duration = Duration::from_micros(100);
-/// For so long after something was handed over a kernel is held without a question to the driver.
+/// For this long after a launch of held kernels, a kernel is held without asking the driver whether the stream is idle.
 const RECENTLY: Duration = Duration::from_micros(30);
-/// With so many held kernels, the thread that submits launches them: the other one is late.
+/// At this many held kernels, the submitting thread launches them: the flusher thread is late.
 const MUCH: usize = 64;
-/// How many held kernels are launched at once by the thread that submits, in tests.
+/// At this many held kernels, the submitting thread launches them in tests.
 const MUCH_IN_TESTS: usize = 3;
-/// A stream that is so many calls ahead of its device is not handed more: when it is full, the driver waits.
+/// The most driver calls that a stream may be ahead of its device before held kernels wait. If the stream is full, the driver blocks.
 const MOST_AHEAD: u64 = 512;
-/// Stands for the time since which something is held where only who waits hands it over.
+/// The value of `held_since` if the flusher thread does not launch the held kernels.
 const UNBOUND: u64 = 1;
 
-/// What a stream was given and the driver has not.
+/// The batching state of a stream: the tasks that were submitted to it and not launched yet.
 #[derive(Default)]
 pub(crate) struct Batch {
     mode: Mode,
-    /// How many of the ring's last tasks are held, those included that are just being handed over.
+    /// How many of the ring's last tasks are held, including those that are just being launched.
     n_held: usize,
-    /// How many of those are just being handed over: the driver may have them already.
+    /// How many of the held tasks are just being launched: the driver may have them already.
     n_begun: usize,
-    /// When something was last handed over, on the clock of execution times.
+    /// When held tasks were last launched, on the clock of execution times.
     handed_at: u64,
-    /// Changes when what is held is given up.
+    /// Incremented when the held tasks are abandoned.
     epoch: u64,
 }
 
@@ -73,7 +73,7 @@ enum Mode {
     Always,
 }
 
-/// What a stream does with a task.
+/// What a stream did with a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
     /// The stream holds the task; the driver does not have it.
@@ -85,13 +85,13 @@ pub(crate) enum Taken {
 }
 
 impl Batch {
-    /// How many tasks of the ring the driver is not known to have.
+    /// How many of the ring's tasks are not known to have been issued to the driver.
     #[inline]
     pub(crate) fn n_held(&self) -> usize {
         self.n_held
     }
 
-    /// How many tasks of the ring the driver surely has nothing of.
+    /// How many of the ring's tasks have certainly not been issued to the driver, not even in part.
     pub(crate) fn n_untouched(&self) -> usize {
         self.n_held - self.n_begun
     }
@@ -116,7 +116,8 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
     }
 }
 
-/// Holds a task, or launches it as a graph, if it is a launch. What the driver does not take as a graph is for its own launch to take or to refuse.
+/// Holds a small kernel on a busy stream, or launches a kernel as a graph. A kernel that the driver does not accept as a graph is left to
+/// the ordinary launch, which may report an error.
 #[inline]
 pub(crate) fn take(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> Taken {
     // On a lost device nothing is flushed.
@@ -139,7 +140,7 @@ pub(crate) fn take(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> T
     if is_launched { Taken::Launched } else { Taken::No }
 }
 
-/// Whether the next small kernel is better held, since the stream has other work.
+/// Whether the next small kernel is to be held, since the stream has unfinished work.
 #[inline]
 fn is_to_wait(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     let part = &mut ring.part;
@@ -152,7 +153,7 @@ fn is_to_wait(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     driver::now().saturating_sub(part.batch.handed_at) < RECENTLY.as_nanos() as u64 || !stream::is_idle(lane, part)
 }
 
-/// Called when a task was put on the ring: sees to it that what is held is handed over.
+/// Called after a held task was added to the ring. Wakes the flusher thread, or launches the held tasks if there are many.
 #[inline]
 pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let Batch { mode, n_held, .. } = ring.part.batch;
@@ -169,7 +170,7 @@ pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
 }
 
-/// Launches what is held. A failure is that of the tasks.
+/// Launches all held tasks. An error of the launch becomes the failure of the tasks.
 #[inline]
 pub(crate) fn flush(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if ring.part.batch.n_held > 0 {
@@ -198,7 +199,7 @@ fn flush_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     note(lane, ring, &mut launcher);
 }
 
-/// Notes in the ring what was handed over.
+/// Records in the ring which held tasks were launched.
 fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     let Some(Handed { n_tasks, fence, epoch }) = launcher.done.take() else { return };
     let last = ring.last();
@@ -222,13 +223,13 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     part.add_fence(fence);
 }
 
-/// A time on the clock of execution times, as a point since which something is held.
+/// `time` before `now`, as a value of `held_since`.
 fn before(now: u64, time: Duration) -> u64 {
     now.saturating_sub(time.as_nanos() as u64).max(UNBOUND + 1)
 }
 
-/// Launches what is held on the lane, if a thread `waits` for it, or if it is held for others to hand over. In how long that is to be done again:
-/// at once, if there may be more.
+/// Launches held tasks of the lane. If a thread `waits` for one, launches all of them, else a batch of those that were held long enough.
+/// Returns after how long the call is to be repeated, which is zero if there may be more.
 pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     let since = lane.stream.held_since.load(Ordering::SeqCst);
     if since == 0 || since == UNBOUND && !waits {
@@ -281,26 +282,26 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     Some(Duration::ZERO)
 }
 
-/// What is held is not launched any more: the device is lost.
+/// Abandons all held tasks, since the device is lost.
 pub(crate) fn forget(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     (ring.part.batch.n_held, ring.part.batch.n_begun) = (0, 0);
     ring.part.batch.epoch += 1;
     lane.stream.held_since.store(0, Ordering::SeqCst);
 }
 
-/// Launches what only those hand over who wait for it. The poller does that, so that all of it is launched at some time.
+/// Launches held tasks that the flusher thread does not launch. The poller calls this, so that all of them are launched at some time.
 pub(crate) fn flush_unbound(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if ring.part.batch.mode == Mode::Always {
         flush(lane, ring);
     }
 }
 
-/// Why the driver makes no graphs, once. `None` also while a thread is handing over.
+/// The error with which the driver refused to make a graph; returned once. `None` also while a thread is launching.
 pub(crate) fn take_refusal(lane: &CudaLane) -> Option<DriverError> {
     lane.stream.launcher.try_lock()?.take_refusal()
 }
 
-/// Launches what is held, and holds nothing from now on: code outside of this backend puts work on the stream.
+/// Launches all held tasks, and holds none from now on. Called when code outside of this backend may put work on the stream.
 pub(crate) fn turn_off(lane: &CudaLane) {
     if lane.device.context.is_foreign() {
         return;
@@ -316,7 +317,7 @@ pub(crate) fn turn_off(lane: &CudaLane) {
     }
 }
 
-/// Releases a module that is to be unloaded.
+/// Releases a stream's graphs of a module that is about to be unloaded.
 pub(crate) fn release(lane: &CudaLane, module: &Arc<CudaModule>) {
     if lane.device.context.is_foreign() {
         return;

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::DriverError;
 use crate::sys::{RawEvent, RawStream};
 
-/// After how many nanoseconds a base is renewed: a float of milliseconds then still tells 60 ns apart.
+/// After how many nanoseconds a base is renewed. A float of milliseconds then still resolves 60 ns.
 const MAX_AGE: u64 = 1_000_000_000;
 
 /// An event whose time on the host's clock is known.
@@ -24,8 +24,8 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// The times of two events that were recorded after the base and have happened. How far they are apart is more exact than where they are. The context is
-    /// current.
+    /// The execution times by two events that were recorded after the base and have happened. Their distance is more exact than their
+    /// positions. The context is current.
     pub(crate) fn times_of(&self, start: RawEvent, end: RawEvent) -> Result<ExecutionTimes, DriverError> {
         let nanoseconds = |from, to| {
             let mut milliseconds = 0.0f32;
@@ -60,13 +60,12 @@ impl Clock {
         self.current.lock().clone()
     }
 
-    /// Whether there is a base, and it is too old.
+    /// Whether there is a base that is too old.
     pub(crate) fn is_stale(&self) -> bool {
         self.current.lock().as_ref().is_some_and(|base| now() - base.host > MAX_AGE)
     }
 
-    /// Makes a base, with a stream that is not used for anything that takes long. Waits for a few microseconds. The context is
-    /// current.
+    /// Makes a new base, by a stream that never has long work. Blocks for a few microseconds. The context is current.
     pub(crate) fn renew(&self, context: &Arc<Context>, stream: RawStream) -> Result<(), DriverError> {
         let mut best: Option<(u64, Base)> = None;
         // The shortest of a few is the most exact.

@@ -30,13 +30,13 @@ pub(crate) struct Context {
     /// The device's memory.
     pub(crate) memory: MemoryId,
     lost: OnceLock<String>,
-    /// What was lost first of all devices of the driver: newer drivers give up every context of the process after one has failed.
+    /// The first loss among all devices of the driver: newer drivers give up every context of the process after one has failed.
     first_loss: FirstLoss,
-    /// Says what the device was doing, when it is found to be lost.
+    /// Returns a description of the device's work, when the device is found to be lost.
     suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     generation: u32,
     pub(crate) stack: StackLimit,
-    /// Free events, which threads that hand over and that poll take.
+    /// Unused events. Both issuing and polling threads take them.
     plain_events: Padded<Mutex<Vec<RawEvent>>>,
     timed_events: Mutex<Vec<RawEvent>>,
 }
@@ -118,7 +118,7 @@ impl Context {
         if self.lost.get().is_none() && !self.is_foreign() { Ok(()) } else { Err(self.lost_error()) }
     }
 
-    /// Whether this is another process than the one that made the context.
+    /// Whether this process is not the one that made the context.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
         self.generation != fork::generation()
@@ -136,13 +136,12 @@ impl Context {
         BackendError::DeviceLost { device: self.name.clone(), reason }
     }
 
-    /// Sets who is asked what the device was doing when it is found to be lost.
+    /// Sets the function that describes the device's work when the device is found to be lost.
     pub(crate) fn set_suspects(&self, suspects: impl Fn() -> Option<String> + Send + Sync + 'static) {
         let _ = self.suspects.set(Box::new(suspects));
     }
 
-    /// Turns a failed call into the contract's error. Marks the device as lost if it is. Must not be called with a stream's lock
-    /// held.
+    /// Converts the error of a failed call. Marks the device as lost if the error means that. Must not be called with a stream's lock held.
     pub(crate) fn fail(&self, error: DriverError) -> BackendError {
         if error.is_sticky() {
             self.lose(error);
@@ -150,7 +149,7 @@ impl Context {
         if self.is_lost() { self.lost_error() } else { error.to_backend(&self.driver) }
     }
 
-    /// Marks the device as lost, whatever the error. Must not be called with a stream's lock held.
+    /// Marks the device as lost after any error. Must not be called with a stream's lock held.
     pub(crate) fn give_up(&self, error: DriverError) {
         self.lose(error);
     }
@@ -181,12 +180,12 @@ impl Context {
         }
     }
 
-    /// An event without times. The context is current.
+    /// Takes or makes an event that records no time. The context is current.
     pub(crate) fn take_plain_event(&self) -> Result<RawEvent, DriverError> {
         self.take_event(&self.plain_events.0, EVENT_DISABLE_TIMING)
     }
 
-    /// An event with times. The context is current.
+    /// Takes or makes an event that records the time. The context is current.
     pub(crate) fn take_timed_event(&self) -> Result<RawEvent, DriverError> {
         self.take_event(&self.timed_events, EVENT_DEFAULT)
     }
@@ -201,7 +200,7 @@ impl Context {
         Ok(event)
     }
 
-    /// Takes an event back. It may be waited for still: a wait takes the state at its own call.
+    /// Returns an event for reuse. Streams may still wait for it: a wait uses the state at its own call.
     pub(crate) fn return_plain_event(&self, event: RawEvent) {
         self.return_event(&self.plain_events.0, event);
     }

@@ -84,7 +84,7 @@ unsafe impl Device for CudaDevice {
     }
 }
 
-/// A module that hands out kernels which hold it.
+/// A module whose kernels keep it alive.
 struct ModuleHandle(Arc<Used>);
 
 impl Module for ModuleHandle {
@@ -93,7 +93,8 @@ impl Module for ModuleHandle {
     }
 }
 
-/// A module as long as its handle or a kernel of it exists, so that it may be launched from. Graphs hold the module alone, and go with this.
+/// Owner of a module that may be launched from. It lives as long as the module's handle or a kernel. Graphs keep only the module alive, and
+/// are released when this is dropped.
 struct Used {
     module: Arc<CudaModule>,
     device: Weak<DeviceState>,

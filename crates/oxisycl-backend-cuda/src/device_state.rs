@@ -1,4 +1,4 @@
-//! What all queues of one device share: the context, its memory and pools, and the lanes.
+//! The state that all queues of one device share: the context, its memory and pools, and the lanes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,13 +26,13 @@ pub(crate) struct DeviceState {
     pub(crate) lanes: Lanes<Cuda>,
     pub(crate) clock: Clock,
     pub(crate) fill_kernels: FillKernels,
-    /// How many multiprocessors there are.
+    /// The number of multiprocessors.
     pub(crate) n_processors: u64,
-    /// Whether a queue was made that holds kernels.
+    /// Whether a queue was made whose streams hold kernels.
     pub(crate) holds_back: AtomicBool,
-    /// Whether some lane may hold kernels for the thread that hands them over.
+    /// Whether a lane may have held kernels for the flusher thread.
     pub(crate) is_holding: Padded<AtomicBool>,
-    /// Whether others know the context: what they put on the device may have to come after what is held.
+    /// Whether code outside of this backend has the context: work that it puts on the device may have to come after held kernels.
     pub(crate) is_shared: AtomicBool,
 }
 
@@ -77,7 +77,7 @@ impl DeviceState {
         Ok(state)
     }
 
-    /// Others put work on the device from now on: no kernel is staged any more.
+    /// Declares that code outside of this backend may put work on the device. No kernel is held from now on.
     pub(crate) fn share(&self) {
         self.is_shared.store(true, Ordering::SeqCst);
         // In a forked child the locks may be held for ever.
@@ -87,7 +87,7 @@ impl DeviceState {
         self.lanes.all().iter().for_each(|lane| batch::turn_off(lane));
     }
 
-    /// A module is to be unloaded.
+    /// Called when a module is about to be unloaded: releases the streams' graphs of it.
     pub(crate) fn release(&self, module: &Arc<CudaModule>) {
         if self.context.is_foreign() {
             return;
@@ -132,7 +132,7 @@ impl Progress for DeviceState {
         !self.memory.retired.is_empty()
     }
 
-    /// Frees what was retired as long as there is nothing to do.
+    /// Frees retired memory as long as the device is idle.
     fn idle(&self) {
         self.memory.free_retired_while(|| !self.lanes.counts.has_commands());
     }

@@ -18,7 +18,7 @@ impl<'a> Emitter<'a> {
         Self { driver, stream, n_calls: 0 }
     }
 
-    /// How many calls have succeeded.
+    /// The number of calls that have succeeded.
     pub(crate) fn n_calls(&self) -> usize {
         self.n_calls
     }

@@ -13,19 +13,19 @@ use crate::sys::{Code, Driver, code};
 /// A driver call that did not return success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DriverError {
-    /// The symbol.
+    /// The symbol of the called function.
     pub(crate) call: &'static str,
     /// The driver's code.
     pub(crate) code: Code,
 }
 
 impl DriverError {
-    /// Whether the context is of no use any more.
+    /// Whether the error makes the context unusable.
     pub(crate) fn is_sticky(self) -> bool {
         code::STICKY.contains(&self.code)
     }
 
-    /// Whether drivers say this when a work-item has needed more stack than there is.
+    /// Whether drivers report this error after a stack overflow of a work-item.
     pub(crate) fn may_be_of_the_stack(self) -> bool {
         code::OF_THE_STACK.contains(&self.code)
     }
@@ -47,13 +47,13 @@ impl DriverError {
         if has_text && !text.is_null() { format!("{name}: {}", read(text)) } else { name }
     }
 
-    /// As an error of the contract, without a look at what it means for the device.
+    /// Converts the error, without considering whether the device is lost.
     pub(crate) fn to_backend(self, driver: &Driver) -> BackendError {
         BackendError::Driver { call: self.call, code: i64::from(self.code), name: self.meaning(driver) }
     }
 }
 
-/// A version as `cuDriverGetVersion` gives it, as text.
+/// A version from `cuDriverGetVersion`, as text.
 pub(crate) fn version_text(version: c_int) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Executable {
     module: Arc<CudaModule>,
 }
 
-/// A launch as a node of a graph has it.
+/// A launch as a node of a graph.
 pub(crate) struct NodeLaunch<'t> {
     pub(crate) module: &'t Arc<CudaModule>,
     /// The kernel.
@@ -42,9 +42,9 @@ pub(crate) struct NodeLaunch<'t> {
     /// Bytes of dynamic local memory of a block.
     pub(crate) shared: u32,
     pub(crate) launch: DeviceLaunch,
-    /// What the kernel captured.
+    /// The bytes of the kernel's captures.
     pub(crate) arguments: *mut c_void,
-    /// Whether the device has room for many such launches.
+    /// Whether the device can run many such launches at once.
     pub(crate) is_small: bool,
 }
 
@@ -66,13 +66,13 @@ impl NodeLaunch<'_> {
     }
 }
 
-/// What a driver lacks that knows no such graphs.
+/// The error for a function that older drivers lack.
 fn lacking(call: &'static str) -> DriverError {
     DriverError { call, code: code::NOT_FOUND }
 }
 
 impl Executable {
-    /// A graph of so many nodes, each of which is `launch`.
+    /// Makes a graph of `n_nodes` nodes, each of which is `launch`, and instantiates it.
     pub(crate) fn new(context: &Arc<Context>, launch: &NodeLaunch<'_>, n_nodes: usize) -> Result<Self, DriverError> {
         let driver = &context.driver;
         let mut made = Self {
@@ -102,7 +102,8 @@ impl Executable {
         Ok(made)
     }
 
-    /// Sets the launch of a node, of the executable's function, for the launches of the graph from now on. What was launched runs as it was.
+    /// Sets the launch of node `index` for later launches of the graph. It must be of the executable's function. Earlier launches are not
+    /// affected.
     #[inline]
     pub(crate) fn set(&self, index: usize, launch: &NodeLaunch<'_>) -> Result<(), DriverError> {
         // SAFETY: executable and node are alive, the context is current. The function is kept loaded by `module`. The driver copies the
@@ -121,7 +122,7 @@ impl Executable {
 }
 
 impl Executable {
-    /// Whether its kernel is one of the module.
+    /// Whether the kernel is one of the module.
     pub(crate) fn holds(&self, module: &Arc<CudaModule>) -> bool {
         Arc::ptr_eq(&self.module, module)
     }

@@ -1,4 +1,4 @@
-//! Putting one command on a stream: the driver calls behind each kind of command.
+//! Putting one command on a stream: the driver calls for each kind of command.
 
 use std::ffi::{c_int, c_void};
 
@@ -15,13 +15,13 @@ use crate::records::Slot;
 use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, RawFunction, advice};
 use crate::transfer;
 
-/// What is known of a launch when its command is accepted.
+/// The parts of a launch that are known when its command is accepted.
 pub(crate) struct Launch {
     pub(crate) function: RawFunction,
     pub(crate) shape: LaunchShape,
 }
 
-/// Makes the calls. The context is current. On an error those that succeeded have left their work on the stream.
+/// Makes the driver calls for a task. The context is current. After an error, calls that succeeded have left their work on the stream.
 pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter),
@@ -116,7 +116,7 @@ fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) ->
     Ok(())
 }
 
-/// A hint that the driver does not take is no error, unless the device is lost.
+/// Ignores the error of a hint that the driver does not accept, unless the device is lost.
 fn heed(result: Result<(), DriverError>) -> Result<(), DriverError> {
     result.or_else(|error| if error.is_sticky() { Err(error) } else { Ok(()) })
 }

@@ -1,4 +1,4 @@
-//! The kernels that a stream has launched, how often, and the executables of those that come again and again.
+//! The kernels that a stream has launched, with their numbers of launches, and the executables of frequent ones.
 //!
 //! Invariants:
 //! - A family is one function. Its number stays the same as long as it has executables.
@@ -15,29 +15,29 @@ const MOST: usize = 64;
 /// How many sizes of executables there are.
 pub(crate) const N_SIZES: usize = 5;
 
-/// The kernels of one stream.
+/// The families of one stream.
 #[derive(Default)]
 pub(crate) struct Families {
-    /// The function of each, apart, since it is searched for each launch.
+    /// The function of each family. Kept separately, since it is searched for each launch.
     functions: Vec<RawFunction>,
     pub(crate) of: Vec<Family>,
-    /// The last that was counted.
+    /// The family that was counted last.
     last: usize,
-    /// Which is given up next for a new one, if it has no executables.
+    /// The next family to be replaced by a new one, if it has no executables.
     next: usize,
 }
 
 /// The launches of one function.
 #[derive(Default)]
 pub(crate) struct Family {
-    /// How many there were.
+    /// The number of launches.
     pub(crate) n_launches: u32,
-    /// By size.
+    /// The executables, by size.
     pub(crate) executables: [Option<Executable>; N_SIZES],
 }
 
 impl Families {
-    /// Counts launches. Gives the number of their family; `None` if there are too many families.
+    /// Counts launches of a function. Returns the number of its family; `None` if there are too many families.
     #[inline]
     pub(crate) fn count(&mut self, function: RawFunction, n_launches: usize) -> Option<usize> {
         if self.functions.get(self.last) != Some(&function) {
@@ -65,7 +65,7 @@ impl Families {
         Some(spare)
     }
 
-    /// Takes out all executables of the module.
+    /// Removes and returns all executables of the module.
     pub(crate) fn release(&mut self, module: &Arc<CudaModule>) -> Vec<Executable> {
         let of_module = |made: &mut Option<Executable>| made.take_if(|executable| executable.holds(module));
         let released: Vec<_> =

@@ -21,7 +21,7 @@ const BLOCK: u32 = 256;
 /// Most blocks in `x`, and in the other dimensions.
 const MAX_BLOCKS: [u64; 2] = [(1 << 31) - 1, 65_535];
 
-/// Makes ready what the fill needs on the device. Must not be called with a stream's lock held.
+/// Prepares what the fill needs on the device. Must not be called with a stream's lock held.
 pub(crate) fn prepare(kernels: &FillKernels, context: &Arc<Context>, fill: &FillCommand) -> Result<(), BackendError> {
     let shape = shape_of(fill);
     if shape.is_empty() || value_of(fill, &shape).is_some() {
@@ -40,7 +40,7 @@ fn value_of(fill: &FillCommand, shape: &BoxShape) -> Option<Value> {
     fill.pattern.initialized().and_then(|bytes| Value::of(bytes, fill.target.pointer as DevicePointer, shape))
 }
 
-/// Puts a fill on the emitter's stream, for which it was prepared. The context is current.
+/// Puts a [prepared](prepare) fill on the emitter's stream. The context is current.
 pub(crate) fn fill(kernels: &FillKernels, fill: &FillCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
     let shape = shape_of(fill);
     if shape.is_empty() {
@@ -62,7 +62,7 @@ enum Value {
 }
 
 impl Value {
-    /// The pattern as a number, if the driver takes such, and the box is aligned for it.
+    /// The pattern as a number. `None` if the driver has no call for such a pattern, or the box is not aligned for it.
     fn of(pattern: &[u8], target: DevicePointer, shape: &BoxShape) -> Option<Self> {
         let pitches = shape.pitches[0];
         let is_aligned = |n: usize| {
@@ -105,7 +105,7 @@ fn set(value: Value, target: DevicePointer, shape: &BoxShape, emitter: &mut Emit
     Ok(())
 }
 
-/// Fills with the kernel. Patterns that are longer than its parameter are cut into columns.
+/// Fills by the kernel of this crate. Patterns longer than its parameter are cut into columns.
 fn repeat(
     kernels: &FillKernels,
     fill: &FillCommand,

@@ -55,7 +55,7 @@ impl FillParameters {
     }
 }
 
-/// What a kernel writes at once.
+/// The unit that a kernel writes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     Byte,
@@ -67,7 +67,7 @@ pub(crate) enum Unit {
 impl Unit {
     const ALL: [Self; 4] = [Self::Byte, Self::Two, Self::Four, Self::Eight];
 
-    /// The largest unit that divides all the numbers that were or-ed together.
+    /// The largest unit that divides all of some numbers. `bits` is their bitwise or.
     pub(crate) fn for_alignment(bits: u64) -> Self {
         match bits.trailing_zeros() {
             0 => Self::Byte,
@@ -77,7 +77,7 @@ impl Unit {
         }
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) fn size(self) -> usize {
         1 << self as usize
     }
@@ -182,12 +182,12 @@ pub(crate) struct FillKernels {
 
 struct Loaded {
     functions: [RawFunction; 4],
-    /// Keeps them loaded.
+    /// Keeps the kernels loaded.
     _module: CudaModule,
 }
 
 impl FillKernels {
-    /// Loads the kernels, unless that was done. Must not be called with a stream's lock held: the driver may wait for the device.
+    /// Loads the kernels, if they are not loaded yet. Must not be called with a stream's lock held: the driver may wait for the device.
     pub(crate) fn prepare(&self, context: &Arc<Context>) -> Result<(), BackendError> {
         let mut loaded = self.loaded.lock();
         if loaded.is_none() {
@@ -196,7 +196,7 @@ impl FillKernels {
         Ok(())
     }
 
-    /// The kernel for a unit, after `prepare`.
+    /// The kernel for a unit. Called after `prepare`.
     pub(crate) fn function(&self, unit: Unit) -> Result<RawFunction, DriverError> {
         let loaded = self.loaded.lock();
         let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };

@@ -10,7 +10,7 @@ use crate::emitter::Emitter;
 use crate::memory::CudaMemory;
 use crate::transfer;
 
-/// Executes a copy or a fill, and waits for it.
+/// Executes a copy or a fill, and waits until it is complete.
 ///
 /// # Safety
 /// The command's memory is valid and used by nothing else.

@@ -1,4 +1,4 @@
-//! What a device says of itself, from the driver's attributes.
+//! The description of a device, from the driver's attributes.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -9,11 +9,11 @@ use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
 use crate::error::{DriverError, version_text};
 use crate::sys::{COMPUTE_MODE_PROHIBITED, Driver, RawDevice, attribute};
 
-/// The least compute capability, times ten: the first whose threads make progress one by one.
+/// The least compute capability, times ten: the first one with independent thread scheduling.
 pub(crate) const LEAST_SM: u32 = 70;
 /// Compute capabilities, times ten, that code may have been compiled for, newest first.
 const TARGETS: &[u32] = &[121, 120, 110, 103, 101, 100, 90, 89, 88, 87, 86, 80, 75, 72, 70];
-/// Bytes of all parameters of a kernel, up to and from driver version 12.1.
+/// Bytes of all parameters of a kernel: before driver version 12.1, and from it on.
 const PARAMETERS: [usize; 2] = [4096, 32_764];
 /// PCI vendor id.
 const NVIDIA: u32 = 0x10DE;
@@ -35,7 +35,7 @@ fn number(driver: &Driver, device: RawDevice, attribute: c_int) -> c_int {
     unsafe { driver.device_get_attribute(&raw mut value, attribute, device) }.map_or(0, |()| value)
 }
 
-/// Most bytes of local memory of a block, for kernels that ask for as many.
+/// Most bytes of local memory of a block, for kernels that opt in to it.
 fn max_local_bytes(driver: &Driver, device: RawDevice) -> u32 {
     let of = |attribute| u32::try_from(number(driver, device, attribute)).unwrap_or(0);
     of(attribute::MAX_SHARED_MEMORY_PER_BLOCK).max(of(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
@@ -61,7 +61,7 @@ impl Facts {
     }
 }
 
-/// The targets that a device takes, best first.
+/// The targets that a device accepts, best first.
 pub(crate) fn image_targets(sm: u32) -> Vec<ImageTarget> {
     let older = TARGETS.iter().copied().filter(|target| *target < sm && *target >= LEAST_SM);
     std::iter::once(sm).chain(older).map(|sm| ImageTarget::Ptx { sm }).collect()

@@ -47,10 +47,10 @@ pub(crate) type CudaQueue = DriverQueue<Cuda>;
 pub(crate) type CudaTask = Task<Cuda>;
 pub(crate) type CudaLane = Lane<Cuda>;
 
-/// Events that a stream waits for.
+/// The events that a stream waits for before a task.
 pub(crate) type Waits = SmallVec<[RawEvent; 4]>;
 
-/// What a profiled command leaves behind.
+/// The events and the base of a profiled command.
 pub(crate) struct Profile {
     base: Arc<Base>,
     start: RawEvent,
@@ -94,7 +94,7 @@ pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> 
 // pools use its memory again, and lost launches keep theirs.
 unsafe impl Driver for Cuda {
     type Device = DeviceState;
-    /// The lane that is next in turn.
+    /// The index of the next lane, for round-robin.
     type Queue = AtomicUsize;
     type Own = ();
     type Stream = Stream;
@@ -104,7 +104,7 @@ unsafe impl Driver for Cuda {
     type Record = Slot;
     type RecordMemory = RecordMemory;
     type Print = PrintBuffer;
-    /// Of profiled commands.
+    /// The profile, for profiled commands.
     type Issued = Mutex<Option<Profile>>;
     type Error = DriverError;
     type Waits<'t> = Waits;
@@ -312,13 +312,13 @@ unsafe impl Driver for Cuda {
     }
 }
 
-/// The queue's streams, for others. From now on they have all that was submitted.
+/// The queue's streams, for code outside of this backend. All earlier submissions are launched, and later ones are launched at once.
 pub(crate) fn streams_of(queue: &LaneQueue<Cuda>) -> Vec<*mut c_void> {
     queue.lanes.iter().for_each(|lane| batch::turn_off(lane));
     queue.lanes.iter().map(|lane| lane.stream.raw.0).collect()
 }
 
-/// The stream where a dependency is last, else where nothing is, else the next in turn.
+/// The index of a stream on which a dependency is the last task, else of an empty stream, else of the next one in turn.
 fn choose(queue: &LaneQueue<Cuda>, dependencies: &[&CudaTask]) -> usize {
     let lanes = &queue.lanes;
     if lanes.len() == 1 {
@@ -336,7 +336,7 @@ fn choose(queue: &LaneQueue<Cuda>, dependencies: &[&CudaTask]) -> usize {
     empty.unwrap_or_else(|| queue.part.fetch_add(1, Ordering::Relaxed) % lanes.len())
 }
 
-/// Events of other streams that the dependencies are waited for by.
+/// Events on other streams that the task must wait for, because of its dependencies.
 fn fences(lane: &Arc<CudaLane>, dependencies: &[&CudaTask]) -> Result<Waits, DriverError> {
     let mut waits = Waits::new();
     for dependency in dependencies {

@@ -1,4 +1,4 @@
-//! How an index space becomes grids of blocks.
+//! Conversion of an index space to grids of blocks.
 //!
 //! The grid's `x` is the innermost dimension. Pure arithmetic, without calls of the driver.
 
@@ -14,7 +14,7 @@ const MAX_POSITIONS: u64 = 1 << 32;
 /// Threads of a block in `x` before other dimensions get any: a warp, so that rows are read as a whole.
 const ROW: u64 = 32;
 
-/// How a launch is cut up. Dimensions are in the order `x`, `y`, `z`.
+/// How a launch is divided into blocks. Dimensions are in the order `x`, `y`, `z`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LaunchShape {
     /// Threads of a block.
@@ -27,7 +27,7 @@ pub(crate) struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// The shape for blocks of at most `threads`, or `None` if the launch is beyond every limit. In paired kernels each thread runs two
+    /// The shape with blocks of at most `threads`, or `None` if the launch exceeds every limit. In paired kernels each thread runs two
     /// work-items of a row.
     pub(crate) fn new(range: &LaunchRange, threads: u32, is_paired: bool) -> Option<Self> {
         let extent = Grids::extent(range);
@@ -44,7 +44,7 @@ impl LaunchShape {
         Some(Self { block: block.map(|n| n as u32), group, grids: Grids::new(range, step)?, local_bytes: None })
     }
 
-    /// The shape of a launch over groups, one for each block, or `None` if it is beyond every limit.
+    /// The shape of a launch over groups, one for each block, or `None` if it exceeds every limit.
     pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
         let [z, y, x] = group.local;
         let block = [x, y, z];

@@ -23,21 +23,21 @@ use crate::sys::{RawEvent, RawFunction};
 
 /// The most kernels of a graph.
 pub(crate) const MOST_TOGETHER: usize = 16;
-/// After so many launches of a kernel it gets an executable of one node, which takes 10 us to make.
+/// After this many launches, a kernel gets an executable of one node, which takes 10 us to make.
 const SINGLE_AFTER: u32 = 16;
-/// After so many it gets larger ones. The largest takes 51 us to make.
+/// After this many launches, a kernel gets larger executables. The largest takes 51 us to make.
 const SEVERAL_AFTER: u32 = 32;
 
 /// How many work-items of a multiprocessor make a wave.
 const WAVE: u64 = 1024;
 
-/// How many kernels the graphs have.
+/// The sizes of the graphs, in kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Sizes {
-    /// For kernels that come again and again.
+    /// For kernels that are launched often.
     #[default]
     Many,
-    /// Small ones, and all kernels have them from the first.
+    /// Small sizes for tests, which every kernel has from the first launch.
     ForTests,
 }
 
@@ -56,29 +56,29 @@ impl Sizes {
 pub(crate) struct Launcher {
     pub(crate) sizes: Sizes,
     families: Families,
-    /// What was handed over and is not noted in the ring yet.
+    /// The tasks that were launched and are not recorded in the ring yet.
     pub(crate) done: Option<Handed>,
-    /// Why the driver makes no graphs.
+    /// The error with which the driver refused to make a graph.
     refusal: Option<Refusal>,
 }
 
-/// Tasks that the driver has now.
+/// Held tasks that were launched.
 pub(crate) struct Handed {
     pub(crate) n_tasks: usize,
-    /// Recorded behind them.
+    /// An event that was recorded behind the tasks.
     pub(crate) fence: Option<RawEvent>,
-    /// Of what is held.
+    /// [`Batch::epoch`](crate::batch::Batch) at the launch.
     pub(crate) epoch: u64,
 }
 
-/// Why the driver makes no graphs, until that is reported.
+/// The driver's refusal to make graphs, until it is reported.
 enum Refusal {
     New(DriverError),
     Reported,
 }
 
 impl Launcher {
-    /// Launches tasks in their order, all of them launches. A failure is that of the task.
+    /// Launches tasks in their order, all of which are kernels. An error becomes the failure of its task.
     pub(crate) fn launch(&mut self, lane: &CudaLane, tasks: &[&CudaTask]) {
         let mut rest = tasks;
         while let Some(first) = rest.first() {
@@ -106,7 +106,7 @@ impl Launcher {
         }
     }
 
-    /// Counts launches of one function, and gives its family if there may be graphs of it.
+    /// Counts launches of one function. Returns its family; `None` if the driver makes no graphs of it.
     fn family_of(&mut self, tasks: &[&CudaTask]) -> Option<usize> {
         if self.refusal.is_some() {
             return None;
@@ -114,7 +114,7 @@ impl Launcher {
         self.families.count(function_of(tasks.first()?)?, tasks.len())
     }
 
-    /// The index of the largest size of which so many launches make one.
+    /// The index of the largest graph size that is at most `n_launches`. `None` if the kernel was launched too rarely.
     fn size_for(&self, family: usize, n_launches: usize) -> Option<usize> {
         let most = match (self.sizes, self.families.of[family].n_launches) {
             (Sizes::ForTests, _) | (Sizes::Many, SEVERAL_AFTER..) => n_launches,
@@ -124,7 +124,7 @@ impl Launcher {
         self.sizes.list().iter().rposition(|size| *size <= most)
     }
 
-    /// Sets tasks in the executable of their family and number, and launches it. False if they cannot be set in one.
+    /// Sets the launches of `tasks` in the executable of their family and size, and launches it. Returns false if they cannot be set.
     fn launch_together(&mut self, lane: &CudaLane, (family, size): (usize, usize), tasks: &[&CudaTask]) -> bool {
         let Some(first) = node_launch(tasks[0]) else { return false };
         let Some(executable) = self.executable(lane, (family, size), &first) else { return false };
@@ -139,7 +139,7 @@ impl Launcher {
         true
     }
 
-    /// Launches a kernel that comes again and again. False if the driver has nothing of it.
+    /// Launches a frequent kernel as a graph. Returns false if the driver has no part of it.
     pub(crate) fn launch_one(&mut self, lane: &CudaLane, launch: &NodeLaunch<'_>) -> bool {
         if self.refusal.is_some() {
             return false;
@@ -150,7 +150,8 @@ impl Launcher {
             .is_some_and(|executable| executable.set(0, launch).is_ok() && executable.launch(lane.stream.raw).is_ok())
     }
 
-    /// The executable of a family and size. `None` if it cannot be made: then no kernel is launched as a graph any more.
+    /// The executable of a family and size, made if it is missing. `None` if the driver refuses to make it: from then on no kernel is
+    /// launched as a graph.
     fn executable(
         &mut self,
         lane: &CudaLane,
@@ -167,7 +168,7 @@ impl Launcher {
         made.as_ref()
     }
 
-    /// Why the driver makes no graphs, once.
+    /// The error with which the driver refused to make a graph; returned once.
     pub(crate) fn take_refusal(&mut self) -> Option<DriverError> {
         let refusal = self.refusal.as_mut()?;
         match std::mem::replace(refusal, Refusal::Reported) {
@@ -176,7 +177,7 @@ impl Launcher {
         }
     }
 
-    /// Takes out all executables of a module that is to be unloaded.
+    /// Removes and returns all executables of a module that is about to be unloaded.
     pub(crate) fn release(&mut self, module: &Arc<CudaModule>) -> Vec<Executable> {
         self.families.release(module)
     }
@@ -187,7 +188,7 @@ impl Launcher {
     }
 }
 
-/// The launch of a task as a node of a graph. `None` for what is no launch, or none that a graph can have.
+/// The launch of a task as a node of a graph. `None` if the task is no launch, or one that a graph node cannot be.
 pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
     let (Command::Kernel(command), Some(Launch { function, shape }), None) = (&task.command, &task.launch, &task.print)
     else {

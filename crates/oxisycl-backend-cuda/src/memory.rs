@@ -19,25 +19,25 @@ use crate::quirks::Quirks;
 use crate::retired::{Block, Retired};
 use crate::sys::{DevicePointer, HOST_ALLOC_PORTABLE_MAPPED, MEM_ATTACH_GLOBAL, RawStream, STREAM_NON_BLOCKING, code};
 
-/// What every allocation of the driver is aligned to, in bytes.
+/// The alignment of every allocation of the driver, in bytes.
 const ALIGNMENT: usize = 256;
 
 pub(crate) struct CudaMemory {
     pub(crate) context: Arc<Context>,
     pub(crate) peers: Arc<Peers>,
     pub(crate) retired: Retired,
-    /// A stream for what is waited for at once: transfers that the host executes, zeroing, the clock.
+    /// A stream for work that is waited for at once: transfers that the host executes, zeroing, and the clock.
     pub(crate) utility: RawStream,
     /// Wakes the device's poller.
     bell: Arc<Worker>,
     quirks: Quirks,
     has_managed: bool,
-    /// Where allocations begin that were made larger for the sake of their alignment.
+    /// The driver's address of allocations that were made larger because of their alignment.
     bases: Mutex<HashMap<usize, DevicePointer>>,
 }
 
 impl CudaMemory {
-    /// The context is current.
+    /// Memory of a device. The context is current.
     pub(crate) fn new(
         context: &Arc<Context>,
         peers: Arc<Peers>,
@@ -59,7 +59,7 @@ impl CudaMemory {
         })
     }
 
-    /// A retired block, or a new one. The context is current.
+    /// Takes a retired block of that size, or allocates a new one. The context is current.
     pub(crate) fn take_or_make(&self, kind: UsmKind, size: usize) -> Result<DevicePointer, DriverError> {
         if let Some(block) = self.retired.take(kind, size) {
             return Ok(block.base);
@@ -74,7 +74,7 @@ impl CudaMemory {
         })
     }
 
-    /// Takes an unused block back. Waits for running kernels only if too much memory is retired already.
+    /// Retires an unused block. Waits for running kernels only if too much memory is retired already.
     pub(crate) fn retire(&self, block: Block) {
         if !self.quirks.waiting_free {
             return self.free_block(block);
@@ -90,19 +90,19 @@ impl CudaMemory {
         }
     }
 
-    /// Frees what was retired, also while kernels run.
+    /// Frees all retired blocks, also while kernels run.
     pub(crate) fn free_retired(&self) {
         while let Some(block) = self.retired.take_any() {
             self.free_block(block);
         }
     }
 
-    /// Frees what was retired as long as `is_idle`.
+    /// Frees retired blocks as long as `is_idle` returns true.
     pub(crate) fn free_retired_while(&self, is_idle: impl Fn() -> bool) {
         self.retired.free_while(is_idle, |block| self.free_block(block));
     }
 
-    /// Gives a block back to the driver, which waits for running kernels.
+    /// Returns a block to the driver, which waits for running kernels.
     fn free_block(&self, block: Block) {
         let Ok(_entered) = self.context.enter_anyway() else { return };
         let driver = &self.context.driver;

@@ -1,4 +1,4 @@
-//! Device images that the driver has taken, and their kernels.
+//! Device images that were loaded by the driver, and their kernels.
 //!
 //! Invariant: a module stays loaded as long as one of its kernels is held, which commands do until they have completed.
 
@@ -31,15 +31,15 @@ pub(crate) struct CudaModule {
     promises: Promises,
 }
 
-/// What an image says of its code.
+/// The properties of an image's code, as the image states them.
 #[derive(Default)]
 pub(crate) struct Promises {
-    /// By symbol.
+    /// The kernels by symbol.
     kernels: HashMap<String, Promise>,
     pub(crate) sites: Vec<PanicSite>,
 }
 
-/// What an image says of one kernel.
+/// The properties of one kernel, as its image states them.
 #[derive(Clone, Copy)]
 struct Promise {
     parameters: ParameterLayout,
@@ -60,19 +60,19 @@ pub(crate) struct CudaKernel {
     pub(crate) may_panic: bool,
     /// Whether each thread runs two work-items.
     pub(crate) is_paired: bool,
-    /// Whether it is not known how deep its calls are.
+    /// Whether the depth of its calls is unknown.
     pub(crate) has_unbounded_stack: bool,
-    /// Work-items of a work-group, if the launch does not say.
+    /// Work-items of a work-group, if the launch does not specify them.
     pub(crate) block_threads: u32,
     info: KernelInfo,
-    /// The local memory that the driver lets a launch have.
+    /// The bytes of local memory that the driver currently allows for a launch.
     allowed_local_bytes: Mutex<usize>,
-    /// What all kernels of the module keep.
+    /// The owner that all kernels of the module keep alive.
     _kept: Arc<dyn Any + Send + Sync>,
 }
 
 impl CudaModule {
-    /// Hands code to the driver. The code is PTX, or anything else that the driver takes.
+    /// Loads code into the driver. The code is PTX, or another format that the driver accepts.
     ///
     /// # Safety
     /// The code is what the device compiler made, or the user has vouched for it.
@@ -133,12 +133,12 @@ impl CudaModule {
         Ok(module)
     }
 
-    /// Where its kernels can panic or print.
+    /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
         &self.promises.sites
     }
 
-    /// The function with that symbol. The context is current.
+    /// The function with the symbol `symbol`. The context is current.
     pub(crate) fn function(&self, symbol: &str) -> Result<RawFunction, DriverError> {
         let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
         let name = CString::new(symbol).map_err(|_| missing)?;
@@ -198,7 +198,7 @@ impl Drop for CudaModule {
 }
 
 impl CudaModule {
-    /// The kernel with that symbol, which holds the module and `kept`.
+    /// The kernel with the symbol `symbol`. It keeps the module and `kept` alive.
     ///
     /// # Errors
     /// The errors of [`Module::kernel`](oxisycl_backend::Module::kernel).
@@ -287,13 +287,13 @@ impl CudaModule {
     }
 }
 
-/// Threads that NVIDIA GPUs execute together.
+/// The number of threads that NVIDIA GPUs execute together.
 const WARP: usize = 32;
-/// Bytes of local memory of a block, its code's own included, beyond which the driver has to be asked for each function.
+/// Bytes of local memory of a block, its code's own included, above which each function must opt in.
 const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
 
 impl CudaKernel {
-    /// Has the driver allow launches with so much local memory. The device's limit was checked before.
+    /// Makes the driver allow launches with `bytes` of local memory. The device's limit was checked before.
     pub(crate) fn allow_local_bytes(&self, bytes: usize) -> Result<(), String> {
         let mut allowed = self.allowed_local_bytes.lock();
         if bytes <= *allowed {
@@ -336,7 +336,7 @@ impl fmt::Debug for CudaKernel {
     }
 }
 
-/// The error for code that the driver does not take, with its log.
+/// The error for code that the driver does not accept, with the driver's log.
 fn refusal(context: &Context, error: DriverError, code: &[u8], log: &str) -> BackendError {
     let mut refused = context.fail(error);
     if let BackendError::Driver { name, .. } = &mut refused {
@@ -372,7 +372,7 @@ fn ptx_version(code: &[u8]) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The first CUDA version whose driver takes that PTX, as text.
+/// The first CUDA version whose driver accepts that PTX version, as text.
 fn cuda_of_ptx(major: u32, minor: u32) -> String {
     match (major, minor) {
         (..=6, _) => "11.0".to_owned(),

@@ -16,8 +16,8 @@ pub fn native_device(device: &dyn Device) -> Option<c_int> {
     Some((device as &dyn Any).downcast_ref::<CudaDevice>()?.state.context.device)
 }
 
-/// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From then on its queues hand each kernel over at
-/// once, so that what waits for the context waits for all that was submitted.
+/// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From this call on, its queues launch each kernel at
+/// once. So a wait for the context includes all earlier submissions.
 pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
     let state = &(device as &dyn Any).downcast_ref::<CudaDevice>()?.state;
     state.share();
@@ -26,9 +26,10 @@ pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
 
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.
 ///
-/// Work that is put on them comes after what was submitted to the queue before: from then on it hands each kernel over at once. The queue knows nothing of it: who depends on it waits
-/// for it. Nor does the device. Memory that was freed goes back to the driver when the device has nothing to do of the queues' work. The
-/// driver waits for the foreign kernels then, with every later submission behind it. A foreign kernel must not wait for this program.
+/// Work that is put on them comes after all earlier submissions to the queue: from this call on, the queue launches each kernel at once. The
+/// queue does not know of such work, so code that depends on it has to wait for it. Nor does the device: freed memory goes back to the
+/// driver when the device has no work of the queues. The driver then waits for foreign kernels, with every later submission behind it. So
+/// a foreign kernel must not wait for this program.
 pub fn native_streams(queue: &dyn Queue) -> Option<Vec<*mut c_void>> {
     Some(lane::streams_of(&CudaQueue::of(queue)?.shared))
 }

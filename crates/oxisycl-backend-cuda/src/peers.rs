@@ -1,4 +1,4 @@
-//! The devices of a platform, as far as they see each other's memory.
+//! Peer access between the devices of a platform.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -18,16 +18,16 @@ struct Peer {
 
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// Set once, when all devices are known.
+    /// All devices of the platform. Set once, when they are known.
     all: OnceLock<Vec<Peer>>,
     /// Pairs of devices of which the first may access the second.
     reachable: OnceLock<HashSet<(RawDevice, RawDevice)>>,
-    /// Pairs of contexts between which direct access was asked for.
+    /// Pairs of contexts between which peer access was requested.
     enabled: Mutex<Vec<(RawContext, RawContext)>>,
 }
 
 impl Peers {
-    /// Tells which devices there are.
+    /// Sets the devices of the platform.
     pub(crate) fn set(&self, contexts: &[Arc<Context>]) {
         let peer =
             |context: &Arc<Context>| Peer { memory: context.memory, context: context.raw, device: context.device };
@@ -43,12 +43,12 @@ impl Peers {
         let _ = self.reachable.set(reachable);
     }
 
-    /// The context whose memory that is; `None` for the host's.
+    /// The context that the memory belongs to; `None` for the host's memory.
     pub(crate) fn context_of(&self, memory: MemoryId) -> Option<RawContext> {
         if memory == MemoryId::HOST { None } else { self.peer(memory).map(|peer| peer.context) }
     }
 
-    /// Whether `own` can copy from or to that memory.
+    /// Whether `own` can copy from and to the memory.
     pub(crate) fn can_reach(&self, own: &Context, memory: MemoryId) -> bool {
         if memory == MemoryId::HOST || memory == own.memory {
             return true;
@@ -61,8 +61,8 @@ impl Peers {
         self.all.get()?.iter().find(|peer| peer.memory == memory)
     }
 
-    /// Lets the devices of two contexts access each other directly, if they can: their copies work without it, too, but slower.
-    /// `current` is current.
+    /// Enables peer access between the devices of two contexts in both directions, if they support it. Copies work without it, too, but
+    /// slower. `current` is the current context.
     pub(crate) fn enable_peers(&self, current: &Context, one: RawContext, other: RawContext) {
         let pair = (one, other);
         let mut enabled = self.enabled.lock();

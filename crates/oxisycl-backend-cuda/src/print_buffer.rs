@@ -53,7 +53,7 @@ impl PrintBuffer {
         }
     }
 
-    /// What the kernel is given.
+    /// The buffer's address, for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.0.device
     }
@@ -76,7 +76,7 @@ impl PrintBuffer {
         emitter.call(|driver, stream| unsafe { driver.memcpy_async(host, device, size, stream) })
     }
 
-    /// Tells what the launch has printed. It has ended.
+    /// Passes the output of a launch that has ended to `tell`.
     pub(crate) fn read(&self, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
         // SAFETY: pinned memory of that size, written by the copy, which has ended.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.host.as_ptr(), self.0.size()) };

@@ -22,7 +22,7 @@ const WAITING_FREE: Quirk = Quirk {
     reproducer: WITHOUT,
 };
 
-/// The host executes such copies for the sake of any driver: what it may do is in CUDA's documentation.
+/// The host executes such copies with any driver, since CUDA's documentation allows the driver's behaviour.
 #[cfg(test)]
 const WAITING_COPIES: Quirk = Quirk {
     name: "waiting-copies",
@@ -34,7 +34,7 @@ const WAITING_COPIES: Quirk = Quirk {
     reproducer: WITHOUT,
 };
 
-/// Nothing can be done about it but to say what happened.
+/// There is no remedy; the error message explains the loss.
 #[cfg(test)]
 const SHARED_LOSS: Quirk = Quirk {
     name: "shared-loss",
@@ -46,14 +46,14 @@ const SHARED_LOSS: Quirk = Quirk {
     reproducer: WITHOUT,
 };
 
-/// The faults that a driver has and that code asks for.
+/// The driver's faults that other code checks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quirks {
     pub(crate) waiting_free: bool,
 }
 
 impl Quirks {
-    /// The faults of a version of the driver.
+    /// The faults of a driver version.
     pub(crate) fn of(version: &str) -> Self {
         let has = |quirk: &Quirk| quirk.concerns(version) && !is_off(quirk);
         Self { waiting_free: has(&WAITING_FREE) }

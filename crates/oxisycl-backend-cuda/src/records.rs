@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::DriverError;
 use crate::sys::HOST_ALLOC_PORTABLE_MAPPED;
 
-/// A record of one launch.
+/// The panic record of one launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot(pub(crate) NonNull<PanicRecord>);
 
@@ -40,7 +40,7 @@ pub(crate) struct RecordMemory {
 unsafe impl Send for RecordMemory {}
 
 impl RecordMemory {
-    /// So many free records. The context is current.
+    /// Allocates `n` free records. The context is current.
     pub(crate) fn new(context: &Arc<Context>, n: usize) -> Result<(Vec<Slot>, Self), DriverError> {
         let mut pointer = ptr::null_mut();
         let size = n * size_of::<PanicRecord>();

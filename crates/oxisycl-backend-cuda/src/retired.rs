@@ -1,4 +1,4 @@
-//! Memory that is not used any more, until it can be given back.
+//! Retired memory: unused, and kept until it can be freed.
 //!
 //! A driver may free memory only once no kernel of the context runs, and launch nothing meanwhile (the quirk `waiting-free`). A kernel that
 //! waits for the host would never end. So memory is put aside here and used again for allocations of the same size. The poller frees it
@@ -17,10 +17,11 @@ use parking_lot::Mutex;
 
 use crate::sys::DevicePointer;
 
-/// Bytes of the host's memory that may lie here: nothing else says when that is exhausted, as a failed allocation does for a device.
+/// The most bytes of host memory that may be retired. A failed allocation shows that a device's memory is exhausted, but nothing does so
+/// for the host's.
 const MOST_OF_HOST: usize = 4 << 30;
 
-/// One allocation as the driver made it.
+/// One allocation of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
     pub(crate) kind: UsmKind,
@@ -62,7 +63,7 @@ impl Blocks {
 }
 
 impl Retired {
-    /// Puts a block aside; gives it back if there is too much already.
+    /// Retires a block. Returns it if too much memory is retired already.
     pub(crate) fn put(&self, block: Block) -> Result<(), Block> {
         let mut blocks = self.blocks.lock();
         let bytes = blocks.bytes(block.kind);
@@ -75,7 +76,7 @@ impl Retired {
         Ok(())
     }
 
-    /// A block of exactly that size, to be used again.
+    /// Takes a retired block of exactly that size, to be used again.
     pub(crate) fn take(&self, kind: UsmKind, size: usize) -> Option<Block> {
         // Managed memory remembers the advice that it was given.
         if kind == UsmKind::Shared || self.is_empty() {
@@ -86,7 +87,7 @@ impl Retired {
         Some(block)
     }
 
-    /// Any block, to be freed.
+    /// Takes any retired block, to be freed.
     pub(crate) fn take_any(&self) -> Option<Block> {
         let mut blocks = self.blocks.lock();
         let key = *blocks.by_size.keys().next()?;
@@ -99,7 +100,7 @@ impl Retired {
         self.n_blocks.load(Ordering::SeqCst) == 0
     }
 
-    /// Bytes of the device's memory that lie here.
+    /// The bytes of device memory that are retired.
     pub(crate) fn device_bytes(&self) -> usize {
         self.blocks.lock().device_bytes
     }
@@ -120,7 +121,7 @@ impl Retired {
         }
     }
 
-    /// Waits until a block is freed that is being freed.
+    /// Waits until no block is being freed.
     pub(crate) fn wait_until_freed(&self) {
         drop(self.freeing.lock());
     }

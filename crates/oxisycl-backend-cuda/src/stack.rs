@@ -1,4 +1,4 @@
-//! How much stack a work-item has.
+//! The stack size of work-items.
 //!
 //! The driver finds out for itself how much a kernel takes, and provides it, unless calls of the kernel are recursive or go through
 //! pointers. Then it provides what the context's limit says, 1 KiB at first, and a work-item that needs more takes the whole context down.
@@ -15,37 +15,37 @@ use parking_lot::Mutex;
 use crate::error::DriverError;
 use crate::sys::{Driver, FUNCTION_LOCAL_SIZE, LIMIT_STACK_SIZE, RawFunction};
 
-/// Sets how many bytes of stack a work-item has for calls of unknown depth.
+/// The environment variable with the bytes of stack that a work-item has for calls of unknown depth.
 pub(crate) const VARIABLE: &str = "OXISYCL_CALL_STACK";
-/// No NVIDIA GPU gives a work-item more memory of its own than this.
+/// The most private memory that any NVIDIA GPU gives a work-item, in bytes.
 const MAX_CALL_STACK: usize = 512 << 10;
 
 /// The limit of a context, in bytes for each work-item that can be resident.
 pub(crate) struct StackLimit {
-    /// What calls have, beside the kernel's own variables.
+    /// The bytes for calls, beside the kernel's own variables.
     call_stack: usize,
-    /// What is known to be there already; 0 before there was a kernel that needs it.
+    /// The limit that was last set or read; 0 before the first kernel that needs it.
     known: Mutex<usize>,
 }
 
-/// Why a kernel cannot have its stack.
+/// The reason why a kernel cannot have its stack.
 pub(crate) struct NoStack {
-    /// Bytes for each work-item: the kernel's own, and those for calls.
+    /// Bytes for each work-item: the kernel's own variables, and its calls.
     own: usize,
     call_stack: usize,
     pub(crate) why: Why,
 }
 
-/// What the driver did when it was asked for a stack limit.
+/// The driver's reaction to the requested stack limit.
 pub(crate) enum Why {
-    /// The driver refused the limit.
+    /// The driver refused the limit with this error.
     Refused(DriverError),
-    /// The driver reported success, and provides only these bytes.
+    /// The driver reported success, but provides only this many bytes.
     Provides(usize),
 }
 
 impl NoStack {
-    /// What was asked for, and what asked for it.
+    /// The error message, with the requested size and the kernel's needs.
     pub(crate) fn text(&self) -> String {
         let Self { own, call_stack, .. } = self;
         format!(
@@ -56,7 +56,7 @@ impl NoStack {
     }
 }
 
-/// Limits are multiples of 1 KiB.
+/// The limit for a kernel, a multiple of 1 KiB.
 fn needed(own: usize, call_stack: usize) -> usize {
     (own + call_stack).next_multiple_of(1024)
 }
@@ -66,12 +66,12 @@ impl StackLimit {
         Self { call_stack, known: Mutex::default() }
     }
 
-    /// Bytes for calls of unknown depth, for kernels that look how much is left.
+    /// Bytes for calls of unknown depth, for kernels that check how much stack is left.
     pub(crate) fn call_stack(&self) -> u32 {
         u32::try_from(self.call_stack).unwrap_or(u32::MAX)
     }
 
-    /// Provides a kernel with calls of unknown depth with its own variables and the bytes for what it calls. The driver may wait for
+    /// Raises the stack limit for a kernel with calls of unknown depth: its own variables and the bytes for calls. The driver may wait for
     /// running kernels.
     ///
     /// # Safety
@@ -109,7 +109,7 @@ impl StackLimit {
         Ok(())
     }
 
-    /// What may be behind a lost device: that calls took more than they have, if there are kernels with calls of unknown depth.
+    /// A possible reason for a lost device: a stack overflow, if there are kernels with calls of unknown depth.
     pub(crate) fn suspicion(&self) -> Option<String> {
         (*self.known.lock() > 0).then(|| {
             format!(
@@ -120,7 +120,7 @@ impl StackLimit {
     }
 }
 
-/// Bytes for calls, by the environment.
+/// The bytes for calls that the environment sets.
 ///
 /// # Errors
 /// [`BackendError::Setting`] if the variable has a wrong value.

@@ -23,88 +23,88 @@ use crate::lane::{Cuda, CudaLane};
 use crate::launcher::Launcher;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 
-/// After so many tasks the thread that submits looks how far the stream has come.
+/// After this many tasks, the submitting thread polls the stream.
 const LOOK_EVERY: usize = 64;
-/// So often in a row the poller relies on such a look.
+/// How often in a row the poller relies on polls of submitting threads.
 const MOST_OMISSIONS: u8 = 4;
 
 /// A stream of the driver.
 pub(crate) struct Stream {
     context: Arc<Context>,
     pub(crate) raw: RawStream,
-    /// How often a thread that submits has looked how far the stream has come. Changed with the ring locked.
+    /// How often submitting threads have polled the stream. Changed with the ring locked.
     n_looks: AtomicU64,
-    /// Since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
+    /// The time since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
     pub(crate) held_since: AtomicU64,
-    /// What launches them. Locked after the ring, and by no thread that waits for the ring.
+    /// Launches the held kernels. Locked after the ring, and by no thread that waits for the ring.
     pub(crate) launcher: Mutex<Launcher>,
     poller: Poller,
 }
 
-/// What the poller remembers, on a cache line that threads that submit do not need.
+/// The poller's state of the stream, on a cache line that submitting threads do not need.
 #[derive(Default)]
 #[repr(align(128))]
 struct Poller {
-    /// `Stream::n_looks` and the number of tasks when it last looked.
+    /// `Stream::n_looks` and the number of tasks at the poller's last poll.
     seen: [AtomicU64; 2],
-    /// How often it may still rely on others.
+    /// How many more polls the poller may omit.
     omissions: AtomicU8,
 }
 
-/// An event that was recorded on the stream.
+/// An event that was recorded on the stream behind a task.
 struct Fence {
-    /// The last task that the driver had.
+    /// The last task before the event that gave the device work.
     position: Position,
-    /// [`Progress::n_calls`] of that time.
+    /// [`Progress::n_calls`] when the event was recorded.
     n_calls: u64,
     event: RawEvent,
 }
 
-/// How far the device has come.
+/// How far the device has executed the stream.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// The last task that gave the device something to do.
+    /// The last task that gave the device work.
     pub(crate) device_issued: Position,
     /// The device has finished all tasks up to this one.
     finished: Position,
-    /// How many of the driver's calls have given the device something to do, at most, and how many of those it has finished.
+    /// The most driver calls that have given the device work, and how many of those it has finished.
     n_calls: u64,
     n_calls_finished: u64,
-    /// Events recorded behind tasks, in order.
+    /// The events recorded behind tasks, in order.
     fences: VecDeque<Fence>,
-    /// The last task when the driver was last asked whether the stream is empty.
+    /// The last task when the driver was last queried whether the stream is empty.
     asked_at: Position,
-    /// The last task when a thread that submits last looked.
+    /// The last task when a submitting thread last polled.
     looked_at: Position,
     pub(crate) batch: Batch,
 }
 
 impl Progress {
-    /// Whether the device has nothing to do, as far as that is known without asking.
+    /// Whether the device is known to be idle on this stream, without a query.
     #[inline]
     pub(crate) fn is_known_to_be_idle(&self) -> bool {
         self.device_issued <= self.finished
     }
 
-    /// The device has something to do for all tasks up to this one, by so many further calls at most.
+    /// Records that the tasks up to `position` have given the device work, by at most `n_calls` further calls.
     #[inline]
     pub(crate) fn has_issued(&mut self, position: Position, n_calls: usize) {
         self.device_issued = position;
         self.n_calls += n_calls as u64;
     }
 
-    /// The device has nothing more to do.
+    /// Records that the device has finished all its work.
     fn has_finished_all(&mut self) {
         (self.finished, self.n_calls_finished) = (self.device_issued, self.n_calls);
     }
 
-    /// Adds an event that was recorded behind all that the device has.
+    /// Adds an event that was recorded behind all work of the device.
     pub(crate) fn add_fence(&mut self, event: Option<RawEvent>) {
         let (position, n_calls) = (self.device_issued, self.n_calls);
         self.fences.extend(event.map(|event| Fence { position, n_calls, event }));
     }
 
-    /// How many calls the device has something to do for and is not known to have finished, at most. One task may be many.
+    /// The most driver calls whose work the device is not known to have finished. One task may be many calls.
     pub(crate) fn n_ahead(&self) -> u64 {
         self.n_calls - self.n_calls_finished
     }
@@ -143,14 +143,14 @@ impl Stream {
         }
     }
 
-    /// Records a fence behind the task at `position`, which is the last that the driver has. The context is current.
+    /// Records a fence behind the task at `position`, which is the last that was issued to the driver. The context is current.
     fn record(&self, progress: &mut Progress, position: Position) -> Result<RawEvent, DriverError> {
         let event = self.record_event()?;
         progress.fences.push_back(Fence { position, n_calls: progress.n_calls, event });
         Ok(event)
     }
 
-    /// Records an event behind all that the driver has. The context is current.
+    /// Records an event behind all issued work. The context is current.
     pub(crate) fn record_event(&self) -> Result<RawEvent, DriverError> {
         let context = &self.context;
         let event = context.take_plain_event()?;
@@ -162,7 +162,7 @@ impl Stream {
         Ok(event)
     }
 
-    /// Asks how many of the fences the device has come past. They happen in order, and to ask about one that has happened takes 1.3 us.
+    /// Queries which fences have happened. They happen in order, and a query of one that has happened takes 1.3 us.
     fn ask_fences(&self, progress: &mut Progress) -> Result<(), DriverError> {
         let (mut n_past, mut end) = (0, progress.fences.len());
         while n_past < end {
@@ -182,7 +182,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Asks the driver how far the stream has come. `last` is the last task that the driver has.
+    /// Queries the driver how far the device has executed the stream. `last` is the last task that was issued to the driver.
     fn ask(&self, progress: &mut Progress, last: Position, thorough: bool) -> Result<(), DriverError> {
         self.ask_fences(progress)?;
         if progress.device_issued > progress.finished && progress.fences.is_empty() {
@@ -206,7 +206,7 @@ impl Stream {
     }
 }
 
-/// An event that happens when the task at that position is finished, or later. `None` if it is finished. Enters the context.
+/// An event that happens when the task at `position` is finished, or later. `None` if the task is finished. Makes the context current.
 pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
     let _entered = lane.device.context.enter_anyway()?;
     let mut ring = lane.ring();
@@ -225,7 +225,7 @@ pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEve
     }
 }
 
-/// Looks, now and then, how far the stream has come that a task was put on.
+/// Polls the stream after every [`LOOK_EVERY`] tasks. Called by the thread that submits to it.
 #[inline]
 pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if ring.last().since(ring.part.looked_at) >= LOOK_EVERY && ring.part.batch.n_held() == 0 {
@@ -233,8 +233,8 @@ pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
 }
 
-/// Sets tasks apart that are over, and leaves a fence for the next time. The context is current. A failure is left for others to find,
-/// to whom the look does not count then.
+/// Moves finished tasks off the ring, and records a fence for the next poll. The context is current. After a failure the poll does not
+/// count, and other threads find the error.
 #[cold]
 fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if lane.device.context.is_lost() {
@@ -251,12 +251,12 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
 }
 
-/// The last task that the driver has.
+/// The last task that was issued to the driver.
 fn handed(ring: &Ring<Cuda>) -> Position {
     ring.last().before(ring.part.batch.n_held())
 }
 
-/// Asks whether the device has nothing to do. The context is current. An error is left for others to find.
+/// Queries whether the device is idle on this stream. The context is current. Errors count as not idle; other threads find them.
 pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
     if progress.is_known_to_be_idle() {
         return true;
@@ -275,7 +275,8 @@ pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
     asked.is_ok()
 }
 
-/// Asks how far the device is, and leaves it to others to report it. The context is current. An error is left for others to find.
+/// Queries how far the device has executed the stream, without reporting tasks. The context is current. Errors are ignored; other threads
+/// find them.
 pub(crate) fn catch_up(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let last = handed(ring);
     if !lane.device.context.is_lost() {
@@ -283,13 +284,13 @@ pub(crate) fn catch_up(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
 }
 
-/// How many of the pending tasks the device has finished.
+/// How many of the pending tasks are finished.
 fn n_finished(ring: &Ring<Cuda>) -> usize {
     ring.part.finished.since(ring.last().before(ring.pending.len()))
 }
 
-/// Asks the driver how far the stream has come, and sets the tasks apart that are over. With `thorough`, also leaves a fence for the
-/// next time if work is being added, and does nothing if a thread that submits looks itself.
+/// Polls the stream, and moves tasks that are over off the ring. With `thorough`, also records a fence for the next poll if work is being
+/// added, and does nothing if submitting threads poll often enough.
 pub(crate) fn poll(lane: &CudaLane, thorough: bool) {
     if let Err(error) = try_poll(lane, thorough) {
         // The driver does not even tell how far the device has come.
@@ -331,7 +332,7 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Whether a thread that submits looks often enough. Called by the poller, once for each of its own looks.
+/// Whether submitting threads poll often enough. Called by the poller before each of its own polls.
 fn is_looked_at(lane: &CudaLane) -> bool {
     let Poller { seen, omissions } = &lane.stream.poller;
     let now = [lane.stream.n_looks.load(Ordering::Acquire), lane.n_issued()];
@@ -341,7 +342,7 @@ fn is_looked_at(lane: &CudaLane) -> bool {
     is_fed && left > 0
 }
 
-/// An error that says nothing of the device is none.
+/// Ignores an error that does not mean the loss of the device.
 fn tolerate(error: DriverError) -> Result<(), DriverError> {
     if error.is_sticky() { Err(error) } else { Ok(()) }
 }

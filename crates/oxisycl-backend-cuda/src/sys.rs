@@ -57,7 +57,7 @@ handles! {
     RawGraphExec,
 }
 
-/// Result codes that this crate tells apart.
+/// The result codes that this crate distinguishes.
 pub(crate) mod code {
     use super::Code;
 
@@ -72,7 +72,7 @@ pub(crate) mod code {
     pub(crate) const NOT_FOUND: Code = 500;
     pub(crate) const NOT_READY: Code = 600;
 
-    /// Errors after which a context is of no use any more.
+    /// Errors after which a context is unusable.
     pub(crate) const STICKY: &[Code] = &[
         DEINITIALIZED,
         214, // uncorrectable ECC error

@@ -15,10 +15,10 @@ use crate::error::DriverError;
 use crate::memory::CudaMemory;
 use crate::sys::{self, Copy2D, Copy3D, DevicePointer, RawContext};
 
-/// The largest pitch that the driver takes, on all devices so far.
+/// The largest pitch that the driver accepts, on all devices so far.
 pub(crate) const MAX_PITCH: usize = i32::MAX as usize;
 
-/// Whether a thread of the host has to execute the command, since it uses memory that the driver does not know.
+/// Whether a thread of the host has to execute the command, since it uses host memory that the driver does not know.
 pub(crate) fn needs_host(context: &Context, command: &Command) -> Result<bool, BackendError> {
     let (boxes, extent) = match command {
         Command::Copy(copy) => ([Some(copy.source), Some(copy.target)], copy.extent),
@@ -49,7 +49,7 @@ pub(crate) fn is_unknown(context: &Context, pitched: &PitchedBox, extent: [usize
         .any(|pointer| attribute(context, (&raw mut kind).cast(), sys::POINTER_MEMORY_TYPE, pointer).is_err())
 }
 
-/// Whether the memory is managed by the driver, and so moves between host and device.
+/// Whether the memory is managed by the driver, and so migrates between host and device.
 pub(crate) fn is_managed(context: &Context, pointer: DevicePointer) -> bool {
     let mut is_managed: c_uint = 0;
     let asked = attribute(context, (&raw mut is_managed).cast(), sys::POINTER_IS_MANAGED, pointer);
@@ -73,7 +73,7 @@ struct End {
     pitches: Pitches,
     /// The context of a device's memory.
     context: Option<RawContext>,
-    /// As the driver's structures want it.
+    /// The memory type, as the driver's structures encode it.
     kind: c_uint,
 }
 

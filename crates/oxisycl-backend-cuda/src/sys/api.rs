@@ -19,19 +19,19 @@ macro_rules! api {
         pub(crate) struct Driver {
             $($method: unsafe extern "system" fn($($type),*) -> Code,)*
             $($optional: Option<unsafe extern "system" fn($($optional_type),*) -> Code>,)*
-            /// As `cuDriverGetVersion` gives it: 1000 * major + 10 * minor.
+            /// The version from `cuDriverGetVersion`: 1000 * major + 10 * minor.
             pub(crate) version: c_int,
-            /// Keeps the code loaded. Never unloaded before the process ends, since the driver has threads of its own.
+            /// Keeps the library loaded until the process ends, since the driver has threads of its own.
             _library: std::mem::ManuallyDrop<Option<Library>>,
         }
 
         impl Driver {
-            /// Names of the symbols that must be there.
+            /// The names of required symbols.
             pub(crate) const REQUIRED: &[&str] = &[$(stringify!($symbol),)*];
-            /// Names of the symbols that older drivers lack.
+            /// The names of symbols that older drivers lack.
             pub(crate) const OPTIONAL: &[&str] = &[$(stringify!($optional_symbol),)*];
 
-            /// Fills the table in; gives the name of a symbol back that is missing.
+            /// Resolves all functions. The error is the name of a missing required symbol.
             ///
             /// # Safety
             /// `resolve` returns null or the address of the driver API's function of that name, which stays valid for ever.
@@ -206,7 +206,7 @@ api! {
 }
 
 impl Driver {
-    /// Whether there are graphs whose kernels can be changed: drivers for CUDA 12 and later have them.
+    /// Whether the driver has graphs whose kernels can be changed: drivers for CUDA 12 and later do.
     pub(crate) fn has_graphs(&self) -> bool {
         self.graph_create.is_some()
             && self.graph_destroy.is_some()

@@ -15,18 +15,18 @@ pub(crate) const LIBRARY: &str = "nvcuda.dll";
 #[cfg(not(windows))]
 pub(crate) const LIBRARY: &str = "libcuda.so.1";
 
-/// Why there is no driver.
+/// The reason why no driver is loaded.
 #[derive(Debug)]
 pub(crate) enum LoadFailure {
-    /// There is none on this machine: not an error.
+    /// The machine has no driver: not an error.
     Absent(String),
-    /// There is one, which cannot be used.
+    /// The machine has a driver that cannot be used.
     Unusable {
-        /// The call or symbol.
+        /// The failed call or missing symbol.
         call: &'static str,
         /// The driver's code, or `NOT_FOUND` for a missing symbol.
         code: Code,
-        /// What that means.
+        /// The meaning of the code.
         meaning: String,
     },
 }
