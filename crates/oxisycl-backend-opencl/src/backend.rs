@@ -16,7 +16,7 @@ use crate::unusable::UnusableDevice;
 
 type Platforms = Vec<Arc<Platform>>;
 
-/// OpenCL devices as a backend: the platforms that the loader knows, or none without a loader.
+/// The OpenCL backend: the platforms that the loader reports, or none without a loader.
 #[derive(Default)]
 pub struct OpenClBackend {
     library: Option<PathBuf>,
@@ -25,12 +25,12 @@ pub struct OpenClBackend {
 }
 
 impl OpenClBackend {
-    /// The system's loader. It is loaded when `platforms` is first called.
+    /// A backend on the system's loader, which is loaded when `platforms` is first called.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A loader or driver of the caller's choice, for tests and for unusual installations.
+    /// A backend on another loader or driver, for tests and for unusual installations.
     ///
     /// # Safety
     /// The library implements OpenCL.
@@ -38,7 +38,7 @@ impl OpenClBackend {
         Self { library: Some(path.as_ref().to_owned()), ..Self::default() }
     }
 
-    /// Shares memory by this way only; devices that lack it are not usable.
+    /// Shares memory only by this kind; devices that lack it are not usable.
     #[must_use]
     pub fn sharing(mut self, kind: SharingKind) -> Self {
         self.sharing = kind;

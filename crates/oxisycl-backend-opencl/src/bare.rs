@@ -1,4 +1,4 @@
-//! One device, one queue, and kernels that are waited for.
+//! Single kernels on one device and one queue: each launch is waited for.
 //!
 //! Arguments are bytes by value, as in images of OxiSYCL; what they point to is shared memory. Without any device that takes SPIR-V,
 //! [`Device::find`] says why.
@@ -25,7 +25,7 @@ fn check(call: &str, result: Code) -> Result<(), String> {
 }
 
 impl Device {
-    /// The first device that takes SPIR-V and has shared memory. The error says why there is none.
+    /// Finds the first device that takes SPIR-V and has shared memory. The error says why there is none.
     ///
     /// # Safety
     /// The OpenCL loader of the system, and the drivers that it loads, are ones.
@@ -112,7 +112,7 @@ impl Device {
         Ok(program)
     }
 
-    /// Shared memory, filled with zeros.
+    /// Allocates `size` bytes of shared memory, filled with zeros.
     pub fn allocate(&self, size: usize) -> Result<Memory<'_>, String> {
         let mut result = 0;
         // SAFETY: a live context and device; 64 is an alignment.

@@ -1,4 +1,4 @@
-//! What a module of SPIR-V needs that a device of OpenCL may lack although it takes SPIR-V.
+//! SPIR-V capabilities of a module that an OpenCL device may lack although it accepts SPIR-V.
 //!
 //! Precisions and widths that are optional are aspects of devices, and requirements of images. This is the rest: features of the language that
 //! OpenCL 3.0 made optional and that have no aspect. A driver would refuse the module with a message of its own, if at all.
@@ -6,13 +6,13 @@
 use crate::query::Asked;
 use crate::sys::code;
 
-/// The words before the first instruction.
+/// The number of words before the first instruction.
 const HEADER: usize = 5;
 const OP_CAPABILITY: u32 = 17;
 const GENERIC_POINTER: u32 = 38;
 const SHUFFLE: u32 = 65;
 
-/// The first thing that a module declares and the device lacks.
+/// The first capability that the module declares and the device lacks, in words for a message. `None` if there is no such capability.
 pub(crate) fn missing(module: &[u8], device: Asked<'_>) -> Option<&'static str> {
     declared(module).find_map(|capability| match capability {
         GENERIC_POINTER if !has_generic_addresses(device) => Some(
@@ -25,7 +25,7 @@ pub(crate) fn missing(module: &[u8], device: Asked<'_>) -> Option<&'static str> 
     })
 }
 
-/// The capabilities, which are a module's first instructions.
+/// The capabilities that a module declares by its first instructions.
 fn declared(module: &[u8]) -> impl Iterator<Item = u32> {
     let words = module.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
     let mut words = words.skip(HEADER);

@@ -14,9 +14,10 @@ use crate::error::{Result, check};
 use crate::sys::{Object, code};
 
 pub(crate) enum Clock {
-    /// The driver tells the device's time.
+    /// The driver reports the device's time.
     Device,
-    /// The driver does not tell the device's time. The nanoseconds, once known, are added to event times and give the host's time.
+    /// The driver does not report the device's time. The value, once known, is the nanoseconds to add to event times to get the host's
+    /// time.
     Host(OnceLock<i64>),
 }
 
@@ -25,7 +26,7 @@ impl Clock {
         if device_time(context).is_some() { Self::Device } else { Self::Host(OnceLock::new()) }
     }
 
-    /// The time now.
+    /// The current time on this clock.
     pub(crate) fn now(&self, context: &Context) -> u64 {
         match self {
             Self::Device => device_time(context).unwrap_or(0),
@@ -33,7 +34,8 @@ impl Clock {
         }
     }
 
-    /// Finds out how far the clocks are apart, where that is needed, with a queue that records times. Waits for what is on the queue.
+    /// Measures the offset between the device's clock and the host's, where that is needed. Uses a queue that records times, and waits for
+    /// its commands.
     pub(crate) fn set_base(&self, context: &Context, queue: Object) -> Result<()> {
         let Self::Host(offset) = self else { return Ok(()) };
         if offset.get().is_some() {
@@ -56,7 +58,7 @@ impl Clock {
         Ok(())
     }
 
-    /// When a task with these events ran that is over. One that the driver had nothing to do for has run just now.
+    /// The execution times of a task that is over, from its events. If the driver had nothing to do for the task, both times are now.
     pub(crate) fn times(&self, context: &Context, submitted: u64, emitted: &Emitted) -> ExecutionTimes {
         let now = self.now(context);
         let translate = |time: u64| match self {

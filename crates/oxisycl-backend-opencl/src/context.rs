@@ -30,17 +30,17 @@ pub(crate) struct Context {
     pub(crate) sharing: Sharing,
     pub(crate) queues: QueuePool,
     pub(crate) quirks: Quirks,
-    /// Done when it was reported that the driver does not know the option for correct rounding.
+    /// Completed once a warning said that the driver does not know the option for correct rounding.
     pub(crate) rounding_told: Once,
-    /// A sub-device is released at the end.
+    /// Whether the device is a sub-device, which is released on drop.
     is_sub_device: bool,
     lost: OnceLock<String>,
-    /// Says what the device was doing, when it is found to be lost.
+    /// Returns a description of the device's work, when the device is found to be lost.
     suspects: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     generation: u32,
 }
 
-/// What a context is made of.
+/// The parts of a context.
 pub(crate) struct Parts {
     pub(crate) functions: Arc<Functions>,
     pub(crate) platform: Object,
@@ -53,7 +53,7 @@ pub(crate) struct Parts {
 }
 
 impl Context {
-    /// A context for the device. A sub-device belongs to it from then on.
+    /// A context for the device. Takes ownership of a sub-device.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         fork::watch();
         queue_pool::release_rested(fork::generation());
@@ -95,7 +95,7 @@ impl Context {
         if self.lost.get().is_none() && !self.is_foreign() { Ok(()) } else { Err(self.lost_error()) }
     }
 
-    /// Whether the driver must not be called: this is another process than the one that made the context, or it is ending.
+    /// Whether the driver must not be called: this process is not the one that made the context, or it is ending.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {
         self.generation != fork::generation() || process_exit::is_ending()
@@ -117,12 +117,12 @@ impl Context {
         BackendError::DeviceLost { device: self.name.clone(), reason }
     }
 
-    /// Sets who is asked what the device was doing when it is found to be lost.
+    /// Sets the function that describes the device's work when the device is found to be lost.
     pub(crate) fn set_suspects(&self, suspects: impl Fn() -> Option<String> + Send + Sync + 'static) {
         let _ = self.suspects.set(Box::new(suspects));
     }
 
-    /// Turns a failed call into the contract's error. Marks the device as lost if it is.
+    /// Converts the error of a failed call. Marks the device as lost if the error means that.
     pub(crate) fn fail(&self, error: ClError) -> BackendError {
         if error.is_sticky(self.quirks) {
             self.lose(error, None);
@@ -130,7 +130,7 @@ impl Context {
         if self.is_lost() { self.lost_error() } else { error.to_backend() }
     }
 
-    /// Marks the device as lost. `culprit` is the command that the driver ended, if it is known.
+    /// Marks the device as lost. `culprit` is the command that the driver ended with an error, if known.
     pub(crate) fn lose(&self, error: ClError, culprit: Option<String>) {
         if self.is_lost() {
             return;
@@ -146,7 +146,7 @@ impl Context {
         }
     }
 
-    /// Allocates; `align` is at most [`ALIGNMENT`](crate::sharing::ALIGNMENT).
+    /// Allocates memory; `align` is at most [`ALIGNMENT`](crate::sharing::ALIGNMENT).
     pub(crate) fn allocate(
         &self,
         kind: UsmKind,
@@ -165,7 +165,7 @@ impl Context {
         })
     }
 
-    /// Frees what `allocate` gave.
+    /// Frees memory from [`allocate`](Self::allocate).
     ///
     /// # Safety
     /// No code uses the memory, and it is freed once.
@@ -174,7 +174,7 @@ impl Context {
         unsafe { self.sharing.free(&self.functions, self.raw, pointer) };
     }
 
-    /// Lets an event go.
+    /// Releases a reference to an event.
     ///
     /// # Safety
     /// The caller owns a reference to the event, and gives it away.

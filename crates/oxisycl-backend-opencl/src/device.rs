@@ -1,4 +1,4 @@
-//! One device or sub-device that kernels can be given to.
+//! One usable device or sub-device.
 
 use std::ffi::{OsString, c_void};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct ClDevice {
     is_host_memory: bool,
 }
 
-/// Where a device comes from.
+/// The origin of a device: loader, platform and handle.
 pub(crate) struct Found<'f> {
     pub(crate) functions: &'f Arc<Functions>,
     pub(crate) platform: Object,
@@ -49,7 +49,7 @@ pub(crate) struct Found<'f> {
 }
 
 impl ClDevice {
-    /// Opens a root device, which takes these targets; or says why it cannot be used.
+    /// Opens a root device that accepts the targets `targets`. The error says why the device cannot be used.
     pub(crate) fn open(found: &Found<'_>, targets: Vec<ImageTarget>) -> Result<Self, String> {
         Self::make(found, targets, None, None)
     }
@@ -121,7 +121,7 @@ impl ClDevice {
     }
 }
 
-/// Variables of the environment by which drivers compile otherwise.
+/// The values of environment variables that change how drivers compile.
 fn driver_settings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
     let is_setting = |name: &OsString| {
         let name = name.to_string_lossy();
@@ -148,7 +148,7 @@ fn group_limits(info: &DeviceInfo) -> GroupLimits {
     }
 }
 
-/// OpenCL's list of properties for a way to split, and how parts of it are described.
+/// OpenCL's list of properties for a partition, and the description of its parts.
 fn partition_properties(partition: &Partition) -> (Vec<isize>, Origin) {
     match partition {
         Partition::Equally(units) => {

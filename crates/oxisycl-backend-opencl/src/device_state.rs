@@ -1,4 +1,4 @@
-//! What all queues of one device share: the context, the lanes, and the thread that waits in some drivers.
+//! The state that all queues of one device share: the context, the lanes, and the thread that waits in some drivers.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use crate::lane::OpenCl;
 use crate::launch_shape::GroupLimits;
 use crate::process_exit;
 
-/// For how long commands of a lost device are waited for whose end the driver has not reported.
+/// How long a lost device waits for commands whose end the driver has not reported.
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct DeviceState {
     pub(crate) context: Arc<Context>,
     pub(crate) lanes: Lanes<OpenCl>,
     pub(crate) clock: Clock,
-    /// Of the device; kernels may take less.
+    /// The limits of the device; kernels may have lower ones.
     pub(crate) limits: GroupLimits,
     /// Most bytes of all arguments of a kernel.
     pub(crate) max_arguments: usize,
-    /// When the device was first seen to be lost.
+    /// The time when the loss of the device was found.
     lost_since: OnceLock<Instant>,
-    /// Whether the driver executes commands on threads that wait for them; see `driver_wait`.
+    /// Whether the driver executes commands on threads that wait for them (the quirk `waiting-threads`).
     pub(crate) has_waiting_thread: bool,
     pub(crate) driver_waiter: Arc<Worker>,
     itself: Weak<Self>,
@@ -59,7 +59,7 @@ impl DeviceState {
         state
     }
 
-    /// Whether tasks of a lost device are not waited for any longer.
+    /// Whether a lost device no longer waits for its tasks.
     pub(crate) fn has_given_up(&self) -> bool {
         self.context.is_lost() && self.lost_since.get_or_init(Instant::now).elapsed() > GRACE
     }

@@ -23,13 +23,13 @@ use parking_lot::Mutex;
 use crate::device_state::DeviceState;
 use crate::process_exit;
 
-/// Commands that end sooner need no second thread: the next one is not waited for.
+/// The shortest duration of a command after which the thread goes on to wait for the next one. Shorter commands need no second thread.
 const SHORT: Duration = Duration::from_micros(100);
 
 /// Held by the thread that waits in a driver.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Has the thread wait for what runs, if the device is one that gains by it.
+/// Wakes the driver-wait thread to wait for running commands, if the device profits from it.
 pub(crate) fn call(state: &Arc<DeviceState>) {
     // Without a thread commands end later, but they do.
     if state.has_waiting_thread && state.driver_waiter.wake(|| start(state)).is_err() {
@@ -52,7 +52,7 @@ fn start(state: &Arc<DeviceState>) -> io::Result<Thread> {
     })
 }
 
-/// Waits in the driver for the oldest command that runs. Whether there may be more to do.
+/// Waits in the driver for the oldest running command. Returns whether there may be more to wait for.
 fn wait_for_oldest(state: &DeviceState) -> bool {
     let Some(task) = state.lanes.oldest() else { return false };
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Calls that put one command on a driver's queue, and the events that they gave.
+//! Calls that put one command on a driver's queue, and the events that they return.
 //!
 //! Calls of one *stage* may overlap; those of the next stage wait for them. A command is over when the events of [`Emitted`] are. On a
 //! queue that keeps the order that is the last one alone. On others it is those of the last stage, or that of a marker behind them if they are many.
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Result, check};
 use crate::sys::{Code, Functions, Handle, Object};
 
-/// With more calls than this in a stage, one event is made to stand for all.
+/// With more calls than this in a stage, the event of one marker stands for all of them.
 const MANY: usize = 8;
 
 pub(crate) type Events = SmallVec<[Object; 1]>;
@@ -20,14 +20,14 @@ pub(crate) type Events = SmallVec<[Object; 1]>;
 /// The events of a command on the driver's queue.
 #[derive(Debug, Default)]
 pub(crate) struct Emitted {
-    /// The command is over when all of them are. None for a command that had nothing to do.
+    /// The command is over when all of these are complete. Empty for a command without driver calls.
     pub(crate) events: Events,
-    /// The first call's, if it is not among them and times are recorded.
+    /// The event of the first call, if it is not among `events` and times are recorded.
     pub(crate) first: Option<Object>,
 }
 
 impl Emitted {
-    /// The event of the first thing that the driver does for the command.
+    /// The event of the first call for the command.
     pub(crate) fn first(&self) -> Option<Object> {
         self.first.or_else(|| self.events.first().copied())
     }
@@ -39,15 +39,15 @@ pub(crate) struct Emitter<'a> {
     keeps_order: bool,
     is_profiling: bool,
     waits: SmallVec<[Handle; 4]>,
-    /// Of the current stage.
+    /// The events of the current stage.
     events: Events,
-    /// Of earlier stages, which the current one waits for.
+    /// The events of earlier stages, which the current one waits for.
     passed: Events,
     first: Option<Object>,
 }
 
 impl<'a> Emitter<'a> {
-    /// For a command that waits for these events.
+    /// An emitter for a command that waits for `waits`.
     pub(crate) fn new(
         context: &'a Context,
         queue: Object,
@@ -68,7 +68,7 @@ impl<'a> Emitter<'a> {
         self.keeps_order
     }
 
-    /// Whether the command waits for anything that the queue's order does not see to.
+    /// Whether the command has to wait for events, beside the queue's own order.
     pub(crate) fn has_waits(&self) -> bool {
         !self.waits.is_empty()
     }
@@ -105,7 +105,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// What follows waits for what was called so far.
+    /// Starts a stage: further calls wait for all earlier ones.
     pub(crate) fn next_stage(&mut self) -> Result<()> {
         if self.keeps_order || self.events.is_empty() {
             return Ok(());
@@ -116,7 +116,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Puts a marker behind what was called so far in this stage, whose event stands for all of it.
+    /// Puts a marker behind the calls of this stage. Its event stands for all of them.
     pub(crate) fn marker(&mut self) -> Result<()> {
         self.call("clEnqueueMarkerWithWaitList", |functions, queue, n, list, event| {
             // SAFETY: a live queue, and live events as many as are said.
@@ -152,7 +152,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// What the calls gave.
+    /// Returns the events of the command.
     pub(crate) fn finish(mut self) -> Emitted {
         if self.events.len() > MANY {
             // Without it there are more events to look at.

@@ -7,7 +7,7 @@ use oxisycl_backend::BackendError;
 use crate::quirks::Quirks;
 use crate::sys::{Code, code};
 
-/// A call that did not return success.
+/// An OpenCL call that did not return success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ClError {
     /// The function.
@@ -16,7 +16,7 @@ pub(crate) struct ClError {
     pub(crate) code: Code,
 }
 
-/// The result of a call.
+/// The result of an OpenCL call.
 pub(crate) type Result<T, E = ClError> = std::result::Result<T, E>;
 
 /// An error unless the code is success.
@@ -26,8 +26,8 @@ pub(crate) fn check(call: &'static str, code: Code) -> Result<()> {
 }
 
 impl ClError {
-    /// Whether the device is lost, by a driver with these quirks. The backend passes valid objects only, so a driver that calls a context or
-    /// queue invalid has given it up.
+    /// Whether the error means that the device is lost, for a driver with these quirks. The backend passes valid objects only, so a driver
+    /// that calls a context or queue invalid has given it up.
     pub(crate) fn is_sticky(self, quirks: Quirks) -> bool {
         match self.code {
             code::DEVICE_NOT_AVAILABLE | code::INVALID_CONTEXT | code::INVALID_COMMAND_QUEUE => true,
@@ -36,7 +36,7 @@ impl ClError {
         }
     }
 
-    /// Whether there is no memory left. Some drivers say so by one code, and some by the other.
+    /// Whether the error means that memory is exhausted. Drivers use different codes for that.
     pub(crate) fn is_lack_of_memory(self) -> bool {
         matches!(self.code, code::MEM_OBJECT_ALLOCATION_FAILURE | code::OUT_OF_RESOURCES | code::OUT_OF_HOST_MEMORY)
     }
@@ -49,7 +49,7 @@ impl ClError {
         }
     }
 
-    /// As an error of the contract, without a look at what it means for the device.
+    /// Converts the error, without considering whether the device is lost.
     pub(crate) fn to_backend(self) -> BackendError {
         BackendError::Driver { call: self.call, code: i64::from(self.code), name: self.meaning() }
     }

@@ -1,4 +1,4 @@
-//! Putting one command on a driver's queue: the calls behind each kind of command.
+//! Putting one command on a driver's queue: the calls for each kind of command.
 
 use std::ffi::c_void;
 
@@ -15,8 +15,8 @@ use crate::print_buffer::PrintBuffer;
 use crate::sys::Object;
 use crate::transfer;
 
-/// Makes the calls. `follows` says whether the command has to come after others that have not ended. On an error those calls that
-/// succeeded have left their work on the queue.
+/// Makes the driver calls for a task. `follows` says whether the command has to come after others that have not ended. After an error,
+/// calls that succeeded have left their work on the queue.
 pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
     match &task.command {
         Command::Kernel(command) => launch(task, command, emitter, kept),
@@ -105,7 +105,7 @@ fn set_argument(emitter: &Emitter<'_>, kernel: Object, index: u32, size: usize, 
     check("clSetKernelArg", unsafe { (emitter.context().functions.clSetKernelArg)(kernel.0, index, size, value) })
 }
 
-/// A hint that the driver does not take is no error.
+/// Ignores the error of a hint that the driver does not accept.
 fn prefetch(pointer: *mut u8, size: usize, emitter: &mut Emitter<'_>) {
     let Some(migrate) = emitter.context().sharing.migrate.filter(|_| size > 0) else { return };
     let _ = emitter.call("clEnqueueMigrateMemINTEL", |_, queue, n, list, event| {

@@ -72,7 +72,7 @@ fn is_aligned(target: *mut u8, n: usize, shape: &BoxShape) -> bool {
         && (shape.slices == 1 || pitches.slice.is_multiple_of(n))
 }
 
-/// Whole patterns, up to about [`STAGE_SIZE`] bytes, but not more than a row has.
+/// A stage of whole patterns: about [`STAGE_SIZE`] bytes, but at most a row.
 fn filled(fill: &FillCommand, length: usize, width: usize) -> Stage {
     let size = width.min((STAGE_SIZE / length).max(1) * length);
     let mut stage = Box::new_uninit_slice(size);

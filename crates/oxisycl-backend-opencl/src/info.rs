@@ -1,4 +1,4 @@
-//! What a device says of itself, and whether kernels can be given to it at all.
+//! The description of a device, and whether it is usable.
 
 use oxisycl_backend::{
     AffinityDomain, CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
@@ -11,9 +11,9 @@ use crate::query::Asked;
 use crate::sharing::Sharing;
 use crate::sys::code;
 
-/// The version of SPIR-V that images have unless a kernel needs a newer one.
+/// The SPIR-V version of images, unless a kernel needs a newer one.
 const BASELINE: (u32, u32) = (1, 2);
-/// The version of OpenCL from which on devices take SPIR-V, as major and minor number.
+/// The first OpenCL version whose devices accept SPIR-V, as major and minor number.
 const LEAST_VERSION: (u32, u32) = (2, 1);
 
 /// The version in a text such as `OpenCL 3.0 (Build 0)`.
@@ -26,7 +26,7 @@ pub(crate) fn version(text: &str) -> (u32, u32) {
     parse().unwrap_or((0, 0))
 }
 
-/// The newest version of SPIR-V among those of a text such as `SPIR-V_1.0 SPIR-V_1.2`, of the major version that images have.
+/// The newest SPIR-V version of the images' major version in a text such as `SPIR-V_1.0 SPIR-V_1.2`.
 fn newest_spirv(text: &str) -> Option<(u32, u32)> {
     let versions = text.split_whitespace().filter_map(|word| {
         let (major, minor) = word.strip_prefix("SPIR-V_")?.split_once('.')?;
@@ -35,7 +35,7 @@ fn newest_spirv(text: &str) -> Option<(u32, u32)> {
     versions.filter(|(major, _)| *major == BASELINE.0).max()
 }
 
-/// The targets that a device takes, best first; or why it takes none.
+/// The targets that a device accepts, best first. The error says why it accepts none.
 pub(crate) fn image_targets(device: Asked<'_>) -> Result<Vec<ImageTarget>, String> {
     let (major, minor) = version(&device.text(code::DEVICE_VERSION));
     if (major, minor) < LEAST_VERSION {
@@ -67,7 +67,7 @@ fn target((major, minor): (u32, u32)) -> ImageTarget {
     ImageTarget::SpirV { major, minor }
 }
 
-/// What devices that cannot be used are said to take, for messages.
+/// The target in messages about unusable devices.
 pub(crate) fn baseline_target() -> ImageTarget {
     target(BASELINE)
 }
@@ -88,7 +88,7 @@ pub(crate) fn is_host_memory(device: Asked<'_>) -> bool {
         && device.number(code::DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL) & code::USM_ACCESS != 0
 }
 
-/// Whether the device adds atomically to all floats that it has, in global and local memory.
+/// Whether the device has atomic addition in global and local memory, for all float types that it has.
 fn has_float_sums(device: Asked<'_>) -> bool {
     let adds = |what| device.number(what) & code::FP_ATOMIC_ADD == code::FP_ATOMIC_ADD;
     let has_doubles = device.number(code::DEVICE_DOUBLE_FP_CONFIG) != 0;
@@ -123,7 +123,7 @@ fn aspects(device: Asked<'_>, sharing: &Sharing) -> Vec<Aspect> {
     candidates.into_iter().filter_map(|(aspect, has)| has.then_some(aspect)).collect()
 }
 
-/// What a mask of bits stands for, in their order.
+/// The meanings of the set bits of a mask, in their order.
 fn flags<T: Copy>(bits: u64, meanings: &[T]) -> Vec<T> {
     meanings.iter().enumerate().filter(|(position, _)| bits >> position & 1 != 0).map(|(_, meaning)| *meaning).collect()
 }
@@ -144,7 +144,7 @@ fn fp_config(bits: u64) -> Vec<FpConfig> {
     )
 }
 
-/// Memory orders and scopes in a mask of atomic capabilities.
+/// The memory orders and scopes of a mask of atomic capabilities.
 fn atomics(bits: u64) -> (Vec<MemoryOrder>, Vec<MemoryScope>) {
     let mut orders = Vec::new();
     if bits & 1 != 0 {
@@ -166,7 +166,7 @@ fn atomics(bits: u64) -> (Vec<MemoryOrder>, Vec<MemoryScope>) {
     (orders, scopes)
 }
 
-/// A mask of atomic capabilities. Until OpenCL 3.0 there was no query, and all of them were required.
+/// A mask of atomic capabilities. Before OpenCL 3.0 there was no query, and all capabilities were required.
 fn atomic_bits(device: Asked<'_>, what: u32) -> u64 {
     const ALL: u64 = 0x7F;
     if version(&device.text(code::DEVICE_VERSION)) < (3, 0) { ALL } else { device.number(what) }
@@ -187,7 +187,7 @@ fn partition_properties(device: Asked<'_>) -> Vec<PartitionProperty> {
     known.into_iter().filter(|(number, _)| listed.contains(&number.cast_unsigned())).map(|(_, name)| name).collect()
 }
 
-/// Ways to split by memory or cache, with OpenCL's bits.
+/// Affinity domains of partitions, with OpenCL's bits.
 pub(crate) const DOMAINS: [(AffinityDomain, u64); 4] = [
     (AffinityDomain::Numa, code::AFFINITY_DOMAIN_NUMA),
     (AffinityDomain::L3Cache, code::AFFINITY_DOMAIN_L3_CACHE),
@@ -195,7 +195,7 @@ pub(crate) const DOMAINS: [(AffinityDomain, u64); 4] = [
     (AffinityDomain::NextPartitionable, code::AFFINITY_DOMAIN_NEXT_PARTITIONABLE),
 ];
 
-/// How a sub-device was made.
+/// How a sub-device was made; `None` for a root device.
 pub(crate) type Origin = Option<(PartitionProperty, Option<AffinityDomain>)>;
 
 /// The description of a device. `sharing` is `None` for one that cannot be used.

@@ -1,4 +1,4 @@
-//! What the driver has of a task.
+//! The driver's part of an issued task: its events, and resources that the driver uses.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,32 +13,32 @@ use crate::fill::Stage;
 use crate::svm::Launch;
 use crate::sys::{Code, Object, code};
 
-/// The events of a task, and what stays as long as the driver needs it.
+/// The events of a task, and resources that live as long as the driver needs them.
 #[derive(Default)]
 pub(crate) struct Issued {
     /// Empty before the task is issued, and from when it is known to be over and its events were released.
     emitted: RwLock<Emitted>,
     /// Whether the driver has said that the task is over, without an error.
     is_over: AtomicBool,
-    /// Whether code outside of this crate may have the events, which then live as long as the task.
+    /// Whether code outside of this crate may have the events. They then live as long as the task.
     is_known_outside: AtomicBool,
-    /// None as a rule.
+    /// Resources that live until the task has ended; `None` for most tasks.
     kept: Mutex<Option<Box<Kept>>>,
 }
 
-/// What stays until a command has ended.
+/// Resources that live until a command has ended.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// Bytes that the driver reads.
+    /// Host memory that the driver reads.
     pub(crate) stage: Option<Stage>,
-    /// Keeps allocations in the kernel's list.
+    /// Keeps the allocations in the kernel's list alive.
     pub(crate) launch: Option<Launch>,
 }
 
-/// How far the device has come with a task.
+/// How far the device has executed a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reached {
-    /// Not begun, as far as the driver says.
+    /// Not begun, as far as the driver reports.
     Waiting,
     Running,
     Over,
@@ -47,31 +47,31 @@ pub(crate) enum Reached {
 }
 
 impl Issued {
-    /// The driver has the task. Called once.
+    /// Sets the events and resources of an issued task. Called once.
     pub(crate) fn set(&self, emitted: Emitted, kept: Kept) {
         *self.emitted.write() = emitted;
         let is_empty = kept.stage.is_none() && kept.launch.is_none();
         *self.kept.lock() = (!is_empty).then(|| Box::new(kept));
     }
 
-    /// Whether nothing is kept for the driver any more.
+    /// Whether all events and resources of the task were released.
     #[cfg(test)]
     pub(crate) fn has_let_go(&self) -> bool {
         self.kept.lock().is_none()
     }
 
-    /// The driver's events, which are not released while they are borrowed.
+    /// The task's events, which are not released during the borrow.
     pub(crate) fn emitted(&self) -> RwLockReadGuard<'_, Emitted> {
         self.emitted.read()
     }
 
-    /// Drops what was kept for the driver: the task may be known for long after its end.
+    /// Drops the resources of a task that is over, since the task may live long after its end.
     pub(crate) fn release_kept(&self) {
         let kept = self.kept.lock().take();
         drop(kept);
     }
 
-    /// Asks the driver how far an issued task is.
+    /// Queries how far the device has executed an issued task.
     pub(crate) fn reached(&self, context: &Context) -> Reached {
         const CALL: &str = "clGetEventInfo";
         if self.is_over.load(Ordering::Acquire) {
@@ -101,7 +101,7 @@ impl Issued {
         slowest
     }
 
-    /// Asks the driver whether an issued task is over, and remembers that it is.
+    /// Queries whether an issued task is over, and remembers that it is.
     pub(crate) fn is_over(&self, context: &Context) -> bool {
         let is_over = self.reached(context) == Reached::Over;
         if is_over {
@@ -111,7 +111,7 @@ impl Issued {
         is_over
     }
 
-    /// Has the driver wait for an issued task. What came of it is asked afterwards.
+    /// Waits in the driver for an issued task. The result has to be queried afterwards.
     pub(crate) fn wait_in_driver(&self, context: &Context) {
         for event in &self.emitted().events {
             // SAFETY: the event lives as long as it is borrowed.
@@ -119,7 +119,7 @@ impl Issued {
         }
     }
 
-    /// Releases the events of a task that is over, unless they are in use. The task releases those when it is dropped.
+    /// Releases the events of a task that is over, unless they are borrowed. Otherwise they are released when the task is dropped.
     pub(crate) fn try_release(&self, context: &Context) {
         // A thread that reads them may wait with them for long.
         if let Some(mut emitted) = self.emitted.try_write()
@@ -129,7 +129,7 @@ impl Issued {
         }
     }
 
-    /// The driver's events for code outside of this crate, valid as long as the task lives. None if nothing is left of the task there.
+    /// The events for code outside of this crate, valid as long as the task lives. Empty if the task has no events any more.
     pub(crate) fn lend_events(&self, context: &Context) -> Vec<*mut c_void> {
         // In a forked child the lock may be held for ever.
         if context.is_foreign() {
@@ -141,7 +141,7 @@ impl Issued {
         emitted.events.iter().map(|Object(event)| *event).collect()
     }
 
-    /// Releases the events. The task is dropped.
+    /// Releases the events, when the task is dropped.
     pub(crate) fn release(&mut self, context: &Context) {
         release(context, std::mem::take(self.emitted.get_mut()));
     }

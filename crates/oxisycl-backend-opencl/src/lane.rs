@@ -33,38 +33,38 @@ use crate::records::{RecordMemory, Slot};
 use crate::submit_polling::SubmitPolling;
 use crate::sys::{Handle, Object, code};
 
-/// How many commands of a queue are looked at before others get a turn.
+/// How many commands of a queue are queried before other queues are polled.
 const BATCH: usize = 256;
 
-/// OpenCL.
+/// The OpenCL driver.
 pub(crate) struct OpenCl;
 
 pub(crate) type ClQueue = DriverQueue<OpenCl>;
 pub(crate) type ClTask = Task<OpenCl>;
 pub(crate) type ClLane = Lane<OpenCl>;
 
-/// A queue of the driver, until it is given back.
+/// A driver queue, until it is returned to its pool.
 pub(crate) struct Stream {
     pub(crate) raw: Object,
-    /// Whether there are commands that the driver may hold back until a flush.
+    /// Whether the driver may hold commands back until a flush.
     is_unflushed: AtomicBool,
 }
 
-/// What a queue has beside its lane.
+/// The driver's state of a queue, beside its lane.
 pub(crate) struct QueuePart {
     context: Arc<Context>,
     raw: Object,
-    /// What `raw` was made with.
+    /// The properties that `raw` was made with.
     properties: Vec<u64>,
     /// Whether code outside of this crate may have `raw`.
     is_known_outside: AtomicBool,
-    /// How long a waiting thread looks itself.
+    /// How long a waiting thread polls before it sleeps.
     patience: Duration,
 }
 
-/// What a task waits for.
+/// The dependencies that a task waits for.
 pub(crate) struct Waits<'t> {
-    /// Tasks whose order the driver's queue does not see to. The driver has those of other lanes.
+    /// Tasks that the queue's own order does not cover. Those on other lanes were flushed to the driver.
     pub(crate) open: SmallVec<[&'t ClTask; 4]>,
     /// Whether the task has to come after others that have not ended.
     pub(crate) follows: bool,
@@ -77,7 +77,7 @@ thread_local! {
 /// Tasks are made by threads that submit, and end on another thread.
 static TASKS: Tasks<OpenCl> = Pool::new(&NEAR);
 
-/// A queue of the device, which is of the type.
+/// Creates a queue of the device.
 pub(crate) fn create_queue(
     device: &Arc<DeviceState>,
     device_type: DeviceType,
@@ -105,7 +105,7 @@ pub(crate) fn create_queue(
     Ok(ClQueue::new(device, options, smallvec![lane], part))
 }
 
-/// OpenCL's list of properties of a queue.
+/// OpenCL's list of properties for a queue.
 fn properties(device: Asked<'_>, options: QueueOptions, keeps_order: bool) -> Vec<u64> {
     let extensions = device.text(code::DEVICE_EXTENSIONS);
     let has_priorities = extensions.split_whitespace().any(|name| name == "cl_khr_priority_hints");
@@ -148,7 +148,7 @@ unsafe impl Driver for OpenCl {
     type Queue = QueuePart;
     type Own = Mutex<SubmitPolling>;
     type Stream = Stream;
-    /// Where the next look at tasks without an order begins.
+    /// The position in the ring where the next poll of an out-of-order lane begins.
     type Ring = usize;
     type Kernel = ClKernel;
     type Launch = LaunchShape;
@@ -165,7 +165,7 @@ unsafe impl Driver for OpenCl {
     /// A driver needs memory for each command that it has. Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more.
     /// The shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
     const MOST_UNFINISHED: usize = 4096;
-    /// What a wait depends on may be on any queue, and is cheap to ask about.
+    /// The dependencies of a wait may be on any queue, and are cheap to query.
     const HELPS_ALL: bool = true;
 
     fn tasks() -> &'static Tasks<Self> {
@@ -331,7 +331,7 @@ unsafe impl Driver for OpenCl {
     }
 }
 
-/// Gives a task to the driver. `events` live until then. On an error the driver has nothing of it.
+/// Issues a task to the driver. `events` are valid until this returns. On an error the driver has no part of the task.
 fn give(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bool) -> Result<(), ClError> {
     let (context, raw) = (&lane.device.context, lane.stream.raw);
     let mut emitter = Emitter::new(context, raw, lane.keeps_order, task.queue.options.profiling, events);
@@ -351,7 +351,7 @@ fn give(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bo
     Ok(())
 }
 
-/// Has the driver go on with everything that it was given.
+/// Flushes the lane's queue, so that the driver executes everything that was issued.
 fn flush(lane: &ClLane) -> Result<(), BackendError> {
     let Stream { raw, is_unflushed } = &lane.stream;
     if !is_unflushed.load(Ordering::Acquire) || !is_unflushed.swap(false, Ordering::AcqRel) {
@@ -362,7 +362,7 @@ fn flush(lane: &ClLane) -> Result<(), BackendError> {
     check("clFlush", unsafe { (context.functions.clFlush)(raw.0) }).map_err(|error| context.fail(error))
 }
 
-/// Sets the first tasks apart that are over: those behind one that runs have not ended.
+/// Moves the first tasks that are over off the ring, on an in-order lane. Tasks behind an unfinished one have not ended.
 fn poll_first(lane: &ClLane) {
     for _ in 0..BATCH {
         let Some(first) = lane.ring().pending.front().cloned() else { return };
@@ -376,7 +376,7 @@ fn poll_first(lane: &ClLane) {
     }
 }
 
-/// Sets those of the next tasks apart that are over.
+/// Moves those of the next [`BATCH`] tasks that are over off the ring, on an out-of-order lane.
 fn poll_batch(lane: &ClLane) {
     let (first, batch): (usize, Vec<_>) = {
         let mut ring = lane.ring();
@@ -406,7 +406,7 @@ fn poll_batch(lane: &ClLane) {
     }
 }
 
-/// Whether an issued task is finished, if it is over. If it is not finished, the device is lost.
+/// Whether an issued task is over, and if so, whether it is finished. If it is not finished, the device is lost.
 fn look_at(task: &ClTask) -> Option<bool> {
     let device = &task.queue.device;
     let error = match task.issued.reached(&device.context) {

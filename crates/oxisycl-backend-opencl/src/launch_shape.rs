@@ -1,4 +1,4 @@
-//! How an index space becomes OpenCL's: a number of work-items per dimension, and of those in a group.
+//! Conversion of an index space to OpenCL's: a number of work-items per dimension, and the number of those in a group.
 //!
 //! OpenCL's first dimension is the innermost. Groups divide the number of work-items, so that it is rounded up; kernels do nothing beyond
 //! the end of the launch. Pure arithmetic, without calls of the driver.
@@ -10,17 +10,17 @@ use oxisycl_types::{GroupSize, LaunchRange};
 
 /// Most positions of a grid per dimension. The calling convention of kernels has twice as many; the quirk `signed-positions` has the reason.
 const MOST_POSITIONS: u64 = i32::MAX as u64;
-/// Groups are not made smaller than this to have more of them.
+/// Groups are not made smaller than this for the sake of more groups.
 const LEAST_GROUP: usize = 32;
 
-/// What groups a device and a kernel take.
+/// The groups that a device and a kernel accept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GroupLimits {
     /// Most work-items of a group.
     pub(crate) items: usize,
     /// Most per dimension, the innermost first.
     pub(crate) sizes: [usize; 3],
-    /// Groups are best a multiple of this in the innermost dimension.
+    /// The preferred multiple of a group's size in the innermost dimension.
     pub(crate) multiple: usize,
     /// Compute units of the device.
     pub(crate) units: usize,
@@ -28,7 +28,7 @@ pub(crate) struct GroupLimits {
     pub(crate) groups_per_unit: usize,
 }
 
-/// How a launch is put to OpenCL. Dimensions are in the order `x`, `y`, `z`. Small, since every launch that has not ended has one.
+/// The shape of a launch for OpenCL. Dimensions are in the order `x`, `y`, `z`. Small, since every unfinished launch has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LaunchShape {
     dimensions: NonZeroU32,
@@ -37,7 +37,7 @@ pub(crate) struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// The shape, or `None` if the launch is beyond every limit.
+    /// The shape, or `None` if the launch exceeds every limit.
     pub(crate) fn new(range: &LaunchRange, limits: &GroupLimits) -> Option<Self> {
         let [z, y, x] = range.extent;
         let total = x.checked_mul(y)?.checked_mul(z)?;
@@ -47,7 +47,7 @@ impl LaunchShape {
         shape.grids(range).map(|_| shape)
     }
 
-    /// The shape of a launch over groups, or `None` if it is beyond every limit.
+    /// The shape of a launch over groups, or `None` if it exceeds every limit.
     pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
         let [z, y, x] = group.local;
         let local = [x, y, z];
@@ -57,7 +57,7 @@ impl LaunchShape {
         shape.grids_of_groups(range).map(|_| shape)
     }
 
-    /// The grids of a launch over groups, whose shape this is, in groups.
+    /// The grids of a launch over groups with this shape, in groups.
     pub(crate) fn grids_of_groups(&self, range: &LaunchRange) -> Option<Grids> {
         Grids::new(range, self.local.map(|n| MOST_POSITIONS / u64::from(n).max(1)))
     }
@@ -67,7 +67,7 @@ impl LaunchShape {
         std::array::from_fn(|d| (grid.items[d] * u64::from(self.local[d])) as usize)
     }
 
-    /// How many dimensions OpenCL gets.
+    /// The number of dimensions that OpenCL gets.
     pub(crate) fn dimensions(&self) -> u32 {
         self.dimensions.get()
     }
@@ -77,7 +77,7 @@ impl LaunchShape {
         self.local.map(|n| n as usize)
     }
 
-    /// The grids of the launch, whose shape this is.
+    /// The grids of a launch with this shape.
     pub(crate) fn grids(&self, range: &LaunchRange) -> Option<Grids> {
         // Divisions are dear, and most dimensions have one work-item.
         let step = self.local.map(u64::from).map(|n| if n == 1 { MOST_POSITIONS } else { MOST_POSITIONS / n * n });
@@ -90,7 +90,7 @@ impl LaunchShape {
     }
 }
 
-/// A group for the extent: along `x` first, of sizes that leave few work-items without a task.
+/// The group size for an extent: along `x` first, of sizes that leave few work-items without a task.
 fn local(extent: [usize; 3], total: usize, limits: &GroupLimits) -> [usize; 3] {
     let groups = limits.units.max(1) * limits.groups_per_unit.max(1);
     let wanted = if total <= LEAST_GROUP { LEAST_GROUP } else { (total / groups).max(LEAST_GROUP) };

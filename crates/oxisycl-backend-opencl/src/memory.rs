@@ -12,14 +12,14 @@ use crate::context::Context;
 use crate::error::{Result, check};
 use crate::sharing::ALIGNMENT;
 
-/// Bytes of a large page of the systems that have them.
+/// Bytes of a huge page, on systems that have them.
 const HUGE_PAGE: usize = 2 << 20;
 
 pub(crate) struct ClMemory {
     context: Arc<Context>,
     /// Whether the device's allocations are memory of the host.
     is_host_memory: bool,
-    /// Where allocations begin that were made larger for the sake of their alignment.
+    /// The beginning of allocations that were made larger because of their alignment.
     bases: Mutex<HashMap<usize, NonNullAddress>>,
 }
 
@@ -35,7 +35,7 @@ impl ClMemory {
         Self { context, is_host_memory, bases: Mutex::default() }
     }
 
-    /// The alignment that an allocation gets.
+    /// The alignment of an allocation.
     ///
     /// On processors large ones begin with a large page. The room for that also keeps arrays whose sizes are powers of two from lying at such
     /// distances (the quirk `equal-distances`). Adding two of 128 MiB takes 9.4 ms side by side and 7.4 ms with 2 MiB between.
@@ -128,7 +128,7 @@ unsafe impl Memory for ClMemory {
     }
 }
 
-/// Asks the system for large pages, as for memory of the host device: kernels read and write all of a buffer as a rule.
+/// Asks the system for huge pages, as for memory of the host device, since kernels usually read and write all of a buffer.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages(pointer: NonNull<u8>, size: usize) {
     let head = pointer.as_ptr().align_offset(HUGE_PAGE);
@@ -140,6 +140,6 @@ fn advise_huge_pages(pointer: NonNull<u8>, size: usize) {
     unsafe { libc::madvise(pointer.as_ptr().add(head).cast(), length, libc::MADV_HUGEPAGE) };
 }
 
-/// Elsewhere pages are the system's to choose.
+/// Does nothing: on other systems the page size is left to the system.
 #[cfg(not(target_os = "linux"))]
 fn advise_huge_pages(_pointer: NonNull<u8>, _size: usize) {}

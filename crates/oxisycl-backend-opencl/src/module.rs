@@ -1,4 +1,4 @@
-//! Device images that the driver has taken, and their kernels.
+//! Device images that were built by the driver, and their kernels.
 //!
 //! Invariant: a program stays alive as long as one of its kernels is held, which commands do until they have completed.
 
@@ -35,14 +35,14 @@ pub(crate) struct ClModule {
     promises: Promises,
 }
 
-/// What an image says of its code.
+/// The properties of an image's code, as the image states them.
 struct Promises {
-    /// By symbol.
+    /// The kernels by symbol.
     kernels: HashMap<String, Promise>,
     sites: Vec<PanicSite>,
 }
 
-/// What an image says of one kernel.
+/// The properties of one kernel, as its image states them.
 #[derive(Clone, Copy)]
 struct Promise {
     parameters: ParameterLayout,
@@ -59,16 +59,16 @@ pub(crate) struct ClKernel {
     pub(crate) parameters: ParameterLayout,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
-    /// What groups are chosen for it.
+    /// The limits of its work-groups.
     pub(crate) limits: GroupLimits,
     /// Whether its last argument is a group's local memory.
     pub(crate) uses_local_memory: bool,
     info: KernelInfo,
-    /// Locked from setting the kernel's arguments until it is issued.
+    /// The arguments that are set in the driver. Locked from setting them until the kernel is issued.
     pub(crate) told: Mutex<Told>,
 }
 
-/// What was set for a kernel in the driver, which stays so until something else is set.
+/// The arguments of a kernel that were set in the driver and stay set.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) indirect: Indirect,
@@ -77,7 +77,8 @@ pub(crate) struct Told {
 }
 
 impl Promises {
-    /// Refuses an image whose kernels would leave work-items out: a launch has one for each position of its grid.
+    /// The properties of an image's code. An error if its kernels would leave out work-items, since a launch has one work-item for each
+    /// position of its grid.
     fn of(context: &Context, image: &DeviceImage) -> Result<Self, BackendError> {
         if let Some(kernel) = image.kernels.iter().find(|kernel| kernel.is_paired) {
             let what = format!(
@@ -115,7 +116,7 @@ impl Program<'_> {
         raw
     }
 
-    /// Builds it for the context's device.
+    /// Builds the program for the context's device.
     fn build(&self, options: &str) -> Result<()> {
         let text = CString::new(options).map_err(|_| BAD_OPTIONS)?;
         let context = self.context;
@@ -126,7 +127,7 @@ impl Program<'_> {
         })
     }
 
-    /// Builds it with the options of the image it was made of, and with correct rounding if the driver knows that.
+    /// Builds the program with the options of its image, and with correct rounding if the driver has that option.
     fn build_image(&self, image: &DeviceImage) -> Result<()> {
         let own = driver_options(&image.build_options);
         match self.build(format!("{CORRECT_ROUNDING} {own}").trim_end()) {
@@ -170,8 +171,8 @@ fn warn_of_rounding(device: &str) {
 
 const BAD_OPTIONS: ClError = ClError { call: "clBuildProgram", code: code::INVALID_BUILD_OPTIONS };
 
-/// The options of an image that are the driver's: those that begin with a dash. The device compiler tells there as well how it made the
-/// image, as `name=value`.
+/// The image's options that are meant for the driver: those that begin with a dash. The others, `name=value`, tell how the device compiler
+/// made the image.
 fn driver_options(options: &str) -> String {
     options.split_whitespace().filter(|word| word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
@@ -181,7 +182,7 @@ fn log_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-/// The error for a program that the driver does not build, with its log.
+/// The error for a program that the driver does not build, with the driver's log.
 fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
     let mut refused = program.context.fail(error);
     if let BackendError::Driver { name, .. } = &mut refused {
@@ -253,7 +254,7 @@ impl ClModule {
         Ok(Self { context: context.clone(), raw, limits, promises })
     }
 
-    /// Where its kernels can panic or print.
+    /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
         &self.promises.sites
     }
@@ -275,7 +276,7 @@ impl ClModule {
         Ok(bytes)
     }
 
-    /// What the driver says of a kernel.
+    /// The driver's answer to a query about a kernel.
     fn ask<T: Default>(&self, kernel: Object, what: u32) -> Option<T> {
         let mut answer = T::default();
         // SAFETY: a live kernel and a device of its context. The callers name what is a number of that type, so the size is right.
@@ -302,7 +303,7 @@ impl Drop for ClModule {
     }
 }
 
-/// A module that hands out kernels which hold it.
+/// A module whose kernels keep it alive.
 pub(crate) struct ModuleHandle(pub(crate) Arc<ClModule>);
 
 impl Module for ModuleHandle {
@@ -368,14 +369,14 @@ impl Module for ModuleHandle {
 }
 
 impl ClKernel {
-    /// The kernel behind a handle, or `None` if it is another backend's.
+    /// Downcasts a kernel; `None` if it is another backend's.
     pub(crate) fn of(code: &dyn LoadedKernel) -> Option<&Self> {
         let code: &dyn Any = code;
         code.downcast_ref()
     }
 
-    /// The code must have the parameters that its image promises: a launch, and the captures if there are any. Their sizes are compared by
-    /// the driver when they are set.
+    /// Checks that the code has the parameters that its image promises: a launch, and the captures if there are any. The driver compares
+    /// their sizes when they are set.
     fn check_arguments(&self) -> Result<(), BackendError> {
         let context = &self.module.context;
         let mut found = 0u32;

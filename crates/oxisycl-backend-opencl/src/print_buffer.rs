@@ -19,9 +19,9 @@ pub(crate) struct PrintBuffer(Arc<Parts>);
 struct Parts {
     context: Arc<Context>,
     device: NonNull<u8>,
-    /// The buffer's copy on the host, of its size.
+    /// The buffer's copy on the host, with the same size.
     host: NonNull<[u8]>,
-    /// What the buffer begins with before a launch.
+    /// The buffer's header before a launch.
     header: PrintHeader,
 }
 
@@ -39,7 +39,7 @@ impl PrintBuffer {
         Ok(Self(Arc::new(Parts { context: context.clone(), device, host, header })))
     }
 
-    /// What the kernel is given.
+    /// The buffer's address, for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.0.device.as_ptr().expose_provenance() as u64
     }
@@ -58,7 +58,7 @@ impl PrintBuffer {
         unsafe { copy_row(emitter, self.0.device.as_ptr(), host.as_ptr().cast(), host.len()) }
     }
 
-    /// Tells what the launch has printed. It has ended.
+    /// Passes the output of a launch that has ended to `tell`.
     pub(crate) fn read(&self, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
         // SAFETY: memory of this buffer, written by the copy, which has ended.
         let bytes = unsafe { self.0.host.as_ref() };

@@ -1,4 +1,4 @@
-//! The end of the process: drivers tear themselves down in handlers of their own, and must not be called after that.
+//! The end of the process: drivers are torn down by exit handlers of their own, and must not be called after that.
 //!
 //! A handler that runs before the driver's keeps the threads of this crate away from the driver for good. A driver may also abort the process if
 //! a kernel runs then (the quirk `process-end`). For its sake the handler first waits for a while until all its commands have ended and nothing is
@@ -14,13 +14,13 @@ use oxisycl_backend::poller::Progress;
 use oxisycl_backend::process_end;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-/// How long commands are waited for.
+/// How long the exit handler waits for commands.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the handler is registered at most.
+/// The most registrations of the handler.
 const MOST_HANDLERS: usize = 16;
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
-/// Read by threads while they look at commands, written for ever at the end.
+/// Read-locked by threads while they poll commands. The exit handler locks it for writing and never unlocks it.
 static LOOKING: RwLock<()> = RwLock::new(());
 static DEVICES: Mutex<Vec<Weak<dyn Progress>>> = Mutex::new(Vec::new());
 
@@ -30,21 +30,21 @@ pub(crate) fn is_ending() -> bool {
     IS_ENDING.load(Ordering::Acquire)
 }
 
-/// Held while a thread looks at commands; `None` at the end of the process.
+/// Held by a thread while it polls commands; `None` at the end of the process.
 pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
     // A completion that is called may look, too.
     let guard = LOOKING.read_recursive();
     (!is_ending()).then_some(guard)
 }
 
-/// Has the end of the process wait for the commands of a device, whose driver needs it.
+/// Makes the exit handler wait for the commands of a device whose driver needs it.
 pub(crate) fn add(device: Weak<dyn Progress>) {
     let mut devices = DEVICES.lock();
     devices.retain(|device| device.strong_count() > 0);
     devices.push(device);
 }
 
-/// Registers the handler. Called after a driver was loaded, or used for the first time for something.
+/// Registers the exit handler. Called after a driver was loaded, or used for the first time for something.
 pub(crate) fn watch() {
     static N_HANDLERS: AtomicUsize = AtomicUsize::new(0);
     if N_HANDLERS.fetch_add(1, Ordering::Relaxed) < MOST_HANDLERS {
@@ -54,10 +54,10 @@ pub(crate) fn watch() {
     }
 }
 
-/// How many programs drivers are compiling.
+/// The number of programs that drivers are compiling.
 static N_COMPILING: AtomicUsize = AtomicUsize::new(0);
 
-/// Held while a driver that needs it compiles: the end of the process waits for that as it waits for commands.
+/// Held while a driver that needs it compiles. The exit handler waits for its end as for commands.
 pub(crate) struct Compiling(());
 
 impl Compiling {
@@ -73,7 +73,7 @@ impl Drop for Compiling {
     }
 }
 
-/// Waits for commands and compilers, then closes the gate. Whether all had ended.
+/// Waits for commands and compilations, and then locks out all threads. Returns whether everything had ended.
 fn end() -> bool {
     if is_ending() {
         return true;

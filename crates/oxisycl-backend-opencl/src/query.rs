@@ -1,4 +1,4 @@
-//! Asking platforms and devices: plain values out of `clGet..Info`.
+//! Queries of platforms and devices: plain values from `clGet..Info`.
 //!
 //! A driver that does not know a query, or answers with another size, counts as one that says nothing: zero, or an empty text.
 
@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use crate::sys::{Code, Functions, Object};
 
-/// Something that answers queries.
+/// An object that answers queries.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'f> {
     functions: &'f Functions,
@@ -27,7 +27,7 @@ impl<'f> Asked<'f> {
         self.functions
     }
 
-    /// The answer's bytes; none if there is no answer.
+    /// The answer's bytes; empty if there is no answer.
     pub(crate) fn bytes(&self, what: u32) -> Vec<u8> {
         let mut size = 0;
         // SAFETY: a live object; without room for an answer, the driver only writes its size.
@@ -58,7 +58,7 @@ impl<'f> Asked<'f> {
         }
     }
 
-    /// A number that has 32 bits at most.
+    /// A number of at most 32 bits.
     pub(crate) fn small(&self, what: u32) -> u32 {
         u32::try_from(self.number(what)).unwrap_or(u32::MAX)
     }

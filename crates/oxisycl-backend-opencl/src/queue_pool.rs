@@ -1,4 +1,4 @@
-//! Queues of the driver: used again while their context lives.
+//! A pool of driver queues, which are reused while their context lives.
 //!
 //! A driver may not bear that a queue is released soon after its last command has ended (the quirk `queue-release`). It tells the end of a
 //! kernel before the thread that ran it has released the queue. If that thread turns out to hold it last, it waits for ever for the very
@@ -16,23 +16,23 @@ use parking_lot::Mutex;
 use crate::error::{Result, check};
 use crate::sys::{Functions, Object};
 
-/// How long the driver's threads get to release what they worked on.
+/// How long the driver's threads get to release the queues that they used.
 const REST: Duration = Duration::from_secs(10);
 
-/// Contexts that are over and have not been released.
+/// Contexts that were dropped and not released yet.
 static REMAINS: Mutex<Vec<Remains>> = Mutex::new(Vec::new());
 
-/// The queues of a context that are not in use.
+/// The unused queues of a context.
 #[derive(Default)]
 pub(crate) struct QueuePool {
-    /// With the properties that they were made with.
+    /// Queues for reuse, with the properties that they were made with.
     idle: Mutex<Vec<(Vec<u64>, Object)>>,
-    /// Will not be used again.
+    /// Queues that will not be used again.
     retired: Mutex<Vec<Object>>,
 }
 
 impl QueuePool {
-    /// A queue with these properties, a list that ends with zero as OpenCL has it.
+    /// Takes or makes a queue with these properties, a list that ends with zero.
     pub(crate) fn take(
         &self,
         functions: &Functions,
@@ -54,12 +54,12 @@ impl QueuePool {
         Ok(Object(raw))
     }
 
-    /// Takes a queue back whose commands have all ended, and whose handle no other code has.
+    /// Returns a queue whose commands have all ended, and whose handle no other code has.
     pub(crate) fn give_back(&self, properties: Vec<u64>, queue: Object) {
         self.idle.lock().push((properties, queue));
     }
 
-    /// Takes a queue back that cannot be used again.
+    /// Returns a queue that cannot be used again.
     pub(crate) fn retire(&self, queue: Object) {
         self.retired.lock().push(queue);
     }
@@ -71,19 +71,19 @@ impl QueuePool {
     }
 }
 
-/// What remains of a context.
+/// The objects of a dropped context that were not released yet.
 pub(crate) struct Remains {
     functions: Arc<Functions>,
     queues: Vec<Object>,
     context: Object,
-    /// The device, if it is to be released.
+    /// The device, if it has to be released.
     sub_device: Option<Object>,
     since: Instant,
     generation: u32,
 }
 
 impl Remains {
-    /// What remains of a context that ends now.
+    /// The objects of a context that is being dropped.
     pub(crate) fn new(
         functions: &Arc<Functions>,
         pool: QueuePool,
@@ -95,7 +95,7 @@ impl Remains {
         Self { functions, queues, context, sub_device, since, generation }
     }
 
-    /// Gives it back to the driver.
+    /// Releases the objects.
     pub(crate) fn release(self) {
         let Self { functions, queues, context, sub_device, .. } = self;
         // SAFETY: owned by `self`, each released once, and the context after what was made in it.
@@ -111,12 +111,12 @@ impl Remains {
     }
 }
 
-/// Keeps a context that is not in use until it can be released.
+/// Keeps the objects of a context until they can be released.
 pub(crate) fn rest(remains: Remains) {
     REMAINS.lock().push(remains);
 }
 
-/// Releases the contexts that have rested long enough.
+/// Releases the contexts that were kept long enough.
 pub(crate) fn release_rested(generation: u32) {
     let mut remains = REMAINS.lock();
     let (rested, others) =

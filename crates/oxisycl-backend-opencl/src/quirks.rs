@@ -68,7 +68,7 @@ const EQUAL_DISTANCES: Quirk = Quirk {
     reproducer: Reproducer::Test("large_arrays_do_not_lie_their_size_apart"),
 };
 
-/// No driver loses anything by the remedy, so that all of them have it, and no switch of [`Quirks`].
+/// The remedy costs no driver anything. So it is always on, without a switch in [`Quirks`].
 #[cfg(test)]
 const SIGNED_POSITIONS: Quirk = Quirk {
     name: "signed-positions",
@@ -99,7 +99,7 @@ pub(crate) struct Quirks {
     pub(crate) queue_release: bool,
     pub(crate) equal_distances: bool,
     pub(crate) unnamed_loss: bool,
-    /// Whether work-items that end early were seen to be harmless to barriers of others, which OpenCL leaves open.
+    /// Whether work-items that end early were seen not to disturb barriers of others, which OpenCL leaves open.
     pub(crate) barriers_go_on: bool,
 }
 

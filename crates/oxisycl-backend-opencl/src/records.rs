@@ -14,15 +14,15 @@ use crate::emitter::Emitter;
 use crate::error::Result;
 use crate::transfer::copy_row;
 
-/// What a record is before a launch, where it has to be copied to the device.
+/// A record before a launch, where it has to be copied to the device.
 static EMPTY: PanicRecord = PanicRecord::EMPTY;
 
-/// A record of one launch.
+/// The panic record of one launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Where the host reads it.
+    /// The address for the host.
     pub(crate) host: NonNull<PanicRecord>,
-    /// Where kernels write it: the same place, or memory of the device.
+    /// The address for kernels: the same one, or device memory.
     device: NonNull<PanicRecord>,
 }
 
@@ -66,9 +66,9 @@ impl Slot {
 /// The memory of some records.
 pub(crate) struct RecordMemory {
     context: Arc<Context>,
-    /// Allocated by the context.
+    /// The records' memory, allocated by the context.
     shared: NonNull<u8>,
-    /// The host's side, where that is another place.
+    /// The records' copy on the host, if they are in device memory.
     host: Option<NonNull<[PanicRecord]>>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct RecordMemory {
 unsafe impl Send for RecordMemory {}
 
 impl RecordMemory {
-    /// So many free records.
+    /// Allocates `n` free records.
     pub(crate) fn new(context: &Arc<Context>, n: usize) -> Result<(Vec<Slot>, Self), BackendError> {
         let size = n * size_of::<PanicRecord>();
         let sharing = &context.sharing;

@@ -1,4 +1,4 @@
-//! How kernels and the host name the same memory: Intel's extension for unified shared memory, or the shared virtual memory of OpenCL 2.0.
+//! Memory that kernels and the host share: Intel's extension for unified shared memory, or the shared virtual memory of OpenCL 2.0.
 //!
 //! Captures of kernels hold addresses, of which OpenCL knows nothing. With the extension it is set once for a kernel that it may follow any
 //! address. Shared virtual memory wants the list of all allocations that a kernel may reach (`svm`).
@@ -17,18 +17,18 @@ use crate::sys::{
     AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object, code,
 };
 
-/// The most that OpenCL aligns to: the size of its largest type.
+/// The largest alignment in OpenCL, in bytes: the size of its largest type.
 pub(crate) const ALIGNMENT: usize = 128;
 
-/// Which way is taken.
+/// The kind of shared memory to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SharingKind {
-    /// The extension if there is one, else shared virtual memory.
+    /// The extension if the device has it, else shared virtual memory.
     #[default]
     Best,
-    /// Shared virtual memory, as far as the device has it.
+    /// Shared virtual memory, in the finest grain that the device has.
     Svm,
-    /// Shared virtual memory as if the device had the least kind of it: the host reaches no memory of the device.
+    /// Coarse-grained shared virtual memory, even on devices with a finer grain: the host cannot access device memory.
     CoarseSvm,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Sharing {
     pub(crate) copy_name: &'static str,
     pub(crate) fill: EnqueueFill,
     pub(crate) fill_name: &'static str,
-    /// Moves shared memory to the device, where the driver can.
+    /// Migrates shared memory to the device, where the driver has such a call.
     pub(crate) migrate: Option<EnqueueMigrate>,
     way: Way,
 }
@@ -47,7 +47,7 @@ enum Way {
     Svm(Svm),
 }
 
-/// Functions of `cl_intel_unified_shared_memory`, and what the device can do with each kind of memory.
+/// The functions of `cl_intel_unified_shared_memory`, and the device's capabilities for each kind of memory.
 struct Intel {
     host: AllocateHost,
     device: AllocateDevice,
@@ -57,15 +57,15 @@ struct Intel {
     shared_capabilities: u64,
 }
 
-/// What was set for a kernel of the memory that it may reach.
+/// The kernel's settings about memory that it reaches indirectly, as set in the driver.
 #[derive(Default)]
 pub(crate) struct Indirect {
-    /// What never changes.
+    /// Whether the constant settings were set.
     is_set: bool,
     list: svm::Told,
 }
 
-/// A function of an extension.
+/// Resolves a function of an extension.
 fn function<T: Copy>(functions: &Functions, platform: Object, name: &CStr) -> Option<T> {
     const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
     // SAFETY: a live platform and a name.
@@ -76,7 +76,7 @@ fn function<T: Copy>(functions: &Functions, platform: Object, name: &CStr) -> Op
 }
 
 impl Sharing {
-    /// The best way that the device has, or why there is none.
+    /// The best kind that the device has. The error says why it has none.
     pub(crate) fn of(device: Asked<'_>, platform: Object, kind: SharingKind) -> Result<Self, String> {
         if kind == SharingKind::Best
             && let Some(sharing) = Self::intel(device, platform)
@@ -147,7 +147,7 @@ impl Sharing {
         }
     }
 
-    /// Allocates; `align` is at most [`ALIGNMENT`].
+    /// Allocates memory; `align` is at most [`ALIGNMENT`].
     pub(crate) fn allocate(
         &self,
         functions: &Functions,
@@ -201,7 +201,7 @@ impl Sharing {
         Ok(pointer)
     }
 
-    /// Frees.
+    /// Frees memory.
     ///
     /// # Safety
     /// `allocate` gave the address for that context, no code uses the memory, and it is freed once.
@@ -220,7 +220,7 @@ impl Sharing {
         }
     }
 
-    /// Gives back what `free` could not. No kernel runs, and none is launched any more.
+    /// Frees the memory that `free` had to keep. No kernel runs, and none is launched any more.
     pub(crate) fn close(&self, functions: &Functions, context: Object) {
         if let Way::Svm(svm) = &self.way {
             svm.close(functions, context);
@@ -234,8 +234,8 @@ impl Sharing {
         }
     }
 
-    /// Tells a kernel that it may follow addresses in its captures. `kernel` is locked by the caller, who launches it before that lock and
-    /// what is returned end.
+    /// Sets in the driver that a kernel may follow addresses in its captures. The caller has locked `kernel`, and launches it before it
+    /// drops that lock and the returned guard.
     pub(crate) fn tell(
         &self,
         functions: &Functions,

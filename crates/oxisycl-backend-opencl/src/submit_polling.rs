@@ -1,11 +1,12 @@
-//! The commands that a queue was given last, which the thread that submits asks the driver about.
+//! Polling by the submitting thread: it asks the driver about the last commands of its queue.
 //!
-//! A driver's event is cheap to ask and to release for the thread that got it, a little later. For another thread it is expensive when it
-//! has left the caches. On a machine with few processors that was a third of a launch's time. So a thread that goes on submitting looks at
-//! a few commands of before, and releases the events of those that are over. It reports nothing: that is left to the threads that may.
+//! A driver's event is cheap to query and to release for the thread that got it, a little later. For another thread it is expensive when it
+//! has left the caches. On a machine with few processors that was a third of a launch's time. So a thread that goes on submitting polls a
+//! few of its earlier commands, and releases the events of those that are over. It does not report them, since completions run only on
+//! threads that poll lanes.
 //!
-//! Invariant: a command on the list is the last of its queue, or one of few before it; it may have ended. What is kept of those that have
-//! is little: their kernels stay loaded.
+//! Invariant: a command on the list is one of the last of its queue. It may have ended. An ended command on the list keeps little alive:
+//! its kernel stays loaded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use smallvec::SmallVec;
 use crate::lane::{ClTask, OpenCl};
 use crate::process_exit;
 
-/// How many commands are looked at together.
+/// How many commands are polled together.
 const BATCH: usize = 8;
-/// How many are left alone: it is too early to ask about them.
+/// How many of the newest commands are not polled, since it is too early.
 const YOUNG: usize = 24;
 /// How many commands the list has at most.
 pub(crate) const MOST: usize = YOUNG + BATCH;
-/// After so many commands that are not over the others are left to the poller.
+/// After this many unfinished commands, the rest of a batch is left to the poller.
 const PATIENCE: usize = 2;
 
 #[derive(Default)]
@@ -30,11 +31,11 @@ pub(crate) struct SubmitPolling {
     tasks: VecDeque<Arc<ClTask>>,
 }
 
-/// Commands to look at, without the lock that guards the list.
+/// Commands to poll, taken off the list, so that its lock is not held.
 pub(crate) struct Old(SmallVec<[Arc<ClTask>; BATCH]>);
 
 impl SubmitPolling {
-    /// Adds a command. Gives some of before, now and then.
+    /// Adds a command to the list. Sometimes returns older ones, which the caller has to poll.
     #[inline]
     pub(crate) fn push(&mut self, task: Arc<ClTask>) -> Option<Old> {
         self.tasks.push_back(task);
@@ -43,7 +44,7 @@ impl SubmitPolling {
 }
 
 impl Old {
-    /// Asks the driver about the commands.
+    /// Polls the commands, and releases the events of those that are over.
     #[cold]
     pub(crate) fn settle(self) {
         let guard = process_exit::begin_look();
@@ -57,7 +58,8 @@ impl Old {
     }
 }
 
-/// Whether an issued task is over. Releases its events if it is and they are not needed. Called by threads that may [look](process_exit::begin_look).
+/// Polls an issued task, and releases its events if it is over and they are not needed. Returns whether it is over. Called by threads that
+/// may [poll](process_exit::begin_look).
 fn settle(task: &ClTask) -> bool {
     let (context, issued) = (&task.queue.device.context, &task.issued);
     let is_over = task.has_ended() || issued.is_over(context);

@@ -1,4 +1,4 @@
-//! The allocations of shared virtual memory that kernels may reach.
+//! The shared virtual memory allocations that kernels may reach.
 //!
 //! OpenCL needs a list for each kernel of the allocations that it reaches by addresses. It takes all of them for used while the kernel
 //! runs. What a kernel reaches is not known, so the list has all there are. What a user frees meanwhile stays until no launch is left with
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::sys::{Functions, Object, code};
 
-/// As large as it must be to be one.
+/// The size of the anchor: any size will do.
 const ANCHOR_SIZE: usize = 64;
 
 pub(crate) struct Svm {
@@ -35,23 +35,23 @@ struct Live {
     /// The numbers of the launches that have not ended.
     launches: BTreeSet<u64>,
     n_launches: u64,
-    /// Freed by their users, and since when: the number of the next launch.
+    /// Allocations that their users freed, with the number of the next launch at that time.
     freed: Vec<(u64, usize)>,
-    /// An allocation that is never used: a list cannot be empty again.
+    /// An allocation that is never used. It keeps the list from being empty, which OpenCL does not allow.
     anchor: Option<usize>,
 }
 
-/// Which list a kernel was given.
+/// The version of the list that a kernel has in the driver.
 #[derive(Default)]
 pub(crate) struct Told {
-    /// `Live::version` plus one, or 0 if it was given none.
+    /// `Live::version` plus one, or 0 if the kernel has no list.
     version: u64,
 }
 
-/// The list while a kernel is launched with it; `None` where there is no list.
+/// The locked list, while a kernel is launched with it; `None` where no list is needed.
 pub(crate) struct Telling<'s>(Option<MutexGuard<'s, Live>>);
 
-/// A launch with a list of allocations, until this is dropped: it has ended then.
+/// A launch with a list of allocations. Dropping it ends the launch.
 pub(crate) struct Launch {
     context: Arc<Context>,
     number: u64,
@@ -69,12 +69,13 @@ impl Svm {
         live.version += 1;
     }
 
-    /// Takes an allocation off the list. Whether it can be given back now; otherwise it is done later.
+    /// Removes an allocation from the list. Returns whether it can be freed now; otherwise it is freed later.
     pub(crate) fn remove(&self, address: usize) -> bool {
         self.live.lock().remove(address)
     }
 
-    /// Gives a kernel the list by `set`, a call of `clSetKernelExecInfo`, if it has not got it. No other thread uses the kernel now.
+    /// Sets the kernel's list by `set`, a call of `clSetKernelExecInfo`, if it does not have the current one. No other thread uses the
+    /// kernel meanwhile.
     pub(crate) fn tell(
         &self,
         functions: &Functions,
@@ -98,7 +99,7 @@ impl Svm {
         Ok(Telling(Some(live)))
     }
 
-    /// Gives back what is left. No kernel runs, and none is launched any more.
+    /// Frees the remaining allocations. No kernel runs, and none is launched any more.
     pub(crate) fn close(&self, functions: &Functions, context: Object) {
         let mut live = self.live.lock();
         let freed = std::mem::take(&mut live.freed).into_iter().map(|(_, address)| address);
@@ -126,7 +127,7 @@ impl Live {
         number
     }
 
-    /// Ends a launch. What can be given back now.
+    /// Ends a launch. Returns the allocations that can be freed now.
     fn end(&mut self, number: u64) -> Vec<usize> {
         self.launches.remove(&number);
         let oldest = self.launches.first().copied().unwrap_or(u64::MAX);
@@ -146,10 +147,10 @@ impl Live {
 }
 
 impl Telling<'_> {
-    /// Where no list is needed.
+    /// The guard where no list is needed.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// The launch that is about to be issued. The list stays as it is as long as `self`.
+    /// Starts a launch that is about to be issued. The list does not change while the guard lives.
     pub(crate) fn begin(&mut self, context: &Arc<Context>) -> Option<Launch> {
         let number = self.0.as_mut()?.begin();
         Some(Launch { context: context.clone(), number })
@@ -168,7 +169,7 @@ impl Drop for Launch {
     }
 }
 
-/// Gives memory back. No launch that has not ended has it in its list, and no other code uses it.
+/// Frees memory that is in the list of no unfinished launch, and that no other code uses.
 fn free(functions: &Functions, context: Object, address: usize) {
     // SAFETY: `clSVMAlloc` gave the address for that context, and `Live` gives it out once.
     unsafe { (functions.clSVMFree)(context.0, ptr::with_exposed_provenance_mut(address)) };

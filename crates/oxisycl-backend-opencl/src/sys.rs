@@ -11,7 +11,7 @@ pub type Code = i32;
 /// `cl_platform_id` and all other handles.
 pub type Handle = *mut c_void;
 
-/// A handle that is kept: a name for something inside the driver, which any thread may use.
+/// A handle of a driver object, which any thread may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Object(pub Handle);
@@ -27,7 +27,7 @@ impl Object {
     pub const NULL: Self = Self(std::ptr::null_mut());
 }
 
-/// What a number of the API means, under the names of the headers without `CL_`.
+/// The constants of the API, under the names of the headers without `CL_`.
 #[expect(missing_docs, reason = "the names are Khronos' own, and documented there")]
 pub mod code {
     use super::Code;
@@ -64,10 +64,10 @@ pub mod code {
     pub const DEVICE_MAX_WORK_ITEM_DIMENSIONS: u32 = 0x1003;
     pub const DEVICE_MAX_WORK_GROUP_SIZE: u32 = 0x1004;
     pub const DEVICE_MAX_WORK_ITEM_SIZES: u32 = 0x1005;
-    /// For `char`; those for `short`, `int`, `long`, `float` and `double` follow.
+    /// The query for `char`. Those for `short`, `int`, `long`, `float` and `double` follow.
     pub const DEVICE_PREFERRED_VECTOR_WIDTH: u32 = 0x1006;
     pub const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
-    /// For `char`; those for `short`, `int`, `long`, `float`, `double` and `half` follow.
+    /// The query for `char`. Those for `short`, `int`, `long`, `float`, `double` and `half` follow.
     pub const DEVICE_NATIVE_VECTOR_WIDTH: u32 = 0x1036;
     pub const DEVICE_MAX_CLOCK_FREQUENCY: u32 = 0x100C;
     pub const DEVICE_ADDRESS_BITS: u32 = 0x100D;
@@ -95,7 +95,7 @@ pub mod code {
     pub const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub const DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4231;
     pub const DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES: u32 = 0x4232;
-    /// In global and in local memory.
+    /// The bits for global and for local memory.
     pub const FP_ATOMIC_ADD: u64 = 1 << 1 | 1 << 17;
     pub const DEVICE_DOUBLE_FP_CONFIG: u32 = 0x1032;
     pub const DEVICE_HALF_FP_CONFIG: u32 = 0x1033;
@@ -169,12 +169,12 @@ macro_rules! functions {
         #[expect(missing_docs, reason = "the functions are documented by Khronos, under the same names")]
         pub struct Functions {
             $(pub $name: unsafe extern "system" fn($($type),*) -> $result,)*
-            /// Never unloaded: drivers have threads of their own.
+            /// Keeps the library loaded until the process ends, since drivers have threads of their own.
             _library: std::mem::ManuallyDrop<Library>,
         }
 
         impl Functions {
-            /// Loads a library: the named one, or the system's loader. The error says what is missing.
+            /// Loads the named library, or the system's loader. The error says what is missing.
             ///
             /// # Safety
             /// The library implements OpenCL 2.1 or later.

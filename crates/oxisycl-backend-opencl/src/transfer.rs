@@ -42,7 +42,7 @@ pub(crate) unsafe fn copy_row(
     })
 }
 
-/// Calls `f` with the offsets of each row in the boxes of the shape.
+/// Calls `f` with the offsets of each row, one per box of the shape.
 pub(crate) fn for_each_row<const N: usize>(
     shape: &BoxShape,
     mut f: impl FnMut([usize; N]) -> Result<()>,

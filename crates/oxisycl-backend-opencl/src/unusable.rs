@@ -1,4 +1,4 @@
-//! A device that no kernel can be given to. It is listed with the reason, and refuses everything else by it.
+//! A device that cannot be used. It is listed with the reason, and every other call fails with that reason.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -56,7 +56,7 @@ unsafe impl Device for UnusableDevice {
     }
 }
 
-/// Memory that gives nothing.
+/// A memory without allocations.
 struct NoMemory {
     device: String,
     reason: String,
