@@ -21,7 +21,7 @@ pub struct HostBackend {
 }
 
 impl HostBackend {
-    /// Makes the backend. The system is asked when `platforms` is first called; threads start with the first command.
+    /// Makes the backend. It queries the system when `platforms` is first called; threads start with the first command.
     pub fn new() -> Self {
         Self::default()
     }

@@ -15,14 +15,14 @@ use crate::pool::Pool;
 use crate::queue::HostQueue;
 use crate::topology::Topology;
 
-/// What a root device and all its sub-devices share.
+/// The state that a root device shares with all its sub-devices.
 pub(crate) struct Shared {
     pub(crate) pool: PoolHandle,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) topology: Box<dyn Topology>,
 }
 
-/// Who may use a pool. When the last handle of a pool that is not the process' own goes, its threads end.
+/// Access to a pool: the one of the process, or one of its own. When the last handle of the latter is dropped, its threads end.
 pub(crate) enum PoolHandle {
     OfTheProcess(&'static Pool),
     #[cfg_attr(not(all(test, not(loom))), expect(dead_code, reason = "only tests make pools of their own"))]
@@ -162,7 +162,7 @@ unsafe impl Device for HostDevice {
     }
 }
 
-/// The domains that split the units into more than one part, outermost first, and whether there is any.
+/// The domains that split the units into more than one part, outermost first. `NextPartitionable` follows if there are any.
 fn domains_that_split(topology: &dyn Topology, units: &[usize]) -> Vec<AffinityDomain> {
     let levels = [AffinityDomain::Numa, AffinityDomain::L3Cache, AffinityDomain::L2Cache];
     let mut domains: Vec<_> =

@@ -1,4 +1,4 @@
-//! The event side of a task: what the runtime keeps and hands back as a dependency.
+//! The task as an event, which the runtime keeps and passes back as a dependency.
 
 use std::any::Any;
 use std::sync::Arc;

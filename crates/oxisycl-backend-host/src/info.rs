@@ -1,4 +1,4 @@
-//! What the host device says of itself.
+//! The description of the host device.
 //!
 //! Read from the system when the platform is first asked for. Invariant: every value meets the least value that SYCL 2020 section
 //! 4.6.4.2 demands of it, also where the system tells nothing.
@@ -16,7 +16,7 @@ const MAX_GROUP: usize = 1024;
 const LOCAL_MEMORY: u64 = 256 << 10;
 const FALLBACK_MEMORY: u64 = 4 << 30;
 
-/// What the system says of its processor.
+/// The properties of the system's processor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Processor {
     pub(crate) name: String,
@@ -33,7 +33,7 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// Asks the system.
+    /// Reads the properties from the system.
     pub(crate) fn detect() -> Self {
         let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut processor = Self::from_cpuinfo(&text);
@@ -54,7 +54,7 @@ impl Processor {
         processor
     }
 
-    /// Reads the form of `/proc/cpuinfo`.
+    /// Parses text of the form of `/proc/cpuinfo`.
     fn from_cpuinfo(text: &str) -> Self {
         let field = |name: &str| {
             text.lines()
@@ -221,7 +221,7 @@ fn read_number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Reads sizes such as `32768K`.
+/// Parses sizes such as `32768K`.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, factor) = match text.strip_suffix(['K', 'k']) {

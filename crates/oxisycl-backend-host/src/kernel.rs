@@ -1,4 +1,4 @@
-//! Runs kernel code, and turns a panic in it into a report.
+//! Runs kernel code, and converts a panic in it to a report.
 //!
 //! Owns the thread-local record of which kernel the thread is in. Invariant: while an entry function runs, the record
 //! points to a live frame on the thread's own stack. Otherwise it points to the frame outside it, or to none.
@@ -13,7 +13,7 @@ use oxisycl_types::{GroupSize, HostChunk};
 
 use crate::waiting::WAITING;
 
-/// What is known of a panic in a kernel.
+/// A report of a panic in a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PanicReport {
     pub(crate) message: String,
@@ -25,7 +25,7 @@ pub(crate) struct PanicReport {
 pub(crate) struct Frame {
     pub(crate) command: *const KernelCommand,
     pub(crate) chunk: *const HostChunk,
-    /// Written by the panic hook.
+    /// The panic's location, written by the panic hook.
     pub(crate) location: RefCell<Option<String>>,
     outer: *const Frame,
 }
@@ -102,7 +102,7 @@ impl Line {
 }
 
 impl GroupMemory {
-    /// The most that a thread keeps, in bytes.
+    /// The most group memory that a thread keeps, in bytes.
     const MAX_KEPT: usize = 16 << 20;
 
     fn of_thread(bytes: usize) -> Option<Self> {
@@ -128,7 +128,7 @@ impl GroupMemory {
     }
 }
 
-/// The text of a panic.
+/// The message of a panic, from its payload.
 pub(crate) fn message_of(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&'static str>() {
         (*text).to_owned()

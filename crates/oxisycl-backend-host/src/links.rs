@@ -1,4 +1,4 @@
-//! The dependency protocol: which tasks wait for which, and who may run.
+//! The dependency protocol: which tasks wait for which, and which thread may run a task.
 //!
 //! A [`Links`] is one task's end of all its edges. It owns the count of what the task still waits for and the list of those that
 //! wait for it.
@@ -28,7 +28,7 @@ pub(crate) type Followers<T> = SmallVec<[T; 1]>;
 pub(crate) struct Links<T> {
     remaining: AtomicUsize,
     phase: AtomicU8,
-    /// Whether data of a dependency is lost.
+    /// Whether a dependency failed, so that the data it should have written is lost.
     poisoned: AtomicBool,
     edges: Lock<Edges<T>>,
 }
@@ -38,19 +38,19 @@ struct Edges<T> {
     followers: Followers<T>,
 }
 
-/// The answer to a request to follow a task.
+/// The result of a request to follow a task.
 pub(crate) enum Follow {
     /// The follower is on the list and will be handed out by `end`.
     Listed,
     /// The task has ended already.
     Ended {
-        /// Whether it ran without a failure.
+        /// Whether the task ran without a failure.
         well: bool,
     },
 }
 
 impl<T> Links<T> {
-    /// Links of a task that will follow `dependencies` others.
+    /// Links of a task that will follow `dependencies` other tasks.
     pub(crate) fn new(dependencies: usize) -> Self {
         Self {
             remaining: AtomicUsize::new(dependencies + 1),
@@ -60,7 +60,7 @@ impl<T> Links<T> {
         }
     }
 
-    /// Puts `follower` on this task's list, unless the task has ended.
+    /// Adds `follower` to this task's list, unless the task has ended.
     pub(crate) fn follow(&self, follower: impl FnOnce() -> T) -> Follow {
         // Acquire pairs with the release in `end`: a thread that sees the end sees what the task wrote.
         if self.phase.load(Ordering::Acquire) == SUCCEEDED {
@@ -74,19 +74,20 @@ impl<T> Links<T> {
         Follow::Listed
     }
 
-    /// Remembers that data of a dependency is lost. Called before that dependency arrives.
+    /// Records that a dependency's data is lost. Called before that dependency arrives.
     pub(crate) fn poison(&self) {
         // Published by the `arrive` that follows.
         self.poisoned.store(true, Ordering::Relaxed);
     }
 
-    /// Takes `count` from what the task waits for. True for the one caller after which nothing is left: it owns the task.
+    /// Subtracts `count` from the number of dependencies that the task waits for. Returns true to the one caller that subtracts the last:
+    /// this caller owns the task.
     pub(crate) fn arrive(&self, count: usize) -> bool {
         // Release publishes what the dependency wrote, acquire makes all of it visible to the owner.
         self.remaining.fetch_sub(count, Ordering::AcqRel) == count
     }
 
-    /// Whether data of a dependency is lost. Asked by the owner, before the task runs.
+    /// Whether a dependency's data is lost. Called by the owner, before the task runs.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Relaxed)
     }
@@ -96,7 +97,7 @@ impl<T> Links<T> {
         self.phase.store(RUNNING, Ordering::Relaxed);
     }
 
-    /// Marks the task as ended, and whether it ran without a failure. Hands out its followers. Called once, by the owner.
+    /// Marks the task as ended, with or without a failure, and returns its followers. Called once, by the owner.
     pub(crate) fn end(&self, well: bool) -> Followers<T> {
         let mut edges = self.edges.lock();
         edges.ended = true;
@@ -105,7 +106,7 @@ impl<T> Links<T> {
         std::mem::take(&mut edges.followers)
     }
 
-    /// Where the task stands. Seeing `Complete` makes visible what the task wrote.
+    /// The status of the task. A caller that gets `Complete` sees what the task wrote.
     pub(crate) fn status(&self) -> EventStatus {
         match self.phase.load(Ordering::Acquire) {
             WAITING => EventStatus::Submitted,
@@ -122,7 +123,7 @@ mod tests {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// What a task writes, and who runs it.
+    /// A task that writes a value.
     struct Task {
         links: Links<Arc<Task>>,
         written: UnsafeCell<u32>,
@@ -133,7 +134,7 @@ mod tests {
             Arc::new(Self { links: Links::new(dependencies), written: UnsafeCell::new(0) })
         }
 
-        /// Runs a task that the caller owns: `before` tasks must have run. Then releases what follows it.
+        /// Runs a task that the caller owns, after checking that `before` tasks have run. Returns its followers.
         fn run(&self, value: u32, well: bool) -> Followers<Arc<Task>> {
             self.links.begin();
             // SAFETY: one owner at a time; the model checks it.
@@ -156,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Links `task` to `dependencies`. True if the caller owns it now.
+    /// Links `task` to `dependencies`. Returns whether the caller owns it now.
     fn link(task: &Arc<Task>, dependencies: &[&Arc<Task>]) -> bool {
         let mut arrived = 1;
         for dependency in dependencies {

@@ -1,4 +1,4 @@
-//! The host's memory.
+//! Host memory.
 //!
 //! All kinds of allocations are ordinary memory of the process, zeroed, and aligned to at least a cache line. Large ones come straight
 //! from the operating system, which zeroes pages when they are first touched, and ask for huge pages. Owns no memory: who allocates
@@ -47,12 +47,12 @@ unsafe impl Memory for HostMemory {
     }
 }
 
-/// The layout that is really allocated, or `None` if there is no such memory.
+/// The layout of the real allocation, or `None` if it would be too large.
 fn actual(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(layout.size().max(1), layout.align().max(MIN_ALIGN)).ok()
 }
 
-/// Zeroed memory of at least that layout; `None` if there is none left.
+/// Allocates zeroed memory of at least that layout; `None` if there is no memory left.
 pub(crate) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     let layout = actual(layout)?;
     if large::takes(layout) {
@@ -62,7 +62,7 @@ pub(crate) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
-/// Frees what `allocate` returned.
+/// Frees memory from [`allocate`].
 ///
 /// # Safety
 /// `pointer` came from [`allocate`] with the same layout, and is not used any more.
@@ -138,7 +138,7 @@ mod large {
     }
 }
 
-/// Elsewhere the allocator of the language does it all.
+/// On other systems, Rust's allocator serves large allocations, too.
 #[cfg(any(not(target_os = "linux"), miri))]
 mod large {
     use std::alloc::Layout;

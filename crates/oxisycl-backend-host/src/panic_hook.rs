@@ -1,4 +1,4 @@
-//! The panic hook that learns where a kernel panicked.
+//! The panic hook that records where a kernel panicked.
 //!
 //! Installed once, in front of the hook that is there at that time, which is still called. A user who sets a hook later replaces
 //! it; reports then have no location. Does nothing for panics outside kernels.
@@ -14,7 +14,7 @@ use oxisycl_types::LaunchRange;
 
 use crate::kernel::{self, Frame};
 
-/// Installs the hook, unless that was done ([`panic_hook::put_in_front`]).
+/// Installs the hook once, by [`panic_hook::put_in_front`].
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     panic_hook::put_in_front(&INSTALLED, |info| {
@@ -29,7 +29,7 @@ fn record(frame: &Frame, info: &PanicHookInfo<'_>) {
     announce(frame);
 }
 
-/// The process is about to end, and no report will come: says which kernel and which work-item it was.
+/// With `panic = "abort"`: prints the names of the kernel and the work-item, since the process is about to end without a report.
 #[cfg(panic = "abort")]
 fn announce(frame: &Frame) {
     use std::io::Write;
@@ -42,7 +42,7 @@ fn announce(frame: &Frame) {
     let _ = writeln!(std::io::stderr(), "oxisycl: panic in kernel \"{name}\", {items}");
 }
 
-/// Names the work-item, or the first and the last one, of up to `count` in the row of `first`.
+/// The id of the work-item, or the first and the last of up to `count` ids in the row of `first`, as text.
 #[cfg(any(panic = "abort", test))]
 fn work_items(first: [usize; 3], count: usize, range: &LaunchRange) -> String {
     let last = match count {
@@ -58,7 +58,7 @@ fn work_items(first: [usize; 3], count: usize, range: &LaunchRange) -> String {
     }
 }
 
-/// The panic becomes a report.
+/// With `panic = "unwind"`: does nothing, since the panic becomes a report.
 #[cfg(not(panic = "abort"))]
 fn announce(frame: &Frame) {
     let _ = (frame.command, frame.chunk);

@@ -1,4 +1,4 @@
-//! Stacks that work-items wait on: each thread has its own, and the process has a limit for all of them.
+//! The stacks on which work-items wait. Each thread has its own, and the process has a limit for all of them.
 //!
 //! A thread that gets the stacks of its last group again finds them in its processor's cache. A system limits how many memory mappings a
 //! process may have, and a stack with its guard page takes two. So there is a limit for stacks, at which a thread takes what others keep
@@ -16,7 +16,7 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) struct Stacks<S> {
     state: Mutex<State<S>>,
     changed: Condvar,
-    /// How many there may be before threads wait.
+    /// The most stacks that may exist before threads wait.
     most: usize,
     make: fn() -> io::Result<S>,
 }
@@ -26,11 +26,11 @@ pub(crate) type Owner = usize;
 
 struct State<S> {
     kept: Vec<Share<S>>,
-    /// How many there are, with those that groups hold.
+    /// The number of existing stacks, including those that groups hold.
     made: usize,
 }
 
-/// What is kept for a thread, which may have ended.
+/// The stacks that are kept for a thread, which may have ended.
 struct Share<S> {
     owner: Owner,
     stacks: Vec<S>,
@@ -49,7 +49,7 @@ impl<S> Stacks<S> {
         }
     }
 
-    /// Takes `count` stacks. Waits for others to give theirs back if there are too many, unless the caller `holds` some already.
+    /// Takes `count` stacks. If the limit is reached, waits until others return theirs, unless the caller `holds` some already.
     pub(crate) fn take(&self, owner: Owner, count: usize, holds: bool) -> io::Result<Vec<S>> {
         let mut state = self.state();
         loop {
@@ -83,7 +83,7 @@ impl<S> Stacks<S> {
         Ok(taken)
     }
 
-    /// Gives stacks back, and says how many others are lost.
+    /// Returns stacks. `lost` is the number of further stacks that no longer exist.
     pub(crate) fn give(&self, owner: Owner, mut stacks: Vec<S>, lost: usize) {
         let mut state = self.state();
         state.made -= lost;
@@ -102,7 +102,7 @@ impl<S> State<S> {
         self.kept.iter().map(|share| share.stacks.len()).sum()
     }
 
-    /// Takes up to `most` of the owner's own.
+    /// Takes up to `most` stacks that are kept for the owner.
     fn take_of(&mut self, owner: Owner, most: usize) -> Vec<S> {
         let Some(place) = self.kept.iter().position(|share| share.owner == owner) else { return Vec::new() };
         let stacks = &mut self.kept[place].stacks;
@@ -112,7 +112,7 @@ impl<S> State<S> {
         }
     }
 
-    /// Takes up to `count` that are kept for anyone.
+    /// Takes up to `count` stacks that are kept for any thread.
     fn take_of_others(&mut self, taken: &mut Vec<S>, mut count: usize) {
         while let (1.., Some(share)) = (count, self.kept.last_mut()) {
             let left = share.stacks.len().saturating_sub(count);

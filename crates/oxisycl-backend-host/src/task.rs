@@ -20,9 +20,9 @@ use crate::event::task_of;
 use crate::kernel::PanicReport;
 use crate::links::{Follow, Links};
 
-/// What runs tasks that are ready.
+/// An executor of ready tasks.
 pub(crate) trait Executor: Send + Sync {
-    /// Takes over a task whose dependencies have ended without failure. Does not run it on the calling thread.
+    /// Accepts a task whose dependencies have ended without failure. Does not run it on the calling thread.
     fn accept(&self, task: Arc<HostTask>);
 
     /// Called when a task of this executor has ended, before its completion is called.
@@ -32,9 +32,9 @@ pub(crate) trait Executor: Send + Sync {
     fn device_name(&self) -> &str;
 }
 
-/// Where a completed task leaves what is no longer its own business.
+/// The receiver of what a completed task leaves behind.
 pub(crate) trait Sink {
-    /// Takes a task that is ready.
+    /// Takes a task that has become ready.
     fn ready(&mut self, task: Arc<HostTask>);
 
     /// Takes an ended task without other references, to free it.
@@ -43,7 +43,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// Passes ready tasks to their executors.
+/// A sink that passes ready tasks to their executors.
 pub(crate) struct HandOver;
 
 impl Sink for HandOver {
@@ -52,8 +52,8 @@ impl Sink for HandOver {
     }
 }
 
-/// The executor of a task. A pool lives as long as the process and is not counted. A counter that every submitting and
-/// every executing thread changes would cost more than the rest of an empty command.
+/// The executor of a task. Pools live as long as the process and are not reference-counted: a counter that all submitting and executing
+/// threads change would cost more than the rest of an empty command.
 #[derive(Clone)]
 pub(crate) enum Home {
     Pool(&'static dyn Executor),
@@ -69,16 +69,16 @@ impl Home {
     }
 }
 
-/// What a task keeps of its queue.
+/// The options of the queue that a task keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskOptions {
     pub(crate) priority: Priority,
     pub(crate) profiling: bool,
-    /// Threads that may take part in the command, at least one.
+    /// The most threads that may take part in the command, at least one.
     pub(crate) max_threads: u32,
-    /// Position among the commands of a device whose order depends on it.
+    /// The command's position, on a device whose order of execution depends on it.
     pub(crate) sequence: u64,
-    /// Whether commands without work end without going through the executor.
+    /// Whether commands without work end without being executed.
     pub(crate) instant_hints: bool,
 }
 
@@ -103,8 +103,8 @@ unsafe impl Sync for HostTask {}
 unsafe impl Send for HostTask {}
 
 impl HostTask {
-    /// Makes a task and links it to its dependencies. It runs as soon as they have ended, perhaps before this returns. `old` is an ended
-    /// task whose memory may be used.
+    /// Makes a task and links it to its dependencies. The task runs as soon as they have ended, perhaps before this returns. `old` is an
+    /// ended task whose memory may be reused.
     pub(crate) fn submit(
         old: Option<Arc<Self>>,
         command: Command,
@@ -145,14 +145,14 @@ impl HostTask {
         Ok(task)
     }
 
-    /// Remembers how a dependency ended.
+    /// Records how a dependency ended. `well` is true if it ran without a failure.
     fn hear(&self, well: bool, kind: DependencyKind) {
         if !well && kind == DependencyKind::Data {
             self.links.poison();
         }
     }
 
-    /// Called by the owner of a task whose last dependency has ended before it was submitted.
+    /// Called by the owner of a task whose last dependency had ended before the task was submitted.
     fn start(self: Arc<Self>, may_be_poisoned: bool) {
         if may_be_poisoned && self.links.is_poisoned() {
             self.complete(Outcome::not_run(), &mut HandOver);
@@ -164,7 +164,7 @@ impl HostTask {
         }
     }
 
-    /// Gives a ready task to its executor.
+    /// Passes a ready task to its executor.
     pub(crate) fn hand_over(self: Arc<Self>) {
         match &self.home {
             Home::Pool(pool) => pool.accept(self),
@@ -183,7 +183,7 @@ impl HostTask {
         self.options
     }
 
-    /// Whether the pool at that address runs this task.
+    /// Whether the task is executed by the pool at that address.
     pub(crate) fn is_of_pool(&self, pool: *const ()) -> bool {
         matches!(&self.home, Home::Pool(home) if std::ptr::from_ref(*home).cast::<()>() == pool)
     }
@@ -201,7 +201,7 @@ impl HostTask {
         }
     }
 
-    /// The failure of this task for a panic in its kernel. Called by the owner.
+    /// The failure of this task because of a panic in its kernel. Called by the owner.
     pub(crate) fn panic_failure(&self, report: PanicReport) -> CommandFailure {
         let kind = FailureKind::Panic { message: report.message, location: report.location, item: report.item };
         self.failure(kind)
@@ -227,8 +227,8 @@ impl HostTask {
         })
     }
 
-    /// Ends the task: marks it, passes the tasks that are now ready to `sink`, and calls the completion. Ends every
-    /// task that does not run because of it. Called once, by the owner.
+    /// Ends the task: marks it, passes tasks that are now ready to `sink`, and calls the completion. Also ends each task that does not run
+    /// because of it. Called once, by the owner.
     pub(crate) fn complete(self: Arc<Self>, outcome: Outcome, sink: &mut dyn Sink) {
         // Tasks that end without running wait here, in the order in which they became ready.
         let mut ending = VecDeque::new();
@@ -263,7 +263,7 @@ impl HostTask {
         }
     }
 
-    /// Releases command and completion, and calls the latter.
+    /// Releases the command and calls the completion.
     fn tell(&self, outcome: Outcome) {
         // SAFETY: the caller owns the task, and all who took part in its command have finished.
         unsafe { *self.command.get() = None };
@@ -280,7 +280,7 @@ impl HostTask {
     }
 }
 
-/// Puts `task` where `old` was, if there is no other reference to that.
+/// Moves `task` into the memory of `old`, if there is no other reference to that; else into new memory.
 fn place(old: Option<Arc<HostTask>>, task: HostTask) -> Arc<HostTask> {
     if let Some(mut old) = old
         && let Some(slot) = Arc::get_mut(&mut old)

@@ -1,4 +1,4 @@
-//! Which processors share a NUMA node or a cache.
+//! The processors that share a NUMA node or a cache.
 //!
 //! [`Topology`] is a trait so that partitions can be tested on machines that do not exist. [`SysfsTopology`] reads Linux' files; where
 //! there are none, it knows no groups. Does not pin threads.
@@ -34,7 +34,7 @@ impl Default for SysfsTopology {
 }
 
 impl SysfsTopology {
-    /// Reads another folder of the same form.
+    /// Reads another folder with the same structure as `/sys/devices/system`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -43,7 +43,7 @@ impl SysfsTopology {
         read_list(&self.root.join("cpu/online"))
     }
 
-    /// The groups of processors that share the unified or data cache of that level.
+    /// The groups of processors that share the unified or data cache of level `level`.
     fn cache_groups(&self, level: &str) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for processor in self.online() {
@@ -92,7 +92,7 @@ impl Topology for SysfsTopology {
     }
 }
 
-/// Whether the process may run on a processor, as a function of its number.
+/// A function that tells whether the process may run on the processor with a number.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn allowed() -> Option<impl Fn(usize) -> bool> {
     // SAFETY: the set is plain data for which all-zero bytes are a value.
@@ -117,7 +117,7 @@ fn read_list(path: &Path) -> Vec<usize> {
     parse_list(&read_word(path))
 }
 
-/// Reads the kernel's form of a list, as in `0-3,8,10-11`. What cannot be read is left out.
+/// Parses a list in the kernel's form, such as `0-3,8,10-11`. Invalid parts are left out.
 fn parse_list(text: &str) -> Vec<usize> {
     const MOST: usize = 1 << 16;
     let mut numbers = Vec::new();

@@ -10,7 +10,7 @@ use oxisycl_backend::{CopyCommand, FillCommand, FillPattern, PitchedBox};
 /// Longest block of repeated pattern that is built by doubling before it is copied as a whole; stays in the first-level cache.
 const BLOCK: usize = 8 << 10;
 
-/// Number of units of a box, or `None` if it does not fit in memory.
+/// The number of units of a box, or `None` if it overflows.
 pub(crate) fn units(extent: &[usize; 3]) -> Option<usize> {
     extent[0].checked_mul(extent[1])?.checked_mul(extent[2])
 }
@@ -37,7 +37,7 @@ fn for_each_piece(extent: &[usize; 3], begin: usize, end: usize, mut piece: impl
     }
 }
 
-/// Rows that follow each other without a gap are one row.
+/// The extent with rows that follow each other without a gap merged into one.
 fn merge_rows(extent: [usize; 3], unit: usize, boxes: &[PitchedBox]) -> [usize; 3] {
     let [slices, rows, length] = extent;
     let dense_rows = rows == 1 || boxes.iter().all(|b| b.row_pitch == length * unit);

@@ -24,12 +24,12 @@ use oxisycl_types::{GroupSize, HostGroup, HostPlace, HostTurn, HostWaiting};
 use crate::kernel::{Line, discard, message_of};
 use crate::stacks::{Owner, Stacks};
 
-/// Waiting by stacks.
+/// The functions by which kernel code waits. They give each waiting work-item a stack.
 pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
 
-/// Sets [`STACK`].
+/// The environment variable that sets [`STACK`].
 const VARIABLE: &str = "OXISYCL_ITEM_STACK";
-/// Bytes of the stack of a work-item that waits, of which the system provides what is used. Set before the first kernel runs.
+/// The stack size of a waiting work-item in bytes; the system provides only the pages that are used. Set before the first kernel runs.
 static STACK: AtomicUsize = AtomicUsize::new(DEFAULT_STACK);
 const DEFAULT_STACK: usize = 256 << 10;
 /// The stacks that a process may have before groups wait for each other. This is half of what Linux allows: a stack and its guard page are
@@ -39,7 +39,7 @@ const MOST_STACKS: usize = 16384;
 static STACKS: LazyLock<Stacks<DefaultStack>> =
     LazyLock::new(|| Stacks::new(MOST_STACKS, || DefaultStack::new(STACK.load(Ordering::Relaxed))));
 
-/// Reads how large stacks are to be. Called once, before the host's threads start.
+/// Reads the stack size from the environment. Called once, before the host's threads start.
 ///
 /// # Errors
 /// [`BackendError::Setting`] if the variable has a wrong value.
@@ -56,7 +56,7 @@ fn stack_size(setting: Result<String, VarError>) -> Result<usize, BackendError> 
 }
 
 thread_local! {
-    /// Groups of the thread that hold stacks. Its address is the thread's number.
+    /// The number of the thread's groups that hold stacks. The address of this variable identifies the thread.
     static HOLDING: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -69,19 +69,19 @@ type Switch = Yielder<(), ()>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// Not begun, or to go on when its turn comes.
+    /// Not begun, or resumed when its turn comes.
     Ready,
-    /// Waits at the place of the first one.
+    /// Waits at the same place as the first work-item.
     Here,
-    /// Waits elsewhere, or while the first one does not wait.
+    /// Waits at another place, or while the first work-item does not wait.
     Waits(HostPlace),
     Ended,
 }
 
-/// A work-item behind the one that waited first.
+/// A work-item after the one that waited first.
 struct Other {
     at: Cell<At>,
-    /// What it runs on, once it has begun; empty while it runs, and when it has ended.
+    /// Its coroutine, once it has begun. Empty while it runs, and after it has ended.
     running: Cell<Option<Coroutine<(), (), ()>>>,
     switch: Cell<*const Switch>,
 }
@@ -91,19 +91,19 @@ struct Waiting {
     group: *const HostGroup<'static>,
     /// The local linear id of the work-item that waited first.
     first: usize,
-    /// Where that one waits, while it does.
+    /// The place where the first work-item waits, while it waits.
     place: Cell<Option<HostPlace>>,
     others: Vec<Other>,
-    /// Stacks for those that have not begun, and of those that have ended.
+    /// Unused stacks: for work-items that have not begun, and of those that have ended.
     stacks: RefCell<Vec<DefaultStack>>,
-    /// How many stacks it has, if it has taken them.
+    /// The number of the group's stacks; 0 before it has taken them.
     n_stacks: Cell<usize>,
-    /// Why the group has failed. A kernel that catches that gets it again where it waits, and at the end.
+    /// The reason of the group's failure. A kernel that catches it gets it again where it waits, and at the end.
     failure: RefCell<Option<String>>,
     memories: [RefCell<Vec<Line>>; 2],
 }
 
-/// What is kept of the group. Made when the first work-item waits.
+/// The state of a group, made when its first work-item waits.
 ///
 /// # Safety
 /// As [`HostWaiting::wait`]. The result is used no longer than until the next `finish` or `abandon`.
@@ -191,7 +191,7 @@ unsafe fn abandon(waiting: *mut ()) {
     unsafe { &*end.0 }.unwind_others();
 }
 
-/// Frees what is kept of a group when its work-items have ended.
+/// Frees the state of a group on drop, when its work-items have ended.
 struct End(*mut Waiting);
 
 impl Drop for End {
@@ -206,7 +206,7 @@ impl Drop for End {
 }
 
 impl Waiting {
-    /// Runs all others until each waits or has ended, and lets all go on if they are at the same place as the first one.
+    /// Runs all other work-items until each waits or has ended. Resumes all of them if they wait at the same place as the first one.
     fn run_others(&self, place: HostPlace) {
         self.fail_again();
         if self.first > 0 {
@@ -234,7 +234,7 @@ impl Waiting {
         }
     }
 
-    /// Runs a work-item that is ready until it waits or ends.
+    /// Runs a ready work-item until it waits or ends.
     fn run_other(&self, index: usize) {
         let other = &self.others[index];
         if other.at.get() != At::Ready {
@@ -258,7 +258,7 @@ impl Waiting {
         }
     }
 
-    /// The stack of a work-item that has not begun.
+    /// Makes the coroutine of a work-item that has not begun.
     fn begin(&self, index: usize) -> Coroutine<(), (), ()> {
         let Some(stack) = self.stacks.borrow_mut().pop() else { unreachable!("each has a stack") };
         let (waiting, item) = (ptr::from_ref(self), self.first + 1 + index);
@@ -272,7 +272,7 @@ impl Waiting {
         })
     }
 
-    /// Ends all others by unwinding.
+    /// Ends all other work-items by unwinding.
     fn unwind_others(&self) {
         for other in &self.others {
             other.at.set(At::Ended);
@@ -285,7 +285,7 @@ impl Waiting {
         }
     }
 
-    /// Takes a stack for each of the others, once.
+    /// Takes a stack for each of the other work-items, once.
     fn take_stacks(&self) {
         if self.n_stacks.get() > 0 || self.others.is_empty() {
             return;
@@ -305,7 +305,7 @@ impl Waiting {
         }
     }
 
-    /// Gives the stacks back, when all of the others have ended.
+    /// Returns the stacks, when all other work-items have ended.
     fn give_stacks(&self) {
         let count = self.n_stacks.replace(0);
         if count > 0 {
@@ -317,7 +317,7 @@ impl Waiting {
         }
     }
 
-    /// Keeps the stack of a work-item that has ended.
+    /// Keeps the stack of an ended work-item for reuse.
     fn keep(&self, ended: Coroutine<(), (), ()>) {
         if ended.done() {
             self.stacks.borrow_mut().push(ended.into_stack());
@@ -327,14 +327,14 @@ impl Waiting {
         }
     }
 
-    /// Fails in the work-item that waited first, because of another one.
+    /// Fails in the work-item that waited first, because of another one. `what` is the reason.
     fn fail_at(&self, place: HostPlace, what: String) -> ! {
         // SAFETY: the group exists as long as it waits.
         (unsafe { &*self.group }.name)(self.first);
         self.fail(format!("{} waits at {}, and {what}", of_group(self.first), place.location))
     }
 
-    /// Ends the group.
+    /// Records the failure of the group, and unwinds.
     fn fail(&self, message: String) -> ! {
         // SAFETY: as above.
         unsafe { &*self.group }.has_failed.set(true);
@@ -347,7 +347,7 @@ impl Waiting {
         resume_unwind(Box::new(message))
     }
 
-    /// Goes on unwinding in a group that has failed.
+    /// Unwinds again if the group has failed.
     fn fail_again(&self) {
         let failure = self.failure.borrow().clone();
         if let Some(message) = failure {

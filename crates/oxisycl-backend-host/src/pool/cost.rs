@@ -1,4 +1,4 @@
-//! What work-items of a kernel cost, as far as earlier launches showed.
+//! The cost of kernels' work-items, as measured in earlier launches.
 //!
 //! A launch that is done in a few microseconds is slower when it is shared. The number of work-items alone does not
 //! decide. A kernel with one heavy item per processor must be shared, and one with a thousand light ones must not. So a
@@ -13,9 +13,9 @@ use super::work::Work;
 const SLOTS: usize = 256;
 /// Launches that are expected to take less than this run on one thread.
 const SHARE_ABOVE_NS: f32 = 8_000.0;
-/// Transfers below this many bytes run on one thread.
+/// Transfers of fewer bytes than this run on one thread.
 const SHARE_ABOVE_BYTES: usize = 1 << 20;
-/// What a chunk costs without its items.
+/// The fixed cost of a chunk, in nanoseconds.
 const CHUNK_OVERHEAD_NS: u64 = 60;
 
 pub(crate) struct CostTable {
@@ -40,7 +40,7 @@ impl CostTable {
         }
     }
 
-    /// Nanoseconds per item of a kernel that ran before.
+    /// The measured nanoseconds per item of a kernel; `None` if it has not run yet.
     pub(crate) fn look_up(&self, work: &Work<'_>) -> Option<f32> {
         let Work::Kernel(kernel) = work else { return None };
         let (slot, tag) = self.slot(kernel.descriptor.host_entry as usize);
@@ -48,7 +48,7 @@ impl CostTable {
         (value >> 32 == tag).then(|| f32::from_bits(value as u32))
     }
 
-    /// Takes note that all `total` items of a launch took that long together.
+    /// Records that all `total` items of a launch took `nanoseconds` together.
     #[inline]
     pub(crate) fn note(&self, work: &Work<'_>, total: usize, nanoseconds: u64) {
         let Work::Kernel(kernel) = work else { return };

@@ -21,13 +21,13 @@ use crate::task::{HostTask, Sink};
 pub(crate) struct Job {
     task: Arc<HostTask>,
     shape: WorkShape,
-    /// Threads that share the chunks, for their sizes.
+    /// The number of threads that the chunk sizes are computed for.
     threads: usize,
-    /// When it began, on queues with profiling.
+    /// The start time, on queues with profiling.
     start: Option<u64>,
     next: CachePadded<AtomicUsize>,
     done: CachePadded<AtomicUsize>,
-    /// Nanoseconds spent in chunks of a kernel.
+    /// The nanoseconds that threads have spent in chunks, for a kernel.
     spent: AtomicU64,
     participants: AtomicU32,
     panic: Mutex<Option<PanicReport>>,
@@ -41,7 +41,7 @@ pub(crate) struct Chunk {
 }
 
 impl Job {
-    /// A job whose maker takes part in it.
+    /// A job in which the calling thread takes part.
     pub(crate) fn new(task: Arc<HostTask>, shape: WorkShape, threads: usize, start: Option<u64>) -> Self {
         Self {
             task,
@@ -61,12 +61,12 @@ impl Job {
         self.next.load(Ordering::Relaxed) < self.shape.total
     }
 
-    /// Whether another thread could take part.
+    /// Whether another thread may take part.
     pub(crate) fn has_room(&self) -> bool {
         self.has_chunks() && self.participants.load(Ordering::Relaxed) < self.task.options().max_threads
     }
 
-    /// Lets the calling thread take part, unless as many as the queue allows do already.
+    /// Lets the calling thread take part in the job, unless as many threads as the queue allows already do. Returns whether it takes part.
     pub(crate) fn join(&self) -> bool {
         let max = self.task.options().max_threads;
         self.has_chunks()
@@ -76,13 +76,13 @@ impl Job {
                 .is_ok()
     }
 
-    /// The calling thread no longer takes part. Returns whether it left chunks behind.
+    /// Ends the calling thread's part in the job. Returns whether there are chunks left.
     pub(crate) fn leave(&self) -> bool {
         self.participants.fetch_sub(1, Ordering::SeqCst);
         self.has_chunks()
     }
 
-    /// Claims the next chunk.
+    /// Claims the next chunk; `None` if all were claimed.
     pub(crate) fn claim(&self) -> Option<Chunk> {
         let total = self.shape.total;
         let mut begin = self.next.load(Ordering::Relaxed);
@@ -97,8 +97,8 @@ impl Job {
         None
     }
 
-    /// Runs a claimed chunk, and completes the task if it was the last one. Returns whether it panicked and so claimed all that was
-    /// left: no other thread claims a last chunk then.
+    /// Runs a claimed chunk, and completes the task if it was the last one. Returns whether the chunk panicked. It then claimed all
+    /// remaining chunks, so that no other thread claims a last one.
     ///
     /// # Safety
     /// `chunk` came from `claim` of this job and is run once.

@@ -35,12 +35,12 @@ use ready::ReadyQueue;
 use sleep::Sleep;
 use start::Threads;
 
-/// Ended tasks kept for submitting threads at most.
+/// The most ended tasks that are kept for submitting threads.
 const MAX_RETIRED: usize = 1024;
 
-/// Threads that the one who opens a job wakes at most; a wake-up costs microseconds.
+/// The most threads that are woken when a job is opened; a wake-up costs microseconds.
 const WAKE_AT_ONCE: usize = 4;
-/// Threads that one who joins a job wakes at most.
+/// The most threads that a thread wakes when it joins a job.
 const WAKE_PER_PARTICIPANT: usize = 2;
 
 pub(crate) struct Pool {
@@ -50,13 +50,13 @@ pub(crate) struct Pool {
     /// Jobs with chunks left, oldest first, and their number.
     jobs: Mutex<Vec<Arc<Job>>>,
     open_jobs: CachePadded<AtomicUsize>,
-    /// The workers that run anything, and the one that steps back for helping threads.
+    /// The sleeping states of the ordinary workers, and of the reserve worker, which steps back for helping threads.
     sleep: Sleep,
     reserve_sleep: Sleep,
     helpers: CachePadded<AtomicUsize>,
     /// Whether a thread has helped, or tried to, since a job was last opened. A helper that waits for something else may sleep.
     help_seen: CachePadded<AtomicBool>,
-    /// Whether the reserve looks every now and then if work is stuck because all other threads are busy or asleep.
+    /// Whether the reserve worker checks periodically if work is stuck because all other threads are busy or asleep.
     watching: AtomicBool,
     costs: CostTable,
     /// Ended tasks whose memory a submitting thread should free. Memory that one thread allocates and another one frees
@@ -66,14 +66,14 @@ pub(crate) struct Pool {
     closing: AtomicBool,
 }
 
-/// Something to do.
+/// A piece of work that a thread has found.
 pub(crate) enum Found {
     Task(Arc<HostTask>),
     /// A job that the thread has joined.
     Job(Arc<Job>),
 }
 
-/// Whether a thread stays with a job to its end.
+/// Whether a thread stays with a job until the job ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stay {
     UntilTheEnd,
@@ -81,7 +81,7 @@ enum Stay {
 }
 
 impl Pool {
-    /// A pool of that many threads, none of which is started. It is never freed: tasks refer to it without counting.
+    /// A pool of `threads` threads, none of which is started. It is never freed, since tasks refer to it without counting.
     pub(crate) fn leak(threads: usize, device_name: String) -> &'static Self {
         Box::leak(Box::new(Self {
             threads: threads.max(1),
@@ -105,7 +105,7 @@ impl Pool {
         self.threads
     }
 
-    /// Finds something for a thread that runs anything.
+    /// Finds work of any kind: a ready task, or a job to join.
     #[inline]
     fn find(&self) -> Option<Found> {
         if let Some(task) = self.ready.pop_high() {
@@ -117,7 +117,7 @@ impl Pool {
         self.ready.pop_rest().map(Found::Task)
     }
 
-    /// Joins the oldest job that takes another thread.
+    /// Joins the oldest job that accepts another thread.
     #[inline]
     fn find_job(&self) -> Option<Arc<Job>> {
         if self.open_jobs.load(Ordering::SeqCst) == 0 {
@@ -127,12 +127,12 @@ impl Pool {
         jobs.iter().find(|job| job.join()).cloned()
     }
 
-    /// Whether there is something to find.
+    /// Whether [`find`](Self::find) would find work.
     fn has_more(&self) -> bool {
         !self.ready.is_empty() || self.open_jobs.load(Ordering::SeqCst) > 0
     }
 
-    /// Runs one ready task or one chunk on the calling thread, which is not one of the pool's.
+    /// Runs one ready task or one chunk on the calling thread, which is not one of the pool's. Returns whether there was one.
     pub(crate) fn help(&'static self) -> bool {
         if crate::in_kernel() || self.started.is_stale() {
             return false;
@@ -151,7 +151,7 @@ impl Pool {
         Box::new(HelpGuard(self))
     }
 
-    /// Whether a thread is helping that can be expected to go on.
+    /// Whether a thread is helping and will probably go on.
     fn is_helped(&self) -> bool {
         self.helpers.load(Ordering::SeqCst) > 0 && self.help_seen.load(Ordering::Relaxed)
     }
@@ -195,7 +195,7 @@ impl Pool {
         }
     }
 
-    /// Sees to it that a ready task is run: wakes a worker if none is searching, and if all are busy makes the reserve watch.
+    /// Makes sure that a ready task is run: wakes a worker if none is searching. If all are busy, makes the reserve worker watch.
     #[inline]
     fn call_worker(&self) {
         if self.sleep.notify(1) {
@@ -203,8 +203,8 @@ impl Pool {
         }
     }
 
-    /// Makes the reserve look after a while whether the work that was just published is stuck. Work that is published while it watches
-    /// is seen at its next look.
+    /// Makes the reserve worker check after a while whether the published work is stuck. Work that is published while it watches is seen at
+    /// its next check.
     #[inline]
     fn call_watch(&self) {
         if !self.watching.load(Ordering::Relaxed) && !self.watching.swap(true, Ordering::SeqCst) {
@@ -212,7 +212,7 @@ impl Pool {
         }
     }
 
-    /// Lets other threads join the job.
+    /// Opens the job to other threads, and wakes some of them.
     fn open(&self, job: &Arc<Job>, threads: usize) {
         {
             let mut jobs = self.jobs.lock();
@@ -231,7 +231,7 @@ impl Pool {
         }
     }
 
-    /// Runs chunks of a job that the calling thread has joined.
+    /// Runs chunks of a job in which the calling thread takes part.
     fn take_part(&self, job: &Arc<Job>, stay: Stay, sink: &mut dyn Sink) {
         while let Some(chunk) = job.claim() {
             if !job.has_chunks() {
@@ -252,33 +252,33 @@ impl Pool {
         }
     }
 
-    /// Takes a job without chunks off the list.
+    /// Removes a job without chunks from the list.
     fn close(&self, job: &Arc<Job>) {
         let mut jobs = self.jobs.lock();
         jobs.retain(|other| !Arc::ptr_eq(other, job));
         self.open_jobs.store(jobs.len(), Ordering::SeqCst);
     }
 
-    /// Leaves an ended task to the next thread that submits one.
+    /// Leaves an ended task to the next submitting thread, which reuses its memory.
     fn retire(&self, task: Arc<HostTask>) {
         if let Err(task) = self.retired.push(task) {
             drop(task);
         }
     }
 
-    /// A retired task, for its memory.
+    /// Takes a retired task, for its memory.
     #[inline]
     pub(crate) fn retired(&self) -> Option<Arc<HostTask>> {
         self.retired.pop()
     }
 
-    /// How many threads sleep.
+    /// The number of sleeping threads.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn sleepers(&self) -> usize {
         self.sleep.sleepers() + self.reserve_sleep.sleepers()
     }
 
-    /// Lets the threads end once nothing is left to do.
+    /// Makes the threads end once there is no work left.
     pub(crate) fn close_when_idle(&self) {
         self.closing.store(true, Ordering::SeqCst);
         self.sleep.notify(usize::MAX);
@@ -298,7 +298,7 @@ impl Executor for Pool {
     }
 }
 
-/// Counts a helping thread.
+/// Counts the calling thread as a helper until it is dropped.
 struct HelpGuard(&'static Pool);
 
 impl Drop for HelpGuard {

@@ -1,4 +1,4 @@
-//! Tasks that are ready to run, in three priorities, each first in, first out.
+//! Tasks that are ready to run: first in, first out, in three priorities.
 //!
 //! Owns the tasks until they are popped. Any thread may push and pop. Does not wake anybody.
 

@@ -1,4 +1,4 @@
-//! Who of a group of threads is awake, and waking as few as needed.
+//! The sleeping and searching threads of a group, and waking as few of them as needed.
 //!
 //! A [`Sleep`] owns the counts of searching and sleeping threads and the list of the sleeping ones. It knows nothing of the work: a
 //! thread looks for work itself, once more after it has announced that it will sleep. `README.md` beside this file has the protocol.
@@ -26,19 +26,19 @@ const fn sleeping(state: usize) -> usize {
 
 /// One group of threads.
 pub(crate) struct Sleep {
-    /// Searching threads in the low 16 bits, sleeping threads above. Sleeping is changed only under the lock of `list`.
+    /// The number of searching threads in the low 16 bits, and of sleeping threads above. The latter changes only under the lock of `list`.
     state: CachePadded<AtomicUsize>,
     list: Lock<Vec<Arc<Seat>>>,
 }
 
-/// Where one thread of the group sleeps.
+/// The place where one thread of the group sleeps.
 pub(crate) struct Seat {
     parker: Parker,
     notified: AtomicBool,
 }
 
 impl Seat {
-    /// The calling thread's seat.
+    /// Makes the calling thread's seat.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { parker: Parker::of_current_thread(), notified: AtomicBool::new(false) })
     }
@@ -49,14 +49,14 @@ impl Sleep {
         Self { state: CachePadded::new(AtomicUsize::new(0)), list: Lock::new(Vec::new()) }
     }
 
-    /// The calling thread begins to search.
+    /// Counts the calling thread as searching.
     #[inline]
     pub(crate) fn start_searching(&self) {
         self.state.fetch_add(SEARCHING, Ordering::SeqCst);
     }
 
-    /// The calling thread has found work. Returns true if it was the last one searching. It then has to look for more
-    /// work, and to `notify` if there is any. The threads that published the work may have relied on this one.
+    /// Called by a searching thread that has found work. Returns true if it was the last one searching. It then has to look for more work,
+    /// and to `notify` if there is any, since the threads that published the work may have relied on it.
     #[inline]
     #[must_use]
     pub(crate) fn stop_searching(&self) -> bool {
@@ -65,8 +65,7 @@ impl Sleep {
         searching(before) == 1
     }
 
-    /// The calling thread, which was searching, is going to sleep. It has to look for work once more, and then call `sleep` or
-    /// `stay_awake`.
+    /// Called by a searching thread that is going to sleep. It has to look for work once more, and then call `sleep` or `stay_awake`.
     pub(crate) fn prepare(&self, seat: &Arc<Seat>) {
         {
             let mut list = self.list.lock();
@@ -78,7 +77,7 @@ impl Sleep {
         fence(Ordering::SeqCst);
     }
 
-    /// Takes `prepare` back. The calling thread is searching again.
+    /// Reverts `prepare`: the calling thread is searching again.
     pub(crate) fn stay_awake(&self, seat: &Arc<Seat>) {
         let mut list = self.list.lock();
         if let Some(position) = list.iter().position(|other| Arc::ptr_eq(other, seat)) {
@@ -91,14 +90,14 @@ impl Sleep {
         }
     }
 
-    /// Sleeps until woken. The thread is then searching.
+    /// Sleeps until woken. The calling thread is then searching.
     pub(crate) fn sleep(&self, seat: &Arc<Seat>) {
         while !seat.notified.swap(false, Ordering::Acquire) {
             seat.parker.park();
         }
     }
 
-    /// Sleeps until woken, or until the time is over. The thread is then searching.
+    /// Sleeps until woken, or until `time` is over. The calling thread is then searching.
     pub(crate) fn sleep_for(&self, seat: &Arc<Seat>, time: Duration) {
         if !seat.notified.load(Ordering::Acquire) {
             seat.parker.park_timeout(time);
@@ -106,8 +105,8 @@ impl Sleep {
         self.stay_awake(seat);
     }
 
-    /// Called after work for up to `threads` threads was published: wakes as many as are not searching already. Costs a fence and a
-    /// load if no thread sleeps or one searches. Returns whether every thread was busy.
+    /// Called after work for up to `threads` threads was published. Wakes that many threads, less those that are already searching. Costs a
+    /// fence and a load if no thread sleeps or one searches. Returns whether every thread was busy.
     #[inline]
     pub(crate) fn notify(&self, threads: usize) -> bool {
         fence(Ordering::SeqCst);
@@ -134,7 +133,7 @@ impl Sleep {
         }
     }
 
-    /// How many threads sleep.
+    /// The number of sleeping threads.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn sleepers(&self) -> usize {
         sleeping(self.state.load(Ordering::SeqCst))
@@ -148,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces of work that threads take.
+    /// Work for some threads of a group.
     struct Group {
         sleep: Sleep,
         work: AtomicUsize,
@@ -168,7 +167,8 @@ mod tests {
             self.work.fetch_update(Ordering::AcqRel, Ordering::Acquire, |work| work.checked_sub(1)).is_ok()
         }
 
-        /// Takes one piece as a worker does, sleeping if there is none. Deadlocks, which the model reports, if a wake-up is lost.
+        /// Takes one piece of work as a worker does, sleeping if there is none. If a wake-up is lost, it deadlocks, which the model
+        /// reports.
         fn take_or_sleep(&self) {
             let seat = Seat::new();
             self.sleep.start_searching();

@@ -13,15 +13,15 @@ use parking_lot::Mutex;
 use super::Pool;
 use crate::waiting;
 
-/// Names the setting in messages.
+/// The environment variable with the number of threads.
 pub(crate) const THREADS_VARIABLE: &str = "OXISYCL_HOST_THREADS";
 const MAX_THREADS: usize = 1024;
 
-/// Whether the pool's threads run.
+/// The started threads of the pool.
 pub(super) struct Threads {
-    /// The generation of the process that started them; 0 before that.
+    /// The generation of the process that started the threads; 0 before that.
     generation: AtomicU32,
-    /// Threads that have started and not ended.
+    /// The number of threads that have started and not ended.
     live: AtomicUsize,
     starting: Mutex<()>,
 }
@@ -39,7 +39,7 @@ impl Threads {
 }
 
 impl Pool {
-    /// Makes sure that the threads run.
+    /// Starts the threads, if they do not run yet.
     #[inline]
     pub(crate) fn start(&'static self) -> Result<(), BackendError> {
         if self.started.generation.load(Ordering::Acquire) == fork::generation() {
@@ -81,7 +81,7 @@ impl Pool {
         Ok(())
     }
 
-    /// How many threads have started and not ended.
+    /// The number of threads that have started and not ended.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn live_threads(&self) -> usize {
         self.started.live.load(Ordering::Relaxed)
@@ -92,7 +92,7 @@ impl Pool {
     }
 }
 
-/// The pool of the process, with as many threads as the program may use processors or as the setting says.
+/// The pool of the process. It has as many threads as the setting says, else as the program may use processors.
 pub(crate) fn process_pool(device_name: &str) -> Result<&'static Pool, BackendError> {
     static POOL: OnceLock<Result<&'static Pool, BackendError>> = OnceLock::new();
     POOL.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What a command amounts to: a number of units, how they may be cut, and how to run some of them.
+//! The work of a command: its number of units, how these may be cut into chunks, and how to run a chunk.
 //!
 //! Owns the decision how large chunks are. Does not know who runs them.
 
@@ -7,7 +7,7 @@ use oxisycl_backend::{Command, CopyCommand, FillCommand, KernelCommand};
 use crate::kernel::{self, PanicReport};
 use crate::transfer;
 
-/// A command as something to execute.
+/// The work of a command.
 #[derive(Clone, Copy)]
 pub(crate) enum Work<'a> {
     Kernel(&'a KernelCommand),
@@ -21,17 +21,17 @@ pub(crate) enum Work<'a> {
 pub(crate) struct WorkShape {
     /// Number of units.
     pub(crate) total: usize,
-    /// Chunks do not get smaller than this.
+    /// The least length of a chunk.
     pub(crate) grain: usize,
-    /// Lengths of chunks are multiples of this, the last one excepted.
+    /// The number that all lengths of chunks are multiples of, except the last one.
     pub(crate) quantum: usize,
 }
 
-/// Units per chunk that keep rows of vector code whole and threads out of each other's cache lines.
+/// The quantum of kernels. It keeps rows of vector code whole, and threads out of each other's cache lines.
 const ITEM_QUANTUM: usize = 64;
-/// Bytes per chunk of a transfer, at least.
+/// The least bytes per chunk of a transfer.
 const TRANSFER_GRAIN: usize = 256 << 10;
-/// Nanoseconds that a chunk should take at least.
+/// The least nanoseconds that a chunk should take.
 const CHUNK_NS: f32 = 2_000.0;
 const PAGE: usize = 4096;
 
@@ -45,7 +45,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Number of units; 0 also for one whose size overflows, which cannot refer to memory.
+    /// The number of units. It is 0 if the size overflows, since such a command cannot refer to memory.
     pub(crate) fn total(&self) -> usize {
         match self {
             Self::Kernel(kernel) => transfer::units(&kernel.range.extent).unwrap_or(0),
@@ -57,7 +57,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// How the work is cut for that many threads, if its items cost that many nanoseconds.
+    /// The shape of the work for `threads` threads, with items that take `cost` nanoseconds each, if known.
     pub(crate) fn shape(&self, threads: usize, cost: Option<f32>) -> WorkShape {
         let total = self.total();
         match self {

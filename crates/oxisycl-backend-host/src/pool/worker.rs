@@ -1,4 +1,4 @@
-//! What the pool's threads do all day: find, run, search for a while, sleep.
+//! The loops of the pool's threads: find work, run it, search for a while, sleep.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -10,19 +10,19 @@ use crate::task::{HostTask, Sink};
 
 /// How long a thread looks for work before it sleeps.
 const SEARCH_TIME: Duration = Duration::from_micros(40);
-/// Looks between two readings of the clock.
+/// The number of searches between two readings of the clock.
 const LOOKS_PER_ROUND: u32 = 16;
-/// Rounds after which the thread also offers its processor to others.
+/// The number of rounds after which the thread also yields its processor.
 const ROUNDS_WITHOUT_YIELD: u32 = 32;
-/// How often the reserve looks for stuck tasks while there are ready ones.
+/// How often the reserve worker checks for stuck tasks while there are ready ones.
 const WATCH_INTERVAL: Duration = Duration::from_millis(1);
-/// Tasks of that length make the reserve take another one.
+/// A task that takes longer makes the reserve worker take another one.
 const LONG_TASK: Duration = Duration::from_micros(200);
-/// Tasks that a worker runs one after the other because each releases the next, before others get their turn.
+/// The most tasks that a worker runs in a row because each releases the next one, before it takes other tasks.
 const MAX_STREAK: u32 = 64;
 
 impl Pool {
-    /// The life of a worker that runs anything.
+    /// The loop of an ordinary worker.
     pub(super) fn work(&'static self) {
         let seat = Seat::new();
         self.sleep.start_searching();
@@ -53,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// The life of the reserve: it takes part in jobs while no worker does, and relieves workers that are stuck in long tasks.
+    /// The loop of the reserve worker: it takes part in jobs while no other worker does, and relieves workers that are stuck in long tasks.
     pub(super) fn work_in_reserve(&'static self) {
         let seat = Seat::new();
         let find = |pool: &Self| if pool.is_helped() { None } else { pool.find_job() };
@@ -87,8 +87,8 @@ impl Pool {
         }
     }
 
-    /// Takes part in a job or runs a ready task, since there was work for a while and no thread to do it. Goes on as
-    /// long as that is so. Ends the watch if there is nothing.
+    /// Runs a ready task or takes part in a job, since there was work for a while and no thread to do it. Repeats this while each piece of
+    /// work takes [`LONG_TASK`] or more. Ends the watch if there is no work left.
     fn relieve(&'static self) {
         while let Some(found) = self.find() {
             let began = Instant::now();
@@ -113,7 +113,7 @@ impl Pool {
         self.reserve_sleep.start_searching();
     }
 
-    /// Looks for work for a bounded time.
+    /// Searches for work by `find` for a bounded time.
     fn search<F>(&self, find: impl Fn(&Self) -> Option<F>) -> Option<F> {
         let mut started = None;
         let mut rounds = 0;
@@ -135,7 +135,7 @@ impl Pool {
         }
     }
 
-    /// Runs what was found, and then, without the detour over the ready queue, the first task that it released, and so on.
+    /// Runs the found work. Then runs the first task that it released, without queueing it, and so on.
     fn run_streak(&'static self, mut found: Found) {
         for streak in 1.. {
             let keep = streak < MAX_STREAK && !self.ready.has_high();
@@ -149,7 +149,7 @@ impl Pool {
     }
 }
 
-/// Keeps the first task of the pool that becomes ready, and passes the others on.
+/// A sink that keeps the pool's first task that becomes ready, and queues the others.
 struct WorkerSink {
     pool: &'static Pool,
     keep: bool,

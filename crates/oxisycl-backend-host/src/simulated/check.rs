@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::memory::{Place, Registry};
 use crate::transfer;
 
-/// The way a copy goes, as seen from the device whose queue executes it.
+/// The direction of a copy, as seen from the device whose queue executes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From the host to the device.
@@ -26,7 +26,7 @@ pub enum Direction {
     HostToHost,
 }
 
-/// What was copied in one direction.
+/// The copies in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransferCount {
     /// Number of copies.
@@ -60,7 +60,7 @@ pub(crate) const fn slot(direction: Direction) -> usize {
 }
 
 impl Checker {
-    /// Refuses a command with an address that is not what it says, and counts a copy that is in order.
+    /// Checks the addresses of a command, and counts a valid copy. The error names the wrong address.
     pub(crate) fn check(&self, command: &Command, device_name: &str) -> Result<(), BackendError> {
         let refused = |what: String| BackendError::Unsupported { device: device_name.to_owned(), what };
         match command {

@@ -1,4 +1,4 @@
-//! What simulated devices are like: by builder methods or by environment variables.
+//! The configuration of simulated devices, by builder methods or by environment variables.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub struct SimulatedConfig {
 }
 
 impl SimulatedConfig {
-    /// A configuration of so many devices, 1 to 64. They are accelerators with 1 GiB of memory each, all kinds of USM,
-    /// copies between them, no latency and no faults. They run ready commands in the order of submission.
+    /// A configuration of `count` devices, 1 to 64. They are accelerators with 1 GiB of memory each, all kinds of USM, copies between them,
+    /// no latency and no faults. They run ready commands in the order of submission.
     pub fn new(count: usize) -> Self {
         Self {
             count: count.clamp(1, MAX_DEVICES),
@@ -53,64 +53,64 @@ impl SimulatedConfig {
         }
     }
 
-    /// What kind of device they claim to be.
+    /// Sets the device type that they report.
     #[must_use]
     pub fn device_type(mut self, device_type: DeviceType) -> Self {
         self.device_type = device_type;
         self
     }
 
-    /// Which kinds of USM allocations they have. Device memory for buffers is always there.
+    /// Sets the kinds of USM allocations that they have. Device memory for buffers is always there.
     #[must_use]
     pub fn usm(mut self, kinds: &[UsmKind]) -> Self {
         self.usm = kinds.to_vec();
         self
     }
 
-    /// How long each command takes, beside its work.
+    /// Sets how long each command takes, beside its work.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// Bytes of memory per device.
+    /// Sets the bytes of memory per device.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Whether one device can copy to another without a detour over the host.
+    /// Sets whether one device can copy to another directly. If not, copies go through the host.
     #[must_use]
     pub fn peer_copies(mut self, enabled: bool) -> Self {
         self.peer_copies = enabled;
         self
     }
 
-    /// Whether they have the aspect `queue_profiling`.
+    /// Sets whether they have the aspect `queue_profiling`.
     #[must_use]
     pub fn profiling(mut self, enabled: bool) -> Self {
         self.profiling = enabled;
         self
     }
 
-    /// Whether they have the aspect `fp16`. Like the two below it decides which device images they take. The program's own kernels,
-    /// which they run otherwise, may use what the host has.
+    /// Sets whether they have the aspect `fp16`. Like `fp64` and `atomic64`, the aspect decides which device images they accept. The
+    /// program's own kernels, which they run otherwise, may use what the host has.
     #[must_use]
     pub fn fp16(mut self, enabled: bool) -> Self {
         self.fp16 = enabled;
         self
     }
 
-    /// Whether they have the aspect `fp64`.
+    /// Sets whether they have the aspect `fp64`.
     #[must_use]
     pub fn fp64(mut self, enabled: bool) -> Self {
         self.fp64 = enabled;
         self
     }
 
-    /// Whether they have the aspect `atomic64`.
+    /// Sets whether they have the aspect `atomic64`.
     #[must_use]
     pub fn atomic64(mut self, enabled: bool) -> Self {
         self.atomic64 = enabled;
@@ -126,7 +126,7 @@ impl SimulatedConfig {
         self
     }
 
-    /// Runs ready commands in an order that the seed determines, instead of the order of submission.
+    /// Makes them run ready commands in an order that the seed determines, instead of the order of submission.
     #[must_use]
     pub fn shuffled(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -140,7 +140,7 @@ impl SimulatedConfig {
         self
     }
 
-    /// Reads the environment. `None` if `OXISYCL_SIMULATED` is not set; the error text names the variable and what it may be.
+    /// Reads the environment. `None` if `OXISYCL_SIMULATED` is not set. The error names the variable and its possible values.
     pub fn from_env() -> Result<Option<Self>, String> {
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
@@ -179,7 +179,7 @@ impl SimulatedConfig {
     }
 }
 
-/// Reads a number of bytes with an optional binary suffix.
+/// Parses a number of bytes with an optional binary suffix.
 fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

@@ -1,4 +1,4 @@
-//! A handle to watch and to disturb simulated devices while they work, for tests.
+//! A handle by which tests observe and disturb simulated devices while they work.
 //!
 //! Devices are named by their index. A method given an index that does not exist does nothing and reports zero.
 
@@ -12,14 +12,14 @@ use super::engine::Engine;
 use super::fault::Attempts;
 use super::memory::Registry;
 
-/// Watches and disturbs the devices of one [`SimulatedBackend`](super::SimulatedBackend). Keeps no device alive.
+/// Observes and disturbs the devices of one [`SimulatedBackend`](super::SimulatedBackend). Keeps no device alive.
 #[derive(Clone)]
 pub struct SimulatedControl {
     pub(crate) devices: Arc<[Handles]>,
     pub(crate) registry: Arc<Registry>,
 }
 
-/// What the control has of one device.
+/// The control's references to one device.
 pub(crate) struct Handles {
     pub(crate) engine: Arc<Engine>,
     pub(crate) attempts: Arc<Mutex<Attempts>>,
@@ -27,47 +27,47 @@ pub(crate) struct Handles {
 }
 
 impl SimulatedControl {
-    /// How many devices there are.
+    /// The number of devices.
     pub fn n_devices(&self) -> usize {
         self.devices.len()
     }
 
-    /// Makes the `nth` operation of that class from now fail; 1 is the next one. For commands the order of execution counts.
+    /// Makes the `nth` operation of that class from now on fail; 1 is the next one. For commands the order of execution counts.
     pub fn fail_next(&self, device: usize, operation: Operation, nth: u64) {
         if let Some(device) = self.devices.get(device) {
             device.attempts.lock().fail_next(operation, nth);
         }
     }
 
-    /// How many operations of that class were attempted, those included that failed on request.
+    /// The number of attempted operations of that class, including those that failed on request.
     pub fn attempts(&self, device: usize, operation: Operation) -> u64 {
         self.devices.get(device).map_or(0, |device| device.attempts.lock().count(operation))
     }
 
-    /// Bytes in live allocations of all kinds.
+    /// The bytes in live allocations of all kinds.
     pub fn allocated_bytes(&self, device: usize) -> u64 {
         self.registry.live(device).1
     }
 
-    /// Number of live allocations.
+    /// The number of live allocations.
     pub fn live_allocations(&self, device: usize) -> usize {
         self.registry.live(device).0
     }
 
-    /// What the device's queues have copied in that direction.
+    /// The copies of the device's queues in that direction.
     pub fn transfers(&self, device: usize, direction: Direction) -> TransferCount {
         self.devices.get(device).map_or_else(TransferCount::default, |device| device.transfers.lock()[slot(direction)])
     }
 
-    /// Holds back all commands that have not begun, until [`resume`](Self::resume). A paused device whose backend, device and queue objects
-    /// are all gone goes on by itself.
+    /// Holds back all commands that have not begun, until [`resume`](Self::resume). A paused device resumes when its backend, device and
+    /// queue objects are all dropped.
     pub fn pause(&self, device: usize) {
         if let Some(device) = self.devices.get(device) {
             device.engine.set_paused(true);
         }
     }
 
-    /// Lets a paused device go on.
+    /// Resumes a paused device.
     pub fn resume(&self, device: usize) {
         if let Some(device) = self.devices.get(device) {
             device.engine.set_paused(false);

@@ -31,11 +31,11 @@ pub(crate) struct SimulatedDevice {
     pub(crate) engine: Arc<EngineHandle>,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) info: DeviceInfo,
-    /// Memories that its queues can copy between.
+    /// The memories that its queues can copy between.
     pub(crate) reachable: Vec<MemoryId>,
 }
 
-/// What a device of that configuration says of itself.
+/// The description of a device with that configuration.
 pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceInfo {
     let mut aspects = vec![Aspect::Emulated];
     let switches = [
@@ -86,7 +86,7 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
     }
 }
 
-/// What kind of image a device of that configuration asks for; the triple is that of no real host.
+/// The image targets of a device with that configuration. Their triple is that of no real host.
 fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
     if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
 }
@@ -160,7 +160,7 @@ unsafe impl Queue for SimulatedQueue {
         Ok(())
     }
 
-    /// Nothing to help with: the device works on its own, like a real one.
+    /// Returns false: the device works by itself, like a real one.
     fn help(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The thread of a simulated device, and the order in which it runs what is ready.
+//! The thread of a simulated device, and the order in which it runs ready tasks.
 //!
 //! An [`Engine`] owns the device's ready tasks and its thread, which starts with the first command. The thread ends
 //! when nothing can issue any more and every accepted command has ended. Invariant: one command runs at a time.
@@ -17,7 +17,7 @@ use crate::clock;
 use crate::pool::Work;
 use crate::task::{Executor, HandOver, HostTask};
 
-/// Sleeping is not exact; the last part of a latency is waited for actively.
+/// The last part of a latency, which is waited for actively since sleeping is not exact.
 const ACTIVE_WAIT: Duration = Duration::from_micros(120);
 
 pub(crate) struct Engine {
@@ -35,17 +35,17 @@ pub(crate) struct Engine {
 #[derive(Default)]
 struct State {
     ready: Vec<Ready>,
-    /// Accepted and not yet ended.
+    /// The number of accepted commands that have not ended.
     live: usize,
     submitted: u64,
     has_thread: bool,
     paused: bool,
-    /// No queue can issue any more.
+    /// Whether all queues were dropped, so that no command can be issued any more.
     closed: bool,
 }
 
 struct Ready {
-    /// Smallest first.
+    /// The position in the order of execution; the smallest key runs first.
     key: u64,
     task: Arc<HostTask>,
 }
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Counts a command that is about to be submitted, and makes sure that there is a thread to run it. Returns its number.
+    /// Counts a command that is about to be submitted, and starts the thread if needed. Returns the command's number.
     pub(crate) fn expect_command(self: &Arc<Self>) -> Result<u64, BackendError> {
         if self.is_stale() {
             return Err(self.lost("the process was forked after the device's thread had started".to_owned()));
@@ -93,12 +93,12 @@ impl Engine {
         Ok(state.submitted)
     }
 
-    /// Takes `expect_command` back, for a command that was refused.
+    /// Reverts `expect_command`, for a command that was refused.
     pub(crate) fn forget_command(&self) {
         self.ended();
     }
 
-    /// Lets the thread end when all is done.
+    /// Makes the thread end when all commands have ended.
     pub(crate) fn close(&self) {
         if self.is_stale() {
             return;
@@ -107,7 +107,7 @@ impl Engine {
         self.changed.notify_all();
     }
 
-    /// Holds back commands that have not begun, or lets them go.
+    /// Holds back commands that have not begun, or resumes them.
     pub(crate) fn set_paused(&self, paused: bool) {
         self.state.lock().paused = paused;
         self.changed.notify_all();
@@ -210,7 +210,7 @@ impl Executor for Engine {
     }
 }
 
-/// Waits until a moment, with a precision of well below a microsecond where the system lets the thread run.
+/// Waits until `moment`, with a precision of well below a microsecond if the system schedules the thread.
 fn wait_until(moment: Instant) {
     loop {
         let left = moment.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! Faults that a simulated device commits on request, and the counts that they refer to.
+//! Faults that a simulated device injects on request, and the counts that they refer to.
 //!
 //! Owns, per class of operation, how many were attempted and which attempts are to fail. An attempt is counted when it begins,
 //! whether it fails or not; commands that do not run because a dependency failed are not attempts.
@@ -10,14 +10,14 @@ use oxisycl_backend::Operation;
 pub struct Fault {
     /// The class of operation.
     pub operation: Operation,
-    /// Which one of that class fails, from 1.
+    /// The ordinal of the failing attempt within its class, from 1.
     pub count: u64,
     /// The device, or `None` for every device.
     pub device: Option<usize>,
 }
 
 impl Fault {
-    /// Reads `operation:count` or `operation:count@device`.
+    /// Parses `operation:count` or `operation:count@device`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (operation, rest) = text.trim().split_once(':')?;
         let (count, device) = match rest.split_once('@') {
@@ -55,7 +55,7 @@ const fn slot(operation: Operation) -> usize {
 }
 
 impl Attempts {
-    /// Attempts with faults planned from the start.
+    /// The counts of a device, with faults planned from the start.
     pub(crate) fn new(faults: impl IntoIterator<Item = Fault>) -> Self {
         let pending = faults.into_iter().map(|fault| (fault.operation, fault.count)).collect();
         Self { counts: [0; 5], pending }
@@ -77,7 +77,7 @@ impl Attempts {
         self.pending.push((operation, count));
     }
 
-    /// How many attempts there were.
+    /// The number of attempts so far.
     pub(crate) fn count(&self, operation: Operation) -> u64 {
         self.counts[slot(operation)]
     }

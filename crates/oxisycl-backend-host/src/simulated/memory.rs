@@ -23,7 +23,7 @@ const FREED: u8 = 0xDD;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocation {
     size: usize,
-    /// Index of the device that made it.
+    /// The index of the device that allocated it.
     device: usize,
     kind: UsmKind,
 }
@@ -34,21 +34,21 @@ pub(crate) struct Registry {
     allocations: Mutex<BTreeMap<usize, Allocation>>,
 }
 
-/// Where a range of addresses lies.
+/// The kind of memory that a range of addresses lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// In memory of the host.
     Host,
     /// In a host or shared allocation.
     Usm,
-    /// In one device allocation of that device.
+    /// In one device allocation of the device with that index.
     Device(usize),
     /// Partly in a device allocation.
     Torn,
 }
 
 impl Registry {
-    /// Where `size` bytes from `address` lie.
+    /// The kind of memory that `size` bytes from `address` lie in.
     pub(crate) fn place(&self, address: usize, size: usize) -> Place {
         let end = address.saturating_add(size);
         let allocations = self.allocations.lock();
@@ -65,7 +65,7 @@ impl Registry {
         }
     }
 
-    /// Number of live allocations of a device, and their bytes.
+    /// The number of a device's live allocations, and their bytes.
     pub(crate) fn live(&self, device: usize) -> (usize, u64) {
         let allocations = self.allocations.lock();
         let of_device = allocations.values().filter(|allocation| allocation.device == device);
@@ -82,7 +82,7 @@ pub(crate) struct SimulatedMemory {
     limit: u64,
     registry: Arc<Registry>,
     attempts: Arc<Mutex<Attempts>>,
-    /// Bytes in device and shared allocations.
+    /// The bytes in device and shared allocations.
     used: Mutex<u64>,
 }
 
@@ -99,7 +99,7 @@ impl SimulatedMemory {
         Self { id: MemoryId::unique(), device, device_name, usm, limit, registry, attempts, used }
     }
 
-    /// Takes `size` bytes from what the device has.
+    /// Subtracts `size` bytes from the device's free memory. An error if there are not as many.
     fn reserve(&self, size: usize) -> Result<(), BackendError> {
         let mut used = self.used.lock();
         let available = self.limit.saturating_sub(*used);
@@ -110,7 +110,7 @@ impl SimulatedMemory {
         Ok(())
     }
 
-    /// Takes `reserve` back.
+    /// Reverts `reserve`.
     fn give_back(&self, size: usize) {
         let mut used = self.used.lock();
         *used = used.saturating_sub(size as u64);

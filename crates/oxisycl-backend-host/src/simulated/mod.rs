@@ -31,7 +31,7 @@ use engine::Engine;
 use fault::Attempts;
 use memory::{Registry, SimulatedMemory};
 
-/// Any number of simulated devices as a backend: one platform.
+/// A backend with any number of simulated devices on one platform.
 pub struct SimulatedBackend {
     platform: Arc<Platform>,
     control: SimulatedControl,
@@ -88,7 +88,7 @@ impl SimulatedBackend {
         Self { platform: Arc::new(Platform::new(info, devices)), control }
     }
 
-    /// A handle to watch and to disturb the devices.
+    /// A handle to observe and disturb the devices.
     pub fn control(&self) -> SimulatedControl {
         self.control.clone()
     }

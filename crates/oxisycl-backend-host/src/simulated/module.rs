@@ -1,4 +1,4 @@
-//! Images on simulated devices that ask for them.
+//! Device images on simulated devices that require them.
 //!
 //! No compiler makes code for such a device, so the code of an image is ignored. A kernel that an image has runs as the
 //! program's own. That is enough to test what finds and chooses images.

@@ -1,4 +1,4 @@
-//! What the model checker explores.
+//! The primitives that the model checker explores.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// Where the thread that made it sleeps. May wake without reason.
+/// The place where its thread sleeps. Wake-ups may be spurious.
 pub(crate) struct Parker(Thread);
 
 impl Parker {
@@ -27,12 +27,12 @@ impl Parker {
         Self(thread::current())
     }
 
-    /// Sleeps until `unpark`; not at all if that was called since the last time. Called by the parker's thread.
+    /// Sleeps until `unpark`. Returns at once if `unpark` was called since the last call. Called by the parker's thread.
     pub(crate) fn park(&self) {
         thread::park();
     }
 
-    /// The model has no time: the limit is over at once.
+    /// Returns at once: the model has no time, so the limit is always over.
     pub(crate) fn park_timeout(&self, _time: Duration) {
         thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! What programs run with.
+//! The primitives that programs run with.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use std::thread::{self, Thread};
@@ -21,7 +21,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// Where the thread that made it sleeps. May wake without reason.
+/// The place where its thread sleeps. Wake-ups may be spurious.
 pub(crate) struct Parker(Thread);
 
 impl Parker {
@@ -29,12 +29,12 @@ impl Parker {
         Self(thread::current())
     }
 
-    /// Sleeps until `unpark`; not at all if that was called since the last time. Called by the parker's thread.
+    /// Sleeps until `unpark`. Returns at once if `unpark` was called since the last call. Called by the parker's thread.
     pub(crate) fn park(&self) {
         thread::park();
     }
 
-    /// Sleeps until `unpark`, or until the time is over.
+    /// Sleeps until `unpark`, or until `time` is over.
     pub(crate) fn park_timeout(&self, time: Duration) {
         thread::park_timeout(time);
     }
