@@ -52,7 +52,7 @@ impl Sink for HandOver {
     }
 }
 
-/// The executor of a task. Pools live as long as the process and are not reference-counted: a counter that all submitting and executing
+/// The executor of a task. Pools live as long as the process and are not reference-counted. A counter that all submitting and executing
 /// threads change would cost more than the rest of an empty command.
 #[derive(Clone)]
 pub(crate) enum Home {

@@ -56,7 +56,7 @@ impl Sleep {
     }
 
     /// Called by a searching thread that has found work. Returns true if it was the last one searching. It then has to look for more work,
-    /// and to `notify` if there is any, since the threads that published the work may have relied on it.
+    /// and to `notify` if there is any. The threads that published the work may have relied on it.
     #[inline]
     #[must_use]
     pub(crate) fn stop_searching(&self) -> bool {
