@@ -1,4 +1,4 @@
-//! The builtins of `oxisycl_device::builtin`: name, signature, effects, and what becomes of each on every target.
+//! The builtins of `oxisycl_device::builtin`: name, signature, effects, and the lowering on every target.
 //!
 //! This table is the only list. [`passes::builtins`](crate::passes::builtins) works by it. Tests hold against it the stubs of
 //! `oxisycl-device`, each target's `builtins.ll`, and the table in the book.
@@ -32,22 +32,22 @@ pub(crate) enum Signature {
 pub(crate) enum Effects {
     /// Nothing. The result depends on the arguments and the work-item.
     None,
-    /// Accesses memory that no other code sees, so that the call stays where it is.
+    /// Accesses memory that no other code sees, so that LLVM does not move or remove the call.
     Marker,
     /// May access memory.
     Memory,
-    /// Meets other work-items of the group or sub-group.
+    /// Synchronises with other work-items of the group or sub-group.
     Convergent,
     /// Ends the work-item.
     Ends,
 }
 
-/// What becomes of a builtin on one target.
+/// The lowering of a builtin on one target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lowering {
-    /// The body in `oxisycl-device` is right for devices. The target has nothing better.
+    /// The body in `oxisycl-device`, since it is right for devices and the target has no better one.
     OwnBody,
-    /// The body in `oxisycl-device`, whose loads are from memory that does not change.
+    /// The body in `oxisycl-device`, with its loads marked as loads of constant memory.
     ConstantLoads,
     /// A function of that name in the target's `builtins.ll`.
     Body,
@@ -55,7 +55,7 @@ pub(crate) enum Lowering {
     Atomic,
     /// A function that returns a number.
     Number(u64),
-    /// A number in place of each call, at once, so that code behind the other answer is never linked.
+    /// A number that replaces each call at once, so that code for other answers is never linked.
     Answer(u64),
     /// A declaration that a later pass replaces.
     Later,
@@ -82,7 +82,7 @@ pub(crate) struct Builtin {
 }
 
 impl Builtin {
-    /// What becomes of it on a target.
+    /// The lowering of the builtin on a target.
     pub(crate) fn lowering(&self, family: Family) -> Lowering {
         match family {
             Family::Nvptx => self.nvptx,
@@ -91,7 +91,7 @@ impl Builtin {
         }
     }
 
-    /// The name of the function that stands for it in a module.
+    /// The symbol of the builtin's function in a module.
     pub(crate) fn symbol(&self) -> String {
         format!("{PREFIX}{}", self.name)
     }
@@ -107,18 +107,18 @@ impl Builtin {
     }
 }
 
-/// Begins the names of functions that stand for builtins.
+/// The prefix of builtins' symbols.
 pub(crate) const PREFIX: &str = "oxisycl.";
-/// The variable that stands for the local memory of a launch.
+/// The symbol of the variable for a launch's local memory.
 pub(crate) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
-/// Stands for the launch until its address is known.
+/// The function that returns the launch's address, until that is known.
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
 const fn all(name: &'static str, signature: Signature, effects: Effects, lowering: Lowering) -> Builtin {
     Builtin { name, signature, effects, nvptx: lowering, amdgcn: lowering, spirv: lowering }
 }
 
-/// A function of NVIDIA's processors alone.
+/// A builtin that only NVIDIA's targets have.
 const fn native(name: &'static str, parameters: &'static [Scalar]) -> Builtin {
     all(name, Signature::Plain(parameters, Some(Scalar::F32)), Effects::None, OwnBody).with_nvptx(Body)
 }

@@ -1,4 +1,4 @@
-//! One link unit: from bitcode to images, one for each kernel and target.
+//! The compilation of one link unit: from bitcode to images, one for each kernel and target.
 
 use std::mem;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ use crate::prelink;
 use crate::program::{Decision, Program};
 use crate::toolchain::Toolchain;
 
-/// What to compile.
+/// The input of a compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Un-optimised bitcode of the program's crates, the final crate first.
     pub modules: Vec<PathBuf>,
-    /// What for.
+    /// The targets to compile for.
     pub targets: Vec<ImageTarget>,
-    /// How.
+    /// The options of the compilation.
     pub options: Options,
 }
 
-/// What a link unit becomes for each of its targets, or why there is nothing for one.
+/// The result of a link unit for each of its targets, or the error.
 pub type ForTargets = Vec<Result<Compiled, CompileError>>;
 
 /// Compiles the kernels of a link unit for each target, in this process. LLVM may end it on code that it cannot handle.
@@ -175,7 +175,7 @@ pub fn compile_with<'p>(
     Ok(request.targets.iter().zip(compiled).zip(rejected).map(finish).collect())
 }
 
-/// A kernel to compile, and what for.
+/// A kernel to compile, and its target.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) described: &'a Described,
@@ -184,14 +184,14 @@ pub(crate) struct Wanted<'a> {
     pub(crate) target: &'a dyn Target,
 }
 
-/// Why the target cannot run a kernel, as far as that is known without its code.
+/// The reason why the target cannot run a kernel, as far as it is known without the kernel's code.
 fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
     let (size, limit) = (kernel.parameters.size, target.max_arguments(kernel.parameters.align));
     let too_large = || kernel.with_place(&format!("its captures are {size} bytes, the limit is {limit}"));
     kernel.refused_capture().or_else(|| (size > limit).then(too_large))
 }
 
-/// From un-optimised code to the images of the kernel.
+/// Compiles a kernel from un-optimised code to its images.
 pub(crate) fn generate(
     program: &mut Program<'_, '_>,
     library: &mut Library<'_>,
@@ -214,7 +214,7 @@ pub(crate) fn generate(
     Ok(Generated { images: better.into_iter().chain([image]).collect(), bitcode })
 }
 
-/// From un-optimised code to code that the code generator takes.
+/// Lowers a kernel from un-optimised code to code that the code generator accepts.
 pub(crate) fn lower(program: &mut Program<'_, '_>, library: &mut Library<'_>) -> Result<Decision, CompileError> {
     let paired = program.paired();
     optimise(program, library)?;
@@ -231,7 +231,7 @@ pub(crate) fn lower(program: &mut Program<'_, '_>, library: &mut Library<'_>) ->
     Ok(decision)
 }
 
-/// Optimises the kernel of a program with all that it turns out to need.
+/// Optimises the kernel of a program, and links code that it turns out to need.
 fn optimise(program: &mut Program<'_, '_>, library: &mut Library<'_>) -> Result<(), CompileError> {
     loop {
         program.optimise()?;

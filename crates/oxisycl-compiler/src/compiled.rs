@@ -1,4 +1,4 @@
-//! What compilation gives: images, and the modules that their code was generated from.
+//! The results of compilation: images, and the modules that their code was generated from.
 //!
 //! The modules are for people, who see in them what LLVM made of a kernel. Nothing is compiled from them again, and no image contains a
 //! part of them.
@@ -11,14 +11,14 @@ use crate::llvm::{self, Context, Module};
 use crate::program;
 use crate::toolchain::Toolchain;
 
-/// What a program becomes for one target.
+/// The result of a program for one target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Compiled {
     /// An image for each kernel with code, in the order of their symbols, and one without code that tells of the others, with the reasons. A
     /// kernel that is faster on devices with a certain aspect has another image before its own. There are none if the program launches no
     /// kernels.
     pub images: Vec<DeviceImage>,
-    /// What code was generated from, for each kernel with code, in the order of their symbols.
+    /// The modules that code was generated from, for each kernel with code, in the order of their symbols.
     pub modules: Vec<LoweredModule>,
     /// How long each pass took, summed over the kernels. A kernel whose result was [kept](crate::Kept) adds only what ran before it was found.
     pub times: Vec<PassTime>,
@@ -45,17 +45,17 @@ impl LoweredModule {
     }
 }
 
-/// What one kernel becomes.
+/// The result of one kernel.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Generated {
-    /// The images, those that are preferred first.
+    /// The images, preferred ones first.
     pub(crate) images: Vec<DeviceImage>,
-    /// What their code was generated from; empty if there is none.
+    /// The module that their code was generated from, as bitcode; empty if there is none.
     pub(crate) bitcode: Vec<u8>,
 }
 
 impl Generated {
-    /// Of a kernel that the target cannot run.
+    /// The result of a kernel that the target cannot run.
     pub(crate) fn without_code(image: DeviceImage) -> Self {
         Self { images: vec![image], bitcode: Vec::new() }
     }
@@ -66,7 +66,7 @@ impl Generated {
         Ok([&(images.len() as u64).to_le_bytes(), &*images, &*self.bitcode].concat())
     }
 
-    /// Reads those bytes; the error says what is wrong with them.
+    /// Decodes [`encode`](Self::encode). The error says what is wrong with the bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let split = || {
             let (length, rest) = bytes.split_first_chunk()?;

@@ -1,26 +1,26 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why no device code could be made.
+/// The reason why no device code could be made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The Rust toolchain cannot serve as a device compiler. Says what to do.
+    /// The Rust toolchain cannot serve as a device compiler. The text says what to do.
     Toolchain(String),
-    /// LLVM refused something, or cannot be used.
+    /// LLVM refused its input, or cannot be used.
     Llvm(String),
     /// A file cannot be read or written.
     File {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// There is no code generator for the target.
+    /// The target has no code generator.
     Target(String),
     /// The kernels' compilations cannot be run.
     Isolation(String),
-    /// The program and the compiler disagree on what a kernel looks like.
+    /// The program's description of a kernel does not fit this compiler.
     Kernel(String),
 }
 

@@ -1,4 +1,4 @@
-//! Reads the crates of a program: what they define, and the kernels that they launch.
+//! Reads the crates of a program: their definitions, and the kernels that they launch.
 //!
 //! A program of many kernels is a large module, of which each kernel needs little. So it is read as a whole once, here, and the code that
 //! its kernels reach is written again without the rest. Each kernel's compilation then reads what it needs of that. Memory of this step is
@@ -17,7 +17,8 @@ use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
 use crate::toolchain::Toolchain;
 
-/// With more kernels than this the types of all crates are dropped first, since each kernel would read them. The number is not tuned.
+/// With more kernels than this, debug types are dropped from all crates first, since each kernel's compilation would read them. The number
+/// is not tuned.
 const FEW_KERNELS: usize = 32;
 
 /// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.

@@ -1,4 +1,4 @@
-//! Golden tests: what each stage makes of a small module, and what each target makes of a kernel; see `golden/README.md`.
+//! Golden tests: the output of each pass for a small module, and of each target for a kernel; see `golden/README.md`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn input(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Holds a text against the file of that name, or writes the file.
+/// Compares a text with the golden file `name`, or writes the file.
 pub(crate) fn check(name: &str, text: &str) {
     let path = folder().join(name);
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
@@ -55,7 +55,7 @@ fn toolchain() -> Toolchain {
     toolchain
 }
 
-/// A module's text without what says where it comes from and which version of LLVM wrote it.
+/// A module's text without its origin and the version of LLVM.
 fn stable(text: &str) -> String {
     let is_noise = |line: &str| {
         ["; ModuleID", "source_filename", "target datalayout", "target triple", ";", "//", "\t;", "\t//"]
@@ -85,7 +85,8 @@ fn parsed<'c>(context: &'c Context, target: &dyn Target, name: &str) -> Module<'
     module
 }
 
-/// Every pass of the first phase in the order of the list, each on what the one before it has left. A pass that changes nothing has no file.
+/// Runs every pass of the first phase in the order of the list, each on the output of the previous one. A pass that changes nothing has no
+/// file.
 #[test]
 fn golden_stages() {
     toolchain();

@@ -1,4 +1,4 @@
-//! What is measured and written while a module is compiled: the time of each pass, and the module after it.
+//! Instruments of a compilation: the time of each pass, and dumps of the module after it.
 //!
 //! Invariant: instruments change no module. A module is verified in tests of this crate, and wherever a dump is wanted.
 
@@ -14,7 +14,7 @@ use crate::llvm::Module;
 pub struct PassTime {
     /// The pass, or the step between passes.
     pub name: String,
-    /// How often it ran.
+    /// The number of its runs.
     pub runs: u64,
     /// The sum of its times.
     pub time: Duration,
@@ -45,14 +45,14 @@ impl PassTimes {
         self.0
     }
 
-    /// The bytes of a job's answer: the length of the times, the times, and the answer.
+    /// The bytes of a job's result: the length of the times, the times, and the answer.
     pub(crate) fn encode_with(&self, answer: &[u8]) -> Vec<u8> {
         let line = |PassTime { name, runs, time }: &PassTime| format!("{name} {runs} {}\n", time.as_nanos());
         let text: String = self.0.iter().map(line).collect();
         [&(text.len() as u64).to_le_bytes(), text.as_bytes(), answer].concat()
     }
 
-    /// Reads what [`encode_with`](Self::encode_with) made; `None` if the bytes are damaged.
+    /// Decodes [`encode_with`](Self::encode_with); `None` if the bytes are damaged.
     pub(crate) fn decode_with(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (text, answer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
@@ -72,12 +72,12 @@ pub(crate) struct Instruments {
     /// The folder for LLVM assembly after each pass.
     dump: Option<PathBuf>,
     times: RefCell<PassTimes>,
-    /// How many files were written, and the text of the last one.
+    /// The number of files written, and the text of the last one.
     dumped: RefCell<(u32, String)>,
 }
 
 impl Instruments {
-    /// Instruments that write to a folder, if there is one.
+    /// Instruments that write dumps to a folder, if one is given.
     pub(crate) fn new(dump: Option<PathBuf>) -> Self {
         Self { dump, ..Self::default() }
     }
@@ -95,12 +95,12 @@ impl Instruments {
         self.times.borrow().clone()
     }
 
-    /// Verifies a module after the pass of that name, in tests of this crate and where modules are dumped.
+    /// Verifies a module after the pass `name`, in tests of this crate and if modules are dumped.
     pub(crate) fn verify(&self, name: &str, module: &Module<'_>) -> Result<(), CompileError> {
         if cfg!(test) || self.dump.is_some() { module.verify(name) } else { Ok(()) }
     }
 
-    /// Writes a module, if that is wanted.
+    /// Writes a module's assembly, if dumps are wanted.
     pub(crate) fn dump(&self, name: &str, module: &Module<'_>) -> Result<(), CompileError> {
         if self.dump.is_none() {
             return Ok(());
@@ -115,7 +115,7 @@ impl Instruments {
         Ok(())
     }
 
-    /// Writes a file beside the assembly, if that is wanted.
+    /// Writes a file beside the assembly, if dumps are wanted.
     pub(crate) fn write(&self, name: &str, text: impl FnOnce() -> String) -> Result<(), CompileError> {
         let Some(folder) = &self.dump else { return Ok(()) };
         let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! Where the kernels' compilations run.
+//! The isolation of the kernels' compilations from each other.
 //!
 //! LLVM ends the process on some code. Once the program was read and linked, everything is done for each kernel alone, so that a caller
 //! with processes loses one kernel at most.
@@ -10,27 +10,27 @@ use crate::error::CompileError;
 /// Compiles one kernel, by its number; the bytes are for the caller that made the job.
 pub type Job<'j> = dyn FnMut(usize) -> Result<Vec<u8>, CompileError> + 'j;
 
-/// Results of earlier compilations, by the code that they were made of. Read and added to from each job, as soon as a kernel is done: a
-/// compilation that is interrupted loses the unfinished kernels alone.
+/// A cache of earlier results, by the code that they were compiled from. Jobs read it and add to it as soon as a kernel is done. So an
+/// interrupted compilation loses only the unfinished kernels.
 pub trait Kept {
-    /// The result for a kernel whose code is this, if one was kept. What else decides about it, the compiler and its toolchain, is for the
-    /// implementation to tell apart.
+    /// The cached result of a kernel with this code, if there is one. The implementation has to distinguish everything else that the result
+    /// depends on: the compiler and its toolchain.
     fn find(&self, code: &[u8]) -> Option<Vec<u8>>;
 
-    /// Keeps a result. If `is_all` is false, the result also has parts of the program that were not in `code`.
+    /// Caches a result. If `is_all` is false, the result also has parts of the program that are not in `code`.
     fn keep(&self, code: &[u8], is_all: bool, result: &[u8]);
 }
 
-/// Looks at code before it becomes an image, as a driver would that loads it.
+/// Checks code before it becomes an image, as a driver would that loads it.
 pub trait Inspect {
-    /// Why no driver takes the code of an image.
+    /// Checks the code of an image.
     ///
     /// # Errors
     /// The reason, in the inspector's words.
     fn inspect(&self, image: &DeviceImage) -> Result<(), String>;
 }
 
-/// Looks at nothing.
+/// An inspector that accepts everything.
 pub(crate) struct Uninspected;
 
 impl Inspect for Uninspected {
@@ -39,7 +39,7 @@ impl Inspect for Uninspected {
     }
 }
 
-/// Keeps nothing.
+/// A cache that keeps nothing.
 pub(crate) struct KeptNowhere;
 
 impl Kept for KeptNowhere {
@@ -52,21 +52,21 @@ impl Kept for KeptNowhere {
 
 /// Runs jobs, each of which may end the process that it runs in.
 pub trait Isolation {
-    /// Whether each job runs in a copy of this process, which ends with it: what a job changes in memory is seen by no other.
+    /// Whether each job runs in a copy of this process that ends with the job. Then no other job sees what it changes in memory.
     fn is_separate(&self) -> bool;
 
-    /// Told before [`run`](Self::run): what the jobs are, for people.
+    /// Called before [`run`](Self::run) with a description of the jobs for people.
     fn announce(&mut self, _jobs: &str) {}
 
-    /// Runs the jobs below `n_jobs`, and gives what they return, or why a job gave nothing, in the order of their numbers. Jobs do not
-    /// depend on each other: they may run in copies of this process, at the same time and in any order.
+    /// Runs the jobs below `n_jobs`. Returns their results in the order of their numbers; the inner error says why a job has no result.
+    /// Jobs are independent: they may run in copies of this process, at the same time and in any order.
     ///
     /// # Errors
     /// If no job can be run.
     fn run(&mut self, n_jobs: usize, job: &mut Job<'_>) -> Result<Vec<Result<Vec<u8>, String>>, CompileError>;
 }
 
-/// One job after the other, without protection.
+/// Runs one job after the other in this process, without isolation.
 pub(crate) struct InThisProcess;
 
 impl Isolation for InThisProcess {

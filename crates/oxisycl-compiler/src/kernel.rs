@@ -12,21 +12,21 @@ use crate::error::CompileError;
 /// A kernel as the program describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kernel {
-    /// Its name in the image.
+    /// The kernel's symbol in the image.
     pub(crate) symbol: String,
-    /// The name that its entry has in the program's module.
+    /// The name of its entry in the program's module.
     pub(crate) entry: String,
     pub(crate) type_id: [u8; 16],
     pub(crate) form: Form,
-    /// Work-items of a group per dimension, if that is part of the kernel, else zeros.
+    /// The work-items of a group per dimension if the kernel fixes them, else zeros.
     pub(crate) group: [u32; 3],
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
-    /// Where it is launched, if that is one place and known.
+    /// The place of its launch, if it is a single one and known.
     pub(crate) launch: Option<Launch>,
-    /// Why it may not leave the host, by what it captures.
+    /// The capture for which it must stay on the host, if there is one.
     pub(crate) refused_capture: Option<RefusedCapture>,
-    /// Where its code is in the user's source: for a closure, where it is written.
+    /// The place of its code in the user's source; for a closure, of its definition.
     pub(crate) place: Option<SourceLocation>,
 }
 
@@ -48,17 +48,17 @@ impl Kernel {
         }
     }
 
-    /// The kernel as one that the target cannot run.
+    /// The kernel as an image's entry for a kernel that the target cannot run.
     pub(crate) fn unsupported(&self, reason: String) -> UnsupportedKernel {
         UnsupportedKernel { type_id: self.type_id, form: self.form, type_name: self.type_name.clone(), reason }
     }
 
-    /// A reason that says nothing of the source, with the kernel's place and that of its launch.
+    /// A reason without places, extended by the places of the kernel and of its launch.
     pub(crate) fn with_place(&self, reason: &str) -> String {
         self.with_places(reason, "the kernel is", self.place.as_ref())
     }
 
-    /// Why the kernel may not leave the host by what it captures, with the places of what captures it and of the launch.
+    /// The reason why the kernel must stay on the host because of a capture, with the places of the capturing closure and of the launch.
     pub(crate) fn refused_capture(&self) -> Option<String> {
         let RefusedCapture { reason, closure } = self.refused_capture.as_ref()?;
         Some(match closure {
@@ -80,29 +80,30 @@ impl Kernel {
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) kernel: Kernel,
-    /// Entries of a few kernels, by the names in [`Kernel::entry`], and what they reach in their crate: every function is linked where it is
-    /// used. It tells the lines of the source, and not its types.
+    /// The bitcode of a few kernels' entries, by the names in [`Kernel::entry`], and of the functions that they reach in their crate. Each
+    /// function is linked where it is used. It has source lines, and no debug types.
     pub(crate) code: Rc<Vec<u8>>,
 }
 
-/// Where a kernel is launched, and the functions that pass the place on. If another module has one of them, too, there may be another place.
+/// The place of a kernel's launch, and the functions that pass the place on. If another module has one of these functions, too, there may
+/// be another place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Launch {
     pub(crate) location: SourceLocation,
     pub(crate) functions: BTreeSet<String>,
 }
 
-/// What may not leave the host.
+/// A capture that must not leave the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RefusedCapture {
-    /// The capture, what it is, and its type.
+    /// The capture, its kind and its type, as text.
     pub(crate) reason: String,
-    /// The closure that captures it, which may be another one than the kernel: a kernel captures closures. `None` if no closure does, or
-    /// none whose code is found.
+    /// The closure with the capture, which may be another one than the kernel, since kernels capture closures. `None` if no closure has it,
+    /// or if no code of the closure is found.
     pub(crate) closure: Option<SourceLocation>,
 }
 
-/// The error of a program that has a kernel's description and not its entry.
+/// The error of a program with a kernel's description but without its entry.
 pub(crate) fn entry_was_lost(kernel: &Kernel) -> CompileError {
     CompileError::Kernel(format!("{}: its entry was lost", kernel.type_name))
 }

@@ -1,9 +1,9 @@
-//! What a build decides about the compilation of its kernels.
+//! The options of a build for the compilation of its kernels.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// How strictly floating-point code is compiled, the strictest first.
+/// The floating-point policy, strictest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum FloatPolicy {
     /// Every operation is rounded on its own.
@@ -11,8 +11,8 @@ pub enum FloatPolicy {
     /// A product and a sum may become one operation that rounds once.
     #[default]
     Contract,
-    /// Also what assumes that the order of operations and the sign of zeros do not matter; and the target's imprecise functions.
-    /// Infinities and NaNs stay values.
+    /// Like `Contract`, and also assumes that the order of operations and the sign of zeros do not matter. Uses the target's imprecise
+    /// functions. Infinities and NaNs stay values.
     Fast,
 }
 
@@ -26,16 +26,17 @@ impl fmt::Display for FloatPolicy {
     }
 }
 
-/// How a program is compiled.
+/// The options of a program's compilation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Floating-point policy.
     pub float: FloatPolicy,
-    /// A folder for LLVM assembly after each pass that changes something, in `TARGET/SYMBOL` for each kernel, and for how long code generation took. Each module is verified then.
+    /// A folder for LLVM assembly after each pass that changes something, and for the times of code generation. Each kernel has a folder
+    /// `TARGET/SYMBOL` there. Each module is also verified.
     pub dump: Option<PathBuf>,
-    /// Names of [`REPLACED`](crate::REPLACED) that a crate of the program has which is not the published one. What seems to be of such a
-    /// crate is compiled as it is.
+    /// The [`REPLACED`](crate::REPLACED) names of crates in the program that are not the published ones. Functions of such crates are
+    /// compiled as they are.
     pub borrowed: Vec<String>,
-    /// For tests of what happens then: a kernel in whose name this is ends the process as LLVM does where it cannot go on.
+    /// For tests of crashes: a kernel whose name contains this text ends the process, as LLVM does on fatal errors.
     pub fault: Option<String>,
 }

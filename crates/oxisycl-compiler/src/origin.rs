@@ -1,4 +1,4 @@
-//! Which crate an item comes from, by its symbol, and which items the compiler knows.
+//! Tells which crate an item comes from, by its symbol, and which items the compiler knows.
 //!
 //! Several stages replace an item of the standard library, of OxiSYCL, or of a few published crates, or believe what it says. They ask
 //! this module first whose it is, and compare its path afterwards. A path alone proves nothing: a user's function may be called
@@ -48,7 +48,7 @@ pub(crate) enum Origin {
     Device,
     /// `oxisycl-builtins`.
     Builtins,
-    /// Another crate of OxiSYCL, or one that is called as if it were.
+    /// Another crate of OxiSYCL, or one with the name of one.
     Facade,
     Libm,
     Half,
@@ -70,13 +70,13 @@ impl Origin {
         }
     }
 
-    /// Whether the name of the crate is one of these, of [`REPLACED`] ones.
+    /// Whether the crate's name, if it is a [`REPLACED`] one, is in `borrowed`.
     fn is_borrowed(self, borrowed: &[String]) -> bool {
         let is_it = |name: &String| Self::of_crate(name) == self;
         matches!(self, Self::Libm | Self::Half) && borrowed.iter().any(is_it)
     }
 
-    /// Whether the crate is OxiSYCL's own, by its name. For messages only.
+    /// Whether the crate is OxiSYCL's own, by its name. Used for messages only.
     pub(crate) fn is_ours(self) -> bool {
         matches!(self, Self::Device | Self::Builtins | Self::Facade)
     }
@@ -90,12 +90,12 @@ pub(crate) fn of(symbol: &str) -> Origin {
     }
 }
 
-/// The path of an item, less type arguments, if one of these crates defines it.
+/// The path of an item without type arguments, if one of the crates `origins` defines it.
 fn path_in(symbol: &str, origins: &[Origin]) -> Option<String> {
     origins.contains(&of(symbol)).then(|| plain_path(symbol))
 }
 
-/// The path of an item, less type arguments, if one of these crates defines it and does not only bear a [`REPLACED`] name.
+/// The path of an item without type arguments, if one of the crates `origins` defines it, and that crate is not a `borrowed` one.
 fn path_unless_borrowed(symbol: &str, origins: &[Origin], borrowed: &[String]) -> Option<String> {
     let origin = of(symbol);
     (origins.contains(&origin) && !origin.is_borrowed(borrowed)).then(|| plain_path(symbol))
@@ -118,7 +118,7 @@ pub(crate) fn of_path(path: &str) -> Origin {
     roots(path).map(Origin::of_crate).reduce(joined).unwrap_or(Origin::Other)
 }
 
-/// The crates at the beginnings of all paths in a text: `<core::ops::Range<usize> as app::Trait>::f` has `core` and `app`.
+/// The root crates of all paths in a text: `<core::ops::Range<usize> as app::Trait>::f` has `core` and `app`.
 fn roots(text: &str) -> impl Iterator<Item = &str> {
     // Only what stands within the outermost brackets; the rest is a name.
     let text = &text[..closing(text).unwrap_or(text.len())];
@@ -130,8 +130,8 @@ fn roots(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The crate in a symbol of Rust's newer mangling, which names it also for implementations. `None` for others, and for the few symbols
-/// that begin with a type.
+/// The crate in a symbol of Rust's v0 mangling, which has it also for implementations. `None` for other symbols, and for the few that begin
+/// with a type.
 fn defining_crate(symbol: &str) -> Option<&str> {
     let mut rest = symbol.strip_prefix("_R")?.trim_start_matches(|digit: char| digit.is_ascii_digit());
     loop {

@@ -1,4 +1,4 @@
-//! What a kernel captures, by its debug type (soundness rule 2).
+//! Checks what a kernel captures, by its debug type (soundness rule 2).
 //!
 //! `Copy + Send + Sync` lets references, function pointers and trait objects through, which are addresses of the host. A captured value
 //! may consist of scalars, and of addresses inside types of OxiSYCL, which the runtime fills in for the device. Anything else, and
@@ -9,7 +9,8 @@ use crate::kernel::RefusedCapture;
 use crate::llvm::{Node, NodeKind, Value, tag};
 use crate::origin;
 
-/// Why a kernel may not leave the host, if it may not. `entry` is its entry, before anything removed debug information.
+/// The capture for which a kernel must stay on the host, with the reason. `None` if all captures may leave the host. `entry` is the
+/// kernel's entry, before anything removed debug information.
 pub(crate) fn refusal(entry: Value<'_>) -> Option<RefusedCapture> {
     let unknown = || {
         let reason =
@@ -33,20 +34,20 @@ pub(crate) fn refusal(entry: Value<'_>) -> Option<RefusedCapture> {
 }
 
 struct Walk<'c> {
-    /// Names of the members that lead to the type.
+    /// The names of the members that lead to the type.
     path: Vec<String>,
-    /// The closures among the types on that way.
+    /// The closures among the types on that path.
     closures: Vec<Node<'c>>,
-    /// Types that were looked at, and whether that was inside of a trusted one.
+    /// The types that were visited, and whether this was inside a trusted type.
     seen: Vec<(Node<'c>, bool)>,
-    /// Whether the type is a part of a trusted one.
+    /// Whether the type is a part of a trusted type.
     is_trusted: bool,
-    /// Scalars and trusted types found so far.
+    /// The number of scalars and trusted types found so far.
     n_values: usize,
 }
 
 impl<'c> Walk<'c> {
-    /// An error says which capture is not allowed.
+    /// Checks a type and its parts. The error says which capture is not allowed.
     fn refuse(&mut self, node: Node<'c>) -> Result<(), String> {
         match node.kind() {
             NodeKind::BasicType => {

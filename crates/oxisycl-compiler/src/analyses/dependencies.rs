@@ -1,4 +1,4 @@
-//! Which functions of libraries a kernel was linked with, for its image to tell.
+//! The library functions that a kernel was linked with, for its image.
 //!
 //! Libraries are the device library, whose functions stand for those that a processor has no instruction for, and the standard library.
 //! Only what the program's own code refers to is noted, not what that needs in turn. The former is a property of the kernel, the latter one
@@ -12,10 +12,10 @@ use crate::passes::libcalls::{self, is_library};
 use crate::passes::panic_names;
 use crate::symbols::plain_path;
 
-/// Marks functions of the standard library; sanitizing leaves it.
+/// The attribute of functions of the standard library. It survives the stripping of host attributes.
 const MARK: &str = "oxisycl.standard-library";
 
-/// Marks what a module of the standard library defines.
+/// Marks the functions that a module of the standard library defines.
 pub(crate) fn mark_standard_library(module: &Module<'_>) {
     let mark = Attribute::text(module.context(), MARK, "");
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
@@ -23,18 +23,19 @@ pub(crate) fn mark_standard_library(module: &Module<'_>) {
     }
 }
 
-/// The functions that a kernel was linked with so far, by the names that people know: `sinf`, `core::str::converts::from_utf8`.
+/// The library functions that a kernel was linked with so far, by readable names such as `sinf` and `core::str::converts::from_utf8`.
 #[derive(Clone, Default)]
 pub(crate) struct Dependencies {
     names: BTreeSet<String>,
-    /// What was linked last, by symbol.
+    /// The functions that were linked last, by symbol.
     new: BTreeMap<String, String>,
-    /// Symbols of all functions of libraries that were there before. What refers to them later is library code that was inlined.
+    /// The symbols of all library functions that were linked earlier. Later references to these come from library code that was inlined.
     known: BTreeSet<String>,
 }
 
 impl Dependencies {
-    /// Notes what was linked to the module since the last call. All of the module belongs to one kernel, and nothing new is inlined.
+    /// Adds the functions that were linked to the module since the last call. All of the module belongs to one kernel, and nothing new is
+    /// inlined.
     pub(crate) fn add(&mut self, module: &Module<'_>) {
         let mut referred = referred(module);
         // Tables of functions belong to the library that made them, which is not known and does not matter.
@@ -53,7 +54,7 @@ impl Dependencies {
         }
     }
 
-    /// Forgets what was noted of the device library and is not needed after all, as is known while that is still kept apart.
+    /// Removes functions of the device library that turned out not to be needed. This is known while that library is still kept apart.
     pub(crate) fn settle(&mut self, module: &Module<'_>) {
         let referred = referred(module);
         let new = std::mem::take(&mut self.new).into_iter();
@@ -85,12 +86,12 @@ fn refer(value: Value<'_>, referred: &mut BTreeSet<String>) {
     });
 }
 
-/// Whether a function is of a library.
+/// Whether a function is a library's.
 fn is_theirs(function: Value<'_>) -> bool {
     function.has_text_attribute(Attribute::FUNCTION, MARK) || is_library(function.name())
 }
 
-/// What people call a function, unless the image tells of it otherwise: whether a kernel may panic or print.
+/// The readable name of a function. `None` if the image has that information elsewhere: whether a kernel may panic or print.
 fn name(function: Value<'_>) -> Option<String> {
     let symbol = function.name();
     if panic_names::is_record(symbol) || panic_names::is_print(symbol) {

@@ -15,21 +15,21 @@ use crate::error::CompileError;
 use crate::llvm::{Machine, Module, PassTuning, Value, ValueKind};
 use crate::origin;
 
-/// More functions than a kernel for devices reaches. Kernels of the suites reach up to 400 before anything is optimised, and those that call the
-/// host's runtime reach 10,000. LLVM took more than four minutes for one of these before it was refused; now it takes seven seconds. Also
-/// the number of functions that are simplified first.
+/// The number of functions from which on a kernel is excessive; also the number of functions that are simplified first. Kernels of the
+/// suites reach up to 400 before anything is optimised, and those that call the host's runtime reach 10,000. LLVM took more than four
+/// minutes for one of these before it was refused; now it takes seven seconds.
 const MANY_FUNCTIONS: usize = 1000;
-/// Shows what is dead, at a small part of the cost of all optimisation.
+/// Passes that remove dead code, at a small part of the cost of all optimisation.
 const SIMPLIFY: &str = "default<O1>,globaldce";
 const TUNING: PassTuning = PassTuning { inliner_threshold: 25 };
-/// Begins the names of functions that are too far to be looked at. Such names are never reported as a reason.
+/// The prefix of functions that are too far from the kernel to be examined. Such names are never reported as a reason.
 const FAR: &str = "oxisycl.far.";
 
 /// The most instructions that a kernel may reach before anything is optimised: two hundred in each of as many functions as make it excessive.
 /// One of 18 MB of assembly took LLVM more than 400 s and 1.7 GB.
 pub(crate) const MAX_INSTRUCTIONS: usize = 200 * MANY_FUNCTIONS;
 
-/// Why a module is too large to be optimised, if it is.
+/// The reason why a module is too large to be optimised; `None` if it is not.
 pub(crate) fn oversize(module: &Module<'_>, max_instructions: usize) -> Option<String> {
     let (mut n_functions, mut n_instructions) = (0, 0);
     for function in bodies(module) {
@@ -44,16 +44,16 @@ pub(crate) fn oversize(module: &Module<'_>, max_instructions: usize) -> Option<S
     })
 }
 
-/// How much of the program is there.
+/// How much of the program was linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// What is missing may be found.
+    /// Missing symbols may be found later.
     Part,
-    /// What is missing is nowhere, formatting excepted.
+    /// Missing symbols cannot be found, except formatting functions.
     Linked,
 }
 
-/// Whether a module has more functions than could be meant for a device.
+/// Whether a module has more functions than a kernel for devices could need.
 pub(crate) fn is_excessive(module: &Module<'_>) -> bool {
     bodies(module).count() > MANY_FUNCTIONS
 }
@@ -62,8 +62,8 @@ fn bodies<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
     module.functions().into_iter().filter(|function| !function.is_declaration())
 }
 
-/// Why no device can run an excessive module that begins with that function, if simplified code still says so. Nothing that is found is dead
-/// code; what is not found may be there all the same.
+/// The reason why no device can run an excessive module whose kernel has the entry `entry`, if simplified code still shows one. A reason
+/// never lies in dead code. Without a reason the module may be refused later all the same.
 pub(crate) fn refusal(
     module: &Module<'_>,
     entry: &str,
@@ -94,7 +94,7 @@ pub(crate) fn refusal(
     Ok(None)
 }
 
-/// Takes the bodies of all functions away but of so many, those that are fewest references away from the entry.
+/// Removes the bodies of all functions except `amount` ones, those with the fewest references between them and the entry.
 fn keep_nearest(module: &Module<'_>, entry: &str, amount: usize) {
     let mut queue: VecDeque<_> = module.function(entry).into_iter().collect();
     let mut seen: FxHashSet<Value<'_>> = queue.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Whether addresses of variables decide in a kernel over groups.
+//! Checks whether the result of a kernel over groups depends on addresses of variables.
 //!
 //! Every work-item of a group runs the code at group scope, with the same values, so that all of them meet at the same barriers. Addresses of
 //! variables are the exception: each work-item has variables of its own. A kernel over groups may use the address of a variable to access it, and
@@ -10,17 +10,17 @@ use rustc_hash::FxHashSet;
 
 use crate::llvm::{Opcode, Value, ValueKind};
 
-/// Where an address points to.
+/// The base that an address points to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Base<'c> {
     Null,
     Variable(Value<'c>),
-    /// Loaded from where the address of a variable may be.
+    /// Loaded from memory that may hold the address of a variable.
     Memory,
     Other,
 }
 
-/// Why no device can run a kernel over groups, by what it does with addresses of variables.
+/// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none.
 pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
     let instructions = kernel.instructions();
     let keeps_addresses = instructions.iter().any(|variable| variable.is(Opcode::ALLOCA) && is_kept(*variable));
@@ -53,7 +53,7 @@ fn is_harmless(first: &[Base<'_>], second: &[Base<'_>]) -> bool {
     first == [Base::Null] || second == [Base::Null] || (first.len() == 1 && first == second)
 }
 
-/// Whether a number is used for differences of addresses within one variable only.
+/// Whether a number is used only for differences of addresses within one variable.
 fn is_distance(number: Value<'_>) -> bool {
     let own = bases(number.operand(0));
     number.users().into_iter().all(|user| {
@@ -67,7 +67,7 @@ fn is_distance(number: Value<'_>) -> bool {
     })
 }
 
-/// What an address may point to, each once. Nothing for a value that is no address.
+/// The bases that an address may have, each once. Empty for a value that is no address.
 fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
@@ -105,7 +105,7 @@ fn bases<'c>(value: Value<'c>) -> Vec<Base<'c>> {
     found
 }
 
-/// Whether what an address leads to was there before the launch, and nothing in the kernel writes it.
+/// Whether the memory at an address existed before the launch, and the kernel never writes it.
 fn is_captured(address: Value<'_>) -> bool {
     let mut of = address;
     while of.is(Opcode::GET_ELEMENT_PTR) || of.is(Opcode::ADDRESS_SPACE_CAST) || of.is(Opcode::BITCAST) {
@@ -114,7 +114,7 @@ fn is_captured(address: Value<'_>) -> bool {
     of.kind() == ValueKind::Argument
 }
 
-/// Whether the address of a variable is stored, or given to a function that may keep it.
+/// Whether the address of a variable is stored, or passed to a function that may keep it.
 fn is_kept(variable: Value<'_>) -> bool {
     let (mut seen, mut queue) = (FxHashSet::default(), vec![variable]);
     while let Some(address) = queue.pop() {
@@ -142,7 +142,7 @@ fn is_kept(variable: Value<'_>) -> bool {
     false
 }
 
-/// What does not keep the addresses that it gets.
+/// Functions that do not keep addresses that are passed to them.
 const HARMLESS_CALLS: [&str; 5] = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset.", "llvm.lifetime.", "llvm.dbg."];
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const GROUPS: u64 = GroupSize::FORM as u64;
 /// The symbols of the methods of one vtable.
 type Methods = [String; METHODS.len()];
 
-/// A vtable.
+/// The vtable of a kernel's description.
 struct Table<'c> {
     global: Value<'c>,
     methods: Methods,
@@ -46,10 +46,11 @@ pub(crate) fn is_description(symbol: &str) -> bool {
     origin::describes_kernel(symbol)
 }
 
-/// How many kernels share their bitcode. All of it is looked at for each of them, and what they have in common is written once for so many.
+/// How many kernels share their bitcode. Each kernel's compilation reads all of it, while common code is written once for so many kernels.
 pub(crate) const MAX_SHARING: usize = 96;
 
-/// Finds the kernels that a module describes, sorted by symbol. `declared` is the same module, of which nothing but the descriptions is read.
+/// Finds the kernels that a module describes, sorted by symbol. `declared` is a lazily read copy of the module, of which only the
+/// descriptions are read.
 pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
     find_sharing(module, declared, MAX_SHARING)
 }
@@ -99,7 +100,7 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
     Ok(described)
 }
 
-/// The bitcode of entries and their names, for each `max_sharing` of them.
+/// The bitcode and the names of entries, for groups of up to `max_sharing` kernels.
 fn code_of<'c>(
     module: Module<'c>,
     entries: &[(String, Value<'c>)],
@@ -293,7 +294,7 @@ fn flatten(value: Value<'_>, bytes: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// A readable name that no other kernel of the link unit has.
+/// A readable symbol that no other kernel of the link unit has.
 fn symbol(type_name: &str, type_id: &[u8; 16], form: Form) -> String {
     let mut readable = String::new();
     for letter in type_name.chars() {

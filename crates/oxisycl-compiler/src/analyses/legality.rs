@@ -1,4 +1,4 @@
-//! What a kernel needs of a device, and whether the target can run it at all.
+//! The requirements of a kernel on devices, and whether the target can run it at all.
 //!
 //! Looks at optimised code, where only what really runs is left. The calls of the code before optimisation give the way from the kernel to
 //! a construct ([`Calls`]), in which no function was inlined.
@@ -15,7 +15,7 @@ use crate::passes::panic_names;
 use crate::refused::Refused;
 use crate::symbols::plain_path;
 
-/// Who calls whom, and where, if that is in a file that the user may have written.
+/// The call graph, with the places of calls that are in files which the user may have written.
 #[derive(Default)]
 pub(crate) struct Calls {
     callees: BTreeMap<String, Vec<(String, Option<String>)>>,
@@ -61,7 +61,7 @@ impl Calls {
         }
     }
 
-    /// A reason, with the way from the kernel's entry to the function that is to blame.
+    /// A reason, with the call chain from the kernel's entry to the function that holds the construct.
     pub(crate) fn explain(&self, entry: &str, refused: Refused) -> String {
         match refused.function {
             Some(function) => refused.reason + &self.way(entry, &function),
@@ -69,8 +69,8 @@ impl Calls {
         }
     }
 
-    /// Why a device cannot run a kernel that refers to this, with the way to it. If a function of the host's is to blame, it is named, and the
-    /// way ends there.
+    /// The reason why a device cannot run a kernel that refers to `value`, with the call chain to it. If a host function is the cause, it
+    /// is named, and the chain ends there.
     fn refuse(&self, entry: &str, value: Value<'_>, reason: String) -> String {
         let name = value.name();
         let steps = self.steps(entry, name);
@@ -96,12 +96,12 @@ impl Calls {
         }
     }
 
-    /// The shortest way from a function to a symbol: ` (probe::main -> probe::helper at src/main.rs:3:5)`.
+    /// The shortest call chain from a function to a symbol: ` (probe::main -> probe::helper at src/main.rs:3:5)`.
     fn way(&self, from: &str, to: &str) -> String {
         shown(&self.steps(from, to))
     }
 
-    /// The shortest way from a function to a symbol, less the function. Nothing if there is none.
+    /// The steps of the shortest call chain from a function to a symbol, without the function itself. Empty if there is none.
     fn steps<'a>(&'a self, from: &'a str, to: &'a str) -> Vec<Step<'a>> {
         let mut came_from: BTreeMap<&str, (&str, Option<&str>)> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
@@ -126,18 +126,18 @@ impl Calls {
     }
 }
 
-/// A function or a variable on the way from a kernel.
+/// A function or a variable in the call chain from a kernel.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     symbol: &'a str,
-    /// Where the step before refers to it, if that is in a file that the user may have written.
+    /// The place where the previous step refers to it, if this is in a file that the user may have written.
     place: Option<&'a str>,
-    /// Whether the step before is of our own crates.
+    /// Whether the previous step is in our own crates.
     is_from_ours: bool,
 }
 
-/// A way for people to read. The place that tells the user most is the last one in code of his own. What is called there is shown, what that
-/// calls is not, but for the end.
+/// A call chain as text. The most useful place is the last one in the user's own code. The function called there is shown, and what it
+/// calls is not, except the end.
 fn shown(steps: &[Step<'_>]) -> String {
     let users = steps.iter().rposition(|step| step.place.is_some() && !step.is_from_ours);
     let place = users.and_then(|position| steps[position].place);
@@ -161,31 +161,31 @@ fn shown(steps: &[Step<'_>]) -> String {
     }
 }
 
-/// What stands for inline assembly among the names of what is called.
+/// The name of inline assembly in the call graph.
 const ASSEMBLY: &str = "<inline assembly>";
 
-/// Whether a function is of our own crates, whose files may have the names of a user's.
+/// Whether a function is in our own crates, whose files may have the same names as a user's.
 fn is_ours(path: &str) -> bool {
     origin::of_path(path).is_ours()
 }
 
-/// What was found out about a kernel.
+/// The results of the examination of a kernel.
 #[derive(Default, Debug)]
 pub(crate) struct Findings {
-    /// Why the target cannot run it.
+    /// The reason why the target cannot run it.
     pub(crate) unsupported: Option<String>,
-    /// Aspects that a device must have, sorted.
+    /// The aspects that a device must have, sorted.
     pub(crate) requirements: BTreeSet<&'static str>,
     pub(crate) may_panic: bool,
     pub(crate) may_print: bool,
-    /// Whether it is not known how deep its calls go.
+    /// Whether the depth of its calls is unknown.
     pub(crate) has_unbounded_stack: bool,
     /// Whether it uses the local memory of a launch.
     pub(crate) uses_local_memory: bool,
     pub(crate) has_barriers: bool,
 }
 
-/// Looks at everything that the kernel reaches. `ours` are globals that the compiler made.
+/// Examines everything that the kernel reaches. `ours` tells which globals the compiler made.
 pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn Fn(&str) -> bool) -> Findings {
     let mut findings = Findings { has_unbounded_stack: stack::is_unbounded(kernel), ..Findings::default() };
     let mut seen = BTreeSet::new();
@@ -217,7 +217,7 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
     findings
 }
 
-/// Why no device can run code that refers to this.
+/// The reason why no device can run code that refers to `value`. `None` if there is none.
 fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
     let name = value.name();
     if name.starts_with("oxisycl.") || ours(name) {

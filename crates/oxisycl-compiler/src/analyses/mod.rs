@@ -1,4 +1,4 @@
-//! Analyses: what the compiler finds out about kernels and their code. They change no module that becomes an image.
+//! Analyses of kernels and their code. They change no module that becomes an image.
 
 pub(crate) mod capture_check;
 pub(crate) mod dependencies;

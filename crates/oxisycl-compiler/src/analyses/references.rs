@@ -1,4 +1,4 @@
-//! What code and constants refer to.
+//! References of code and constants to globals.
 
 use crate::llvm::{Value, ValueKind};
 

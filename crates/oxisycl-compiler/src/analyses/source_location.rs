@@ -1,4 +1,4 @@
-//! Where in the user's source a kernel is.
+//! The place of a kernel in the user's source.
 //!
 //! A kernel's entry is generic code of OxiSYCL. The nearest function that it leads to in a file of the user's is the closure, or the method
 //! of a named kernel. Only debug information knows its place.
@@ -12,10 +12,10 @@ use oxisycl_image::SourceLocation;
 use crate::llvm::{Node, Place, Value, ValueKind};
 use crate::origin;
 
-/// How many functions are looked at: a user's function is at most a few calls away.
+/// How many functions are searched for a kernel: a user's function is at most a few calls away.
 const MAX_FUNCTIONS: usize = 64;
 
-/// How many functions are looked at for a closure that a kernel captured: it may be called anywhere in the kernel.
+/// How many functions are searched for a closure that a kernel captured: it may be called anywhere in the kernel.
 const MAX_FUNCTIONS_TO_CLOSURE: usize = 4096;
 
 /// The place of the kernel with this entry, if it is known.
@@ -26,7 +26,7 @@ pub(crate) fn of_kernel(entry: Value<'_>) -> Option<SourceLocation> {
     })
 }
 
-/// The place of the closure of a type, if a kernel calls it. What is only captured has no code.
+/// The place of a closure with that type, if a kernel calls it. A closure that is only captured has no code.
 pub(crate) fn of_closure<'c>(entry: Value<'c>, closure: Node<'c>) -> Option<SourceLocation> {
     let name = origin::closure_code(&closure.name())?;
     find(entry, MAX_FUNCTIONS_TO_CLOSURE, |function| {
@@ -36,7 +36,7 @@ pub(crate) fn of_closure<'c>(entry: Value<'c>, closure: Node<'c>) -> Option<Sour
     })
 }
 
-/// What is found first among the functions that one leads to, the nearest before others.
+/// The first result of `found` among up to `n_functions` functions that `entry` leads to, nearest first.
 fn find<'c, T>(entry: Value<'c>, n_functions: usize, found: impl Fn(Value<'c>) -> Option<T>) -> Option<T> {
     let mut seen = FxHashSet::from_iter([entry]);
     let mut queue = VecDeque::from([entry]);

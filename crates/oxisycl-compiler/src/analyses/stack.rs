@@ -1,4 +1,4 @@
-//! Whether it is known how deep a kernel's calls go. Where they are recursive, or go through pointers, the stack of a work-item is unknown
+//! Whether the depth of a kernel's calls is known. Where they are recursive, or go through pointers, the stack of a work-item is unknown
 //! before it runs. The backend then has to provide some.
 
 use crate::llvm::{Value, ValueKind};
@@ -29,7 +29,7 @@ pub(crate) fn is_unbounded(kernel: Value<'_>) -> bool {
     false
 }
 
-/// The functions with a body that a function calls; `None` if it calls others than those that it names.
+/// The functions with a body that a function calls; `None` if it has other calls than direct ones.
 fn callees(function: Value<'_>) -> Option<Vec<Value<'_>>> {
     let mut callees = Vec::new();
     for callee in function.instructions().into_iter().filter_map(Value::callee) {

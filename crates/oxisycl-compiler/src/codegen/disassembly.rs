@@ -27,7 +27,7 @@ type Dispose = unsafe extern "C" fn(*mut c_void);
 
 const TRIPLE: &CStr = c"amdgcn-amd-amdhsa";
 
-/// The functions of a code object by name, with the text of each instruction in order.
+/// Disassembles a code object: its functions by name, with the text of each instruction in order.
 ///
 /// # Errors
 /// What is wrong with the code object: the function, and the first bytes of it that are no instruction of the processor.

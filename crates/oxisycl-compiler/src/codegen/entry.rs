@@ -76,7 +76,7 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
     Ok(function)
 }
 
-/// Adds the place where functions find the launch's address, in the memory of the group.
+/// Adds the variable that holds the launch's address, in the memory of the group.
 pub(super) fn add_launch_slot<'c>(module: &Module<'c>, address_space: u32) -> Value<'c> {
     let pointer = Type::pointer(module.context(), 0);
     let slot = module.add_global("oxisycl_launch_slot", pointer, address_space);

@@ -1,4 +1,4 @@
-//! What is particular to a target: its builtins, what a kernel looks like to its driver, and code generation.
+//! The targets: their builtins, the form of a kernel for their drivers, and code generation.
 
 mod amdgcn;
 mod entry;
@@ -26,7 +26,7 @@ use crate::refused::Refused;
 
 /// A target of the compiler.
 pub(crate) trait Target {
-    /// The processor.
+    /// The processor to generate code for.
     fn machine(&self) -> &Machine;
 
     /// The target's side of the table of builtins.
@@ -35,25 +35,25 @@ pub(crate) trait Target {
     /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
 
-    /// Where functions find the launch's address: a global that every work-item may write.
+    /// The global that holds the launch's address, which every work-item may write.
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c>;
 
-    /// The address space of the group's memory, in which kernels leave how deep their calls may go. None if devices have no stack, one that
-    /// grows downwards, on which calls can be recursive.
+    /// The address space of the group's memory, in which kernels leave the limit of their stack. `None` if devices have no call stack that
+    /// grows downwards.
     fn stack_limit_space(&self) -> Option<u32> {
         None
     }
 
-    /// Most bytes of captures of that alignment that a kernel can be launched with.
+    /// The most bytes of captures with that alignment that a kernel can have.
     fn max_arguments(&self, align: usize) -> usize;
 
-    /// Whether the target itself makes a global of that name.
+    /// Whether the target itself makes the global `name`.
     fn is_own_global(&self, name: &str) -> bool;
 
     /// Ends the work-item; what follows is unreachable.
     fn end_work_item<'c>(&self, module: &Module<'c>, builder: &crate::llvm::Builder<'c>);
 
-    /// Whether kernels cannot contain calls of functions that may panic.
+    /// Whether the target cannot call functions that may panic, so that they must be inlined.
     fn inlines_everything(&self) -> bool {
         false
     }
@@ -63,17 +63,17 @@ pub(crate) trait Target {
         false
     }
 
-    /// LLVM's passes for the whole program, which was simplified before.
+    /// LLVM's passes for the linked program, which was simplified before.
     fn optimisation(&self) -> &'static str {
         "default<O3>"
     }
 
-    /// The aspects that a kernel needs beyond what is found on every target, or why the target cannot run it.
+    /// The aspects that a kernel needs beyond those of every target. The error is the reason why the target cannot run it.
     fn examine(&self, _module: &Module<'_>, _kernel: &str) -> Result<Vec<&'static str>, Refused> {
         Ok(Vec::new())
     }
 
-    /// Whether code names the lines of the source, for tools that show where time is spent or memory is misused.
+    /// Whether the code has source lines, for profilers and memory checkers.
     fn names_lines(&self) -> bool;
 
     /// Generates code: what drivers load. LLVM may end the process on code that it cannot handle.
@@ -85,7 +85,7 @@ pub(crate) trait Target {
         toolchain: &Toolchain,
     ) -> Result<Vec<u8>, CompileError>;
 
-    /// Other code of the same kernel, for devices that have an aspect by which it is faster. None if it would be the same code.
+    /// Alternative code of the kernel, for devices with an aspect that makes it faster. `None` if the code would be the same.
     fn emit_for_aspect(
         &self,
         _module: &Module<'_>,
@@ -94,7 +94,7 @@ pub(crate) trait Target {
         Ok(None)
     }
 
-    /// What the code is for, if not exactly for what was asked.
+    /// The exact target of the code, which may differ from the requested one.
     fn image_target(&self, requested: &ImageTarget, _code: &[u8]) -> ImageTarget {
         requested.clone()
     }

@@ -19,7 +19,7 @@ pub(crate) const NEGATED_CONDITIONS: Quirk = Quirk {
     reproducer: Reproducer::Test("addresses_by_a_condition_and_by_its_negation_are_right"),
 };
 
-/// Whether code is made for drivers with the fault. Which driver takes an image is not known then, so only tests say no.
+/// Whether to work around the fault. It is unknown which driver will load the image, so only tests switch this off.
 #[cfg(not(test))]
 pub(crate) fn is_worked_around(_quirk: &Quirk) -> bool {
     true

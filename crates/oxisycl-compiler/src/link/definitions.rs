@@ -1,10 +1,10 @@
-//! Puts functions of a table in LLVM assembly in the place of functions that the program declares or defines.
+//! Replaces functions that the program declares or defines by functions of a table in LLVM assembly.
 
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Linkage, Module};
 
-/// Replaces each function to which `body` gives the name of one in `table`. A function whose type is another one than the table's stays:
-/// it is of another version of what the table was written for.
+/// Replaces each function for which `body` returns the name of a function in `table`. A function with another type than the table's stays:
+/// it is of another version than the table was written for.
 pub(crate) fn replace(
     module: &Module<'_>,
     table: &str,

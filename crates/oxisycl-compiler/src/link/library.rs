@@ -1,4 +1,4 @@
-//! Bitcode that is linked where something in it is used: the crates of the program, and the standard library.
+//! A library of bitcode, whose definitions are linked where they are used: the crates of the program, and the standard library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,35 +13,35 @@ use crate::llvm::pass_lists::DROP_TYPES;
 use crate::llvm::{Context, Linkage, Module, PassTuning};
 use crate::passes::cpu_features;
 
-/// Gives the bitcode of a crate that defines a symbol, if there is one that is not among the modules.
+/// Returns the bitcode of a crate that defines a symbol, if such a crate is not among the modules yet.
 pub type Provider<'p> = dyn FnMut(&str) -> Result<Option<PathBuf>, CompileError> + 'p;
 
-/// Modules, and which of them defines what. Invariant: which module a symbol is found in does not depend on what was searched for before.
+/// A library of modules, indexed by the symbols that they define. Invariant: the module of a symbol does not depend on earlier searches.
 #[derive(Default)]
 pub(crate) struct Library<'p> {
     modules: Vec<Stored>,
-    /// Symbol of a crate to module. The first one that defines a symbol wins.
+    /// The module of each symbol of a crate. The first module that defines a symbol wins.
     index: BTreeMap<String, usize>,
-    /// Symbol to module, of what a crate's own pass keeps to itself. Crates that were compiled against the host's metadata may refer to
-    /// them. The reason: rustc inlines functions of optimised crates into others, with the private items in them.
+    /// The module of each private symbol of a crate. Crates that were compiled against the host's metadata may refer to them. The reason:
+    /// rustc inlines functions of optimised crates into others, with the private items in them.
     private: BTreeMap<String, usize>,
-    /// Asked for symbols that no crate defines.
+    /// Called for symbols that no crate defines.
     provider: Option<&'p mut Provider<'p>>,
-    /// Asked last. Most kernels need little of it, since their generic functions are in the crates that use them.
+    /// Searched last. Most kernels need little of it, since their generic functions are in the crates that use them.
     standard: StandardLibrary,
-    /// The modules of the standard library that were looked into: number and symbols; `None` for those without bitcode.
+    /// The modules of the standard library that were read so far: number and symbols; `None` for those without bitcode.
     members: FxHashMap<Member, Option<(usize, BTreeSet<String>)>>,
 }
 
 struct Stored {
     name: String,
     bitcode: Rc<Vec<u8>>,
-    /// Whether the debug information is of a kind that would turn device code into debug code.
+    /// Whether the module is the standard library's. The kind of its debug information would turn device code into debug code.
     is_standard: bool,
 }
 
 impl<'p> Library<'p> {
-    /// Modules that are yet to come, some of them from `provider`.
+    /// An empty library. Modules are added later, some of them from `provider`.
     pub(crate) fn new(provider: &'p mut Provider<'p>) -> Self {
         Self { provider: Some(provider), ..Self::default() }
     }
@@ -50,7 +50,7 @@ impl<'p> Library<'p> {
         self.standard = standard;
     }
 
-    /// Adds the bitcode of a crate, and what was read of it.
+    /// Adds the bitcode of a crate, and the module that was read from it.
     pub(crate) fn add_crate(&mut self, path: &Path, bitcode: &Rc<Vec<u8>>, module: &Module<'_>) {
         let number = self.modules.len();
         for symbol in symbols(module) {
@@ -63,8 +63,8 @@ impl<'p> Library<'p> {
         self.modules.push(Stored { name, bitcode: Rc::clone(bitcode), is_standard: false });
     }
 
-    /// Has each crate but the first, which no other refers to, tell the lines of the source, and not its types any more. That is most of what
-    /// is read whenever something is linked of it.
+    /// Reduces the debug information of each crate to source lines, except the first crate, which no other refers to. Types are most of
+    /// what is read for each link.
     pub(crate) fn drop_types(&mut self) -> Result<(), CompileError> {
         for stored in self.modules.iter_mut().skip(1).filter(|stored| !stored.is_standard) {
             let context = Context::new();
@@ -75,7 +75,7 @@ impl<'p> Library<'p> {
         Ok(())
     }
 
-    /// The module that defines the symbol.
+    /// The number of the module that defines the symbol.
     pub(crate) fn find(&mut self, symbol: &str) -> Result<Option<usize>, CompileError> {
         if !self.index.contains_key(symbol)
             && let Some(provider) = &mut self.provider
@@ -98,7 +98,7 @@ impl<'p> Library<'p> {
         Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
     }
 
-    /// Whether the program's crates, as far as they were looked into, use the static of that name as a [cache](cpu_features).
+    /// Whether all crates of the program that were read so far use the static `name` as a [cache](cpu_features).
     pub(crate) fn is_cache(&self, name: &str) -> Result<bool, CompileError> {
         let context = Context::new();
         let names_it = |stored: &&Stored| {
@@ -120,7 +120,7 @@ impl<'p> Library<'p> {
         Ok(Some((self.modules.len() - 1, found)))
     }
 
-    /// The module, with every definition linked only where it is used.
+    /// Opens a module so that each definition is linked only where it is used.
     pub(crate) fn open<'c>(&self, context: &'c Context, number: usize) -> Result<Module<'c>, CompileError> {
         let stored = &self.modules[number];
         let module = Module::lazy(context, &stored.bitcode, &stored.name)?;
@@ -133,7 +133,7 @@ impl<'p> Library<'p> {
     }
 }
 
-/// What a module defines for others.
+/// The public definitions of a module.
 fn symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
     let values = module.functions().into_iter().chain(module.globals());
     let shared = values.filter(|value| {
@@ -142,7 +142,8 @@ fn symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
     shared.map(|value| value.name().to_owned())
 }
 
-/// What a module defines for itself, less what has no name of its own. A static that is not constant would be another one in each image.
+/// The private definitions of a module, except unnamed ones. A static that is not constant is left out, since each image would have its
+/// own.
 fn private_symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
     let constants = module.globals().into_iter().filter(|global| global.is_constant_global());
     let values = module.functions().into_iter().chain(constants);
@@ -152,7 +153,7 @@ fn private_symbols(module: &Module<'_>) -> impl Iterator<Item = String> {
     private.map(|value| value.name().to_owned())
 }
 
-/// Has the module define a symbol for others, if it is one that it keeps to itself.
+/// Makes a private definition of the module public.
 pub(crate) fn share(module: &Module<'_>, symbol: &str) {
     let value = module.function(symbol).or_else(|| module.global(symbol));
     if let Some(value) = value.filter(|value| !value.is_declaration() && value.linkage().is_local()) {
@@ -161,7 +162,7 @@ pub(crate) fn share(module: &Module<'_>, symbol: &str) {
     }
 }
 
-/// Gives every definition a linkage with which it is linked only where it is used.
+/// Sets linkages with which each definition is linked only where it is used.
 pub(crate) fn link_where_used(module: &Module<'_>) {
     for value in module.functions().into_iter().chain(module.globals()) {
         let linkage = value.linkage();

@@ -1,4 +1,4 @@
-//! Links what the program refers to, until nothing is missing that can be found.
+//! Links definitions of what the program refers to, until nothing is missing that can be found.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::llvm::{Linkage, Module, Value};
 use crate::origin::formats_itself;
 use crate::passes::panic_names;
 
-/// What to link now.
+/// The definitions to link now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// All but functions that format values: most are only in panic messages, which the host formats.
+    /// All definitions except functions that format values: most of them are only in panic messages, which the host formats.
     WithoutFormatting,
     Everything,
 }
@@ -19,12 +19,12 @@ pub(crate) enum Scope {
 /// A symbol can be missing again after its definition was found to be unused and removed, but not often.
 const MOST_SEARCHES: usize = 50;
 
-/// How often each symbol of a program was missing and found.
+/// The number of times that each symbol of a program was missing and found.
 #[derive(Default)]
 pub(crate) struct Searches(BTreeMap<String, usize>);
 
 impl Searches {
-    /// Counts one more.
+    /// Counts one more search.
     fn add(&mut self, symbol: &str) -> Result<(), CompileError> {
         let count = self.0.entry(symbol.to_owned()).or_default();
         *count += 1;
@@ -77,7 +77,7 @@ pub(crate) fn link_missing(
     Ok(!needed.is_empty())
 }
 
-/// Takes the bodies of formatting functions of the standard library away: they would be linked with whatever else its module defines.
+/// Removes the bodies of formatting functions of the standard library: they would be linked with the other definitions of their module.
 fn declare_formatting(module: &Module<'_>) {
     for function in module.functions() {
         let name = function.name().to_owned();

@@ -1,4 +1,4 @@
-//! The archives of the standard library: which object of them defines a symbol, and the bitcode of it.
+//! The archives of the standard library: the object that defines a symbol, and the object's bitcode.
 //!
 //! Only the archives' own tables of symbols are read at first. They are of machine code. For an object that is needed, its bitcode decides
 //! ([`Library`](crate::link::library::Library)), and an object without bitcode defines nothing for a device.
@@ -18,7 +18,7 @@ use crate::error::CompileError;
 #[derive(Debug, Default)]
 pub(crate) struct StandardLibrary {
     archives: Vec<PathBuf>,
-    /// The first archive, in their order, has a symbol that several have.
+    /// The object that defines each symbol. If several archives define it, the first one counts.
     defining: FxHashMap<Vec<u8>, Member>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Member {
 }
 
 impl StandardLibrary {
-    /// Reads the tables of symbols. An archive without one defines nothing.
+    /// Reads the symbol tables. An archive without one defines nothing.
     pub(crate) fn open(archives: Vec<PathBuf>) -> Result<Self, CompileError> {
         let mut defining = FxHashMap::default();
         for (number, path) in archives.iter().enumerate() {
@@ -45,7 +45,7 @@ impl StandardLibrary {
         Ok(Self { archives, defining })
     }
 
-    /// The object that defines the symbol for the host.
+    /// The object that defines the symbol in the host's code.
     pub(crate) fn find(&self, symbol: &str) -> Option<Member> {
         self.defining.get(symbol.as_bytes()).copied()
     }

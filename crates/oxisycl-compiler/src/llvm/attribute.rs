@@ -15,7 +15,7 @@ impl<'c> Attribute<'c> {
     /// The index of attributes of the function itself.
     pub(crate) const FUNCTION: u32 = u32::MAX;
 
-    /// An attribute without or with a number.
+    /// An attribute with a number, which is 0 for attributes without one.
     pub(crate) fn plain(context: &'c Context, name: &str, value: u64) -> Self {
         // SAFETY: a live context; LLVM knows the kind.
         Self(unsafe { (ll().LLVMCreateEnumAttribute)(context.raw(), Self::kind(name), value) }, PhantomData)
@@ -27,7 +27,7 @@ impl<'c> Attribute<'c> {
         Self(unsafe { (ll().LLVMCreateTypeAttribute)(context.raw(), Self::kind(name), value.raw()) }, PhantomData)
     }
 
-    /// An attribute that only some targets know.
+    /// A string attribute, which only some targets know.
     pub(crate) fn text(context: &'c Context, name: &str, value: &str) -> Self {
         let (name_length, value_length) = (name.len() as u32, value.len() as u32);
         // SAFETY: texts with their lengths.
@@ -60,12 +60,12 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMAddAttributeAtIndex)(self.raw(), index, attribute.0) }
     }
 
-    /// Of a call.
+    /// Adds an attribute to a call.
     pub(crate) fn add_site_attribute(self, index: u32, attribute: Attribute<'c>) {
         unsafe { (ll().LLVMAddCallSiteAttribute)(self.raw(), index, attribute.0) }
     }
 
-    /// Of a call.
+    /// Removes an attribute from a call.
     pub(crate) fn remove_site_attribute(self, index: u32, name: &str) {
         unsafe { (ll().LLVMRemoveCallSiteEnumAttribute)(self.raw(), index, Attribute::kind(name)) }
     }

@@ -26,25 +26,25 @@ impl<'c> Block<'c> {
         Self(unsafe { (ll().LLVMAppendBasicBlockInContext)(context.raw(), function.raw(), c"".as_ptr()) }, PhantomData)
     }
 
-    /// Changes the block's place in its function, which is that of `other`, too.
+    /// Moves the block behind `other`, in whose function it already is.
     pub(crate) fn move_after(self, other: Self) {
         // SAFETY: live blocks of one function.
         unsafe { (ll().LLVMMoveBasicBlockAfter)(self.0, other.0) };
     }
 
-    /// Changes the block's place in its function. Before the first one it is where the function begins.
+    /// Moves the block before `other`. Before the first block it becomes the function's entry.
     pub(crate) fn move_before(self, other: Self) {
         // SAFETY: live blocks of one function.
         unsafe { (ll().LLVMMoveBasicBlockBefore)(self.0, other.0) };
     }
 
-    /// The instruction that ends the block; every block of valid code has one.
+    /// The block's terminator, which every block of valid code has.
     pub(crate) fn end(self) -> Value<'c> {
         // SAFETY: a live block.
         Value::new(unsafe { (ll().LLVMGetBasicBlockTerminator)(self.0) })
     }
 
-    /// The blocks that may follow.
+    /// The block's successors.
     pub(crate) fn successors(self) -> Vec<Self> {
         let end = self.end().raw();
         // SAFETY: a live instruction that ends a block, and positions below the count.
@@ -68,7 +68,7 @@ impl<'c> Block<'c> {
     }
 }
 
-/// Adds instructions at a place.
+/// A builder that adds instructions at an insertion point.
 pub(crate) struct Builder<'c>(*mut sys::Builder, PhantomData<&'c Context>);
 
 impl<'c> Builder<'c> {
@@ -95,7 +95,7 @@ impl<'c> Builder<'c> {
         self.call_as(callee.held_type(), callee, arguments)
     }
 
-    /// Calls something with a given function type.
+    /// Calls a value with a given function type.
     pub(crate) fn call_as(&self, function_type: Type<'c>, callee: Value<'c>, arguments: &[Value<'c>]) -> Value<'c> {
         let mut raw: Vec<_> = arguments.iter().map(|argument| argument.raw()).collect();
         let count = raw.len() as u32;
@@ -131,19 +131,19 @@ impl<'c> Builder<'c> {
         unsafe { (ll().LLVMBuildCondBr)(self.0, condition.raw(), yes.0, no.0) };
     }
 
-    /// The opposite of a truth value.
+    /// The logical negation of a value.
     pub(crate) fn not(&self, value: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildNot)(self.0, value.raw(), c"".as_ptr()) })
     }
 
-    /// One of two values.
+    /// Selects one of two values by a condition.
     pub(crate) fn select(&self, condition: Value<'c>, yes: Value<'c>, no: Value<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildSelect)(self.0, condition.raw(), yes.raw(), no.raw(), c"".as_ptr()) })
     }
 
-    /// Puts an instruction here that was elsewhere in the function.
+    /// Moves an instruction from elsewhere in the function to this point.
     pub(crate) fn take(&self, instruction: Value<'c>) {
         // SAFETY: as above; an instruction is in one block at a time.
         unsafe {
@@ -186,13 +186,13 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildMul)(self.0, left.raw(), right.raw(), c"".as_ptr()) })
     }
 
-    /// A number with zeros in front.
+    /// Zero-extends a number.
     pub(crate) fn widen(&self, value: Value<'c>, wider: Type<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildZExt)(self.0, value.raw(), wider.raw(), c"".as_ptr()) })
     }
 
-    /// Chooses a value by the block that control comes from.
+    /// A phi: a value by the predecessor block.
     pub(crate) fn phi(&self, value_type: Type<'c>, incoming: &[(Value<'c>, Block<'c>)]) -> Value<'c> {
         // SAFETY: as above.
         let phi = Value::new(unsafe { (ll().LLVMBuildPhi)(self.0, value_type.raw(), c"".as_ptr()) });
@@ -215,7 +215,7 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildArrayAlloca)(self.0, value_type.raw(), count.raw(), c"".as_ptr()) })
     }
 
-    /// The number of an address.
+    /// Casts an address to an integer.
     pub(crate) fn address_to_int(&self, pointer: Value<'c>, integer: Type<'c>) -> Value<'c> {
         // SAFETY: as above.
         Value::new(unsafe { (ll().LLVMBuildPtrToInt)(self.0, pointer.raw(), integer.raw(), c"".as_ptr()) })
@@ -227,7 +227,7 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildAddrSpaceCast)(self.0, pointer.raw(), target.raw(), c"".as_ptr()) })
     }
 
-    /// An address so many elements further.
+    /// The address `count` elements further.
     pub(crate) fn offset(&self, element: Type<'c>, pointer: Value<'c>, count: Value<'c>) -> Value<'c> {
         let mut index = count.raw();
         // SAFETY: as above.

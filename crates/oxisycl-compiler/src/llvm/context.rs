@@ -1,4 +1,4 @@
-//! LLVM itself, loaded once, and what owns all that is made with it.
+//! The LLVM library, loaded once, and the contexts that own everything made with it.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_void};
@@ -13,8 +13,8 @@ use crate::error::CompileError;
 /// The version of LLVM whose C API the compiler was written for.
 pub(crate) const VERSION: u32 = 22;
 
-/// What only the whole process can be told. Loops of up to this cost are unrolled in part: twice what LLVM takes for NVIDIA's GPUs, and
-/// about what `nvcc` does. A loop over an array spends a third less on counting and jumping.
+/// LLVM options that hold for the whole process. Loops of up to this cost are unrolled in part: twice LLVM's limit for NVIDIA's GPUs, and
+/// about the limit of `nvcc`. A loop over an array spends a third less on counting and jumping.
 const OPTIONS: [&CStr; 2] = [c"oxisycl", c"-unroll-partial-threshold=150"];
 
 struct Loaded {
@@ -86,12 +86,12 @@ pub(crate) fn load(path: &Path) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// Owns everything that is made in it.
+/// An LLVM context, which owns everything that is made in it.
 pub(crate) struct Context {
     raw: NonNull<sys::Context>,
-    /// Errors that LLVM reported through the diagnostic handler since they were last taken.
+    /// The errors that LLVM has reported through the diagnostic handler since the last call of [`take_errors`](Self::take_errors).
     errors: Box<RefCell<Vec<String>>>,
-    /// Bitcode that modules may still read from. `drop` disposes of the context before the fields go.
+    /// Bitcode that modules may still read from. `drop` disposes of the context before the fields are dropped.
     bitcode: RefCell<Vec<Rc<Vec<u8>>>>,
 }
 
@@ -116,7 +116,7 @@ impl Context {
         self.bitcode.borrow_mut().push(bitcode);
     }
 
-    /// What LLVM complained of since the last call.
+    /// The errors that LLVM has reported since the last call.
     pub(crate) fn take_errors(&self) -> Vec<String> {
         std::mem::take(&mut *self.errors.borrow_mut())
     }
@@ -163,7 +163,7 @@ pub(super) unsafe fn take_message(message: *mut std::ffi::c_char) -> String {
     text
 }
 
-/// A name for LLVM. Names of Rust symbols hold no zero bytes; one that did would be cut.
+/// A C string for LLVM. Names of Rust symbols have no zero bytes; a text with one would be cut there.
 pub(super) fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).expect("cut at the first zero byte")
 }

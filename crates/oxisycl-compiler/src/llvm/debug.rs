@@ -1,4 +1,4 @@
-//! Debug information: what the compiler knows of the types of the source.
+//! Debug information: the types of the source, as far as the compiler reads them.
 //!
 //! Nodes are read through their operands, whose positions are those of LLVM 22's `DebugInfoMetadata.h`.
 
@@ -24,7 +24,7 @@ impl PartialEq for Node<'_> {
     }
 }
 
-/// What a node is, as far as the compiler asks; the numbers are those of `LLVMMetadataKind`.
+/// The kind of a node, as far as the compiler distinguishes them. The numbers are those of `LLVMMetadataKind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeKind {
     BasicType,
@@ -37,7 +37,7 @@ pub(crate) enum NodeKind {
     Other,
 }
 
-/// Tags of DWARF that matter here.
+/// The DWARF tags that the compiler uses.
 pub(crate) mod tag {
     pub(crate) const ENUMERATION: u16 = 0x04;
     pub(crate) const MEMBER: u16 = 0x0D;
@@ -69,7 +69,7 @@ impl<'c> Node<'c> {
         Self::maybe(context, unsafe { (ll().LLVMDILocationGetScope)(location) })
     }
 
-    /// The name of the file that the code of a scope is in, and the folder that it is relative to.
+    /// The file of a scope's code, and the folder that its name is relative to.
     pub(super) fn file(self) -> Option<(String, String)> {
         let file = unsafe { (ll().LLVMDIScopeGetFile)(self.metadata) };
         if file.is_null() {
@@ -87,12 +87,12 @@ impl<'c> Node<'c> {
         Some((text(ll().LLVMDIFileGetFilename), text(ll().LLVMDIFileGetDirectory)))
     }
 
-    /// Of a function: its line, or 0.
+    /// The line of a function, or 0.
     pub(super) fn line(self) -> u32 {
         unsafe { (ll().LLVMDISubprogramGetLine)(self.metadata) }
     }
 
-    /// The compilation that made the code of a scope.
+    /// The compile unit of a scope.
     pub(super) fn unit(self) -> Option<Self> {
         let mut scope = self;
         while scope.kind() != NodeKind::Function {
@@ -150,7 +150,7 @@ impl<'c> Node<'c> {
         self.node(self.raw_operands().get(index).copied()?)
     }
 
-    /// Of a type, namespace or member.
+    /// The name of a type, namespace or member.
     pub(crate) fn name(self) -> String {
         let Some(&operand) = self.raw_operands().get(Self::NAME) else { return String::new() };
         if operand.is_null() || unsafe { (ll().LLVMIsAMDString)(operand) }.is_null() {
@@ -163,28 +163,28 @@ impl<'c> Node<'c> {
         }
     }
 
-    /// What a type or namespace is in.
+    /// The scope that contains a type or namespace.
     pub(crate) fn scope(self) -> Option<Self> {
         self.operand(Self::SCOPE)
     }
 
-    /// The type that a member has or a pointer leads to.
+    /// The type of a member, or the type that a pointer points to.
     pub(crate) fn base(self) -> Option<Self> {
         self.operand(Self::BASE)
     }
 
-    /// What a composite type consists of.
+    /// The elements of a composite type.
     pub(crate) fn elements(self) -> Vec<Self> {
         self.operand(Self::ELEMENTS).map(Self::operands).unwrap_or_default()
     }
 
-    /// The type that a parameter of a generic function stands for.
+    /// The type argument for a parameter of a generic function.
     pub(crate) fn template_type(self) -> Option<Self> {
         // A name and a type.
         self.operands().into_iter().next_back()
     }
 
-    /// Of a type.
+    /// The size of a type in bits.
     pub(crate) fn size_in_bits(self) -> u64 {
         unsafe { (ll().LLVMDITypeGetSizeInBits)(self.metadata) }
     }

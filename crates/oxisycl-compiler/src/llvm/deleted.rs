@@ -1,4 +1,4 @@
-//! Which handles dangle because this crate deleted the value. Builds with debug assertions panic when such a handle is used.
+//! Detection of dangling handles: builds with debug assertions panic when a handle is used whose value this crate deleted.
 //!
 //! Handles are copied pointers. LLVM reuses memory, so a pointer that LLVM returns is alive whatever was deleted there before. The values that
 //! LLVM's own passes delete are not known here.
@@ -16,19 +16,19 @@ mod noted {
     }
 }
 
-/// Notes that a value is deleted.
+/// Records that a value is deleted.
 pub(super) fn note(_raw: *mut sys::Value) {
     #[cfg(debug_assertions)]
     noted::DELETED.with_borrow_mut(|deleted| deleted.insert(_raw.addr()));
 }
 
-/// Notes that LLVM has returned a value.
+/// Records that LLVM has returned a value, which is alive then.
 pub(super) fn forget(_raw: *mut sys::Value) {
     #[cfg(debug_assertions)]
     noted::DELETED.with_borrow_mut(|deleted| deleted.remove(&_raw.addr()));
 }
 
-/// Panics if a value was deleted.
+/// Panics if the value was deleted.
 pub(super) fn refuse(_raw: *mut sys::Value) {
     #[cfg(debug_assertions)]
     noted::DELETED.with_borrow(|deleted| {

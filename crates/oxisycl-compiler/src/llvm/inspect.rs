@@ -1,4 +1,4 @@
-//! What a code generator of our own asks of instructions, constants and types.
+//! Queries of instructions, constants and types for code generators of our own.
 
 use super::attribute::Attribute;
 use super::context::{Context, ll};
@@ -10,12 +10,12 @@ use super::value::{Value, ValueKind};
     reason = "the same for all: LLVM is asked about a live value of the right kind"
 )]
 impl<'c> Value<'c> {
-    /// Of a comparison of floats; the numbers are those of `LLVMRealPredicate`.
+    /// The predicate of a comparison of floats. The numbers are those of `LLVMRealPredicate`.
     pub(crate) fn float_predicate(self) -> i32 {
         unsafe { (ll().LLVMGetFCmpPredicate)(self.raw()) }
     }
 
-    /// The value for which a switch goes to its successor of this number; that of number 0 is the default.
+    /// The value for which a switch branches to its successor `successor`. Successor 0 is the default.
     pub(crate) fn case(self, successor: u32) -> Self {
         Self::new(unsafe { (ll().LLVMGetSwitchCaseValue)(self.raw(), successor) })
     }
@@ -29,17 +29,17 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsInBounds)(self.raw()) != 0 }
     }
 
-    /// Whether it is an `or` of numbers that have no bit in common, which is their sum.
+    /// Whether an `or` has operands without common bits, so that it is their sum.
     pub(crate) fn is_disjoint_or(self) -> bool {
         self.is(super::Opcode::OR) && unsafe { (ll().LLVMGetIsDisjoint)(self.raw()) != 0 }
     }
 
-    /// What an `atomicrmw` does; the numbers are those of `LLVMAtomicRMWBinOp`.
+    /// The operation of an `atomicrmw`. The numbers are those of `LLVMAtomicRMWBinOp`.
     pub(crate) fn atomic_operation(self) -> i32 {
         unsafe { (ll().LLVMGetAtomicRMWBinOp)(self.raw()) }
     }
 
-    /// The orders of a `cmpxchg` that succeeds and of one that fails.
+    /// The orders of a `cmpxchg` for success and for failure.
     pub(crate) fn exchange_orderings(self) -> (i32, i32) {
         unsafe {
             let success = (ll().LLVMGetCmpXchgSuccessOrdering)(self.raw());
@@ -47,7 +47,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The bits of `LLVMFastMathFlags`; none for what cannot have any.
+    /// The bits of `LLVMFastMathFlags`; none for instructions that cannot have any.
     pub(crate) fn fast_math(self) -> u32 {
         unsafe {
             if (ll().LLVMCanValueUseFastMathFlags)(self.raw()) == 0 {
@@ -57,7 +57,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The positions of `extractvalue` and `insertvalue`.
+    /// The indices of `extractvalue` and `insertvalue`.
     pub(crate) fn positions(self) -> Vec<u32> {
         unsafe {
             let count = (ll().LLVMGetNumIndices)(self.raw()) as usize;
@@ -65,7 +65,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The elements that a `shufflevector` takes; negative ones are of any value.
+    /// The elements that a `shufflevector` selects; negative ones are undefined.
     pub(crate) fn shuffle_mask(self) -> Vec<i32> {
         let count = unsafe { (ll().LLVMGetNumMaskElements)(self.raw()) };
         (0..count).map(|index| unsafe { (ll().LLVMGetMaskValue)(self.raw(), index) }).collect()
@@ -76,7 +76,7 @@ impl<'c> Value<'c> {
         (0..unsafe { (ll().LLVMCountParams)(self.raw()) }).map(|index| self.parameter(index)).collect()
     }
 
-    /// The type of an attribute, such as `byval`.
+    /// The type of a type attribute, such as `byval`.
     pub(crate) fn type_attribute(self, index: u32, name: &str) -> Option<Type<'c>> {
         unsafe {
             let attribute = (ll().LLVMGetEnumAttributeAtIndex)(self.raw(), index, Attribute::kind(name));
@@ -84,7 +84,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The number of an attribute, such as `align`.
+    /// The number of an integer attribute, such as `align`.
     pub(crate) fn number_attribute(self, index: u32, name: &str) -> Option<u64> {
         unsafe {
             let attribute = (ll().LLVMGetEnumAttributeAtIndex)(self.raw(), index, Attribute::kind(name));
@@ -92,7 +92,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The text of an attribute that only some targets know.
+    /// The text of a string attribute.
     pub(crate) fn text_attribute(self, index: u32, name: &str) -> Option<String> {
         let (start, length) = (name.as_ptr().cast(), name.len() as u32);
         let mut value_length = 0;
@@ -106,7 +106,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The number of an attribute of a call's argument.
+    /// The number of an integer attribute of a call's argument.
     pub(crate) fn site_number_attribute(self, index: u32, name: &str) -> Option<u64> {
         unsafe {
             let attribute = (ll().LLVMGetCallSiteEnumAttribute)(self.raw(), index, Attribute::kind(name));
@@ -147,7 +147,7 @@ impl<'c> Value<'c> {
     reason = "the same for all: LLVM is asked about a live type of the right kind"
 )]
 impl<'c> Type<'c> {
-    /// The element of an array or vector, and how many there are.
+    /// The element type of an array or vector, and the number of elements.
     pub(crate) fn elements(self) -> (Self, u64) {
         unsafe {
             let count = match self.kind() {
@@ -158,13 +158,13 @@ impl<'c> Type<'c> {
         }
     }
 
-    /// The members of a struct.
+    /// The member types of a struct.
     pub(crate) fn members(self) -> Vec<Self> {
         let count = unsafe { (ll().LLVMCountStructElementTypes)(self.raw()) };
         (0..count).map(|index| Self::new(unsafe { (ll().LLVMStructGetTypeAtIndex)(self.raw(), index) })).collect()
     }
 
-    /// What a function returns.
+    /// The result type of a function.
     pub(crate) fn result(self) -> Self {
         Self::new(unsafe { (ll().LLVMGetReturnType)(self.raw()) })
     }

@@ -1,4 +1,4 @@
-//! What the compiler asks instructions, and changes of them.
+//! Queries and changes of instructions.
 
 use std::ffi::c_void;
 
@@ -22,18 +22,18 @@ impl<'c> Value<'c> {
         self.opcode() == Some(opcode)
     }
 
-    /// What a call calls, if the value is a call or an invoke.
+    /// The callee, if the value is a call or an invoke.
     pub(crate) fn callee(self) -> Option<Self> {
         let is_call = self.is(Opcode::CALL) || self.is(Opcode::INVOKE);
         is_call.then(|| Self::new(unsafe { (ll().LLVMGetCalledValue)(self.raw()) }))
     }
 
-    /// The type of what a call calls.
+    /// The function type of a call.
     pub(crate) fn called_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetCalledFunctionType)(self.raw()) })
     }
 
-    /// Makes a call one of another function of the same type.
+    /// Replaces the callee of a call by another function of the same type.
     pub(crate) fn set_callee(self, callee: Self) {
         let last = unsafe { (ll().LLVMGetNumOperands)(self.raw()) } - 1;
         unsafe { (ll().LLVMSetOperand)(self.raw(), last as u32, callee.raw()) }
@@ -43,7 +43,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetOperand)(self.raw(), index, value.raw()) }
     }
 
-    /// Lets a call use the caller's variables.
+    /// Clears the tail-call marker of a call, so that it may use the caller's variables.
     pub(crate) fn clear_tail_call(self) {
         unsafe { (ll().LLVMSetTailCall)(self.raw(), 0) }
     }
@@ -54,17 +54,17 @@ impl<'c> Value<'c> {
         (0..count).map(|index| self.operand(index)).collect()
     }
 
-    /// The function that an instruction is in.
+    /// The function that contains an instruction.
     pub(crate) fn function(self) -> Self {
         Self::new(unsafe { (ll().LLVMGetBasicBlockParent)((ll().LLVMGetInstructionParent)(self.raw())) })
     }
 
-    /// The instruction that follows; every instruction that does not end a block has one.
+    /// The next instruction; every instruction has one except terminators.
     pub(crate) fn next(self) -> Self {
         Self::new(unsafe { (ll().LLVMGetNextInstruction)(self.raw()) })
     }
 
-    /// Deletes an instruction. No handle of it may be used afterwards.
+    /// Deletes an instruction. Its handles must not be used afterwards.
     pub(crate) fn erase(self) {
         let raw = self.raw();
         deleted::note(raw);
@@ -76,12 +76,12 @@ impl<'c> Value<'c> {
         unsafe { !(ll().LLVMGetMetadata)(self.raw(), self.metadata_kind(kind)).is_null() }
     }
 
-    /// Takes metadata of that kind away from an instruction.
+    /// Removes metadata of the kind `kind` from an instruction.
     pub(crate) fn unmark(self, kind: &str) {
         unsafe { (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind(kind), std::ptr::null_mut()) }
     }
 
-    /// Gives an instruction empty metadata of that kind.
+    /// Adds empty metadata of the kind `kind` to an instruction.
     pub(crate) fn mark(self, kind: &str) {
         unsafe {
             let context = self.raw_context();
@@ -90,7 +90,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// Gives a branch that ends a loop a number that LLVM's passes look for under a name.
+    /// Adds loop metadata to a branch that ends a loop: the number `number` under a name that LLVM's passes know.
     pub(crate) fn set_loop_hint(self, name: &str, number: u32) {
         // SAFETY: a live branch, whose context owns the nodes. Replacing the temporary node frees it, and nothing else refers to it.
         unsafe {
@@ -114,7 +114,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMGetMDKindIDInContext)(self.raw_context(), kind.as_ptr().cast(), kind.len() as u32) }
     }
 
-    /// The block that an instruction is in.
+    /// The block that contains an instruction.
     pub(crate) fn block(self) -> Block<'c> {
         Block::new(unsafe { (ll().LLVMGetInstructionParent)(self.raw()) })
     }
@@ -132,7 +132,7 @@ impl<'c> Value<'c> {
         (0..count).map(|index| (value(index), block(index))).collect()
     }
 
-    /// Adds to the values of a phi.
+    /// Adds incoming values to a phi.
     pub(crate) fn add_incoming(self, incoming: &[(Self, Block<'c>)]) {
         let mut values: Vec<_> = incoming.iter().map(|(value, _)| value.raw()).collect();
         let mut blocks: Vec<_> = incoming.iter().map(|(_, block)| block.raw()).collect();
@@ -140,12 +140,12 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMAddIncoming)(self.raw(), values.as_mut_ptr(), blocks.as_mut_ptr(), count) };
     }
 
-    /// The type that the indices of an address computation count.
+    /// The source element type of an address computation.
     pub(crate) fn gep_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetGEPSourceElementType)(self.raw()) })
     }
 
-    /// Of an atomic instruction; the numbers are those of `LLVMAtomicOrdering`.
+    /// The order of an atomic instruction. The numbers are those of `LLVMAtomicOrdering`.
     pub(crate) fn ordering(self) -> i32 {
         unsafe { (ll().LLVMGetOrdering)(self.raw()) }
     }
@@ -163,12 +163,12 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetAtomicSyncScopeID)(self.raw(), scope) }
     }
 
-    /// Of a variable.
+    /// The type of a local variable.
     pub(crate) fn allocated_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGetAllocatedType)(self.raw()) })
     }
 
-    /// In bytes.
+    /// The alignment of a memory access or variable, in bytes.
     pub(crate) fn alignment(self) -> u32 {
         unsafe { (ll().LLVMGetAlignment)(self.raw()) }
     }
@@ -177,7 +177,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMGetAtomicSyncScopeID)(self.raw()) }
     }
 
-    /// Lets an arithmetic instruction be computed less strictly, by the bits of `LLVMFastMathFlags`.
+    /// Adds fast-math flags to an arithmetic instruction, by the bits of `LLVMFastMathFlags`.
     pub(crate) fn add_fast_math(self, flags: u32) {
         unsafe {
             if (ll().LLVMCanValueUseFastMathFlags)(self.raw()) != 0 {

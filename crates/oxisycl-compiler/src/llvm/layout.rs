@@ -1,4 +1,4 @@
-//! Sizes and positions in memory, as the data layout of a module has them.
+//! Sizes and offsets in memory, by the data layout of a module.
 
 use super::context::ll;
 use super::module::Module;
@@ -15,25 +15,25 @@ impl<'m> Layout<'m> {
         Self(unsafe { (ll().LLVMGetModuleDataLayout)(module.raw()) }, std::marker::PhantomData)
     }
 
-    /// Distance of two elements of an array, in bytes.
+    /// The distance of two elements of an array, in bytes.
     pub(crate) fn size(self, of: Type<'_>) -> u64 {
         // SAFETY: a live layout, and a type with a size.
         unsafe { (ll().LLVMABISizeOfType)(self.0, of.raw()) }
     }
 
-    /// Bytes that a store writes.
+    /// The number of bytes that a store writes.
     pub(crate) fn store_size(self, of: Type<'_>) -> u64 {
         // SAFETY: as above.
         unsafe { (ll().LLVMStoreSizeOfType)(self.0, of.raw()) }
     }
 
-    /// Alignment of a variable of the type.
+    /// The alignment of a variable of the type, in bytes.
     pub(crate) fn alignment(self, of: Type<'_>) -> u32 {
         // SAFETY: as above.
         unsafe { (ll().LLVMABIAlignmentOfType)(self.0, of.raw()) }
     }
 
-    /// Where a member of a struct starts.
+    /// The offset of a struct's member, in bytes.
     pub(crate) fn offset(self, of: Type<'_>, member: u32) -> u64 {
         // SAFETY: as above, of a struct with that member.
         unsafe { (ll().LLVMOffsetOfElement)(self.0, of.raw(), member) }

@@ -35,7 +35,7 @@ impl<'c> Module<'c> {
         Self::from_raw(unsafe { (ll().LLVMModuleCreateWithNameInContext)(name.as_ptr(), context.raw()) }, context)
     }
 
-    /// Reads bitcode, all of it.
+    /// Reads a whole module from bitcode.
     pub(crate) fn from_bitcode(context: &'c Context, bytes: &[u8], name: &str) -> Result<Self, CompileError> {
         let mut raw = null_mut();
         // SAFETY: LLVM has read the bytes when it returns; the buffer only points to them, and is freed.
@@ -48,8 +48,8 @@ impl<'c> Module<'c> {
         if failed { Err(unreadable(context, name)) } else { Ok(Self::from_raw(raw, context)) }
     }
 
-    /// Reads what bitcode declares. Bodies of functions are read when they are linked, and only those that are. Such a module is read,
-    /// changed in its declarations, and [linked](Self::link); passes do not run on it.
+    /// Reads the declarations of bitcode. Bodies of functions are read when they are linked, and only those that are. Such a module is
+    /// read, changed in its declarations, and [linked](Self::link); passes do not run on it.
     pub(crate) fn lazy(context: &'c Context, bytes: &Rc<Vec<u8>>, name: &str) -> Result<Self, CompileError> {
         let mut raw = null_mut();
         context.keep(Rc::clone(bytes));
@@ -59,7 +59,7 @@ impl<'c> Module<'c> {
         if failed { Err(unreadable(context, name)) } else { Ok(Self::from_raw(raw, context)) }
     }
 
-    /// Writes bitcode.
+    /// The module as bitcode.
     pub(crate) fn to_bitcode(&self) -> Vec<u8> {
         // SAFETY: a live module; the buffer is ours.
         unsafe { take_buffer((ll().LLVMWriteBitcodeToMemoryBuffer)(self.raw())) }
@@ -80,7 +80,7 @@ impl<'c> Module<'c> {
         if failed { Err(CompileError::Llvm(format!("{name}: {message}"))) } else { Ok(Self::from_raw(raw, context)) }
     }
 
-    /// Links `other` in; its symbols of linkage `LINK_ONCE_ODR` only where they are used.
+    /// Links `other` into the module. Symbols with the linkage `LINK_ONCE_ODR` are linked only where they are used.
     pub(crate) fn link(&self, other: Module<'c>) -> Result<(), CompileError> {
         let source = other.raw();
         std::mem::forget(other);
@@ -110,12 +110,12 @@ impl<'c> Module<'c> {
         unsafe { (ll().LLVMStripModuleDebugInfo)(self.raw()) };
     }
 
-    /// A copy whose code names the lines of the source, and holds no other debug information.
+    /// A copy of the module with source lines and without other debug information.
     pub(crate) fn with_line_directives(&self) -> Result<Self, CompileError> {
         Self::from_text(self.context, &super::debug::as_line_directives(&self.to_string()), "lines")
     }
 
-    /// The functions, declared ones included. The list does not change with the module.
+    /// The functions, including declared ones. The list does not change with the module.
     pub(crate) fn functions(&self) -> Vec<Value<'c>> {
         // SAFETY: a live module.
         unsafe { list((ll().LLVMGetFirstFunction)(self.raw()), ll().LLVMGetNextFunction) }
@@ -144,7 +144,7 @@ impl<'c> Module<'c> {
         Value::maybe(unsafe { (ll().LLVMGetNamedGlobal)(self.raw(), name.as_ptr()) })
     }
 
-    /// Declares a function, or finds it.
+    /// Declares a function, or returns the existing one.
     pub(crate) fn declare(&self, name: &str, function_type: Type<'c>) -> Value<'c> {
         if let Some(function) = self.function(name) {
             return function;
@@ -176,7 +176,7 @@ impl<'c> Module<'c> {
         global
     }
 
-    /// Runs passes, given as `opt -passes` takes them.
+    /// Runs passes, in the syntax of `opt -passes`.
     pub(crate) fn run(&self, passes: &str, machine: Option<&Machine>, tuning: &PassTuning) -> Result<(), CompileError> {
         let text = c_string(passes);
         let machine = machine.map_or(null_mut(), |machine| machine.raw.as_ptr());
@@ -225,7 +225,7 @@ impl Clone for Module<'_> {
 }
 
 impl std::fmt::Display for Module<'_> {
-    /// LLVM's assembly.
+    /// Writes LLVM assembly.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // SAFETY: a live module; the text is freed.
         f.write_str(&unsafe { take_message((ll().LLVMPrintModuleToString)(self.raw())) })
@@ -289,10 +289,10 @@ unsafe fn take_buffer(buffer: *mut sys::MemoryBuffer) -> Vec<u8> {
     }
 }
 
-/// How passes weigh things.
+/// Parameters of LLVM's cost models.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PassTuning {
-    /// Higher means more inlining.
+    /// The inliner's threshold; higher means more inlining.
     pub(crate) inliner_threshold: i32,
 }
 
@@ -301,14 +301,14 @@ impl PassTuning {
     pub(crate) const DEVICE: Self = Self { inliner_threshold: 1000 };
 }
 
-/// What code generation makes; the numbers are those of `LLVMCodeGenFileType`.
+/// The output of code generation. The numbers are those of `LLVMCodeGenFileType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Codegen {
     Assembly = 0,
     Object = 1,
 }
 
-/// A processor to generate code for.
+/// The target machine of a processor.
 pub(crate) struct Machine {
     raw: NonNull<sys::TargetMachine>,
     triple: String,

@@ -1,6 +1,6 @@
 //! Kinds of instructions.
 
-/// Instructions and constant expressions that passes look for; the numbers are those of `LLVMOpcode`.
+/// Opcodes of instructions and constant expressions that passes look for. The numbers are those of `LLVMOpcode`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Opcode(pub(super) i32);
 
@@ -62,12 +62,12 @@ impl Opcode {
     pub(crate) const FREEZE: Self = Self(68);
     pub(crate) const PTR_TO_ADDR: Self = Self(69);
 
-    /// Whether it makes a value of one type of a value of another.
+    /// Whether the instruction is a cast.
     pub(crate) fn is_cast(self) -> bool {
         matches!(self.0, 30..=41) || self == Self::ADDRESS_SPACE_CAST || self == Self::PTR_TO_ADDR
     }
 
-    /// Whether it computes an integer of two others.
+    /// Whether the instruction computes an integer from two others.
     pub(crate) fn is_integer_arithmetic(self) -> bool {
         matches!(self.0, 8 | 10 | 12 | 14 | 15 | 17 | 18 | 20..=25)
     }

@@ -1,4 +1,4 @@
-//! Where code is from in the sources, as debug information has it.
+//! Source places of code, by its debug information.
 
 use oxisycl_image::SourceLocation;
 
@@ -9,23 +9,23 @@ use super::value::Value;
 /// A place in a source file.
 pub(crate) struct Place<'c> {
     pub(crate) file: String,
-    /// What `file` is relative to.
+    /// The folder that `file` is relative to.
     pub(crate) folder: String,
-    /// From 1; 0 for what the compiler made.
+    /// The line, from 1; 0 for code that the compiler made.
     pub(crate) line: u32,
     column: u32,
     scope: Node<'c>,
 }
 
 impl<'c> Place<'c> {
-    /// The line that a function begins at; its column is not known.
+    /// The line at which a function begins; its column is unknown.
     pub(crate) fn of_function(function: Node<'c>) -> Option<Self> {
         let (file, folder) = function.file()?;
         let line = function.line();
         (line > 0 && !file.is_empty()).then_some(Self { file, folder, line, column: 1, scope: function })
     }
 
-    /// The place for messages, with the name of the file that rustc was given.
+    /// The place for messages, with the file name that rustc was given.
     ///
     /// Cargo gives absolute names to sources of packages outside the workspace. Debug information has them relative to the folder of their
     /// package, where they look like the user's own.
@@ -43,7 +43,7 @@ impl<'c> Place<'c> {
     reason = "the same for all: LLVM is asked about a live instruction or a node that it leads to, which lives as long as its context"
 )]
 impl<'c> Value<'c> {
-    /// Where an instruction comes from, and then where that was inlined, outwards.
+    /// The place of an instruction, and then the places where that was inlined, outwards.
     pub(crate) fn places(self) -> Vec<Place<'c>> {
         let context = self.raw_context();
         let mut places = Vec::new();

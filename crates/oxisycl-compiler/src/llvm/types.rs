@@ -10,7 +10,7 @@ use super::value::Value;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Type<'c>(*mut sys::Type, PhantomData<&'c Context>);
 
-/// What a type is, as far as the compiler asks.
+/// The kind of a type, as far as the compiler distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TypeKind {
     Void,
@@ -21,7 +21,7 @@ pub(crate) enum TypeKind {
     /// `fp128`, `x86_fp80` and the like.
     WideFloat,
     Integer(u32),
-    /// With its address space.
+    /// A pointer, with its address space.
     Pointer(u32),
     Vector,
     Array,
@@ -69,7 +69,7 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMIntTypeInContext)(context.raw(), bits) })
     }
 
-    /// `float`.
+    /// The type `float`.
     pub(crate) fn single(context: &'c Context) -> Self {
         // SAFETY: a live context.
         Self::new(unsafe { (ll().LLVMFloatTypeInContext)(context.raw()) })
@@ -85,7 +85,7 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMPointerTypeInContext)(context.raw(), address_space) })
     }
 
-    /// `[size x i8]`.
+    /// The type `[size x i8]`.
     pub(crate) fn bytes(context: &'c Context, size: usize) -> Self {
         // SAFETY: a live type.
         Self::new(unsafe { (ll().LLVMArrayType2)(Self::int(context, 8).0, size as u64) })
@@ -97,7 +97,7 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMFunctionType)(result.0, raw.as_mut_ptr(), raw.len() as u32, 0) })
     }
 
-    /// The constant of an integer type.
+    /// A constant of an integer type.
     pub(crate) fn constant(self, value: u64) -> Value<'c> {
         // SAFETY: a live integer type.
         Value::new(unsafe { (ll().LLVMConstInt)(self.0, value, 0) })

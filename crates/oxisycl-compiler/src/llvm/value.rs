@@ -1,4 +1,4 @@
-//! Values: what all of them have, and what functions, globals and constants have.
+//! Values: common queries, and those of functions, globals and constants.
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use super::types::{Type, TypeKind};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Value<'c>(*mut sys::Value, PhantomData<&'c Context>);
 
-/// What a value is, as far as the compiler asks.
+/// The kind of a value, as far as the compiler distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValueKind {
     Argument,
@@ -70,7 +70,7 @@ impl<'c> Value<'c> {
         Some(Self(raw, PhantomData))
     }
 
-    /// The pointer, to be used at once. Debug builds panic if the value was deleted.
+    /// The raw pointer, for immediate use. Debug builds panic if the value was deleted.
     pub(super) fn raw(self) -> *mut sys::Value {
         deleted::refuse(self.0);
         self.0
@@ -128,7 +128,7 @@ impl<'c> Value<'c> {
         unsafe { !(ll().LLVMGetFirstUse)(self.raw()).is_null() }
     }
 
-    /// The calls of a function, without other uses of its address.
+    /// The calls of a function. Other uses of its address do not count.
     pub(crate) fn calls(self) -> Vec<Self> {
         self.users().into_iter().filter(|user| user.callee() == Some(self)).collect()
     }
@@ -154,19 +154,19 @@ impl<'c> Value<'c> {
         Self::new(unsafe { (ll().LLVMGetOperand)(self.raw(), index) })
     }
 
-    /// The text of the value in LLVM's assembly.
+    /// The value in LLVM assembly.
     pub(crate) fn print(self) -> String {
         unsafe { take_message((ll().LLVMPrintValueToString)(self.raw())) }
     }
 
     // Constants.
 
-    /// Of an integer constant of at most 64 bits.
+    /// The value of an integer constant of at most 64 bits.
     pub(crate) fn integer(self) -> Option<u64> {
         (self.kind() == ValueKind::Integer).then(|| unsafe { (ll().LLVMConstIntGetZExtValue)(self.raw()) })
     }
 
-    /// Of an array of bytes.
+    /// The bytes of a constant array of bytes.
     pub(crate) fn data(self) -> Option<&'c [u8]> {
         if self.kind() != ValueKind::DataArray || self.value_type().kind() != TypeKind::Array {
             return None;
@@ -183,12 +183,12 @@ impl<'c> Value<'c> {
         Self::maybe(unsafe { (ll().LLVMGetAggregateElement)(self.raw(), index) })
     }
 
-    /// The operation of a constant expression.
+    /// The opcode of a constant expression.
     pub(crate) fn expression(self) -> Option<Opcode> {
         (self.kind() == ValueKind::ConstantExpression).then(|| Opcode(unsafe { (ll().LLVMGetConstOpcode)(self.raw()) }))
     }
 
-    /// An integer as a pointer.
+    /// Casts an integer constant to a pointer.
     pub(crate) fn int_to_pointer(self, target: Type<'c>) -> Self {
         Self::new(unsafe { (ll().LLVMConstIntToPtr)(self.raw(), target.raw()) })
     }
@@ -207,7 +207,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetLinkage)(self.raw(), linkage.0) }
     }
 
-    /// Makes it an ordinary symbol: no section, no group, default visibility.
+    /// Removes section and group of a symbol, and sets the default visibility.
     pub(crate) fn clear_placement(self) {
         unsafe {
             (ll().LLVMSetSection)(self.raw(), c"".as_ptr());
@@ -216,7 +216,7 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The type of a function or of what a global holds.
+    /// The type of a function, or of a global's value.
     pub(crate) fn held_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGlobalGetValueType)(self.raw()) })
     }
@@ -234,7 +234,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsGlobalConstant)(self.raw()) != 0 }
     }
 
-    /// Of a global: nothing stores to it.
+    /// Marks a global as constant.
     pub(crate) fn make_constant(self) {
         unsafe { (ll().LLVMSetGlobalConstant)(self.raw(), 1) }
     }
@@ -243,7 +243,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMIsThreadLocal)(self.raw()) != 0 }
     }
 
-    /// Deletes a function with its body. No handle of it, its parameters and its instructions may be used afterwards.
+    /// Deletes a function with its body. Handles of it, its parameters and its instructions must not be used afterwards.
     pub(crate) fn delete_function(self) {
         if cfg!(debug_assertions) {
             let parameters = (0..self.parameter_count()).map(|index| self.parameter(index));
@@ -254,7 +254,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMDeleteFunction)(raw) }
     }
 
-    /// Deletes a global variable. No handle of it may be used afterwards.
+    /// Deletes a global variable. Its handles must not be used afterwards.
     pub(crate) fn delete_global(self) {
         let raw = self.raw();
         deleted::note(raw);
@@ -269,17 +269,17 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetAlignment)(self.raw(), bytes) }
     }
 
-    /// Of a function.
+    /// Sets the calling convention of a function.
     pub(crate) fn set_call_convention(self, number: u32) {
         unsafe { (ll().LLVMSetFunctionCallConv)(self.raw(), number) }
     }
 
-    /// Of a function.
+    /// The calling convention of a function.
     pub(crate) fn call_convention(self) -> u32 {
         unsafe { (ll().LLVMGetFunctionCallConv)(self.raw()) }
     }
 
-    /// Of a call.
+    /// Sets the calling convention of a call.
     pub(crate) fn set_site_call_convention(self, number: u32) {
         unsafe { (ll().LLVMSetInstructionCallConv)(self.raw(), number) }
     }
@@ -292,12 +292,12 @@ impl<'c> Value<'c> {
         }
     }
 
-    /// The function that has this parameter.
+    /// The function of a parameter.
     pub(crate) fn parent(self) -> Self {
         Self::new(unsafe { (ll().LLVMGetParamParent)(self.raw()) })
     }
 
-    /// How many parameters a function has.
+    /// The number of a function's parameters.
     pub(crate) fn parameter_count(self) -> u32 {
         unsafe { (ll().LLVMCountParams)(self.raw()) }
     }

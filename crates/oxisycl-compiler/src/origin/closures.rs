@@ -1,16 +1,16 @@
-//! Closures in debug information. `closure_env` is rustc's name for the type of a closure, and `closure` for its code; both have a number.
+//! Closures in debug information. rustc calls the type of a closure `closure_env`, and its code `closure`; both have a number.
 
-/// What begins the name of a closure's type.
+/// The prefix of a closure type's name.
 const TYPE: &str = "{closure_env#";
-/// What begins the name of a closure's code.
+/// The prefix of the name of a closure's code.
 const CODE: &str = "{closure#";
 
-/// Whether a type is that of a closure.
+/// Whether a type is a closure's, by its name.
 pub(crate) fn is_closure_type(name: &str) -> bool {
     name.starts_with(TYPE)
 }
 
-/// The name of a closure's code, by the name of its type. Type arguments stay. `None` for the names of other types.
+/// The name of a closure's code, from the name of its type. Type arguments stay. `None` for other types.
 pub(crate) fn closure_code(type_name: &str) -> Option<String> {
     type_name.strip_prefix(TYPE).map(|rest| format!("{CODE}{rest}"))
 }

@@ -1,20 +1,20 @@
-//! Whose code is in a source file, by the file's path in the debug information. For messages, which show places of the user's, and for what
-//! counts as the user's code.
+//! Tells whose code a source file is, by its path in the debug information. Used for messages, which show places of the user's, and to
+//! decide whether code counts as the user's.
 //!
 //! A path is a file and the folder that it is relative to. Folders of a user may have names of ours and of the standard library's. What counts
 //! are the places in which rustc, rustup and cargo keep sources, and the folders of our packages with the folder around them.
 
-/// What begins the files of the standard library and of crates in it, as they were built: by Rust's project, and by Debian's.
+/// Prefixes of files of the standard library and its dependencies, as built by the Rust project and by Debian.
 const BUILT: [&str; 3] = ["/rustc/", "/rust/deps/", "/usr/src/rustc-"];
-/// What is in their paths where the component `rust-src` is installed.
+/// A part of their paths, where the component `rust-src` is installed.
 const INSTALLED: &str = "/lib/rustlib/src/";
-/// Where cargo keeps packages that it downloaded: there are folders of their sources, with a hash at the end of the name.
+/// Where cargo keeps downloaded packages. Sources are in folders there whose names end with a hash.
 const DOWNLOADED: [&str; 2] = ["/registry/src/", "/git/checkouts/"];
-/// The sources of OxiSYCL's packages that kernels have code of: in its repository, and where `cargo vendor` puts packages.
+/// Folders with the sources of OxiSYCL's packages that kernels have code of: in its repository, and where `cargo vendor` puts packages.
 const OURS: [&str; 4] =
     ["/crates/oxisycl-device/src/", "/crates/oxisycl/src/", "/vendor/oxisycl-device/src/", "/vendor/oxisycl/src/"];
 
-/// Whether a file is of the standard library.
+/// Whether a file belongs to the standard library.
 pub(crate) fn is_library_file(file: &str, folder: &str) -> bool {
     let path = joined(file, folder);
     BUILT.iter().any(|begin| path.starts_with(begin)) || path.contains(INSTALLED)
@@ -29,7 +29,7 @@ pub(crate) fn is_users_file(file: &str, folder: &str) -> bool {
         && !OURS.iter().any(|part| path.contains(part))
 }
 
-/// Whether the first folder is named as cargo names those of a registry and of a repository, such as `index.crates.io-1949cf8c6b5b557f`.
+/// Whether the first folder of `path` is named like those of a registry or repository in cargo, such as `index.crates.io-1949cf8c6b5b557f`.
 fn begins_with_hashed_folder(path: &str) -> bool {
     let hash = path.split('/').next().and_then(|folder| folder.rsplit_once('-')).map(|(_, hash)| hash);
     hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()))

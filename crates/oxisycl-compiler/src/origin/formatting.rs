@@ -9,13 +9,14 @@ use oxisycl_image::{ArgumentKind, FormatTrait};
 use super::{Origin, of};
 use crate::symbols::{path, plain_path};
 
-/// Whether a function formats values. Those that put messages together have to be inlined, so that their values are found.
+/// Whether a function formats values. Functions that only assemble messages do not count: they have to be inlined, so that their values are
+/// found.
 pub(crate) fn formats(symbol: &str) -> bool {
     library_formats(symbol) || is_method(symbol)
 }
 
-/// Whether a function of the standard library formats values. What it calls by an address is a formatting function, or what text is
-/// written to.
+/// Whether a function of the standard library formats values. Functions that it calls by address are formatting functions, or functions
+/// that text is written to.
 pub(crate) fn library_formats(symbol: &str) -> bool {
     symbol.contains("core") && of(symbol) == Origin::Standard && is_formatting(&plain_path(symbol))
 }
@@ -27,25 +28,25 @@ fn is_formatting(path: &str) -> bool {
             || path.starts_with('<') && path.contains(" as core::fmt::"))
 }
 
-/// Whether a function formats a value that is not a reference. Those of references only pass on to another one, and tell by that what is
-/// printed. Those that put messages together tell what is in them.
+/// Whether a function formats a value that is not a reference. Functions for references only call another one, which tells what is printed.
+/// Functions that assemble messages tell their contents.
 pub(crate) fn formats_itself(symbol: &str) -> bool {
     let path = path(symbol);
     path.contains("core::fmt::") && !path.starts_with("<&") && !makes_messages(&path) && formats(symbol)
 }
 
-/// Whether a function is the method of one of the formatting traits, by its name. `fmt` is the only method of these traits, also of a user's type.
+/// Whether a function is a method of a formatting trait, by its name. `fmt` is the only method of these traits, also for a user's type.
 pub(crate) fn is_method(symbol: &str) -> bool {
     let is_candidate = symbol.contains("core") && symbol.contains("fmt");
     is_candidate && implemented(&path(symbol)).is_some_and(|(style, _)| !style.contains("::") && style != "Write")
 }
 
-/// Whether a function is what strings are written by.
+/// Whether a function is `Formatter::pad`, by which strings are written.
 pub(crate) fn pads(symbol: &str) -> bool {
     of(symbol) == Origin::Standard && path(symbol) == "core::fmt::Formatter::pad"
 }
 
-/// Whether a function is what text is written by: a method of `core::fmt::Write` of any type.
+/// Whether a function writes text: a method of `core::fmt::Write` of any type.
 pub(crate) fn writes_text(symbol: &str) -> bool {
     const METHODS: [&str; 3] = ["write_char", "write_fmt", "write_str"];
     let path = if symbol.contains("Write") { path(symbol) } else { return false };
@@ -56,7 +57,7 @@ pub(crate) fn writes_text(symbol: &str) -> bool {
     implements && METHODS.contains(&method)
 }
 
-/// Whether the function with that path puts a message together, for others to format.
+/// Whether the function with that path assembles a message that others format.
 fn makes_messages(path: &str) -> bool {
     ["core::fmt::rt::", "core::fmt::Arguments::"].iter().any(|start| path.contains(start))
 }
@@ -68,13 +69,13 @@ pub(crate) struct Formatter {
     pub(crate) formatted: Formatted,
 }
 
-/// The type that a formatting function is for.
+/// The type that a formatting function formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Formatted {
     Value(ArgumentKind),
     Str,
     StrReference,
-    /// A reference to anything, of which legacy symbols do not say what it is.
+    /// A reference to any type; legacy symbols do not say which.
     Reference,
     Other,
 }
@@ -148,7 +149,7 @@ fn implemented(path: &str) -> Option<(&str, &str)> {
     Some((style.strip_prefix("core::fmt::")?, shown))
 }
 
-/// Where the bracket stands that is closed behind a text.
+/// The position of the bracket that is closed at the end of a text.
 fn opening(text: &str) -> Option<usize> {
     let mut depth = 1_usize;
     text.char_indices().rev().find_map(|(at, letter)| {
@@ -161,7 +162,7 @@ fn opening(text: &str) -> Option<usize> {
     })
 }
 
-/// What stands before and behind a word that is within no brackets.
+/// The parts of a text before and behind a word that is outside of all brackets.
 fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let mut depth = 0_i32;
     let at = text.char_indices().find_map(|(at, letter)| {

@@ -6,14 +6,14 @@
 use super::{Origin, is_allocation, of};
 use crate::symbols::plain_path;
 
-/// A function on the way from a kernel to what no device has.
+/// A host function in the call chain from a kernel to a construct that no device has.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct HostFunction {
-    /// The function's index on the way.
+    /// The function's index in the call chain.
     pub(crate) position: usize,
-    /// What users call it.
+    /// The name that users know.
     pub(crate) name: String,
-    /// Why a kernel cannot have it and what to do, where that is known.
+    /// Why a kernel cannot call it and what to do instead, if that is known.
     pub(crate) advice: Option<&'static str>,
 }
 
@@ -24,7 +24,7 @@ const PRINT: &str = "a kernel has no standard output; use `oxisycl::println!`";
 const PROCESS: &str = "a kernel has no processes; to end a work-item with an error, panic";
 const OURS: &str = "queues, buffers and events are the host's; a kernel uses accessors";
 
-/// Modules of the standard library and functions in them, the special ones first, and what to say of them.
+/// Modules and functions of the standard library, special ones first, with the advice for each.
 const ADVICE: [(&str, &str); 18] = [
     ("std::fs::", "a kernel has no files; read and write them on the host, and pass the data in a buffer"),
     ("std::net::", "a kernel has no network; send and receive on the host, and pass the data in a buffer"),
@@ -52,9 +52,9 @@ const ADVICE: [(&str, &str); 18] = [
     ("std::process::", PROCESS),
 ];
 
-/// The function that a user's code calls, if that is why the way ends where no device can go. It is the first function of `std` or of
-/// OxiSYCL's host crates behind the last function of a user's crate, or of an unknown one. `way` has symbols, and what no device has at its
-/// end.
+/// The host function that a user's code calls, if that is why the call chain ends in a construct that no device has. It is the first
+/// function of `std` or of OxiSYCL's host crates behind the last function of a user's crate, or of an unknown one. `way` has the symbols of
+/// the chain, the construct last.
 pub(crate) fn host_function(way: &[&str]) -> Option<HostFunction> {
     let start = library_position(way);
     let paths: Vec<(Origin, String)> = way[start..].iter().map(|symbol| (of(symbol), plain_path(symbol))).collect();
@@ -71,12 +71,13 @@ pub(crate) fn host_function(way: &[&str]) -> Option<HostFunction> {
     Some(HostFunction { position: start + position, name: user_name(path), advice })
 }
 
-/// The position of the first function of a library on a way: of `core`, `alloc`, `std` or OxiSYCL, after the last one that is not.
+/// The index of the first library function in a call chain: one of `core`, `alloc`, `std` or OxiSYCL, behind the last function of other
+/// crates.
 pub(crate) fn library_position(way: &[&str]) -> usize {
     way.iter().rposition(|symbol| is_of_other_crate(symbol)).map_or(0, |position| position + 1)
 }
 
-/// What users call the item behind a symbol, where that is shorter than its path.
+/// The name that users know for an item, if it is shorter than the item's path.
 pub(crate) fn shown_name(symbol: &str) -> String {
     let path = plain_path(symbol);
     if of(symbol) == Origin::Standard && subject(&path).starts_with("std::") {
@@ -91,26 +92,26 @@ fn advice(path: &str) -> Option<&'static str> {
     ADVICE.iter().find(|(start, _)| subject.starts_with(start)).map(|(_, advice)| *advice)
 }
 
-/// Whether a way ends in a function of another language that Rust code of a crate calls. Symbols of Rust's own are mangled, and what begins
-/// with an underscore is the toolchain's.
+/// Whether a call chain ends in a function of another language, called by Rust code of a crate. Rust's own symbols are mangled, and those
+/// that begin with an underscore are the toolchain's.
 pub(crate) fn is_foreign(way: &[&str]) -> bool {
     let [.., caller, symbol] = way else { return false };
     let is_name = symbol.starts_with(|first: char| first.is_ascii_alphabetic()) && !symbol.contains('.');
     is_name && plain_path(symbol) == *symbol && is_of_other_crate(caller)
 }
 
-/// Whether an item of a user's crate, or of one that the compiler does not know, has that symbol. The functions that allocate are the toolchain's.
+/// Whether the symbol is an item of a user's crate, or of an unknown one. Functions of the allocator are the toolchain's.
 fn is_of_other_crate(symbol: &str) -> bool {
     of(symbol) == Origin::Other && plain_path(symbol).contains("::") && !is_allocation(symbol)
 }
 
-/// A path from its first name on, which in `<std::fs::File as std::io::Read>::read` is the type's.
+/// A path from its first name on. In `<std::fs::File as std::io::Read>::read` that is the type's.
 fn subject(path: &str) -> &str {
     path.trim_start_matches(['<', '&'])
 }
 
-/// A path of the standard library or of ours as programs write it, without modules that are private: `std::thread::functions::spawn` is
-/// `std::thread::spawn`. Methods are the type's, also those of traits.
+/// A path of the standard library or of OxiSYCL as programs write it, without private modules: `std::thread::functions::spawn` is
+/// `std::thread::spawn`. Methods, also those of traits, are given as the type's.
 fn user_name(path: &str) -> String {
     let names = without_types(path);
     let mut names: Vec<&str> = names.split("::").take_while(|name| !name.starts_with('{')).collect();

@@ -1,4 +1,4 @@
-//! Single items that the compiler knows: what they are called, and which crate must define them.
+//! Single items that the compiler knows, by their names and the crates that must define them.
 //!
 //! Most symbols are of other items: a part of their names tells them apart, without demangling.
 
@@ -10,8 +10,8 @@ pub(crate) fn builtin(symbol: &str) -> Option<String> {
     path_in(symbol, &[Origin::Device])?.strip_prefix("oxisycl_device::builtin::").map(str::to_owned)
 }
 
-/// Whether a function describes a kernel. Implementations of a user's do not: the trait is unsafe to implement, and only those of the device
-/// library keep its promise.
+/// Whether a function describes a kernel. Implementations in user code do not count: the trait is unsafe to implement, and only the device
+/// library's implementations keep its promise.
 pub(crate) fn describes_kernel(symbol: &str) -> bool {
     symbol.contains("DescribeKernel")
         && of(symbol) == Origin::Device
@@ -37,25 +37,25 @@ pub(crate) fn single_precision(symbol: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Whether a function belongs to the runtime library of Rust's own compiler, of which the rest of the standard library is no part.
+/// Whether a function belongs to Rust's compiler runtime library. The rest of the standard library is no part of that.
 pub(crate) fn is_of_runtime_library(symbol: &str) -> bool {
     of(symbol) == Origin::Standard && path(symbol).starts_with("compiler_builtins::")
 }
 
-/// A function that leads to Rust's allocator. They are made when a program is linked.
+/// A function of Rust's allocator interface. These are made when a program is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Allocation {
     Allocate,
     AllocateZeroed,
     Grow,
     Free,
-    /// What says that an allocator was linked.
+    /// A symbol that shows that an allocator was linked.
     Mark,
-    /// What there is no memory for ends here, and others that a program may come to have.
+    /// Functions that are called when memory is exhausted, and others that programs may get in future.
     Other,
 }
 
-/// Which function of the allocator it is. Their crate is rustc's own, or they have none; see [`RESERVED`](super::RESERVED).
+/// The function of the allocator interface that a symbol is. Its crate is rustc's own, or there is none; see [`RESERVED`](super::RESERVED).
 pub(crate) fn allocation(symbol: &str) -> Option<Allocation> {
     let path = symbol.contains("__rust").then(|| plain_path(symbol))?;
     let name = path.strip_prefix("__rustc::").unwrap_or(&path);
@@ -72,12 +72,12 @@ pub(crate) fn allocation(symbol: &str) -> Option<Allocation> {
     })
 }
 
-/// Whether a function allocates memory of the heap, or frees it.
+/// Whether a function allocates or frees heap memory.
 pub(crate) fn is_allocation(symbol: &str) -> bool {
     allocation(symbol).is_some()
 }
 
-/// Whether a function is the method `load` of an atomic type, or what that calls.
+/// Whether a function is the method `load` of an atomic type, or one that this method calls.
 pub(crate) fn loads_atomically(symbol: &str) -> bool {
     symbol.contains("atomic")
         && path_in(symbol, &[Origin::Standard]).is_some_and(|path| {
@@ -86,14 +86,14 @@ pub(crate) fn loads_atomically(symbol: &str) -> bool {
         })
 }
 
-/// Whether a function is one of those behind `is_x86_feature_detected!` and its like: is the feature of that number there?
+/// Whether a function is behind `is_x86_feature_detected!` or a similar macro: it tells whether the CPU feature with a number is available.
 pub(crate) fn asks_for_feature(symbol: &str) -> bool {
     let questions = ["std_detect::detect::cache::test", "std_detect::detect::check_for"];
     symbol.contains("std_detect")
         && path_in(symbol, &[Origin::Standard]).is_some_and(|path| questions.contains(&path.as_str()))
 }
 
-/// Whether a function is one of these, or one of the standard library that is an instruction which asks the processor itself.
+/// Whether a function queries CPU features: one behind those macros, or one of the standard library that is such an instruction.
 pub(crate) fn asks_the_processor(symbol: &str) -> bool {
     let wrappers = ["::__cpuid", "::__cpuid_count", "::__get_cpuid_max", "::_xgetbv"];
     let is_candidate = ["cpuid", "xgetbv"].iter().any(|part| symbol.contains(part));
@@ -103,19 +103,19 @@ pub(crate) fn asks_the_processor(symbol: &str) -> bool {
                 .is_some_and(|path| wrappers.iter().any(|wrapper| path.ends_with(wrapper)))
 }
 
-/// Whether a function with that path is written inside of the other one.
+/// Whether the function with the path `path` is defined inside the function `outer`.
 pub(crate) fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// Whether both paths begin with one crate. Paths of implementations begin with a type, and may be of the crate of a trait.
+/// Whether both paths begin with the same crate. Paths of implementations begin with a type, and may be of the trait's crate.
 pub(crate) fn are_of_one_crate(path: &str, other: &str) -> bool {
     let root =
         |path: &str| path.split_once("::").map(|(root, _)| root.to_owned()).filter(|root| !root.starts_with('<'));
     root(path).is_some_and(|crate_name| root(other) == Some(crate_name))
 }
 
-/// Whether a function is a check that only debug builds make, about unsafe code of the standard library, by its name.
+/// Whether a function, by its name, is a debug-only check of a precondition of unsafe code in the standard library.
 pub(crate) fn checks_a_precondition(symbol: &str) -> bool {
     symbol.contains("precondition_check")
         && path_in(symbol, &[Origin::Standard]).is_some_and(|path| path.ends_with("::precondition_check"))
@@ -137,14 +137,14 @@ pub(crate) fn is_midpoint_of_singles(symbol: &str) -> bool {
 /// A function of the crate `libm`.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Libm {
-    /// What C calls it.
+    /// The function's name in C.
     pub(crate) name: String,
-    /// Whether it is an operation of the processor that the crate was compiled for, in its assembly.
+    /// Whether it is an operation of the host's processor, written in its assembly.
     pub(crate) is_native: bool,
 }
 
-/// The function of `libm`, or of the copy of it in Rust's runtime library, less what it consists of. `borrowed` has the
-/// [`REPLACED`](super::REPLACED) names that others bear.
+/// The function of `libm`, or of its copy in Rust's runtime library. Internal functions of these do not count. `borrowed` has the
+/// [`REPLACED`](super::REPLACED) names of other crates.
 pub(crate) fn of_libm(symbol: &str, borrowed: &[String]) -> Option<Libm> {
     let origins = [Origin::Standard, Origin::Libm];
     libm(&symbol.contains("libm").then(|| path_unless_borrowed(symbol, &origins, borrowed))??)
@@ -158,7 +158,8 @@ fn libm(path: &str) -> Option<Libm> {
     (!is_part).then(|| Libm { name: name.to_owned(), is_native })
 }
 
-/// The end of a function's path, and the function of `native.ll`. The two forms of a fused product are those of versions of `libm`.
+/// The end of a function's path, and the name of its replacement in `native.ll`. The two forms of a fused product are those of versions of
+/// `libm`.
 const BY_INTEGERS: [(&str, &str); 14] = [
     ("half::binary16::arch::f32_to_f16_fallback", "oxisycl.half.f32_to_f16"),
     ("half::binary16::arch::f64_to_f16_fallback", "oxisycl.half.f64_to_f16"),
@@ -176,7 +177,7 @@ const BY_INTEGERS: [(&str, &str); 14] = [
     ("::math::frexpf::frexpf", "oxisycl.libm.frexpf"),
 ];
 
-/// What `native.ll` has in the place of a function of `half` or `libm`. `borrowed` is that of [`of_libm`].
+/// The replacement in `native.ll` for a function of `half` or `libm`. `borrowed` is as in [`of_libm`].
 pub(crate) fn by_integers(symbol: &str, borrowed: &[String]) -> Option<&'static str> {
     let is_candidate = ["4half", "4arch3x86", "frexp"].iter().any(|part| symbol.contains(part));
     let origins = [Origin::Half, Origin::Libm, Origin::Standard];
@@ -184,8 +185,8 @@ pub(crate) fn by_integers(symbol: &str, borrowed: &[String]) -> Option<&'static 
     BY_INTEGERS.iter().find(|(function, _)| path.ends_with(function)).map(|(_, body)| *body)
 }
 
-/// Whether a function only passes on to what the user wrote: our own entries and accessors, and calls of closures. Constants without a
-/// name of their own are none of the user's concern, either. For messages.
+/// Whether a function only calls what the user wrote: our entries and accessors, and calls of closures. Unnamed constants count as well.
+/// Used for messages.
 pub(crate) fn is_glue(path: &str) -> bool {
     of_path(path) == Origin::Device
         || ["oxisycl_entry.", "core::ops::function::"].iter().any(|part| path.starts_with(part))

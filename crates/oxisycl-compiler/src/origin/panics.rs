@@ -1,28 +1,28 @@
-//! The functions that Rust's panics begin with, that end the program, and that print.
+//! The functions that begin Rust's panics, end the program, or print.
 
 use super::{Origin, path_in};
 use crate::symbols::plain_path;
 
-/// A function that begins a panic, ends the program, or prints, by what it says.
+/// The message of a function that begins a panic, ends the program, or prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Says {
-    /// What its format arguments say, and returns.
+    /// The text of its format arguments; the function returns.
     Print,
-    /// What its format arguments say and a newline, and returns.
+    /// The text of its format arguments and a newline; the function returns.
     PrintLine,
-    /// What its format arguments say.
+    /// The text of its format arguments.
     Arguments,
-    /// A string that it is given.
+    /// A string argument.
     Text,
-    /// An index and a length.
+    /// An index and a length, for a failed bounds check.
     BoundsCheck,
-    /// Two values that differ.
+    /// Two different values, for a failed assertion.
     Assertion,
-    /// That an option is empty.
+    /// That an `Option` is `None`.
     NoValue,
     /// A string and an error.
     Error,
-    /// What it carries, which may be anything.
+    /// The payload, which may be anything.
     Payload,
     /// That a function cannot unwind.
     CannotUnwind,
@@ -32,21 +32,21 @@ pub(crate) enum Says {
     NullPointer,
     /// That a pointer was misaligned.
     Misaligned,
-    /// Nothing: the program ends.
+    /// Nothing: the program aborts.
     Abort,
-    /// That a string was cut at a place that is none.
+    /// That a string was sliced outside of a character boundary.
     SliceError,
-    /// That there is no memory.
+    /// That memory is exhausted.
     OutOfMemory,
-    /// What the name of the function says.
+    /// The name of the function.
     Name,
 }
 
-/// What `panic!` with a literal calls in crates of the editions 2015 and 2018. It is generic, over what the panic carries.
+/// The function that `panic!` with a literal calls in crates of the editions 2015 and 2018. It is generic over the payload.
 const BEGIN_PANIC: &str = "std::panicking::begin_panic";
 
-/// What the standard library calls where a string is cut at a place that is none. It cuts the string itself, to show it, at places that it has
-/// checked: it never calls itself.
+/// The function that the standard library calls where a string is sliced outside of a character boundary. To show the string, it slices it
+/// at boundaries that it has checked, so it never calls itself.
 pub(crate) const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
 
 /// Functions that begin a panic or end the program. None of them returns. Others of the standard library end in one of these.
@@ -80,15 +80,15 @@ impl Says {
     }
 }
 
-/// The path of a function that begins a panic, ends the program or prints.
+/// The path and the message of a function that begins a panic, ends the program, or prints.
 pub(crate) fn ending(symbol: &str) -> Option<(String, Says)> {
     let path = path_in(symbol, &[Origin::Standard, Origin::Device])?;
     let says = said_by(&path)?;
     Some((path, says))
 }
 
-/// What a function says that begins a panic, ends the program or prints, by its path. It is known to be of the standard library or the device
-/// library.
+/// The message of a function that begins a panic, ends the program, or prints, by its path. The caller knows that it is of the standard
+/// library or the device library.
 pub(crate) fn said_by(path: &str) -> Option<Says> {
     if let Some((_, says)) = FUNCTIONS.iter().find(|(function, _)| *function == path) {
         return Some(*says);

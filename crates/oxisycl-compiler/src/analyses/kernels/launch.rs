@@ -1,4 +1,4 @@
-//! Where a kernel is launched, if that is one place that the crate's own code tells.
+//! Finds the place where a kernel is launched, if it is a single one that the crate's own code shows.
 //!
 //! The functions that launch take the place of their caller as a hidden parameter. It is followed up through those that pass theirs on, to
 //! the constant that a caller passes. What is not understood makes the place unknown: it is compared with the program's, so
@@ -13,7 +13,7 @@ use crate::llvm::{Value, ValueKind};
 use crate::origin;
 use crate::passes::panics::location_of;
 
-/// Where the kernel is launched whose description is the given table.
+/// The place where the kernel with the vtable `table` is launched. `None` if it is unknown.
 pub(super) fn of(table: Value<'_>) -> Option<Launch> {
     let mut search = Search::default();
     for user in table.users() {
@@ -32,7 +32,7 @@ struct Search {
 }
 
 impl Search {
-    /// Finds out what the value is; `None` if it is not known, or is another place than the one that was found.
+    /// Follows the caller's place from `value` to a constant. `None` if it is unknown, or differs from the place that was found before.
     fn follow(&mut self, value: Value<'_>) -> Option<()> {
         match value.kind() {
             ValueKind::GlobalVariable => {

@@ -1,19 +1,19 @@
-//! Where ways through a function part and meet again.
+//! The points where paths through a function diverge and reconverge.
 
 use rustc_hash::FxHashMap;
 
 use crate::llvm::{Block, Opcode, Value};
 
-/// The blocks of a function, by number, with what follows them on every way to a return.
+/// The blocks of a function, by number, with their successors on paths to a return.
 ///
 /// A block from which no way leads to a return ends the work-item: a panic is there, or a loop without end.
 pub(super) struct Flow<'c> {
     pub(super) blocks: Vec<Block<'c>>,
     numbers: FxHashMap<Block<'c>, usize>,
     successors: Vec<Vec<usize>>,
-    /// Whether a way leads from a block to a return.
+    /// Whether a path leads from the block to a return.
     returns: Vec<bool>,
-    /// The first block on all ways from a block to a return, behind it. None if that is the end, or if there is no way.
+    /// The immediate post-dominator of the block on paths to a return. `None` if that is the function's end, or if there is no such path.
     meets: Vec<Option<usize>>,
 }
 
@@ -32,25 +32,25 @@ impl<'c> Flow<'c> {
         self.numbers[&block]
     }
 
-    /// Whether more than one block may follow.
+    /// Whether the block has more than one successor.
     pub(super) fn parts(&self, block: usize) -> bool {
         let next = &self.successors[block];
         next.iter().any(|other| *other != next[0])
     }
 
-    /// Where ways from the end of a block meet again, if two or more of them lead to a return.
+    /// The block where paths from the end of a block reconverge, if two or more of them lead to a return.
     pub(super) fn meeting(&self, block: usize) -> Option<usize> {
         let mut next = self.successors[block].iter().filter(|next| self.returns[**next]);
         let first = next.next();
         self.meets[block].filter(|_| next.any(|other| Some(other) != first))
     }
 
-    /// The blocks that may run behind a block before its ways meet again, itself among them if they lead back to it.
+    /// The blocks that may run after a block before its paths reconverge. The block itself is among them if a path leads back to it.
     pub(super) fn between(&self, block: usize) -> Vec<usize> {
         self.behind_until(block, self.meets[block])
     }
 
-    /// The blocks that may run behind a block, itself among them if they lead back to it.
+    /// The blocks that may run after a block. The block itself is among them if a path leads back to it.
     pub(super) fn behind(&self, block: usize) -> Vec<usize> {
         self.behind_until(block, None)
     }

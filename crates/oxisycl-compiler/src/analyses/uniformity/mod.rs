@@ -1,4 +1,4 @@
-//! Which values are the same in all work-items of a group, and which places all of them come to.
+//! Uniformity analysis: the values that are the same in all work-items of a group, and the places that all of them reach.
 //!
 //! A value *diverges* if work-items of a group may have different ones. Sources are positions in the group, memory that changes, and addresses of variables,
 //! since each work-item has variables of its own. Divergence passes from operands to results. A branch whose condition diverges makes work-items part; they
@@ -28,7 +28,7 @@ const CONVERGENCE: &str = "oxisycl.prove_convergence";
 /// The builtin that marks a value.
 const UNIFORM: &str = "oxisycl.prove_uniform";
 
-/// Has functions inlined that mark places, so that a kernel is seen as a whole.
+/// Makes functions that contain marks inlined, so that a kernel is analysed as a whole.
 pub(crate) fn inline_marked(module: &Module<'_>) {
     let context = module.context();
     let mut queue: Vec<Value<'_>> =
@@ -46,7 +46,7 @@ pub(crate) fn inline_marked(module: &Module<'_>) {
     }
 }
 
-/// Why a kernel is refused, if something that the library marked is not proved. Removes the marks.
+/// The reason why a kernel is refused, if a mark of the library is not proved. Removes the marks.
 pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<String> {
     let marks: Vec<Value<'_>> = [CONVERGENCE, UNIFORM].into_iter().filter_map(|name| module.function(name)).collect();
     if marks.is_empty() {
@@ -69,8 +69,8 @@ pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<St
     refusal
 }
 
-/// Whether some work-items of a group may end at one of `ends` while others go on to one of `meetings`. Where all come to an end together, none is left to
-/// meet.
+/// Whether some work-items of a group may end at one of `ends` while others go on to one of `meetings`. If all reach an end together, none
+/// is left to reach a meeting.
 pub(crate) fn may_part<'c>(kernel: Value<'c>, ends: &[Value<'c>], meetings: &[Value<'c>]) -> bool {
     if ends.iter().chain(meetings).any(|call| call.function() != kernel) {
         return true;
@@ -117,33 +117,33 @@ fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
     None
 }
 
-/// ` at FILE:LINE:COLUMN`, where the user wrote what became the instruction.
+/// The text ` at FILE:LINE:COLUMN`, for the user's code that the instruction comes from.
 fn at(instruction: Value<'_>) -> String {
     let is_users = |place: &Place<'_>| place.line > 0 && origin::is_users_file(&place.file, &place.folder);
     let users = instruction.places().into_iter().find(is_users).map(Place::location);
     users.map(|place| format!(" at {place}")).unwrap_or_default()
 }
 
-/// How much work-items may differ in a value.
+/// How much a value may differ between work-items.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum State {
-    /// Not at all.
+    /// The same value in all work-items.
     Uniform,
-    /// Each has the address of its own variable, at the same place in it.
+    /// The address of each work-item's own variable, at the same offset in it.
     Variable,
-    /// In any way.
+    /// Any values.
     Divergent,
 }
 
 struct Analysis<'c> {
     flow: Flow<'c>,
-    /// What is not uniform.
+    /// The states of values that are not uniform.
     states: FxHashMap<Value<'c>, State>,
-    /// What is in variables; nothing was stored to those that are not there.
+    /// The states of the variables' contents. Missing variables were never stored to.
     contents: FxHashMap<Value<'c>, State>,
-    /// For each block the branch that makes work-items part before it, if there is one.
+    /// For each block, the branch before it at which work-items diverge, if there is one.
     ways: Vec<Option<usize>>,
-    /// Whether work-items that parted meet at a block.
+    /// Whether work-items that diverged reconverge at the block.
     joins: Vec<bool>,
 }
 
@@ -170,12 +170,12 @@ impl<'c> Analysis<'c> {
         analysis
     }
 
-    /// How far a value may differ.
+    /// The state of a value.
     fn state(&self, value: Value<'c>) -> State {
         self.states.get(&value).copied().unwrap_or(State::Uniform)
     }
 
-    /// Looks at all instructions once. Whether something was learned.
+    /// Analyses all instructions once. Returns whether a state changed.
     fn step(&mut self, instructions: &[Value<'c>]) -> bool {
         let mut learned = false;
         for &instruction in instructions {
@@ -194,14 +194,14 @@ impl<'c> Analysis<'c> {
         learned
     }
 
-    /// Whether work-items may part at the end of a block, as far as is known.
+    /// Whether work-items may diverge at the end of a block, as far as known.
     fn parts(&self, block: usize) -> bool {
         let end = self.flow.blocks[block].end();
         let is_known = end.is(Opcode::BRANCH) || end.is(Opcode::SWITCH);
         self.flow.parts(block) && (!is_known || self.state(end.operand(0)) != State::Uniform)
     }
 
-    /// Work-items part at the end of a block. Whether that is new.
+    /// Records that work-items diverge at the end of a block. Returns whether that is new.
     fn part(&mut self, block: usize) -> bool {
         let mut learned = false;
         for between in self.flow.between(block) {
@@ -216,7 +216,7 @@ impl<'c> Analysis<'c> {
         learned
     }
 
-    /// What an instruction leaves in variables.
+    /// Updates the contents of variables for an instruction.
     fn note_stores(&mut self, instruction: Value<'c>, block: usize, learned: &mut bool) {
         let (address, value) = match instruction.opcode() {
             Some(Opcode::STORE) => (instruction.operand(1), self.state(instruction.operand(0))),
@@ -247,7 +247,7 @@ impl<'c> Analysis<'c> {
         }
     }
 
-    /// What a load gives.
+    /// The state of a load's result.
     fn loaded(&self, address: Value<'c>, block: usize, is_constant: bool) -> State {
         if self.state(address) == State::Divergent {
             return State::Divergent;
@@ -266,7 +266,7 @@ impl<'c> Analysis<'c> {
         bases(address).into_iter().map(of_base).max().unwrap_or(State::Divergent)
     }
 
-    /// What an instruction gives, as far as is known.
+    /// The state of an instruction's result, as far as known.
     fn result(&self, instruction: Value<'c>, block: usize) -> State {
         let operands = instruction.operands();
         let all = |values: &[Value<'c>]| values.iter().map(|value| self.state(*value)).max().unwrap_or(State::Uniform);
@@ -318,10 +318,10 @@ impl<'c> Analysis<'c> {
     }
 }
 
-/// Builtins that give all work-items of a group the same.
+/// Builtins that return the same value to all work-items of a group.
 const UNIFORM_BUILTINS: [&str; 2] = [LAUNCH, "oxisycl.meet_group"];
 
-/// Functions whose result is made of their arguments alone.
+/// Functions whose result depends on their arguments alone.
 pub(crate) const COMPUTE: &[&str] = &[
     "llvm.abs.",
     "llvm.bitreverse.",
@@ -365,7 +365,7 @@ pub(crate) const COMPUTE: &[&str] = &[
     UNIFORM,
 ];
 
-/// What an address may be within: each time the value that no step leads further from. A place behind null is no null, but any number.
+/// The base objects of an address, each followed back as far as possible. An offset from null is no null pointer, but any number.
 pub(crate) fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
     let (mut found, mut seen, mut queue) = (Vec::new(), FxHashSet::default(), vec![(address, None)]);
     while let Some((value, moved)) = queue.pop() {
@@ -399,7 +399,7 @@ pub(crate) fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {
     found
 }
 
-/// How a comparison of addresses comes out, of which one is of a variable.
+/// The state of a comparison of addresses, one of which is a variable's.
 fn compared<'c>(first: Value<'c>, second: Value<'c>) -> State {
     let [first, second] = [bases(first), bases(second)];
     let is_null = |bases: &[Value<'c>]| matches!(bases, [base] if base.kind() == ValueKind::Null);
@@ -407,7 +407,7 @@ fn compared<'c>(first: Value<'c>, second: Value<'c>) -> State {
     if is_same || is_null(&first) || is_null(&second) { State::Uniform } else { State::Divergent }
 }
 
-/// Whether the address of a variable gets to where its accesses are not seen.
+/// Whether the address of a variable escapes, so that not all accesses are seen.
 fn escapes(variable: Value<'_>) -> bool {
     let (mut seen, mut queue) = (FxHashSet::default(), vec![variable]);
     while let Some(address) = queue.pop() {

@@ -23,7 +23,7 @@ use crate::toolchain::Toolchain;
 const TRIPLE: &str = "amdgcn-amd-amdhsa";
 /// Calling convention `amdgpu_kernel`.
 const KERNEL_CONVENTION: u32 = 91;
-/// Address space of memory that a launch does not change, which holds the arguments.
+/// The address space of constant memory, which holds the arguments.
 const CONSTANT: u32 = 4;
 const LOCAL: u32 = 3;
 // The address space says already that the memory does not change.
@@ -34,7 +34,7 @@ const PASSING: Passing = Passing {
     marks: &[],
     is_constant: false,
 };
-/// Most bytes of arguments that drivers are known to take.
+/// The most bytes of arguments that drivers are known to accept.
 const MAX_PARAMETERS: usize = 4096;
 
 pub(crate) struct Amdgcn {
@@ -118,7 +118,7 @@ impl Target for Amdgcn {
     }
 }
 
-/// Makes an object a shared one.
+/// Links an object file into a shared object.
 fn link(object: &[u8], toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
     let linker = toolchain.sysroot.join("lib/rustlib").join(&toolchain.host).join("bin/rust-lld");
     let folder = Folder::new()?;
@@ -134,7 +134,7 @@ fn link(object: &[u8], toolchain: &Toolchain) -> Result<Vec<u8>, CompileError> {
     fs::read(&output).map_err(|error| CompileError::File { path: output, error })
 }
 
-/// A temporary folder, which only this user can enter, removed in the end.
+/// A temporary folder that only this user can access, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {

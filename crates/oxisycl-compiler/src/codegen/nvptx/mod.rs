@@ -11,7 +11,7 @@ use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
 use crate::toolchain::Toolchain;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
-/// The oldest processor with independent threads and with kernel parameters that need no copy.
+/// The oldest compute capability, times ten, with independent thread scheduling and with kernel parameters that need no copy.
 const OLDEST: u32 = 70;
 /// Calling convention `ptx_kernel`.
 const KERNEL_CONVENTION: u32 = 71;
@@ -25,10 +25,10 @@ const PASSING: Passing = Passing {
     is_constant: true,
 };
 
-/// Most bytes of a kernel's parameters, and the most that versions of PTX before [`LARGE_PARAMETERS`] have room for.
+/// The most bytes of a kernel's parameters; versions of PTX before [`LARGE_PARAMETERS`] allow fewer.
 const MAX_PARAMETERS: usize = 32_764;
 const MAX_SMALL_PARAMETERS: usize = 4352;
-/// The version with large parameters, of CUDA 12.1. What is compiled for it names it, so that an older driver's error does.
+/// The version of PTX with large parameters, of CUDA 12.1. Code that needs it names it, so that an older driver's error names it, too.
 const LARGE_PARAMETERS: &str = "+ptx81";
 
 pub(crate) struct Nvptx {

@@ -1,4 +1,4 @@
-//! Integers that are addresses become addresses again.
+//! Turns integers that are addresses back into addresses.
 //!
 //! LLVM keeps an address that went through memory of another type, such as the end of a slice's iterator, as an integer. It adds to the
 //! integer, chooses between two, and carries it around loops. Everything that is computed that way from one address alone is computed as an
@@ -13,7 +13,7 @@
 use crate::llvm::{Builder, Context, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Computes with addresses what is computed of addresses, in all functions.
+/// Computes with addresses, in all functions, wherever integers are computed from addresses.
 pub(super) fn restore(module: &Module<'_>) {
     for function in module.functions() {
         let addresses = Addresses::of(function);
@@ -58,7 +58,7 @@ impl<'c> Addresses<'c> {
         addresses
     }
 
-    /// Whether an integer is an address, if its operands are what they are thought to be.
+    /// Whether an integer is an address, provided that its operands are what they are assumed to be.
     fn is_address(&self, value: Value<'c>) -> bool {
         let may_be = |value: Value<'c>| self.known.contains(&value) || is_nothing(value);
         match value.opcode() {
@@ -96,7 +96,7 @@ impl<'c> Addresses<'c> {
     }
 }
 
-/// The addresses of integers.
+/// The pointers that stand for integers.
 struct Twins<'a, 'c> {
     context: &'c Context,
     known: &'a FxHashSet<Value<'c>>,
@@ -104,7 +104,7 @@ struct Twins<'a, 'c> {
 }
 
 impl<'c> Twins<'_, 'c> {
-    /// The pointer that is the twin of an integer, which is an address or nothing.
+    /// The pointer that stands for an integer, which is an address or has no value.
     fn of(&mut self, value: Value<'c>) -> Value<'c> {
         if let Some(made) = self.made.get(&value) {
             return *made;
@@ -131,20 +131,20 @@ impl<'c> Twins<'_, 'c> {
     }
 }
 
-/// Whether it makes an integer of an address.
+/// Whether an instruction casts an address to an integer.
 fn is_root(value: Value<'_>) -> bool {
     value.is(Opcode::PTR_TO_INT)
         && value.value_type().kind() == TypeKind::Integer(64)
         && value.operand(0).value_type().kind() == TypeKind::Pointer(0)
 }
 
-/// Whether it may compute an address of one.
+/// Whether an instruction may compute an address from another one.
 fn is_computation(value: Value<'_>) -> bool {
     value.value_type().kind() == TypeKind::Integer(64)
         && (value.is(Opcode::PHI) || value.is(Opcode::SELECT) || value.is(Opcode::ADD))
 }
 
-/// Whether it is what an address that is none can be: zero, or anything.
+/// Whether a value can stand in place of an address: zero, or undefined.
 fn is_nothing(value: Value<'_>) -> bool {
     value.is_null() || value.kind() == ValueKind::Undefined
 }

@@ -24,28 +24,28 @@ const SEQUENTIALLY_CONSISTENT: i32 = 7;
 
 /// The number of `LLVMAtomicRMWBinOpFAdd`.
 pub(super) const FLOAT_ADD: i32 = 11;
-/// What is added atomically by one instruction, and what allows it.
+/// The types that one instruction adds atomically, with the capability for it.
 pub(super) const FLOAT_SUMS: [(Shape, Capability); 2] =
     [(Shape::Float(32), Capability::AtomicFloat32AddEXT), (Shape::Float(64), Capability::AtomicFloat64AddEXT)];
 
-/// Where an atomic operation happens, and how.
+/// The memory of an atomic operation.
 #[derive(Clone, Copy)]
 struct Cell {
-    /// Of the word that is exchanged.
+    /// The address of the word that is exchanged.
     place: Place,
     /// Bits of the word: 32 or 64.
     word: u32,
-    /// How far the value lies from the word's lowest bit; `None` if it is the word.
+    /// The shift of the value from the word's lowest bit; `None` if the value is the word.
     shift: Option<Word>,
     /// Bits of the value.
     width: u32,
     scope: Word,
-    /// If it succeeds, and if it fails or only loads.
+    /// The memory semantics of success, and of failure or of a load.
     semantics: (Word, Word),
 }
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
-    /// Both kinds of memory are ordered: what an address leads to is not known where the order matters.
+    /// The memory semantics of an ordering. Both kinds of memory are ordered, since it is unknown here which one an address is of.
     fn semantics(&mut self, ordering: i32) -> Word {
         const MEMORY: u64 = 0x300;
         let bits = match ordering {
@@ -80,7 +80,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// The cell of a value of the shape.
+    /// The cell for a value with that shape.
     fn cell(
         &mut self,
         instruction: Value<'c>,
@@ -137,7 +137,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.code.int(Op::BitwiseOr, 32, &[rest, field])
     }
 
-    /// The bits of a value as an integer of the cell's width.
+    /// The bits of a value, as an integer of the cell's width.
     fn field_of(&mut self, value: &Translated, shape: &Shape) -> Word {
         match shape {
             Shape::Bool => self.convert_int(Opcode::ZEXT, value, shape, &Shape::Int(8)).scalar(),
@@ -206,7 +206,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(())
     }
 
-    /// Replaces the value by one that is computed of it, and returns the one before.
+    /// Replaces the value by one computed from it, and returns the previous one.
     fn update(
         &mut self,
         cell: Cell,
@@ -296,7 +296,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(self.value_of(old, shape))
     }
 
-    /// What an operation makes of a value; the numbers are those of `LLVMAtomicRMWBinOp`.
+    /// The new value of an operation. The numbers are those of `LLVMAtomicRMWBinOp`.
     fn updated(
         &mut self,
         operation: i32,

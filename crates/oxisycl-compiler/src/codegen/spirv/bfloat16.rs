@@ -22,7 +22,7 @@ pub(super) fn is_brain(of: Type<'_>) -> bool {
     }
 }
 
-/// The shape of as many numbers of another type.
+/// The shape with as many elements of another type.
 fn like(shape: &Shape, element: Shape) -> Shape {
     match shape {
         Shape::Parts(parts) => Shape::Parts(vec![element; parts.len()]),
@@ -81,7 +81,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.code.op(Op::Bitcast, SINGLE, &[bits])
     }
 
-    /// A conversion from or to bf16.
+    /// Translates a conversion from or to bf16.
     pub(super) fn brain_conversion(&mut self, instruction: Value<'c>, opcode: Opcode) -> Result<Translated, Refused> {
         let (of, to) = (instruction.operand(0).value_type(), instruction.value_type());
         let value = self.operand(instruction, 0)?;
@@ -116,7 +116,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         })
     }
 
-    /// An intrinsic with operands and a result of bf16; nothing if it is not known that the result is right.
+    /// Translates an intrinsic with operands and a result of bf16. `None` if the result might be wrong.
     pub(super) fn brain_intrinsic(
         &mut self,
         name: &str,

@@ -16,7 +16,7 @@ impl FunctionTranslator<'_, '_, '_> {
         self.code.extended(Std::clz, Scalar::Int(width), &[value])
     }
 
-    /// Not by an instruction of its own, which devices of OpenCL 1.2 lack: the zeros at the end are what is below the lowest one.
+    /// The number of trailing zeros, from the bits below the lowest set one. The instruction for it is missing on devices of OpenCL 1.2.
     fn trailing(&mut self, value: Word, width: u32) -> Word {
         let one = self.code.integer(width, 1);
         let less = self.code.int(Op::ISub, width, &[value, one]);

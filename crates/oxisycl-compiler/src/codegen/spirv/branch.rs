@@ -1,4 +1,4 @@
-//! How blocks end, and which of two values is taken.
+//! Terminators of blocks, and selections between two values.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, StorageClass, Word};
@@ -118,7 +118,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(())
     }
 
-    /// A switch over something that `OpSwitch` does not take.
+    /// Translates a switch over a value that `OpSwitch` does not accept, by comparisons.
     fn compare_in_turn(
         &mut self,
         value: &Translated,

@@ -13,7 +13,7 @@ use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 use crate::refused::Refused;
 use crate::symbols::plain_path;
 
-/// Intrinsics that only tell the optimiser something.
+/// Intrinsics that are only hints for the optimiser.
 const WITHOUT_EFFECT: [&str; 12] = [
     "assume",
     "dbg.declare",
@@ -29,7 +29,7 @@ const WITHOUT_EFFECT: [&str; 12] = [
     "sideeffect",
 ];
 
-/// An intrinsic's name without `llvm.` and the types at its end.
+/// An intrinsic's name without `llvm.` and without the type suffixes.
 fn intrinsic(name: &str) -> &str {
     let mut name = name.strip_prefix("llvm.").unwrap_or(name);
     while let Some((rest, last)) = name.rsplit_once('.') {
@@ -66,7 +66,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// A function that was not inlined. Addresses keep their class.
+    /// Translates a call of a function that was not inlined. Addresses keep their storage class.
     fn function_call(&mut self, call: Value<'c>, callee: Value<'c>) -> Result<Option<Translated>, Refused> {
         let arguments = call.arguments();
         let known = arguments.iter().map(|&argument| self.known(argument)).collect();
@@ -103,7 +103,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok((shape != Shape::Nothing).then(|| assemble(&shape, &mut ids.into_iter())))
     }
 
-    /// A list of values whose addresses are generic, as those in lists are.
+    /// A list of values with generic addresses, which addresses in lists always are.
     pub(super) fn with_generic_addresses(&mut self, value: Translated) -> Translated {
         match value {
             Translated::Address(id, class) => Translated::Address(self.generic((id, class)), StorageClass::Generic),
@@ -114,7 +114,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// The functions that `builtins.ll` is written with.
+    /// Translates a call of one of the functions that `builtins.ll` uses.
     fn builtin(&mut self, call: Value<'c>, name: &str) -> Result<Option<Translated>, Refused> {
         let input = |name: &str| {
             Some(match name {
@@ -161,7 +161,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// One number of a vector that the driver fills in.
+    /// One element of a vector that the driver provides.
     fn input(&mut self, what: BuiltIn, dimension: u32) -> Word {
         let (variable, vector) = self.code.writer.input(what);
         self.code.needs.inputs.insert(variable);
@@ -223,7 +223,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Some(value))
     }
 
-    /// Intrinsics of integers, element by element. `None` if there is none of that name.
+    /// Translates an intrinsic of integers, element by element. `None` if there is none of that name.
     fn integer_intrinsic(
         &mut self,
         call: Value<'c>,
@@ -268,7 +268,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Some(value))
     }
 
-    /// All elements of a vector joined, in their order.
+    /// Combines all elements of a vector, in their order.
     fn reduction(&mut self, call: Value<'c>, operation: &str, values: &[Translated]) -> Result<Translated, Refused> {
         let shape = Shape::of(call.value_type())?;
         let (start, vector) = match values {

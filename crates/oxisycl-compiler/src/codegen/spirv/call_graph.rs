@@ -1,4 +1,4 @@
-//! Which functions call each other in cycles.
+//! The cycles of calls among functions.
 //!
 //! SPIR-V has no recursion. Calls of formatting functions are the exception, by their addresses or not. There is a copy of the code for each
 //! depth. Within a message the deepest ends with an error of formatting, and the message says so. Elsewhere it panics: nothing else
@@ -13,7 +13,7 @@ use crate::refused::{Refused, noted_limit};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// The message whose values a function is called for.
+/// The kind of message that a function formats values for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Within {
     NoMessage,
@@ -21,7 +21,7 @@ pub(super) enum Within {
     Panic,
 }
 
-/// A function as it is called: whether that happens while a panic is recorded, or a print.
+/// A function with the context of its call: while a panic or a print is recorded, or neither.
 ///
 /// What formats a panic's message can panic in its turn. The launch's record is taken by then, so that such a panic records nothing, and what would
 /// be a cycle of calls ends there.
@@ -36,7 +36,7 @@ impl<'c> Callable<'c> {
         Self { function, within: Within::NoMessage }
     }
 
-    /// A function that this one calls; `None` if the call does nothing.
+    /// A called function in the same context; `None` if the call does nothing.
     pub(super) fn callee(self, function: Value<'c>) -> Option<Self> {
         let (records, prints) = (panic_names::is_record(function.name()), panic_names::is_print(function.name()));
         let within = match self.within {
@@ -48,12 +48,12 @@ impl<'c> Callable<'c> {
         Some(Self { function, within })
     }
 
-    /// Whether its deepest copy panics.
+    /// Whether the deepest copy of the function panics.
     pub(super) fn may_panic_too_deep(self) -> bool {
         self.within == Within::NoMessage && has_depth(self.function)
     }
 
-    /// The functions with a body that are called.
+    /// The called functions that have a body.
     fn callees(self) -> Vec<Self> {
         let mut callees: Vec<Self> = Vec::new();
         for callee in self.function.instructions().into_iter().filter_map(Value::callee) {
@@ -65,20 +65,20 @@ impl<'c> Callable<'c> {
     }
 }
 
-/// The functions that a kernel reaches, who calls whom, and the cycles that they are in.
+/// The functions that a kernel reaches, their calls, and the cycles among them.
 #[derive(Default)]
 pub(super) struct Components<'c> {
     callees: FxHashMap<Callable<'c>, Vec<Callable<'c>>>,
-    /// For functions in a cycle, a number of that cycle.
+    /// The number of the cycle, for each function in one.
     cycles: FxHashMap<Callable<'c>, usize>,
     hidden: FxHashMap<Callable<'c>, Hidden>,
-    /// What formatting calls that is too deep, if it is not within a message.
+    /// The function that is called where formatting is too deep outside of a message.
     pub(super) too_deep: Option<Value<'c>>,
 }
 
 impl<'c> Components<'c> {
-    /// Of everything that a kernel reaches. `own` tells what the code of a function itself needs. Formatting that is too deep calls `too_deep`;
-    /// without it, formatting has no cycles but within messages.
+    /// Analyses everything that a kernel reaches. `own` returns what the code of a function itself needs. Formatting that is too deep calls
+    /// `too_deep`; without that, only formatting within messages has cycles.
     pub(super) fn of(
         kernel: Value<'c>,
         too_deep: Option<Value<'c>>,
@@ -106,7 +106,7 @@ impl<'c> Components<'c> {
         Ok(components)
     }
 
-    /// Adds a function, and what it calls, to those that are reached.
+    /// Adds a function, and the functions that it calls, to the reached ones.
     fn reach(&mut self, called: Callable<'c>, reached: &mut Vec<Callable<'c>>) {
         let mut next = VecDeque::from([called]);
         while let Some(called) = next.pop_front() {
@@ -141,12 +141,12 @@ impl<'c> Components<'c> {
         Ok(())
     }
 
-    /// What a function needs, and what it calls.
+    /// The hidden parameters of a function: those that it and its callees need.
     pub(super) fn hidden(&self, called: Callable<'c>) -> Hidden {
         self.hidden.get(&called).copied().unwrap_or_default()
     }
 
-    /// How deep a callee is in its cycle, when the caller is so deep in its own.
+    /// The depth of a callee in its cycle, when the caller has the depth `depth` in its own.
     pub(super) fn depth(&self, (caller, depth): (Callable<'c>, u32), callee: Callable<'c>) -> u32 {
         match (self.cycles.get(&caller), self.cycles.get(&callee)) {
             // What is called by its address was counted when that was looked at.
@@ -156,7 +156,7 @@ impl<'c> Components<'c> {
         }
     }
 
-    /// What a function reaches by one or more calls of functions that `enters` allows.
+    /// The functions that are reached by one or more calls of functions that `enters` allows.
     fn behind(&self, called: Callable<'c>, enters: &dyn Fn(Callable<'c>) -> bool) -> FxHashSet<Callable<'c>> {
         let mut behind = FxHashSet::default();
         let mut queue = vec![called];

@@ -14,7 +14,7 @@ use crate::llvm::{Opcode, Value, ValueKind};
 use crate::refused::Refused;
 use crate::symbols::plain_path;
 
-/// Tables of addresses up to this size are copied into each work-item.
+/// The largest table of addresses that is copied into each work-item, in bytes.
 const LARGEST_TABLE: u64 = 16 << 10;
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {

@@ -10,11 +10,11 @@ use super::value::{Shape, Translated, container};
 use crate::llvm::{Opcode, Value};
 use crate::refused::Refused;
 
-/// So many bits of a value as an integer that is held in the container of that width; one bit is a boolean.
+/// The number of bits, and an integer that holds them in its container; one bit is a boolean.
 type Piece = (u32, Word);
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
-    /// `trunc` to `addrspacecast` of LLVM.
+    /// Translates the casts of LLVM, `trunc` to `addrspacecast`.
     pub(super) fn conversion(&mut self, instruction: Value<'c>, opcode: Opcode) -> Result<Translated, Refused> {
         let types = [instruction.operand(0).value_type(), instruction.value_type()];
         if opcode != Opcode::BITCAST && types.into_iter().any(is_brain) {
@@ -43,7 +43,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// One value. What becomes an address is known to be of `class`.
+    /// Converts one value. If the result is an address, it is of `class`.
     pub(super) fn convert(
         &mut self,
         opcode: Opcode,
@@ -71,7 +71,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         })
     }
 
-    /// Cuts or fills with zeros.
+    /// Truncates or zero-extends.
     pub(super) fn resize(&mut self, value: &Translated, from: &Shape, to: &Shape) -> Translated {
         let opcode = if bits_of(from) > bits_of(to) { Opcode::TRUNC } else { Opcode::ZEXT };
         self.convert_int(opcode, value, from, to)
@@ -168,7 +168,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Translated::Scalar(self.code.op(op, scalar, &[word])))
     }
 
-    /// `fptoui.sat` and `fptosi.sat`, Rust's `as`: stops at the least and greatest integer; what is not a number becomes zero.
+    /// `fptoui.sat` and `fptosi.sat`, Rust's `as`: saturates at the least and greatest integer; NaN becomes zero.
     pub(super) fn saturated_float_to_int(
         &mut self,
         is_signed: bool,
@@ -216,7 +216,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// The bits of a value, the lowest first.
+    /// Splits a value into pieces of its bits, the lowest first.
     fn split(&mut self, value: &Translated, shape: &Shape, pieces: &mut Vec<Piece>) -> Result<(), Refused> {
         match shape {
             Shape::Bool => pieces.push((1, value.scalar())),
@@ -242,7 +242,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(())
     }
 
-    /// A value of these bits, which are taken from the end.
+    /// Joins pieces of bits into a value. They are taken from the end of the list.
     fn join(&mut self, pieces: &mut Vec<Piece>, shape: &Shape) -> Result<Translated, Refused> {
         Ok(match shape {
             Shape::Bool => Translated::Scalar(self.take_bits(pieces, 1)),

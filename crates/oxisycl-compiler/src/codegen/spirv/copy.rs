@@ -14,7 +14,7 @@ use super::value::Shape;
 use crate::llvm::Value;
 use crate::refused::Refused;
 
-/// Up to so many bytes are copied through registers.
+/// The most bytes that are copied through registers.
 const LARGEST_AT_ONCE: u64 = 128;
 
 impl Code<'_> {
@@ -26,7 +26,7 @@ impl Code<'_> {
         self.push(Instruction::new(Op::CopyMemorySized, None, None, operands));
     }
 
-    /// A loop whose body gets the number of the round.
+    /// A loop whose body gets the index of the iteration.
     pub(super) fn repeat(&mut self, rounds: Word, body: impl FnOnce(&mut Self, Word)) {
         let [head, inside, end] = std::array::from_fn(|_| self.id());
         let before = self.label();
@@ -88,7 +88,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// From the end if the target begins inside of the source.
+    /// Copies bytes one by one, from the end if the target begins inside the source.
     fn move_bytes(&mut self, to: Place, from: Place, size: Word) {
         let (to_bits, from_bits) = (self.address_bits(to), self.address_bits(from));
         let distance = self.code.int(Op::ISub, 64, &[to_bits, from_bits]);
@@ -151,7 +151,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(())
     }
 
-    /// The byte in every byte of a word.
+    /// The byte repeated in every byte of a word.
     fn repeated(&mut self, byte: Word, size: u32) -> Word {
         if size == 1 {
             return byte;

@@ -11,7 +11,7 @@ use super::names::is_launch;
 use crate::llvm::{Attribute, Block, Opcode, Value, ValueKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The blocks of such loops. `blocks` are those of a kernel, each after the ones that dominate it.
+/// The blocks of divergent loops. `blocks` are those of a kernel, each after the ones that dominate it.
 pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
     let position: FxHashMap<Block<'c>, usize> =
         blocks.iter().enumerate().map(|(index, &block)| (block, index)).collect();
@@ -42,7 +42,7 @@ pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Bloc
     uneven
 }
 
-/// Whether all work-items of a launch take the same way at the end of a block.
+/// Whether all work-items of a launch take the same branch at the end of a block.
 fn is_even(end: Value<'_>) -> bool {
     if !end.is(Opcode::BRANCH) && !end.is(Opcode::SWITCH) {
         return true;
@@ -61,7 +61,8 @@ fn is_even(end: Value<'_>) -> bool {
     true
 }
 
-/// Whether an instruction has the same result for all work-items if its operands have. The parameters of a kernel have, and what they lead to.
+/// Whether an instruction has the same result for all work-items if its operands have. That holds for a kernel's parameters, and for the
+/// memory that they point to.
 fn is_same_for_same_operands(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
         // A variable of each work-item's own.

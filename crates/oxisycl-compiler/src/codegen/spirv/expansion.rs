@@ -1,4 +1,4 @@
-//! Expresses by other instructions what SPIR-V has none for, before a module is translated. Each function is a pass of `pipeline`.
+//! Rewrites instructions that SPIR-V lacks, before a module is translated. Each function is a pass of `pipeline`.
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
 use super::{addresses, function_pointers, private_phis};
@@ -8,8 +8,7 @@ use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, 
 
 /// Operations on vectors become operations on their elements.
 const SCALARISE: &str = "function(scalarizer<load-store>,dce)";
-/// What SPIR-V has no instructions for, and LLVM can express by others: divisions of wide integers, and their conversions from and to
-/// floats.
+/// Passes for instructions that SPIR-V lacks and LLVM can expand: divisions of wide integers, and their conversions from and to floats.
 const EXPAND: &str = "require<libcall-lowering-info>,function(expand-ir-insts,dce)";
 
 /// Replaces operations on vectors.
@@ -17,12 +16,12 @@ pub(crate) fn scalarise(module: &Module<'_>) -> Result<(), CompileError> {
     run(SCALARISE, module)
 }
 
-/// Makes integers that are private addresses into addresses.
+/// Turns integers that are private addresses back into addresses.
 pub(crate) fn restore_addresses(module: &Module<'_>) {
     addresses::restore(module);
 }
 
-/// Makes private addresses that loops carry over barriers into numbers.
+/// Turns private addresses that loops carry over barriers into numbers.
 pub(crate) fn number_private_phis(module: &Module<'_>) {
     private_phis::number(module);
 }
@@ -43,8 +42,8 @@ fn run(passes: &str, module: &Module<'_>) -> Result<(), CompileError> {
     module.run(passes, Some(&machine), &PassTuning::DEVICE)
 }
 
-/// Renames what functions ask for the launch with. Kernels keep the name: there it becomes their parameter on all targets. Functions that
-/// were not inlined read it from a variable of the group on other targets; here it lies in each work-item's own memory.
+/// Renames the function that returns the launch's address, except in kernels, where it becomes their parameter on all targets. Functions
+/// that were not inlined read it from a variable of the group on other targets; here it lies in each work-item's own memory.
 pub(crate) fn hide_launches(module: &Module<'_>) {
     let Some(launch) = module.function(LAUNCH) else { return };
     let hidden = module.declare(HIDDEN_LAUNCH, launch.held_type());
@@ -55,7 +54,7 @@ pub(crate) fn hide_launches(module: &Module<'_>) {
     }
 }
 
-/// Takes remainders of floats out of LLVM's sight: AMD's target has none, OpenCL has.
+/// Hides remainders of floats from LLVM: AMD's target has no instruction for them, OpenCL has.
 pub(crate) fn hide_remainders(module: &Module<'_>) {
     let context = module.context();
     for instruction in module.functions().into_iter().flat_map(Value::instructions) {

@@ -25,7 +25,7 @@ fn may_contract(value: Value<'_>) -> bool {
     value.fast_math() & ALLOW_CONTRACT != 0
 }
 
-/// How strictly a driver has to compute. It may never assume that there are no NaNs and infinities, see [`float`](crate::passes::float_policy).
+/// The fast-math flags of an instruction. They never assume the absence of NaNs and infinities; see [`float`](crate::passes::float_policy).
 fn fast_math(value: Value<'_>) -> FPFastMathMode {
     let flags = value.fast_math();
     let modes = [(NO_SIGNED_ZEROS, FPFastMathMode::NSZ), (ALLOW_RECIPROCAL, FPFastMathMode::ALLOW_RECIP)];
@@ -93,7 +93,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         if is_brain { self.narrowed(&result, &shape) } else { Ok(result) }
     }
 
-    /// A sum or difference with a product as its operand `index`.
+    /// Translates a sum or difference with a product as its operand `index`.
     fn fused_arithmetic(&mut self, sum: Value<'c>, index: u32, shape: &Shape) -> Result<Translated, Refused> {
         let product = sum.operand(index);
         let (a, b) = (self.operand(product, 0)?, self.operand(product, 1)?);
@@ -204,7 +204,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// The smaller or larger of two, where what is not a number wins, and negative zero is less than positive zero.
+    /// The minimum or maximum of two numbers. NaN wins, and negative zero is less than positive zero.
     fn strict_extremum(&mut self, is_less: bool, a: Word, b: Word, shape: &Shape) -> Result<Word, Refused> {
         let scalar = float(shape)?;
         let Scalar::Float(width) = scalar else { unreachable!("`float` gives floats") };

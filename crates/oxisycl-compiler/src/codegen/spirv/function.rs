@@ -1,4 +1,4 @@
-//! One function of LLVM: its blocks in an order that SPIR-V takes, its parameters, and each instruction by its kind.
+//! The translation of one function: its blocks in an order that SPIR-V accepts, its parameters, and its instructions by their kinds.
 
 use rspirv::spirv::{Op, StorageClass, Word};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,18 +31,18 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) constants: FxHashMap<Value<'c>, Translated>,
     /// The first label of each block, and the label of the block that it ends in.
     pub(super) labels: FxHashMap<Block<'c>, (Word, Word)>,
-    /// Products that became part of sums.
+    /// Products that were fused into sums.
     pub(super) fused: FxHashSet<Value<'c>>,
-    /// What it has of the kernel.
+    /// The hidden parameters of the function.
     pub(super) given: Given,
-    /// How deep it is in a cycle of formatting functions.
+    /// The depth in a cycle of formatting functions.
     pub(super) depth: u32,
-    /// The message whose values it is called for.
+    /// The kind of message that the function formats values for.
     within: Within,
 }
 
 impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
-    /// Translates a function with a body: a kernel, or one that is called like that.
+    /// Translates a function with a body: a kernel, or a function in the context of its call.
     pub(super) fn translate(
         code: Code<'w>,
         globals: &'w mut Globals<'c>,
@@ -97,12 +97,12 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         Ok(())
     }
 
-    /// The function as it is called.
+    /// The function with the context of its call.
     pub(super) fn this(&self) -> Callable<'c> {
         Callable { function: self.function, within: self.within }
     }
 
-    /// Parameters: a kernel's are bytes by value, and local memory; those of other functions are scalars.
+    /// Declares the parameters. A kernel's are bytes by value, and local memory; those of other functions are scalars.
     fn declare(&mut self, known: &[Option<Known>]) -> Result<(), Refused> {
         let parameters = self.function.parameters();
         if !self.is_kernel {
@@ -162,7 +162,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         Ok(())
     }
 
-    /// The type of what a function returns that was not inlined.
+    /// The result type of a function that was not inlined.
     pub(super) fn result_type(&mut self, result: Type<'c>) -> Result<Word, Refused> {
         let types: Vec<_> =
             Shape::of(result)?.scalars().into_iter().map(|scalar| self.code.writer.scalar(scalar)).collect();
@@ -191,17 +191,17 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
 
     // Values.
 
-    /// The class that the address has which an instruction makes.
+    /// The storage class of an address.
     pub(super) fn class(&self, value: Value<'c>) -> StorageClass {
         self.classes.class(value)
     }
 
-    /// What is known about a value that is an address.
+    /// The facts about a value that is an address.
     pub(super) fn known(&self, value: Value<'c>) -> Option<Known> {
         self.classes.known(value)
     }
 
-    /// What an operand became.
+    /// The translation of an operand.
     pub(super) fn value(&mut self, value: Value<'c>) -> Result<Translated, Refused> {
         if let Some(translated) = self.values.get(&value) {
             return Ok(translated.clone());
@@ -213,12 +213,12 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         self.value(instruction.operand(index))
     }
 
-    /// An operand that is one scalar.
+    /// The translation of an operand that is one scalar.
     pub(super) fn scalar(&mut self, instruction: Value<'c>, index: u32) -> Result<Word, Refused> {
         Ok(self.operand(instruction, index)?.scalar())
     }
 
-    /// The address as one of another class, which is the generic one or the same.
+    /// Casts the address to another storage class, which is the generic one or the same.
     pub(super) fn cast(&mut self, (address, class): (Word, StorageClass), to: StorageClass) -> Word {
         if class == to {
             address
@@ -230,7 +230,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         }
     }
 
-    /// An address where any may be expected.
+    /// The address as a generic one.
     pub(super) fn generic(&mut self, address: (Word, StorageClass)) -> Word {
         self.cast(address, StorageClass::Generic)
     }
@@ -300,7 +300,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         Ok(())
     }
 
-    /// The ids of a phi's value; addresses are cast to the phi's class at the end of the block that they come from.
+    /// Adds the ids of a phi's incoming value. Addresses are cast to the phi's class at the end of the block that they come from.
     fn leaves_before(&mut self, phi: &Translated, value: &Translated, label: Word, ids: &mut Vec<Word>) {
         match (phi, value) {
             (Translated::Address(_, to), Translated::Address(id, class)) => {
@@ -316,7 +316,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         }
     }
 
-    /// What an instruction becomes; nothing for those without a result.
+    /// Translates an instruction. `None` for instructions without a result.
     fn instruction(&mut self, block: Block<'c>, instruction: Value<'c>) -> Result<Option<Translated>, Refused> {
         let opcode = instruction.opcode().expect("blocks hold instructions");
         Ok(match opcode {
@@ -360,7 +360,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     }
 }
 
-/// The blocks that are reached, each after those that dominate it.
+/// The reachable blocks, each after those that dominate it.
 fn in_dominance_order(function: Value<'_>) -> Vec<Block<'_>> {
     let entry = function.blocks()[0];
     let mut seen = FxHashSet::from_iter([entry]);
@@ -381,7 +381,7 @@ fn in_dominance_order(function: Value<'_>) -> Vec<Block<'_>> {
     order
 }
 
-/// A value of the shape, from ids in turn.
+/// Makes a value of the shape from successive ids.
 pub(super) fn assemble(shape: &Shape, ids: &mut dyn Iterator<Item = Word>) -> Translated {
     let mut next = || ids.next().expect("as many ids as the shape has scalars");
     match shape {
@@ -396,7 +396,7 @@ pub(super) fn assemble(shape: &Shape, ids: &mut dyn Iterator<Item = Word>) -> Tr
     }
 }
 
-/// The ids of a value in turn.
+/// Adds the ids of a value to a list.
 pub(super) fn leaves(value: &Translated, ids: &mut Vec<Word>) {
     match value {
         Translated::Nothing => {}

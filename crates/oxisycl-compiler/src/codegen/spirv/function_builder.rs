@@ -50,7 +50,7 @@ impl<'w> Code<'w> {
         }
     }
 
-    /// Asks drivers to keep the function apart from those that call it.
+    /// Asks drivers not to inline the function.
     pub(super) fn keep_apart(&mut self) {
         self.control = FunctionControl::DONT_INLINE;
     }
@@ -68,7 +68,7 @@ impl<'w> Code<'w> {
         ids
     }
 
-    /// Gives the finished function to the module.
+    /// Adds the finished function to the module.
     pub(super) fn finish(mut self) {
         let control = vec![Operand::FunctionControl(self.control), Operand::IdRef(self.signature)];
         let first = &mut self.blocks[0].instructions;
@@ -107,12 +107,12 @@ impl<'w> Code<'w> {
         }
     }
 
-    /// Lets instructions go to the start of the function, or to the last block again. Returns where they went before.
+    /// Sets whether instructions go to the start of the function or to the last block. Returns the previous setting.
     pub(super) fn go_to_start(&mut self, is_at_start: bool) -> bool {
         std::mem::replace(&mut self.is_at_start, is_at_start)
     }
 
-    /// Casts an address before a finished block ends.
+    /// Adds a cast of an address at the end of a finished block.
     pub(super) fn cast_at_end(&mut self, address: Word, class: StorageClass, label: Word) -> Word {
         let result = self.writer.scalar(Scalar::Address(class));
         let id = self.id();
@@ -208,7 +208,7 @@ impl<'w> Code<'w> {
         self.op(op, Scalar::Bool, operands)
     }
 
-    /// A generic address as one of that class, or null if it is of another one.
+    /// The generic address cast to `class`, or null if it points to other memory.
     pub(super) fn cast_if(&mut self, address: Word, class: StorageClass) -> Word {
         let (result, id) = (self.writer.scalar(Scalar::Address(class)), self.id());
         let operands = vec![Operand::IdRef(address), Operand::StorageClass(class)];
@@ -218,7 +218,7 @@ impl<'w> Code<'w> {
 
     // Memory.
 
-    /// A local variable of so many bytes, as their address.
+    /// A local variable of `size` bytes, as the address of its bytes.
     pub(super) fn variable(&mut self, size: u64, alignment: u32) -> Word {
         let held = self.writer.bytes(size.max(1));
         let pointer = self.writer.pointer_to(StorageClass::Function, held);
@@ -229,7 +229,7 @@ impl<'w> Code<'w> {
         self.op_at_start(Op::Bitcast, Scalar::Address(StorageClass::Function), &[id])
     }
 
-    /// The address of bytes as one of a scalar.
+    /// Casts the address of bytes to that of a scalar.
     pub(super) fn pointer(&mut self, address: Word, class: StorageClass, pointee: Scalar) -> Word {
         if pointee == Scalar::Int(8) {
             return address;
@@ -252,7 +252,7 @@ impl<'w> Code<'w> {
         self.push(Instruction::new(Op::Store, None, None, operands));
     }
 
-    /// What a variable holds that the driver fills in.
+    /// Loads a variable that the driver provides.
     pub(super) fn load_vector(&mut self, vector: Word, variable: Word) -> Word {
         let id = self.id();
         let access = Access { alignment: 32, is_volatile: false };
@@ -269,7 +269,8 @@ impl<'w> Code<'w> {
         id
     }
 
-    /// An address so many scalars further. Drivers that vectorise tell neighbours by it, better than by a product of bytes.
+    /// The address that is a number of scalars further. Drivers that vectorise recognise neighbours by this form, better than by a product
+    /// of bytes.
     pub(super) fn element(
         &mut self,
         (address, class): (Word, StorageClass),
@@ -283,14 +284,14 @@ impl<'w> Code<'w> {
         self.op(Op::Bitcast, Scalar::Address(class), &[element])
     }
 
-    /// An address so many bytes further.
+    /// The address that is `bytes` further.
     pub(super) fn offset(&mut self, address: Word, class: StorageClass, bytes: Word, in_bounds: bool) -> Word {
         let op = if in_bounds { Op::InBoundsPtrAccessChain } else { Op::PtrAccessChain };
         self.op(op, Scalar::Address(class), &[address, bytes])
     }
 }
 
-/// How memory is accessed.
+/// The properties of a memory access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     /// In bytes, a power of two.
@@ -299,7 +300,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// The access of an address `offset` bytes further.
+    /// The properties of the access `offset` bytes further.
     pub(super) fn at(self, offset: u64) -> Self {
         let alignment =
             if offset == 0 { self.alignment } else { self.alignment.min(1 << offset.trailing_zeros().min(30)) };

@@ -1,4 +1,4 @@
-//! Function pointers, which SPIR-V has not.
+//! Replaces function pointers, which SPIR-V lacks.
 //!
 //! A kernel and what it calls are all the code there is, so that the functions whose addresses are taken are known. Each gets a number, which
 //! is its address from now on, also in tables of trait objects. A call of an address becomes a call of a dispatch function. This function
@@ -13,29 +13,29 @@ use crate::passes::choice::{call_choice, choose};
 use crate::passes::panic_names;
 use rustc_hash::FxHashMap;
 
-/// Prefix of the functions that select a function by its number.
+/// The prefix of dispatch functions.
 const CHOICE: &str = "oxisycl.choice.";
-/// Prefix of the functions that select a formatting function by its number.
+/// The prefix of dispatch functions for formatting functions.
 const CHOICE_OF_FORMATTERS: &str = "oxisycl.choice.format.";
 
-/// Whether the function is one that calls formatting functions by their addresses.
+/// Whether the function is a dispatch function for formatting functions.
 pub(super) fn chooses_formatter(function: Value<'_>) -> bool {
     function.name().starts_with(CHOICE_OF_FORMATTERS)
 }
 
-/// Whether the function is a method of one of the formatting traits, which says whether it failed.
+/// Whether the function is a method of a formatting trait, whose result says whether it failed.
 pub(super) fn shows_value(function: Value<'_>) -> bool {
     says_whether(function.held_type().result()) && origin::is_method(function.name())
 }
 
-/// Whether it is the type of what says whether something failed.
+/// Whether a type is that of a result that says whether something failed.
 fn says_whether(result: Type<'_>) -> bool {
     result.kind() == TypeKind::Integer(1)
 }
 
-/// Whether what a function calls by an address is a formatting function, or what text is written to. In a user's method all functions of that
-/// type have to be methods of formatting traits. The library's code calls nothing else that returns a truth value, but a user's closure may
-/// have been inlined there. So no other function may have that type either.
+/// Whether the functions that `caller` calls by address are formatting functions, or functions that text is written to. In a user's method
+/// all functions of that type have to be methods of formatting traits. The library's code calls nothing else that returns a truth value,
+/// but a user's closure may have been inlined there. So no other function may have that type either.
 fn calls_formatters(caller: &str, result: Type<'_>, candidates: &[Value<'_>]) -> bool {
     let is_librarys =
         origin::library_formats(caller) || panic_names::is_record(caller) || panic_names::is_print(caller);
@@ -45,7 +45,7 @@ fn calls_formatters(caller: &str, result: Type<'_>, candidates: &[Value<'_>]) ->
     says_whether(result) && (is_librarys || origin::is_method(caller)) && candidates.iter().all(is_formatter)
 }
 
-/// Gives numbers to functions whose addresses are taken, and calls them by these.
+/// Numbers the functions whose addresses are taken, and replaces calls of addresses by calls of dispatch functions.
 pub(super) fn number_functions(module: &Module<'_>) {
     let context = module.context();
     let pointer = Type::pointer(context, 0);
@@ -90,7 +90,7 @@ pub(super) fn number_functions(module: &Module<'_>) {
     }
 }
 
-/// Whether calls of the function count as a value within a value.
+/// Whether calls of the function count towards the depth of formatted values.
 pub(super) fn has_depth(function: Value<'_>) -> bool {
     chooses_formatter(function) || shows_value(function)
 }

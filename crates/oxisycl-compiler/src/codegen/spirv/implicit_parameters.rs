@@ -1,4 +1,4 @@
-//! What functions that were not inlined need of the kernel beside their parameters.
+//! The hidden parameters of functions that were not inlined: values of the kernel that they need.
 //!
 //! It is passed to them before their own parameters. SPIR-V can end only a function, not the work-item. So a function in which the
 //! work-item may end gets the address of a flag, which it sets before it returns. Its callers then return, too. The text of a message that
@@ -19,27 +19,27 @@ use crate::refused::Refused;
 /// The byte of the flag.
 const FLAG: (Scalar, Access) = (Scalar::Int(8), Access { alignment: 1, is_volatile: false });
 
-/// One of the flags that a function is given.
+/// A selector of one of the flags among a function's hidden parameters.
 type Flag = fn(&mut Given) -> &mut Option<Word>;
 const HAS_ENDED: Flag = |given| &mut given.has_ended;
 const IS_CUT_OFF: Flag = |given| &mut given.is_cut_off;
 
-/// Asks whether formatting was cut off.
+/// The function that asks whether formatting was cut off.
 const WAS_CUT_OFF: &str = "oxisycl.spirv.was_cut_off";
 
-/// What a function needs.
+/// The hidden parameters that a function needs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Hidden {
     pub(super) launch: bool,
-    /// The work-item may end in the function.
+    /// The flag that the work-item has ended, since it may end in the function.
     pub(super) ends: bool,
     pub(super) local_memory: bool,
-    /// The function may cut off what is formatted, or asks whether that happened.
+    /// The flag that formatting was cut off, since the function may set or read it.
     cuts_off: bool,
 }
 
 impl Hidden {
-    /// What the code of a function needs, without what it calls.
+    /// The needs of a function's own code, without the functions that it calls.
     pub(super) fn of(function: Value<'_>) -> Self {
         let mut hidden = Self { cuts_off: has_depth(function), ..Self::default() };
         for instruction in function.instructions() {
@@ -60,7 +60,7 @@ impl Hidden {
         }
     }
 
-    /// The parameters.
+    /// The types of the parameters.
     pub(super) fn scalars(self) -> Vec<Scalar> {
         let parameters = [
             (self.launch, StorageClass::Function),
@@ -73,7 +73,7 @@ impl Hidden {
     }
 }
 
-/// What a function was given, by addresses.
+/// The hidden parameters of the function that is being translated, as addresses.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given {
     pub(super) launch: Option<Word>,
@@ -83,7 +83,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// From the parameters that [`Hidden::scalars`] asks for.
+    /// Reads the parameters that [`Hidden::scalars`] declares.
     pub(super) fn of(hidden: Hidden, ids: &mut dyn Iterator<Item = Word>) -> Self {
         let mut next = |is_needed: bool| if is_needed { ids.next() } else { None };
         Self {
@@ -96,7 +96,7 @@ impl Given {
 }
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
-    /// What is passed to a function that needs so much.
+    /// The arguments for a function with the hidden parameters `hidden`.
     pub(super) fn give(&mut self, hidden: Hidden) -> Result<Vec<Word>, Refused> {
         let mut ids = Vec::new();
         if hidden.launch {
@@ -122,7 +122,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         }
     }
 
-    /// A flag, which kernels have in a variable.
+    /// The address of a flag. Kernels have it in a variable.
     fn flag(&mut self, which: Flag) -> Word {
         if let Some(flag) = which(&mut self.given) {
             return *flag;
@@ -141,14 +141,14 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.code.store(FLAG.0, yes, (flag, StorageClass::Function), FLAG.1);
     }
 
-    /// Whether a flag is raised.
+    /// Whether a flag is set.
     fn is_raised(&mut self, which: Flag) -> Word {
         let flag = self.flag(which);
         let (value, no) = (self.code.load(FLAG.0, (flag, StorageClass::Function), FLAG.1), self.code.integer(8, 0));
         self.code.test(Op::INotEqual, &[value, no])
     }
 
-    /// Whether formatting was cut off since this was last asked.
+    /// Whether formatting was cut off since this was last called.
     pub(super) fn was_cut_off(&mut self) -> Translated {
         let was = self.is_raised(IS_CUT_OFF);
         let (flag, no) = (self.flag(IS_CUT_OFF), self.code.integer(8, 0));
@@ -156,7 +156,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Translated::Scalar(was)
     }
 
-    /// Ends the work-item here.
+    /// Ends the work-item at this point.
     pub(super) fn end_work_item(&mut self) -> Result<(), Refused> {
         if !self.is_kernel {
             self.raise(HAS_ENDED);
@@ -164,7 +164,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.leave()
     }
 
-    /// After a call: goes on only if the work-item has not ended there.
+    /// Added after a call: returns if the work-item has ended in it.
     pub(super) fn leave_if_ended(&mut self) -> Result<(), Refused> {
         let has_ended = self.is_raised(HAS_ENDED);
         let [ended, on] = std::array::from_fn(|_| self.code.id());

@@ -69,7 +69,7 @@ impl FunctionTranslator<'_, '_, '_> {
         (low, self.word(Op::IAdd, high, second))
     }
 
-    /// The distance within a word, its complement to 63, and whether it is more than a word.
+    /// A shift distance modulo 64, its complement to 63, and whether the distance is 64 or more.
     fn distance(&mut self, distance: Word) -> (Word, Word, Word) {
         let (most, word, zero) = (self.code.integer(64, 63), self.code.integer(64, 64), self.code.integer(64, 0));
         let within = self.word(Op::BitwiseAnd, distance, most);

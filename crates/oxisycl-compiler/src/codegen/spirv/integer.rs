@@ -11,7 +11,7 @@ use super::value::{Shape, Translated, container};
 use crate::llvm::{Opcode, Value};
 use crate::refused::Refused;
 
-/// How two integers compare; the numbers are those of `LLVMIntPredicate`.
+/// A comparison of integers. The numbers are those of `LLVMIntPredicate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Predicate {
     Equal = 32,
@@ -117,7 +117,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         if overflows { self.cut(result, width) } else { result }
     }
 
-    /// One bit: what overflows is gone, and shifts by anything but zero are undefined.
+    /// Arithmetic of one bit: overflow is dropped, and shifts by anything but zero are undefined.
     fn boolean_arithmetic(&mut self, opcode: Opcode, a: Word, b: Word) -> Word {
         match opcode {
             Opcode::ADD | Opcode::SUB | Opcode::XOR => self.code.test(Op::LogicalNotEqual, &[a, b]),
@@ -159,7 +159,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         })
     }
 
-    /// Whether two integers or addresses compare so.
+    /// The result of a comparison of two integers or addresses.
     pub(super) fn compare(
         &mut self,
         predicate: Predicate,
@@ -189,7 +189,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.compare(Predicate::Equal, a, b, shape)
     }
 
-    /// As unsigned numbers 0 and 1, or as signed ones 0 and -1.
+    /// Compares booleans as unsigned numbers 0 and 1, or as signed numbers 0 and -1.
     fn compare_booleans(&mut self, predicate: Predicate, a: Word, b: Word) -> Word {
         use Predicate::*;
         let mut not = |value| self.code.test(Op::LogicalNot, &[value]);
@@ -210,7 +210,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.code.op(Op::ConvertPtrToU, Scalar::Int(64), &[generic])
     }
 
-    /// One of two integers.
+    /// Selects one of two integers.
     pub(super) fn choose(&mut self, condition: Word, yes: &Translated, no: &Translated, shape: &Shape) -> Translated {
         match (yes, no) {
             (Translated::Wide(yes_low, yes_high), Translated::Wide(no_low, no_high)) => {

@@ -1,4 +1,4 @@
-//! Operations that need to know which memory an address is of.
+//! Operations that must know the memory of an address.
 
 use rspirv::spirv::{Op, StorageClass, Word};
 
@@ -9,13 +9,13 @@ use super::value::{Shape, Translated};
 use crate::codegen::quirks::is_worked_around;
 use crate::refused::Refused;
 
-/// What is asked of a generic address, in this order; what is neither is the work-item's own. A device with only one memory, such as a
-/// processor, may answer yes to the first question (the quirk `generic-atomics`). That question is for global memory, where operations are
-/// atomic for all work-items.
+/// The memories that a generic address is tested for, in this order; an address of neither is the work-item's own. A device with only one
+/// memory, such as a processor, may answer yes to the first question (the quirk `generic-atomics`). That question is for global memory,
+/// where operations are atomic for all work-items.
 const ASKED: [StorageClass; 2] = [StorageClass::CrossWorkgroup, StorageClass::Workgroup];
 
 impl FunctionTranslator<'_, '_, '_> {
-    /// Does an operation with a result of that shape on an address whose memory is known. If the memory is known only at run time, the
+    /// Makes an operation, with a result of the shape `result`, on an address of known memory. If the memory is known only at run time, the
     /// operation is done in one of three branches. They are for memory of the device, of the group, and of the work-item.
     pub(super) fn in_each_memory(
         &mut self,
@@ -49,7 +49,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok(self.one_of(&results, result))
     }
 
-    /// The value of the block that came before, given the values of all that may.
+    /// The value of the predecessor block, by a phi over the values of all of them.
     fn one_of(&mut self, values: &[(Translated, Word)], shape: &Shape) -> Translated {
         let incoming: Vec<_> = values
             .iter()

@@ -31,7 +31,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Translated::Address(address, StorageClass::Function))
     }
 
-    /// How an instruction accesses memory.
+    /// The properties of an instruction's memory access.
     pub(super) fn access(&self, instruction: Value<'c>, of: Type<'c>) -> Access {
         let alignment = match instruction.alignment() {
             0 => self.layout.alignment(of),
@@ -50,7 +50,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         self.load_from(of, place, self.access(instruction, of), class)
     }
 
-    /// Loads a value. Addresses in memory are known to be of `class`.
+    /// Loads a value. Addresses that are loaded are of `class`.
     pub(super) fn load_from(
         &mut self,
         of: Type<'c>,
@@ -153,7 +153,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok((0..count).map(|index| (index * size, element)).collect())
     }
 
-    /// A constant distance further.
+    /// The address that is a constant distance further.
     pub(super) fn at(&mut self, (address, class): Place, offset: u64) -> Place {
         if offset == 0 {
             return (address, class);
@@ -162,7 +162,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         (self.code.offset(address, class, distance, true), class)
     }
 
-    /// Pieces of powers of two that make up so many bytes: offset and size.
+    /// The pieces with sizes of powers of two that make up `bytes` bytes: offset and size.
     fn pieces(bytes: u32) -> impl Iterator<Item = (u32, u32)> {
         let mut offset = 0;
         std::iter::from_fn(move || {
@@ -275,7 +275,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         Ok(Translated::Address(self.code.offset(address, class, distance, value.is_in_bounds()), class))
     }
 
-    /// A constant index with its sign.
+    /// The value of a constant index, sign-extended.
     fn constant_index(&self, index: Value<'c>) -> Option<u64> {
         let TypeKind::Integer(width @ 1..=64) = index.value_type().kind() else { return None };
         match index.kind() {

@@ -16,10 +16,10 @@ use crate::llvm::{Attribute, Context, Layout, Module, Opcode, Type, TypeKind, Va
 use crate::passes::formatting_depth::too_deep;
 use crate::refused::Refused;
 
-/// An instruction of SPIR-V has at most 65535 words.
+/// The most bytes of a constant: an instruction of SPIR-V has at most 65535 words.
 const LARGEST_CONSTANT: u64 = 65_532;
 
-/// A translated module, and what it needs of a device.
+/// A translated module, and its requirements on devices.
 pub(super) struct Translation {
     pub(super) module: Assembled,
     /// Aspects, by their names, sorted.
@@ -28,14 +28,14 @@ pub(super) struct Translation {
     pub(super) uses_float_atomics: bool,
 }
 
-/// The size of the groups of a kernel, if they have one.
+/// The group size of a kernel, if it is fixed.
 fn group_size(kernel: Value<'_>) -> Option<[u32; 3]> {
     let text = kernel.text_attribute(Attribute::FUNCTION, GROUP_SIZE)?;
     let extents: Vec<u32> = text.split(',').filter_map(|extent| extent.parse().ok()).collect();
     extents.try_into().ok()
 }
 
-/// Translates kernels, and what they call.
+/// Translates kernels, and the functions that they call.
 pub(super) fn translate<'c>(
     module: &Module<'c>,
     kernels: &[Value<'c>],
@@ -68,42 +68,42 @@ pub(super) fn translate<'c>(
     Ok(Translation { requirements, uses_float_atomics, module: writer.finish() })
 }
 
-/// What a global became.
+/// The translation of a global.
 #[derive(Clone)]
 pub(super) enum Data<'c> {
     Variable(Word, StorageClass),
     /// Constants with addresses in them, which a module cannot hold: each function that uses one makes a copy.
     Table {
-        /// What is not an address, if it is not zero throughout: a variable of global memory.
+        /// The bytes that are not addresses, if they are not all zero: a variable of global memory.
         bytes: Option<Word>,
         size: u64,
         alignment: u32,
-        /// Offsets, and what the addresses are of.
+        /// The offsets of the addresses, and the globals that they are of.
         addresses: Vec<(u64, Value<'c>)>,
     },
 }
 
-/// A function that was not inlined, for parameters about which so much is known.
+/// A function that was not inlined, with the known facts about its parameters. Each combination is translated by itself.
 #[derive(Clone)]
 pub(super) struct Called<'c> {
     pub(super) of: Callable<'c>,
     pub(super) parameters: Vec<Option<Known>>,
-    /// How deep it is in a cycle of formatting functions.
+    /// The depth in a cycle of formatting functions.
     pub(super) depth: u32,
     id: Word,
 }
 
-/// The globals of a module, and the functions that are called.
+/// The globals of a module, and the translated functions.
 #[derive(Default)]
 pub(super) struct Globals<'c> {
     data: FxHashMap<Value<'c>, Data<'c>>,
     called: Vec<Called<'c>>,
-    /// Of the kernel that is being translated.
+    /// The call graph of the kernel that is being translated.
     pub(super) components: Components<'c>,
 }
 
 impl<'c> Globals<'c> {
-    /// The id of a function with a body, which is translated if it has not been.
+    /// The id of a function with a body. Translates the function if needed.
     pub(super) fn function(
         &mut self,
         writer: &mut Writer,
@@ -171,7 +171,7 @@ impl<'c> Globals<'c> {
     }
 }
 
-/// A constant as it lies in memory.
+/// The bytes of a constant in memory.
 struct Image<'c> {
     bytes: Vec<u8>,
     addresses: Vec<(u64, Value<'c>)>,
@@ -224,7 +224,7 @@ pub(super) fn holds_addresses(value: Value<'_>) -> bool {
     }
 }
 
-/// The number that is used as an address: that of a function, or one that the program made up.
+/// The number that is used as an address: of a function, or made up by the program.
 fn number_of(value: Value<'_>) -> Option<u64> {
     (value.expression() == Some(Opcode::INT_TO_PTR)).then(|| value.operand(0).integer())?
 }

@@ -1,4 +1,4 @@
-//! A SPIR-V module under construction: ids, and what exists once per module.
+//! A SPIR-V module under construction: ids, and parts that exist once per module.
 //!
 //! `rspirv`'s builder makes the instructions outside of functions, and finds types again. Constants, scalars and pointers are in tables
 //! here: the builder adds a constant at each call, and compares a type with all instructions so far. Everything is made on first use, so
@@ -16,7 +16,7 @@ use rspirv::spirv::{
 };
 use rustc_hash::FxHashMap;
 
-/// What a module may use beyond what it needs.
+/// The optional extensions that a module may use.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extensions {
     /// Atomic sums of floats (`SPV_EXT_shader_atomic_float_add`).
@@ -35,10 +35,10 @@ pub(super) enum Scalar {
     Address(StorageClass),
 }
 
-/// What the code of a function needs beside itself.
+/// The parts of the module that a function's code needs.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Needs {
-    /// Variables that the driver fills in.
+    /// Variables that the driver provides.
     pub(super) inputs: BTreeSet<Word>,
     /// Functions that it calls.
     pub(super) calls: BTreeSet<Word>,
@@ -57,7 +57,7 @@ pub(super) struct Writer {
     extensions: Extensions,
     used_extensions: BTreeSet<&'static str>,
     needs: BTreeMap<Word, Needs>,
-    /// Whether something of SPIR-V 1.3 is used.
+    /// Whether the module uses a feature of SPIR-V 1.3.
     needs_1_3: bool,
 }
 
@@ -93,17 +93,17 @@ impl Writer {
         self.capabilities.insert(capability);
     }
 
-    /// What the module may use.
+    /// The extensions that the module may use.
     pub(super) fn extensions(&self) -> Extensions {
         self.extensions
     }
 
-    /// Says that the module uses an extension of SPIR-V.
+    /// Declares that the module uses an extension of SPIR-V.
     pub(super) fn extend(&mut self, name: &'static str) {
         self.used_extensions.insert(name);
     }
 
-    /// Says that the module uses something of SPIR-V 1.3.
+    /// Declares that the module uses a feature of SPIR-V 1.3.
     pub(super) fn require_1_3(&mut self) {
         self.needs_1_3 = true;
     }
@@ -165,19 +165,19 @@ impl Writer {
         self.builder.type_pointer(None, class, pointee)
     }
 
-    /// So many bytes.
+    /// An array type of `count` bytes.
     pub(super) fn bytes(&mut self, count: u64) -> Word {
         let (byte, count) = (self.scalar(Scalar::Int(8)), self.integer(64, count));
         self.builder.type_array(byte, count)
     }
 
-    /// A struct of so many bytes: what a parameter by value points to.
+    /// A struct type of `count` bytes, which a by-value parameter points to.
     pub(super) fn blob(&mut self, count: u64) -> Word {
         let bytes = self.bytes(count);
         self.structure(&[bytes])
     }
 
-    /// Several values that a function returns.
+    /// A struct type for several results of a function.
     pub(super) fn structure(&mut self, members: &[Word]) -> Word {
         self.builder.type_struct(members.iter().copied())
     }
@@ -251,7 +251,7 @@ impl Writer {
         id
     }
 
-    /// A vector of three 64-bit numbers that the driver fills in: the variable, and the vector's type.
+    /// A variable that the driver provides, with three 64-bit numbers. Returns the variable and the vector's type.
     pub(super) fn input(&mut self, what: BuiltIn) -> (Word, Word) {
         let word = self.scalar(Scalar::Int(64));
         let vector = self.builder.type_vector(word, 3);
@@ -266,14 +266,14 @@ impl Writer {
         (id, vector)
     }
 
-    /// Marks a parameter as one whose bytes the launch passes.
+    /// Marks a parameter as passed by value at the launch.
     pub(super) fn pass_by_value(&mut self, parameter: Word, alignment: u32) {
         let by_value = Operand::FunctionParameterAttribute(FunctionParameterAttribute::ByVal);
         self.decorate(parameter, Decoration::FuncParamAttr, [by_value]);
         self.decorate(parameter, Decoration::Alignment, [Operand::LiteralBit32(alignment)]);
     }
 
-    /// Makes a parameter the address of a group's local memory.
+    /// Sets the alignment of a parameter that is the address of a group's local memory.
     pub(super) fn align_local_memory(&mut self, parameter: Word) {
         self.decorate(parameter, Decoration::Alignment, [Operand::LiteralBit32(GroupSize::ALIGNMENT as u32)]);
     }
@@ -285,7 +285,8 @@ impl Writer {
         self.builder.module_mut().functions.push(function);
     }
 
-    /// Makes a finished function one that can be launched, in groups of that many work-items along `x`, `y` and `z` if they have one size.
+    /// Declares a finished function as a kernel. `group` is the number of work-items of its groups along `x`, `y` and `z`, if that is
+    /// fixed.
     pub(super) fn add_kernel(&mut self, function: Word, name: &str, group: Option<[u32; 3]>) {
         let mut inputs = BTreeSet::new();
         let mut reached = BTreeSet::new();
@@ -315,7 +316,7 @@ impl Writer {
     }
 }
 
-/// The bytes of a module, as drivers take them.
+/// The bytes of a module, for drivers.
 pub(super) fn to_bytes(module: &Module) -> Vec<u8> {
     module.assemble().into_iter().flat_map(u32::to_le_bytes).collect()
 }

@@ -1,18 +1,18 @@
-//! Names and numbers that stand in modules between the expansion and the translation.
+//! Names and numbers that modules use between the expansion and the translation.
 
 use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
 use crate::llvm::{Value, ValueKind};
 
-/// Functions that stand for remainders of floats, with the type's name at the end.
+/// The prefix of functions for remainders of floats; the type's name follows.
 pub(super) const REMAINDER: &str = "oxisycl.spirv.frem.";
-/// Gives the launch's address where that is not the kernel's own parameter.
+/// The function that returns the launch's address, where that is not the kernel's own parameter.
 pub(super) const HIDDEN_LAUNCH: &str = "oxisycl.spirv.launch";
 /// Calling convention `spir_kernel`.
 pub(super) const KERNEL_CONVENTION: u32 = 76;
 /// The function that ends the work-item.
 pub(super) const END_WORK_ITEM: &str = "oxisycl.end_work_item";
 
-/// Instructions that end the program; here, the work-item.
+/// Instructions that end the program, and in kernels the work-item.
 const TRAPS: [&str; 2] = ["llvm.trap", "llvm.ubsantrap"];
 
 /// Whether a call ends the work-item.
@@ -20,7 +20,7 @@ pub(super) fn ends_work_item(instruction: Value<'_>) -> bool {
     instruction.callee().is_some_and(|callee| callee.name() == END_WORK_ITEM || TRAPS.contains(&callee.name()))
 }
 
-/// Whether a call asks for the launch.
+/// Whether a call asks for the launch's address.
 pub(super) fn is_launch(instruction: Value<'_>) -> bool {
     instruction.callee().is_some_and(|callee| [LAUNCH, HIDDEN_LAUNCH].contains(&callee.name()))
 }

@@ -20,7 +20,7 @@ fn width_of(shape: &Shape) -> u32 {
     }
 }
 
-/// All bits below the width.
+/// A number with all bits below the width set.
 fn ones(width: u32) -> u128 {
     u128::MAX >> (128 - width)
 }
@@ -99,7 +99,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok((result, overflow))
     }
 
-    /// Of unsigned numbers; `result` is their product, wrapped.
+    /// Whether the product of unsigned numbers overflows. `result` is the wrapped product.
     fn wide_product_overflows(&mut self, a: &Translated, b: &Translated, result: &Translated, width: u32) -> Word {
         let ((a_low, a_high), (b_low, b_high)) = (a.wide(), b.wide());
         let zero = self.code.integer(64, 0);
@@ -128,7 +128,7 @@ impl FunctionTranslator<'_, '_, '_> {
         self.code.test(Op::LogicalOr, &[any, beyond])
     }
 
-    /// By the product of the magnitudes: at most 2^(width-1), and that only if the result is negative.
+    /// The product of signed numbers by their magnitudes. It fits if it is below 2^(width-1), or equal to that and negative.
     fn overflowing_wide_signed(
         &mut self,
         a: &Translated,
@@ -149,7 +149,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok((result, self.code.test(Op::LogicalOr, &[overflow, is_beyond])))
     }
 
-    /// Addition and subtraction that stop at the least and greatest number.
+    /// Saturating addition and subtraction.
     pub(super) fn saturating(
         &mut self,
         name: &str,
@@ -190,7 +190,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok(self.choose(first, a, b, shape))
     }
 
-    /// The distance from zero.
+    /// The absolute value.
     pub(super) fn absolute(&mut self, a: &Translated, shape: &Shape) -> Result<Translated, Refused> {
         let zero = self.bits(shape, 0);
         let is_negative = self.compare(Predicate::SignedLess, a, &zero, shape)?;
@@ -198,7 +198,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok(self.choose(is_negative, &negated, a, shape))
     }
 
-    /// -1, 0 or 1.
+    /// Three-way comparison: -1, 0 or 1.
     pub(super) fn three_way(
         &mut self,
         is_signed: bool,
@@ -214,7 +214,7 @@ impl FunctionTranslator<'_, '_, '_> {
         Ok(self.choose(less, &minus_one, &not_less, result))
     }
 
-    /// `fshl` and `fshr`: the upper or lower half of two numbers that were shifted as one.
+    /// Funnel shifts, `fshl` and `fshr`: the upper or lower half of two numbers that were shifted as one.
     pub(super) fn funnel_shift(
         &mut self,
         is_left: bool,

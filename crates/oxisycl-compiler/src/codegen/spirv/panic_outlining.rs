@@ -1,4 +1,4 @@
-//! Kernels call what records panics through a function that does nothing else: the remedy of the quirk `panic-calls`.
+//! Kernels call recorders of panics through functions that only pass their parameters on: the remedy of the quirk `panic-calls`.
 //!
 //! A driver for CPUs weighs a kernel's code before it executes several work-items as one vector. It cannot execute a recorder as a vector,
 //! because of its loop, local arrays and atomics. It counts a call of one as if every work-item made the call on its own. Kernels that copy
@@ -8,10 +8,10 @@
 use crate::llvm::{Attribute, Block, Builder, Linkage, Module};
 use crate::passes::panic_names;
 
-/// Ends the names of such functions.
+/// The suffix of the names of such functions.
 const PASSES_ON: &str = ".passes_on";
 
-/// Puts such a function before each recorder that the module has.
+/// Adds such a function for each recorder of the module, and redirects the calls.
 pub(crate) fn call_through_others(module: &Module<'_>) {
     let context = module.context();
     for recorder in module.functions() {

@@ -1,4 +1,4 @@
-//! Private addresses that a loop carries over a barrier become numbers.
+//! Turns private addresses that a loop carries over a barrier into numbers.
 //!
 //! Loops over private arrays, with an iterator or with two arrays that are swapped, carry an address from one turn to the next. In a kernel
 //! with barriers that is two numbers here: which variable, and how many bytes into it. The address is made of them anew at the head of each
@@ -12,10 +12,10 @@
 use crate::llvm::{Builder, Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the barrier is called until it is translated.
+/// The name of the barrier before the translation.
 const BARRIER: &str = "oxisycl.spirv.barrier";
 
-/// Carries numbers in the place of private addresses, in all functions of a module that has barriers.
+/// Replaces private addresses in phis by numbers, in all functions of a module that has barriers.
 pub(super) fn number(module: &Module<'_>) {
     if !module.function(BARRIER).is_some_and(Value::is_used) {
         return;
@@ -32,7 +32,7 @@ pub(super) fn number(module: &Module<'_>) {
 struct Carried<'c> {
     /// In the order of the function's instructions.
     phis: Vec<Value<'c>>,
-    /// Where they may point into.
+    /// The variables that the addresses may point into.
     variables: Vec<Value<'c>>,
 }
 
@@ -94,15 +94,15 @@ impl<'c> Carried<'c> {
     }
 }
 
-/// A place in a variable, as numbers.
+/// An address in a variable, as numbers.
 #[derive(Clone, Copy)]
 struct Place<'c> {
-    /// Its number in the list of variables.
+    /// The number of the variable in the list.
     variable: Value<'c>,
     bytes: Value<'c>,
 }
 
-/// The places of addresses.
+/// The numbers of addresses.
 struct Places<'a, 'c> {
     context: &'c Context,
     layout: Layout<'a>,
@@ -115,7 +115,7 @@ impl<'c> Places<'_, 'c> {
         Type::int(self.context, 64).constant(number)
     }
 
-    /// Of a private address.
+    /// The numbers of a private address.
     fn of(&mut self, value: Value<'c>) -> Place<'c> {
         if let Some(place) = self.places.get(&value) {
             return *place;
@@ -141,7 +141,7 @@ impl<'c> Places<'_, 'c> {
         place
     }
 
-    /// The bytes before an address computation's result, of those before what it begins with.
+    /// The offset of an address computation's result. `bytes` is the offset of its base.
     fn further(&self, computation: Value<'c>, mut bytes: Value<'c>) -> Value<'c> {
         let builder = Builder::before(self.context, computation);
         let mut of = computation.gep_type();
@@ -167,7 +167,7 @@ impl<'c> Places<'_, 'c> {
         bytes
     }
 
-    /// The address of a place.
+    /// Computes the address for the numbers of a place.
     fn address(&self, builder: &Builder<'c>, place: Place<'c>) -> Value<'c> {
         let mut variable = self.variables[0];
         for (number, other) in self.variables.iter().enumerate().skip(1) {
@@ -178,7 +178,7 @@ impl<'c> Places<'_, 'c> {
     }
 }
 
-/// Whether an address is within a variable of the function on each way, if the phis are.
+/// Whether an address is within a variable of the function on each path, provided that the phis are.
 fn is_private<'c>(value: Value<'c>, phis: &FxHashSet<Value<'c>>) -> bool {
     let of = |operand| is_private(value.operand(operand), phis);
     match value.opcode() {
@@ -191,13 +191,13 @@ fn is_private<'c>(value: Value<'c>, phis: &FxHashSet<Value<'c>>) -> bool {
     }
 }
 
-/// Whether an index is a number of as many bits as addresses have, or that of a struct's member.
+/// Whether an index is a number with as many bits as addresses have, or the index of a struct's member.
 fn is_distance(index: &Value<'_>) -> bool {
     let is_member = index.integer().is_some_and(|number| number <= i32::MAX as u64);
     is_member || index.value_type().kind() == TypeKind::Integer(64)
 }
 
-/// Adds the variables that an address may be in and that are not in the list, without going through phis.
+/// Adds the variables that an address may point into, without following phis.
 fn add_variables<'c>(value: Value<'c>, variables: &mut Vec<Value<'c>>) {
     match value.opcode() {
         Some(Opcode::ALLOCA) if !variables.contains(&value) => variables.push(value),

@@ -1,4 +1,4 @@
-//! Which memory an address is of.
+//! The storage class of each address.
 //!
 //! LLVM's code has generic addresses almost everywhere. If all values that an address can come from are of one storage class, the address
 //! keeps that class in registers. This spares the driver the check at each access. This is a forward analysis over the function: an address
@@ -13,11 +13,11 @@ use super::module::holds_addresses;
 use super::names::is_launch;
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 
-/// What is known about an address.
+/// The known facts about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) class: StorageClass,
-    /// Whether it is of the launch's arguments.
+    /// Whether it points to the launch's arguments.
     pub(super) is_arguments: bool,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Classes<'c> {
 }
 
 impl<'c> Classes<'c> {
-    /// `instructions` are those of the function, in an order in which definitions come before uses, phis excepted. `parameters` are
-    /// what is known about the function's own; nothing is, if it is no address.
+    /// Analyses a function. `instructions` are its instructions, in an order in which definitions come before uses, phis excepted.
+    /// `parameters` are the facts about its parameters, `None` for those that are no addresses.
     pub(super) fn of(function: Value<'c>, instructions: &[Value<'c>], parameters: &[Option<Known>]) -> Self {
         let mut classes = Self { known: FxHashMap::default(), arguments: FxHashSet::default() };
         for (parameter, known) in function.parameters().into_iter().zip(parameters) {
@@ -60,13 +60,13 @@ impl<'c> Classes<'c> {
         self.of_operand(value).unwrap_or(StorageClass::Generic)
     }
 
-    /// What is known about a value; nothing, if it is no address.
+    /// The facts about a value; `None` if it is no address.
     pub(super) fn known(&self, value: Value<'c>) -> Option<Known> {
         let is_arguments = self.arguments.contains(&value);
         is_address(value).then(|| Known { class: self.class(value), is_arguments })
     }
 
-    /// `None` for what can be of any class: null, and what has not been visited yet.
+    /// The class of an operand; `None` if it can be any: for null, and for values that were not visited yet.
     fn of_operand(&self, value: Value<'c>) -> Option<StorageClass> {
         match value.kind() {
             ValueKind::Instruction | ValueKind::Argument => match self.known.get(&value) {
@@ -132,8 +132,8 @@ fn join(a: Option<StorageClass>, b: Option<StorageClass>) -> Option<StorageClass
     }
 }
 
-/// The memory that a global lies in. Constants are in global memory, since generic addresses may lead there; those with addresses in
-/// them are copied into each work-item.
+/// The storage class of a global. Constants are in global memory, since generic addresses may lead there; those with addresses in them are
+/// copied into each work-item.
 pub(super) fn of_global(global: Value<'_>) -> StorageClass {
     match global.value_type().kind() {
         TypeKind::Pointer(space @ 1..) => of_space(space),
@@ -142,7 +142,7 @@ pub(super) fn of_global(global: Value<'_>) -> StorageClass {
     }
 }
 
-/// The address spaces of LLVM's NVPTX target.
+/// The storage class of an address space of LLVM's NVPTX target.
 fn of_space(space: u32) -> StorageClass {
     match space {
         1 | 4 => StorageClass::CrossWorkgroup,

@@ -1,4 +1,4 @@
-//! What values of LLVM become: shapes of types, and ids in those shapes.
+//! The translation of LLVM's values: shapes of types, and ids in those shapes.
 //!
 //! Integers of a width that SPIR-V lacks are kept in the next wider one, with zeros above. Integers of more than 64 bits are two words.
 //! Arrays, structs and vectors in registers are lists of their elements.
@@ -50,7 +50,7 @@ impl Shape {
         })
     }
 
-    /// The scalars that it consists of; addresses are generic ones.
+    /// The scalars of the shape; addresses are generic ones.
     pub(super) fn scalars(&self) -> Vec<Scalar> {
         match self {
             Self::Nothing => Vec::new(),
@@ -64,15 +64,15 @@ impl Shape {
     }
 }
 
-/// What is done with the elements at one position of several vectors.
+/// An operation on the elements at one position of several vectors.
 pub(super) type ElementWise<'f> = dyn FnMut(&[&Translated], &Shape) -> Result<Translated, Refused> + 'f;
 
-/// The width that an integer of at most 64 bits is kept in.
+/// The width of the register for an integer of at most 64 bits.
 pub(super) fn container(width: u32) -> u32 {
     width.next_power_of_two().max(8)
 }
 
-/// A value of LLVM.
+/// The translation of a value of LLVM.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Translated {
     Nothing,
@@ -84,7 +84,7 @@ pub(super) enum Translated {
 }
 
 impl Translated {
-    /// Of a boolean, an integer of at most 64 bits, or a float.
+    /// The id of a boolean, an integer of at most 64 bits, or a float.
     pub(super) fn scalar(&self) -> Word {
         match self {
             Self::Scalar(id) => *id,
@@ -92,7 +92,7 @@ impl Translated {
         }
     }
 
-    /// Of a wide integer.
+    /// The two ids of a wide integer.
     pub(super) fn wide(&self) -> (Word, Word) {
         match self {
             Self::Wide(low, high) => (*low, *high),
@@ -114,7 +114,7 @@ impl Translated {
         }
     }
 
-    /// Element by element, for vectors; at once for anything else.
+    /// Applies `one` to each element of vectors, or once to other values.
     pub(super) fn zip(values: &[&Self], shape: &Shape, one: &mut ElementWise<'_>) -> Result<Self, Refused> {
         let Shape::Parts(shapes) = shape else { return one(values, shape) };
         let parts = shapes.iter().enumerate().map(|(index, shape)| {
