@@ -1,4 +1,4 @@
-//! The passes of the compiler in their order, and the one runner that times, verifies and dumps them.
+//! The passes of the compiler in their order, and the only runner, which times, verifies and dumps them.
 //!
 //! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
 //! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
@@ -21,25 +21,25 @@ use crate::unit::Unit;
 use crate::{kernel, llvm};
 
 const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
-/// After panics were lowered: what only their messages needed is dead.
+/// Passes after the lowering of panics: code that only their messages needed is dead.
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
-/// How often conditions are followed; more depth only costs speed.
+/// The most nested conditions that are followed; a deeper search would only gain speed.
 const MAX_NESTED_CONDITIONS: usize = 8;
 
-/// A part of the list.
+/// A phase of the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// Turns host code into device code. Runs on everything that is linked.
     Adapt,
-    /// Adds the function that a driver launches. From here on nothing else is visible from outside.
+    /// Adds the function that a driver launches. From here on no other function is visible from outside.
     Entry,
-    /// Optimises what is there.
+    /// Optimises the linked code.
     Optimise,
-    /// Has recursive functions look for stack, makes records of panics, and removes what only their messages needed.
+    /// Adds stack checks to recursive functions, lowers panics to records, and removes code that only their messages needed.
     LowerPanics,
-    /// Expresses by other instructions what the target has none for, before the kernel is examined.
+    /// Rewrites instructions that the target lacks, before the kernel is examined.
     Expand,
-    /// Turns optimised code into code that the code generator takes.
+    /// Lowers optimised code to code that the code generator accepts.
     Legalize,
 }
 
@@ -53,11 +53,11 @@ enum Run {
     Infallible(Infallible),
 }
 
-/// One change of the code.
+/// A pass, which makes one change to the code.
 pub(crate) struct Pass {
     pub(crate) name: &'static str,
     pub(crate) phase: Phase,
-    /// The code generators that it is for; none if it is for all.
+    /// The code generators that the pass is for; empty for all.
     families: &'static [Family],
     applies: Applies,
     run: Run,
@@ -73,18 +73,18 @@ impl Pass {
         Self { name, phase, families: &[], applies: |_| true, run: Run::Fallible(run) }
     }
 
-    /// Whether code of that target goes through the pass.
+    /// Whether the pass applies to a target.
     pub(crate) fn is_for(&self, target: &dyn Target) -> bool {
         self.families.is_empty() || self.families.contains(&target.builtins().family)
     }
 
-    /// Runs only for these code generators.
+    /// Restricts the pass to these code generators.
     const fn on(mut self, families: &'static [Family]) -> Self {
         self.families = families;
         self
     }
 
-    /// Runs only where a condition holds.
+    /// Restricts the pass to units for which a condition holds.
     const fn when(mut self, applies: Applies) -> Self {
         self.applies = applies;
         self
@@ -262,7 +262,7 @@ pub(crate) fn run_pass(pass: &Pass, unit: &mut Unit<'_, '_>) -> Result<(), Compi
     if pass.phase == Adapt { Ok(()) } else { instruments.verify(pass.name, &unit.module) }
 }
 
-/// What the passes of a phase that are for some code generators only make of a module.
+/// Runs the passes of a phase that are for single code generators on a module.
 #[cfg(test)]
 pub(crate) fn run_for_target<'c>(
     phase: Phase,
@@ -282,7 +282,7 @@ fn is_linked_once(unit: &Unit<'_, '_>) -> bool {
     unit.round == 1
 }
 
-/// Whether devices have a stack of calls, whose end functions look for.
+/// Whether devices have a call stack, whose limit functions check.
 fn has_stack(unit: &Unit<'_, '_>) -> bool {
     unit.target.stack_limit_space().is_some()
 }

@@ -1,5 +1,5 @@
-//! Links what kernels have in common once for all of them. The code of kernels that share their bitcode becomes device code with all that
-//! it reaches, and each kernel's compilation only takes its part.
+//! Links code that kernels have in common once for all of them. The code of kernels that share their bitcode becomes device code with all
+//! that it reaches. Each kernel's compilation only takes its part.
 //!
 //! Linking took 40 ms of the 75 to 110 ms per kernel, nearly all of it for common code. Images differ only in the names of private items: each
 //! kernel's compilation links whatever is missing here, and everything if this failed. If there are few kernels, they are linked one by
@@ -20,25 +20,26 @@ use crate::pipeline::{self, Phase};
 use crate::program::{self, KernelCode};
 use crate::unit::Unit;
 
-/// Fewer kernels have less in common than it takes to link it for all of them.
+/// The fewest kernels for which common linking pays.
 const MIN_KERNELS: usize = 4;
-/// More functions than kernels reach that run on devices: so many together, and so many more for each.
+/// The most functions that kernels may reach, for all of them together, and for each further kernel. Kernels that run on devices reach
+/// fewer.
 const MANY_FUNCTIONS: usize = 1000;
 const FUNCTIONS_OF_A_KERNEL: usize = 200;
 
-/// Kernels of one target that have one bitcode in common.
+/// The kernels of one target that share their bitcode.
 pub(crate) struct Prelinked<'a> {
     target_idx: usize,
-    /// What the crate has of them.
+    /// The bitcode of the kernels in their crate.
     described: &'a Rc<Vec<u8>>,
-    /// What the crate has of them with all that it reaches; `None` if there is none.
+    /// The bitcode of the kernels with all that they reach; `None` if it was not linked.
     linked: Option<Rc<Vec<u8>>>,
 }
 
-/// A module for each of a list, if it was opened, until it was taken.
+/// The opened module of each group of kernels, until it is taken.
 pub(crate) type Opened<'c> = Vec<RefCell<Option<Module<'c>>>>;
 
-/// Links what the kernels have in common, and adds to the times of each target. `borrowed` is that of the options.
+/// Links common code of the kernels, and adds to the times of each target. `borrowed` is as in the options.
 pub(crate) fn all<'a>(
     wanted: &[Wanted<'a>],
     borrowed: &[String],
@@ -74,7 +75,7 @@ fn is_of(group: &Prelinked<'_>, wanted: &Wanted<'_>) -> bool {
     group.target_idx == wanted.target_idx && Rc::ptr_eq(group.described, &wanted.described.code)
 }
 
-/// The bitcode of the kernels with all that they reach, after the times; empty if that is too much.
+/// The bitcode of the kernels with all that they reach, after the times. Empty if they reach too much.
 fn link(kernels: &[Wanted<'_>], borrowed: &[String], library: &mut Library<'_>) -> Result<Vec<u8>, CompileError> {
     let [Wanted { described, target, .. }, ..] = kernels else { return Ok(Vec::new()) };
     let (context, instruments) = (Context::new(), Instruments::default());
@@ -95,7 +96,7 @@ fn link(kernels: &[Wanted<'_>], borrowed: &[String], library: &mut Library<'_>) 
     Ok(instruments.times().encode_with(&unit.module.to_bitcode()))
 }
 
-/// Links what is missing until nothing is. Returns whether that is so; it is not if they reach too much, or ask the host's processor for something.
+/// Links missing definitions until none is missing. Returns false if the kernels reach too much, or query CPU features.
 fn link_all(unit: &mut Unit<'_, '_>, library: &mut Library<'_>) -> Result<bool, CompileError> {
     let mut searches = Searches::default();
     loop {
@@ -136,7 +137,7 @@ pub(crate) fn open<'c>(
     prelinked.iter().zip(contexts).map(open).collect()
 }
 
-/// The code of a kernel. What is open is given to the first only.
+/// The code of a kernel. Only the first kernel of a group gets the opened module.
 pub(crate) fn take<'c>(wanted: &Wanted<'c>, prelinked: &'c [Prelinked<'c>], opened: &Opened<'c>) -> KernelCode<'c> {
     match prelinked.iter().position(|group| is_of(group, wanted)) {
         Some(group) => {

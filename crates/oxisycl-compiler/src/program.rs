@@ -1,4 +1,4 @@
-//! The kernel that becomes an image, step by step.
+//! The compilation of one kernel to an image, step by step.
 //!
 //! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs phases of the
 //! [`pipeline`], and decides between them. Each kernel is a program of its own.
@@ -26,7 +26,7 @@ use crate::pipeline::{self, Phase};
 use crate::toolchain::Toolchain;
 use crate::unit::Unit;
 
-/// What the module is called in its assembly.
+/// The name of the module in its assembly.
 pub(crate) const NAME: &str = "program";
 
 /// A kernel, and the code that it reaches.
@@ -36,23 +36,23 @@ pub(crate) struct Program<'c, 'a> {
     image_target: &'a ImageTarget,
     options: &'a Options,
     searches: Searches,
-    /// Why the target cannot run it, if that was seen before anything was optimised.
+    /// The reason why the target cannot run the kernel, if it was found before optimisation.
     early_refusal: Option<String>,
-    /// Whether all that the kernel reaches is there and is device code: what the first [`link`](Self::link) is for was done before.
+    /// Whether all that the kernel reaches is linked and is device code, so that the first [`link`](Self::link) has nothing to do.
     is_linked: bool,
 }
 
-/// The code that a kernel's entry is in.
+/// The code that contains a kernel's entry.
 pub(crate) struct KernelCode<'c> {
     /// The bitcode of the code's module.
     pub(crate) bitcode: &'c Rc<Vec<u8>>,
-    /// The module, if it was opened before.
+    /// The opened module of the bitcode, if there is one.
     pub(crate) opened: Option<Module<'c>>,
-    /// Whether it is device code, with all that kernels reach in other modules.
+    /// Whether the code is device code, with all that kernels reach in other modules.
     pub(crate) is_linked: bool,
 }
 
-/// What was decided about a kernel.
+/// The decision about a kernel.
 pub(crate) enum Decision {
     /// The kernel has code.
     Runs(KernelEntry),
@@ -67,7 +67,7 @@ impl Decision {
 }
 
 impl<'c, 'a> Program<'c, 'a> {
-    /// Links the kernel's entry, and what it reaches in `code`.
+    /// A program with the kernel's entry, and the functions that it reaches in `code`.
     pub(crate) fn of_kernel(
         context: &'c Context,
         described: &Described,
@@ -91,7 +91,7 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(program)
     }
 
-    /// A program of one module, which has the kernel's entry.
+    /// A program from one module, which has the kernel's entry.
     pub(crate) fn of_module(
         module: Module<'c>,
         kernel: Kernel,
@@ -112,13 +112,13 @@ impl<'c, 'a> Program<'c, 'a> {
         Self { unit, kernel, image_target, options, searches, early_refusal: None, is_linked: false }
     }
 
-    /// The module as it is after the last step.
+    /// The module after the last step.
     pub(crate) fn module(&self) -> &Module<'c> {
         &self.unit.module
     }
 
-    /// Turns host code into device code, and links what it refers to until nothing is missing that `scope` allows. Returns whether
-    /// there is code that was not there before.
+    /// Turns host code into device code, and links definitions until nothing is missing that `scope` allows. Returns whether new code was
+    /// linked.
     pub(crate) fn link(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
         if self.unit.round > 0 && !self.link_missing(library, scope)? {
             return Ok(false);
@@ -163,7 +163,7 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(has_more)
     }
 
-    /// All that decides about what becomes of the program from here on, but for what is linked later and the compiler itself.
+    /// All data that the program's result depends on from here on, except code that is linked later and the compiler itself.
     pub(crate) fn content(&self) -> Vec<u8> {
         let Options { float, .. } = self.options;
         let description = format!("{} {float} {:?} {:?}", self.image_target, self.kernel, self.unit.caches);
@@ -171,23 +171,23 @@ impl<'c, 'a> Program<'c, 'a> {
         [&length, description.as_bytes(), &*self.module().to_bitcode()].concat()
     }
 
-    /// Whether anything was linked after the program was optimised for the first time.
+    /// Whether code was linked after the first optimisation of the program.
     pub(crate) fn was_linked_later(&self) -> bool {
         self.unit.round > 1
     }
 
-    /// Makes the function that a driver launches. From here on nothing else is visible from outside.
+    /// Adds the function that a driver launches. From here on no other function is visible from outside.
     pub(crate) fn add_kernel(&mut self) -> Result<(), CompileError> {
         pipeline::run(Phase::Entry, &mut self.unit)
     }
 
-    /// The refusal of a kernel that reaches so much that all of it was not linked, or is not worth to be optimised.
+    /// The refusal of a kernel that reaches so much that it was not linked completely, or is not worth optimising.
     pub(crate) fn early_refusal(&mut self) -> Option<Decision> {
         let reason = self.early_refusal.take()?;
         Some(Decision::IsRefused(self.kernel.unsupported(reason)))
     }
 
-    /// Looks for an early refusal if the kernel reaches very much.
+    /// Checks for an early refusal if the kernel reaches very much.
     fn look_ahead(&mut self, extent: Extent) -> Result<(), CompileError> {
         let Self { unit: Unit { module, target, calls, instruments, .. }, kernel, .. } = self;
         if early_refusal::is_excessive(module) {
@@ -200,7 +200,7 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(())
     }
 
-    /// The program in the form in which each position of the grid runs two work-items, if it may be the better one.
+    /// A copy of the program in which each position of the grid runs two work-items, if that may be the better form.
     pub(crate) fn paired(&self) -> Option<Self> {
         let is_line = matches!(self.kernel.form, Form::Range(1));
         // Each work-item has an arena of its own.
@@ -214,23 +214,23 @@ impl<'c, 'a> Program<'c, 'a> {
         })
     }
 
-    /// Whether the optimised kernel is one to which two work-items for each position are of use.
+    /// Whether the optimised kernel would gain from two work-items for each position.
     pub(crate) fn gains_by_pairs(&self) -> bool {
         self.unit.function.is_some_and(thread_coarsening::gains)
     }
 
-    /// Whether an optimised kernel with two work-items for each position does what it does with one.
+    /// Whether an optimised kernel with two work-items for each position behaves as with one.
     pub(crate) fn is_soundly_paired(&self) -> bool {
         self.unit.function.is_some_and(|function| thread_coarsening::is_sound(self.module(), function))
     }
 
-    /// Optimises what is there, and lowers what panics in it.
+    /// Optimises the linked code, and lowers its panics.
     pub(crate) fn optimise(&mut self) -> Result<(), CompileError> {
         pipeline::run(Phase::Optimise, &mut self.unit)?;
         pipeline::run(Phase::LowerPanics, &mut self.unit)
     }
 
-    /// Decides about the kernel, and deletes it if the target cannot run it.
+    /// Decides whether the target can run the kernel, and deletes it if not.
     pub(crate) fn decide(&mut self) -> Result<Decision, CompileError> {
         pipeline::run(Phase::Expand, &mut self.unit)?;
         let kernel = self.kernel.clone();
@@ -263,7 +263,7 @@ impl<'c, 'a> Program<'c, 'a> {
         }
     }
 
-    /// Turns optimised code into code that the target's code generator takes.
+    /// Lowers optimised code to code that the target's code generator accepts.
     pub(crate) fn legalize(&mut self) -> Result<(), CompileError> {
         pipeline::run(Phase::Legalize, &mut self.unit)?;
         self.module().verify("lowering")?;
@@ -286,13 +286,13 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(code)
     }
 
-    /// Other code of the same kernel, for devices with an aspect that it gains by. To be called after [`emit`](Self::emit).
+    /// Alternative code of the kernel, for devices with an aspect that makes it faster. To be called after [`emit`](Self::emit).
     pub(crate) fn emit_for_aspect(&self, toolchain: &Toolchain) -> Result<Option<(Aspect, Vec<u8>)>, CompileError> {
         let Unit { module, target, instruments, .. } = &self.unit;
         instruments.time("emit-for-aspect", || target.emit_for_aspect(module, toolchain))
     }
 
-    /// The image of the kernel. `toolchain` is what it was compiled by.
+    /// The image of the kernel. `toolchain` is the one that compiled it.
     pub(crate) fn image(&mut self, decision: Decision, code: Vec<u8>, toolchain: &Toolchain) -> DeviceImage {
         let (kernels, unsupported) = match decision {
             Decision::Runs(mut kernel) => {

@@ -1,4 +1,4 @@
-//! Names of Rust items out of their symbols.
+//! Names of Rust items, from their symbols.
 
 /// The path of the item behind a symbol, without hashes and type arguments: `core::panicking::panic_fmt`,
 /// `<oxisycl_device::kernel::RangeForm<_> as oxisycl_device::kernel::DescribeKernel>::entry`. The symbol itself if it is not Rust's.
@@ -26,8 +26,8 @@ pub(crate) fn path(symbol: &str) -> String {
     }
 }
 
-/// The newer mangling has the type of a method in brackets, `<core::fmt::Formatter>::pad`, and the older one has none. Types without a path are
-/// in brackets in both.
+/// Removes the brackets around a method's type, which the v0 mangling has and the legacy one lacks: `<core::fmt::Formatter>::pad`. Types
+/// without a path are in brackets in both.
 fn without_brackets(name: String) -> String {
     let Some(end) = closing(&name) else { return name };
     let (item, rest) = (&name[1..end], &name[end + 1..]);
@@ -36,12 +36,12 @@ fn without_brackets(name: String) -> String {
     if is_path && !item.contains(" as ") { format!("{item}{rest}") } else { name }
 }
 
-/// Whether names have that character. They have marks that are no letters, too, but no other signs than these of ASCII.
+/// Whether names may contain the character: an ASCII letter or digit, `_`, or any character beyond ASCII.
 pub(crate) fn is_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }
 
-/// Where the bracket is closed with which a text begins. The arrow in the type of a function closes none.
+/// The position of the bracket that closes the one at the beginning of a text. The arrow in a function type closes none.
 pub(crate) fn closing(text: &str) -> Option<usize> {
     if !text.starts_with('<') {
         return None;
@@ -57,7 +57,7 @@ pub(crate) fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Less numbers behind dots.
+/// The symbol without numbers behind dots.
 pub(crate) fn without_numbers(symbol: &str) -> &str {
     match symbol.rsplit_once('.') {
         Some((first, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => without_numbers(first),

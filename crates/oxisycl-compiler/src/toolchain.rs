@@ -1,4 +1,4 @@
-//! What the compiler takes from a Rust toolchain: its LLVM, and the bitcode of the standard library.
+//! The parts of a Rust toolchain that the compiler uses: its LLVM, and the bitcode of the standard library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,16 +15,16 @@ pub struct Toolchain {
     pub sysroot: PathBuf,
     /// Its version, such as `1.95.0`.
     pub release: String,
-    /// Its commit, `unknown` for builds that do not say.
+    /// Its commit; `unknown` for builds that do not report it.
     pub commit: String,
     /// The triple of the machine it runs on.
     pub host: String,
-    /// LLVM as a shared library, whose code this process runs.
+    /// The shared library with LLVM, which is loaded into this process.
     llvm_library: PathBuf,
 }
 
 impl Toolchain {
-    /// How an image was made: what two images of the same program can differ in, beside their target.
+    /// The options that an image was made with: the differences between images of the same program for the same target.
     pub(crate) fn build_options(&self, float: FloatPolicy) -> String {
         let own = env!("CARGO_PKG_VERSION");
         let Self { release, commit, .. } = self;
@@ -32,7 +32,7 @@ impl Toolchain {
         format!("oxisycl={own} rustc={release}-{commit} opt-level=3 float={float}")
     }
 
-    /// Asks a compiler.
+    /// Runs the Rust compiler `rustc` for information about its toolchain.
     ///
     /// # Safety
     /// The path is that of a toolchain's Rust compiler. The LLVM in its folder is loaded into this process. It reads, without checks of its
@@ -67,7 +67,7 @@ impl Toolchain {
         unsafe { Self::of(Path::new("rustc")) }.expect("the tests run under a toolchain with LLVM")
     }
 
-    /// LLVM as a shared library.
+    /// The path of LLVM's shared library.
     pub fn llvm_library(&self) -> &Path {
         &self.llvm_library
     }
@@ -91,7 +91,7 @@ fn ask(rustc: &Path, arguments: &[&str]) -> Result<String, CompileError> {
     String::from_utf8(output.stdout).map_err(|_| failed("the answer is not text".to_owned()))
 }
 
-/// Finds LLVM in the toolchain's own folder, and nowhere else.
+/// Finds LLVM in the toolchain's own folder only.
 fn llvm_library(sysroot: &Path) -> Result<PathBuf, CompileError> {
     let folder = sysroot.join("lib");
     let is_llvm = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! A module on its way through the passes, and what earlier passes leave for later ones.
+//! A module in the pipeline, and the results of earlier passes that later ones need.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::options::FloatPolicy;
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
 
-/// A module on its way through the passes.
+/// A module in the pipeline.
 pub(crate) struct Unit<'c, 'a> {
     pub(crate) module: Module<'c>,
     pub(crate) target: &'a dyn Target,
@@ -24,30 +24,30 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) entries: Vec<String>,
     /// The function that a driver launches, once it was added.
     pub(crate) function: Option<Value<'c>>,
-    /// Which function calls which, before anything was inlined.
+    /// The call graph before anything was inlined.
     pub(crate) calls: Calls,
     /// The library functions that the kernel was linked with.
     pub(crate) dependencies: Dependencies,
-    /// How strictly the kernel's operations are compiled.
+    /// The floating-point policy of the kernel.
     pub(crate) float: FloatPolicy,
-    /// See [`Options`](crate::Options).
+    /// The [`Options::borrowed`](crate::Options::borrowed) of the build.
     pub(crate) borrowed: &'a [String],
-    /// Where the kernel panics or prints.
+    /// The places where the kernel panics or prints.
     pub(crate) sites: Sites,
-    /// Statics that hold what the program made of questions about the processor.
+    /// Statics that cache answers of queries for CPU features.
     pub(crate) caches: BTreeSet<String>,
     /// Whether each position of the kernel's grid runs two work-items.
     pub(crate) is_paired: bool,
     /// The largest value that the kernel's algorithms over groups combine, in bytes.
     pub(crate) bytes_of_element: u32,
-    /// Why the kernel is refused, if not all work-items of a group come to what the library marked.
+    /// The reason why the kernel is refused, if not all work-items of a group reach a place that the library marked.
     pub(crate) unproved: Option<String>,
-    /// How often code was linked to what was there.
+    /// How often code was linked into the module.
     pub(crate) round: u32,
 }
 
 impl<'c, 'a> Unit<'c, 'a> {
-    /// A module that nothing was done to.
+    /// A unit with a module that no pass has changed.
     pub(crate) fn new(module: Module<'c>, target: &'a dyn Target, instruments: &'a Instruments) -> Self {
         Self {
             module,
@@ -69,7 +69,7 @@ impl<'c, 'a> Unit<'c, 'a> {
         }
     }
 
-    /// The module in a unit of its own, before it is optimised.
+    /// A copy of the unit, before it is optimised.
     pub(crate) fn copy(&self) -> Self {
         let module = self.module.clone();
         let function = self.kernel.as_ref().and_then(|kernel| module.function(&kernel.symbol));
@@ -86,12 +86,12 @@ impl<'c, 'a> Unit<'c, 'a> {
         }
     }
 
-    /// Whether nothing was linked yet to what was optimised.
+    /// Whether no code was linked after the first optimisation.
     pub(crate) fn is_first(&self) -> bool {
         self.round == 0
     }
 
-    /// Whether a function stays visible. Nothing calls the record's function before panics are lowered.
+    /// Whether a function stays visible. The function that writes records counts, since nothing calls it before panics are lowered.
     pub(crate) fn is_entry(&self, name: &str) -> bool {
         name == panic_names::RECORD && self.is_first() || self.entries.iter().any(|entry| entry == name)
     }

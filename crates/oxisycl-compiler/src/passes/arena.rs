@@ -1,4 +1,4 @@
-//! Memory of the heap, which devices have not: kernels that allocate get an arena for each work-item, among its own variables.
+//! Heap memory, which devices lack: kernels that allocate get an arena for each work-item, among its own variables.
 //!
 //! What allocates is inlined into the kernel, which has the arena as a variable; `arena.ll` says how memory is taken from it and given back.
 //! A work-item that needs more than there is panics. Runs on simplified code, in which LLVM has removed what is allocated for nothing, so that a
@@ -13,22 +13,22 @@ use crate::origin::{self, Allocation};
 use rustc_hash::FxHashSet;
 
 const TABLE: &str = include_str!("arena.ll");
-/// Bytes that a work-item can allocate, as the table says.
+/// The bytes that a work-item can allocate, as in `arena.ll`.
 const SIZE: usize = 4096;
-/// The arena's alignment, and what follows its bytes: how many are taken.
+/// The arena's alignment. Also the bytes after the arena, which hold the number of bytes in use.
 const ALIGNMENT: u32 = 64;
 const COUNTER: usize = 64;
-/// The variable of a kernel.
+/// The name of the arena's variable.
 const NAME: &str = "oxisycl.arena";
-/// What is called where the arena is exhausted, after the prefix of panics.
+/// The function that is called when the arena is exhausted, after the prefix of panics.
 pub(crate) const PATH: &str = "oxisycl.arena";
 
-/// What a work-item says that has allocated too much.
+/// The panic message of a work-item that has allocated too much.
 pub(crate) fn message() -> String {
     format!("the work-item's arena of {SIZE} bytes is exhausted")
 }
 
-/// The allocator's function, if it is one that is only declared and has the type of that.
+/// The function of the allocator that a declaration stands for, if it has the type of that.
 fn request_of(context: &Context, function: Value<'_>) -> Option<Allocation> {
     let request = function.is_declaration().then(|| origin::allocation(function.name()))??;
     // A function of another type is a user's.
@@ -47,7 +47,7 @@ fn held_type(request: Allocation, context: &Context) -> Option<Type<'_>> {
     }
 }
 
-/// The function of the table, and how many arguments it takes beside the arena.
+/// The replacement in `arena.ll`, and its number of arguments beside the arena.
 fn answer_to(request: Allocation) -> Option<(&'static str, usize)> {
     match request {
         Allocation::Allocate => Some(("oxisycl.arena.alloc", 2)),
@@ -58,7 +58,7 @@ fn answer_to(request: Allocation) -> Option<(&'static str, usize)> {
     }
 }
 
-/// Whether code may allocate.
+/// Whether a module contains calls of the allocator.
 pub(crate) fn is_wanted(module: &Module<'_>) -> bool {
     requests(module).iter().any(|(request, function)| *request != Allocation::Mark && function.is_used())
 }
@@ -68,7 +68,7 @@ fn requests<'c>(module: &Module<'c>) -> Vec<(Allocation, Value<'c>)> {
     module.functions().into_iter().filter_map(known).collect()
 }
 
-/// Gives the kernel an arena if it allocates.
+/// Adds an arena to the kernel if it allocates.
 pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Result<(), CompileError> {
     let Some(kernel) = kernel else { return Ok(()) };
     let mut requests = requests(module);
@@ -106,7 +106,7 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
     Ok(())
 }
 
-/// Has all that allocates inlined into the kernel.
+/// Inlines all functions that allocate into the kernel.
 fn inline<'c>(
     module: &Module<'c>,
     kernel: Value<'c>,
@@ -131,7 +131,7 @@ fn inline<'c>(
     module.run(INLINE_BODIES, None, &PassTuning::DEVICE)
 }
 
-/// The arena that a kernel has already.
+/// The arena that the kernel already has.
 fn arena_of(kernel: Value<'_>) -> Option<Value<'_>> {
     let first = kernel.blocks().first()?.instructions();
     first.into_iter().find(|instruction| instruction.is(Opcode::ALLOCA) && instruction.name() == NAME)

@@ -6,28 +6,28 @@
 
 use std::fmt::Write;
 
-/// Scopes by their numbers.
+/// The names of scopes by their numbers.
 const SCOPES: [&str; 3] = [WORK_GROUP, DEVICE, SYSTEM];
 pub(crate) const WORK_GROUP: &str = "workgroup";
 pub(crate) const DEVICE: &str = "device";
 pub(crate) const SYSTEM: &str = "system";
 
-/// Orders by their numbers.
+/// The names of orders by their numbers.
 const ORDERS: [&str; 5] = ["monotonic", "acquire", "release", "acq_rel", "seq_cst"];
 const STRONGEST: &str = "seq_cst";
 
-/// What a builtin does to memory.
+/// The memory operation of a builtin.
 #[derive(Clone, Copy)]
 enum Operation {
     Fence,
     Load,
     Store,
     CompareExchange,
-    /// `atomicrmw`, with LLVM's name.
+    /// `atomicrmw`, with the name of its operation in LLVM.
     Change(&'static str),
 }
 
-/// LLVM's name of a builtin's type, and its size.
+/// The name of a builtin's type in LLVM, and its size.
 fn type_of(name: &str) -> Option<(&'static str, u32)> {
     Some(match name {
         "u32" | "i32" => ("i32", 4),
@@ -38,7 +38,7 @@ fn type_of(name: &str) -> Option<(&'static str, u32)> {
     })
 }
 
-/// What a builtin does, the name of its type, and its size.
+/// The operation of a builtin, the name of its type in LLVM, and its size.
 fn parse(builtin: &str) -> Option<(Operation, &'static str, u32)> {
     let name = builtin.strip_prefix("atomic_")?;
     if name == "fence" {
@@ -65,7 +65,7 @@ fn parse(builtin: &str) -> Option<(Operation, &'static str, u32)> {
     Some((operation, of, size))
 }
 
-/// A function of that name that does what a builtin does, in LLVM's assembly. None if it is no atomic operation.
+/// A function `symbol` with the operation of a builtin, in LLVM assembly. `None` if the builtin is no atomic operation.
 pub(crate) fn body(builtin: &str, symbol: &str) -> Option<String> {
     let (operation, of, size) = parse(builtin)?;
     let (result, parameters) = match operation {
@@ -105,8 +105,8 @@ pub(crate) fn body(builtin: &str, symbol: &str) -> Option<String> {
     Some(text)
 }
 
-/// The end of a block that does the operation. The strongest order stands for one that a load or a store cannot have: the device library asks
-/// for none of these.
+/// The operation and the return at the end of a block. Orders that a load or a store cannot have become the strongest one; the device
+/// library asks for none of these.
 fn ending(operation: Operation, (of, size): (&str, u32), (order, failure): (&str, &str), scope: &str) -> String {
     let in_scope = format!("syncscope(\"{scope}\")");
     match operation {

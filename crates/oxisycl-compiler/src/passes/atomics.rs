@@ -1,4 +1,4 @@
-//! Orders and scopes of atomic operations: what LLVM's NVPTX target drops, and what is narrowed.
+//! Orders and scopes of atomic operations: orders that LLVM's NVPTX target drops, and scopes that are narrowed.
 //!
 //! LLVM 22 emits every native `atomicrmw` for NVPTX as relaxed, at the scope of the device. The order is kept by fences around a relaxed
 //! operation, as the PTX memory model defines them. The device's scope includes that of the group; operations of the whole system are inline
@@ -21,14 +21,14 @@ const RELEASE: i32 = 5;
 const ACQUIRE_RELEASE: i32 = 6;
 const SEQUENTIALLY_CONSISTENT: i32 = 7;
 
-/// Gives atomic operations scopes by AMD's names. Removes fences for one thread.
+/// Renames the scopes of atomic operations to AMD's names. Removes fences for one thread.
 pub(crate) fn legalize_for_amdgcn(module: &Module<'_>) {
     const AGENT: &str = "agent";
     rename_scopes(module, &[("", AGENT), (DEVICE, AGENT), (SYSTEM, "")]);
 }
 
-/// Splits ordered read-modify-write operations into fences and relaxed operations, gives scopes their names in PTX, and removes fences for one
-/// thread.
+/// Splits ordered read-modify-write operations into fences and relaxed operations, and renames scopes to PTX's names. Removes fences for
+/// one thread.
 pub(crate) fn legalize_for_nvptx(module: &Module<'_>) -> Result<(), CompileError> {
     let context = module.context();
     let [system, core, device] = [SYSTEM, "", "device"].map(|name| context.sync_scope(name));
@@ -61,7 +61,7 @@ pub(crate) fn legalize_for_nvptx(module: &Module<'_>) -> Result<(), CompileError
     if of_the_system.is_empty() { Ok(()) } else { assemble(module, of_the_system) }
 }
 
-/// Gives scopes other names, all at once. Removes fences for one thread.
+/// Renames scopes, all at once. Removes fences for one thread.
 fn rename_scopes(module: &Module<'_>, names: &[(&str, &str)]) {
     let context = module.context();
     let one_thread = context.sync_scope("singlethread");
@@ -80,7 +80,7 @@ fn rename_scopes(module: &Module<'_>, names: &[(&str, &str)]) {
     }
 }
 
-/// Replaces relaxed read-modify-write operations by instructions of PTX with the scope of the whole system.
+/// Replaces relaxed read-modify-write operations by PTX instructions with the scope of the whole system.
 fn assemble(module: &Module<'_>, changes: Vec<Value<'_>>) -> Result<(), CompileError> {
     let context = module.context();
     for change in changes {
@@ -106,7 +106,7 @@ fn assemble(module: &Module<'_>, changes: Vec<Value<'_>>) -> Result<(), CompileE
     module.run(INLINE_BODIES, None, &PassTuning::DEVICE)
 }
 
-/// The function that is one instruction of PTX, by name and in LLVM's assembly.
+/// The function for one PTX instruction, by name and in LLVM assembly.
 fn function_for(change: Value<'_>) -> Option<(String, String)> {
     let (of, register, bits) = match change.operand(1).value_type().kind() {
         TypeKind::Integer(32) => ("i32", "r", 32),

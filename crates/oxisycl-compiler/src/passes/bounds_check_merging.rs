@@ -1,4 +1,4 @@
-//! Checks that follow each other become one branch.
+//! Merges successive checks into one branch.
 //!
 //! Each accessor that a work-item uses tests the launch, and each index its bounds. Every test is a branch that hardly any work-item takes,
 //! and each branch waits for its own comparison:
@@ -19,10 +19,10 @@ use crate::llvm::{Attribute, Block, Builder, Module, Opcode, Type, Value, ValueK
 use crate::passes::cold_blocks::endings;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most instructions that are computed earlier than they were.
+/// The most instructions that are moved before an earlier check.
 const MOST_MOVED: usize = 32;
 
-/// A block whose end leaves for another one if its condition has that value.
+/// A block that branches to another one if its condition has the value of the check.
 struct Check<'c> {
     block: Block<'c>,
     leaves_if: bool,
@@ -30,9 +30,9 @@ struct Check<'c> {
     goes_on_to: Block<'c>,
 }
 
-/// Joins the checks of all functions; `kernels` are those whose parameters are in memory of their own. A return is no check. Threads that
-/// return meet the others at the end. If returns counted as checks, `ptxas` would keep values that all threads of the loops before them
-/// share in other registers. That costs nine instructions in the loop of n-body, and 5 % of its time.
+/// Merges the checks of all functions. The parameters of `kernels` are in memory of their own. A return is no check, since threads that
+/// return reconverge with the others at the end. If returns counted as checks, `ptxas` would keep values that all threads of the loops
+/// before them share in other registers. That costs nine instructions in the loop of n-body, and 5 % of its time.
 pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
         let blocks = function.blocks();
@@ -57,7 +57,7 @@ pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
     }
 }
 
-/// The checks that follow each other from the end of a block on.
+/// The successive checks from the end of a block on.
 fn row<'c>(
     first: Block<'c>,
     leaving: &FxHashSet<Block<'c>>,
@@ -95,7 +95,7 @@ fn check<'c>(block: Block<'c>, leaving: &FxHashSet<Block<'c>>) -> Option<Check<'
     Some(Check { block, leaves_if, leaves_for, goes_on_to })
 }
 
-/// Whether an instruction may be executed although it would not have been.
+/// Whether an instruction may be executed speculatively.
 pub(crate) fn may_come_earlier(instruction: Value<'_>, parameters: &[Value<'_>]) -> bool {
     let Some(opcode) = instruction.opcode() else { return false };
     match opcode {
@@ -119,7 +119,7 @@ pub(crate) fn may_come_earlier(instruction: Value<'_>, parameters: &[Value<'_>])
     }
 }
 
-/// Whether an address is one in a parameter of a kernel, which is memory that is there for all of its work-items.
+/// Whether an address is in a kernel's parameter. That memory is accessible to all of its work-items.
 fn is_in(address: Value<'_>, parameters: &[Value<'_>]) -> bool {
     let is_constant = |index: &Value<'_>| index.integer().is_some();
     match address.opcode() {
@@ -177,7 +177,7 @@ fn branches<T>(is_first: bool, one: T, other: T) -> [T; 2] {
     if is_first { [one, other] } else { [other, one] }
 }
 
-/// Makes values that came to `block` from one block come from another one.
+/// Renames the incoming block of phis in `block` from `from` to `to`.
 fn rename_incoming<'c>(module: &Module<'c>, block: Block<'c>, from: Block<'c>, to: Block<'c>) {
     for phi in block.instructions().into_iter().filter(|instruction| instruction.is(Opcode::PHI)) {
         let incoming: Vec<_> =

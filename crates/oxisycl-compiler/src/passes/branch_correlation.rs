@@ -1,4 +1,4 @@
-//! Comparisons whose outcome an earlier branch has decided.
+//! Folds comparisons whose outcome an earlier branch has decided.
 //!
 //! `for x in list` tests twice whether there is another element. `next` tests the length and returns an `Option`, and the loop tests the
 //! option: for references, a comparison with null. On a CPU LLVM's jump threading joins the two tests. It is off where threads diverge,
@@ -16,10 +16,10 @@
 use crate::llvm::{Block, Builder, Module, Opcode, Value};
 use rustc_hash::FxHashMap;
 
-/// How far an arm is followed upwards.
+/// The most blocks of an arm that are followed upwards.
 const LONGEST_ARM: usize = 32;
 
-/// Makes such comparisons follow the branch. Returns whether there was one.
+/// Rewrites such comparisons as selections by the branch's condition. Returns whether there was one.
 pub(crate) fn follow_branches(module: &Module<'_>) -> bool {
     let mut changed = false;
     for function in module.functions() {
@@ -67,7 +67,7 @@ fn follow_branch<'c>(
     true
 }
 
-/// The block whose branch leads to `join` through `block` alone, and which of its ways that is.
+/// The block whose branch leads to `join` only through `block`, and the index of that successor.
 fn arm<'c>(
     mut block: Block<'c>,
     join: Block<'c>,

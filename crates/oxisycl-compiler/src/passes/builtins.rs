@@ -1,4 +1,4 @@
-//! Puts bodies into the functions of `oxisycl_device::builtin`, as the [table](crate::builtin_table) says.
+//! Replaces the functions of `oxisycl_device::builtin` by their lowerings, as the [table](crate::builtin_table) says.
 
 use crate::builtin_table::{self, Bodies, Builtin, Effects, LAUNCH, Lowering, Scalar, Signature};
 use crate::error::CompileError;
@@ -7,10 +7,10 @@ use crate::origin;
 use crate::passes::strip_host_abi::replace_body;
 use crate::passes::{atomic_builtins, thread_coarsening};
 
-/// The place of a function's first parameter among its attributes.
+/// The attribute index of a function's first parameter.
 const FIRST_PARAMETER: u32 = 1;
 
-/// Replaces the builtins that a target gives bodies to, by linking them in.
+/// Replaces the builtins for which a target has bodies, by linking these in.
 pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), CompileError> {
     let context = module.context();
     let (mut used, mut atomics) = (Vec::new(), String::new());
@@ -92,12 +92,12 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
     Ok(())
 }
 
-/// The device library is of another version of OxiSYCL.
+/// The error for a device library of another version of OxiSYCL.
 fn of_another_type(name: &str) -> CompileError {
     CompileError::Target(format!("the target's builtin {name} has another type than the program's"))
 }
 
-/// A result of a builtin.
+/// A constant of a builtin's result type.
 fn number<'c>(context: &'c Context, builtin: &Builtin, value: u64) -> Value<'c> {
     let bits = match builtin.signature {
         Signature::Plain(_, Some(Scalar::Bool)) => 1,
@@ -107,7 +107,7 @@ fn number<'c>(context: &'c Context, builtin: &Builtin, value: u64) -> Value<'c> 
     Type::int(context, bits).constant(value)
 }
 
-/// Tells LLVM what a call of a declaration does.
+/// Adds attributes to a declaration, so that LLVM knows the effects of its calls.
 fn describe<'c>(context: &'c Context, declaration: Value<'c>, effects: Effects) {
     // The numbers are those of `MemoryEffects`. Memory that no other code sees keeps a call where it is.
     const NO_MEMORY: u64 = 0;
@@ -135,14 +135,14 @@ fn describe<'c>(context: &'c Context, declaration: Value<'c>, effects: Effects) 
     }
 }
 
-/// Asks for the launch; [`lower_launch`] answers.
+/// Adds a call that returns the launch's address, until [`lower_launch`] replaces it.
 pub(crate) fn launch<'c>(module: &Module<'c>, builder: &crate::llvm::Builder<'c>) -> Value<'c> {
     let pointer = Type::pointer(module.context(), 0);
     builder.call(module.declare(LAUNCH, Type::function(pointer, &[])), &[])
 }
 
-/// After optimisation: replaces calls for the launch by the kernel's own parameter. Functions that were not inlined read its address
-/// from `slot`, where the kernels that may reach them put it. Returns whether the slot is used.
+/// Replaces calls for the launch's address by the kernel's own parameter. Runs after optimisation. Functions that were not inlined read the
+/// address from `slot`, where the kernels that may reach them store it. Returns whether the slot is used.
 pub(crate) fn lower_launch<'c>(module: &Module<'c>, kernels: &[Value<'c>], slot: impl FnOnce() -> Value<'c>) -> bool {
     let Some(launch) = module.function(LAUNCH) else { return false };
     let context = module.context();

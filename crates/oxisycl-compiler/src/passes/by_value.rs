@@ -1,4 +1,4 @@
-//! Arguments that are passed by value in memory: the copy that a call makes becomes one that the called function makes.
+//! By-value arguments in memory: the called function makes the copy, instead of the call.
 //!
 //! `byval` says that a call copies what an argument points at, which is how large structs are passed to `extern "C"` functions. LLVM
 //! counts on it, and drops a copy of the caller's own. Calls through a table of functions, recursion in frames and SPIR-V know no such
@@ -8,10 +8,10 @@ use crate::llvm::{Attribute, Builder, Layout, Module, Type, Value};
 
 const BY_VALUE: &str = "byval";
 const COPY: &str = "llvm.memcpy.p0.p0.i64";
-/// The place of a function's first parameter among its attributes.
+/// The attribute index of a function's first parameter.
 const FIRST_PARAMETER: u32 = 1;
 
-/// Has each function, less the kernels, copy what it gets by value, and each call pass the address alone.
+/// Makes each function, except the kernels, copy its by-value arguments, and each call pass only the address.
 pub(crate) fn copy(module: &Module<'_>, is_kernel: &dyn Fn(&str) -> bool) {
     for function in module.functions() {
         if is_kernel(function.name()) || function.name().starts_with("llvm.") {

@@ -1,4 +1,4 @@
-//! Who calls whom, and which functions calls come back to.
+//! The call graph of a module, and its cycles.
 //!
 //! A call through a pointer may be one of any function of that type whose address is used. In code that formats this is most calls, and types
 //! tell little there. [`Calls::without_formatting`] leaves these out, which is right as long as all that they lead to is the library's: its values
@@ -12,23 +12,23 @@ use crate::llvm::{Module, TypeKind, Value, ValueKind};
 use crate::origin::{self, Origin};
 use crate::passes::{panic_names, panics};
 
-/// The functions with a body, and those that each may call.
+/// The functions with a body, and the functions that each may call.
 pub(crate) struct Calls<'c> {
     callees: FxHashMap<Value<'c>, Vec<Value<'c>>>,
 }
 
 impl<'c> Calls<'c> {
-    /// Without calls through pointers that the library's formatting functions make, and those of their addresses.
+    /// The call graph without calls through pointers of the library's formatting functions, and without calls of these by address.
     pub(crate) fn without_formatting(module: &Module<'c>) -> Self {
         Self::made(module, &|function| !formats_for_library(function))
     }
 
-    /// All calls.
+    /// The complete call graph.
     pub(crate) fn all(module: &Module<'c>) -> Self {
         Self::made(module, &|_| true)
     }
 
-    /// `counts` tells of which functions calls through pointers count, those that they make and those of them.
+    /// The call graph, in which calls through pointers count only by and of functions for which `counts` returns true.
     fn made(module: &Module<'c>, counts: &dyn Fn(Value<'c>) -> bool) -> Self {
         let functions: Vec<_> = module.functions().into_iter().filter(|function| !function.is_declaration()).collect();
         let is_taken = |function: &Value<'c>| counts(*function) && is_pointed_to(*function);
@@ -47,13 +47,13 @@ impl<'c> Calls<'c> {
         self.callees.get(&function).map_or(&[], Vec::as_slice)
     }
 
-    /// The calls without those of the functions that `left_out` selects.
+    /// The call graph without the functions that `left_out` selects.
     pub(crate) fn without(&self, left_out: &dyn Fn(Value<'c>) -> bool) -> Self {
         let kept = |callees: &[Value<'c>]| callees.iter().copied().filter(|callee| !left_out(*callee)).collect();
         Self { callees: self.callees.iter().map(|(function, callees)| (*function, kept(callees))).collect() }
     }
 
-    /// What a function reaches by one or more calls.
+    /// The functions that a function reaches by one or more calls.
     pub(crate) fn behind(&self, function: Value<'c>) -> FxHashSet<Value<'c>> {
         let mut behind = FxHashSet::default();
         let mut next = VecDeque::from([function]);
@@ -69,7 +69,7 @@ impl<'c> Calls<'c> {
     }
 }
 
-/// The functions with a body that a function may call: through a pointer, any of that type.
+/// The functions with a body that a function may call. Through a pointer it may call any function of that type.
 fn callees<'c>(function: Value<'c>, pointed_to: &[Value<'c>]) -> Vec<Value<'c>> {
     let mut callees = Vec::new();
     let mut called_types = Vec::new();
@@ -86,32 +86,32 @@ fn callees<'c>(function: Value<'c>, pointed_to: &[Value<'c>]) -> Vec<Value<'c>> 
     callees
 }
 
-/// Whether a function's address is used for more than to call it.
+/// Whether a function's address is used for more than calls.
 fn is_pointed_to(function: Value<'_>) -> bool {
     function.users().into_iter().any(|user| user.callee() != Some(function) || user.arguments().contains(&function))
 }
 
-/// Whether a function formats.
+/// Whether a function formats values.
 pub(crate) fn formats(function: Value<'_>) -> bool {
     origin::formats(function.name()) || tells(function)
 }
 
-/// Whether a function of the standard library or of OxiSYCL formats. A user's formatting function counts as any other code.
+/// Whether a function of the standard library or of OxiSYCL formats values. A user's formatting function counts as any other code.
 pub(crate) fn formats_for_library(function: Value<'_>) -> bool {
     origin::library_formats(function.name()) || tells(function)
 }
 
-/// Whether a function leaves a message for the host.
+/// Whether a function records a panic or a print for the host.
 pub(crate) fn tells(function: Value<'_>) -> bool {
     panic_names::is_record(function.name()) || panic_names::is_print(function.name())
 }
 
-/// Whether a function formats, and says whether that failed: the truth value that it gives is true then.
+/// Whether a function formats values, and returns `true` if that failed.
 pub(crate) fn can_fail_to_format(function: Value<'_>) -> bool {
     function.held_type().result().kind() == TypeKind::Integer(1) && origin::formats(function.name())
 }
 
-/// Whether there is code of a user in a function. By its place if it was inlined, such as a closure into the library's function that calls it.
+/// Whether a function contains user code. Inlined code counts by its place, such as a closure in the library's function that calls it.
 pub(crate) fn has_users_code(function: Value<'_>) -> bool {
     if tells(function) {
         return false;
@@ -123,7 +123,7 @@ pub(crate) fn has_users_code(function: Value<'_>) -> bool {
         || function.instructions().into_iter().any(is_users)
 }
 
-/// Whether formatting can come back to code of a user.
+/// Whether formatting functions can call user code.
 pub(crate) fn leads_back_to_user(calls: &Calls<'_>) -> bool {
     let mut looked_at = FxHashSet::default();
     for formatter in calls.functions().filter(|function| formats(*function)) {

@@ -1,9 +1,9 @@
-//! Calls of one of several functions, by a key that says which.
+//! Dispatch functions: calls of one of several functions, by a key.
 
 use crate::llvm::{Block, Builder, Context, Linkage, Module, Type, TypeKind, Value};
 
-/// A function that `call` can be replaced by. It calls the candidate whose key is its first argument, with the arguments of `call` behind
-/// it. There is no other key.
+/// Makes the dispatch function for `call`. It calls the candidate whose key is its first argument, with the arguments of `call` behind it.
+/// There is no other key.
 pub(crate) fn choose<'c>(
     module: &Module<'c>,
     name: &str,
@@ -35,7 +35,7 @@ pub(crate) fn choose<'c>(
     choice
 }
 
-/// Has a call of any function go to one that [`choose`] has made.
+/// Replaces a call by one of a dispatch function from [`choose`].
 pub(crate) fn call_choice<'c>(context: &'c Context, call: Value<'c>, choice: Value<'c>, key: Value<'c>) {
     let arguments: Vec<_> = [key].into_iter().chain(call.arguments()).collect();
     let direct = Builder::before(context, call).call(choice, &arguments);

@@ -1,4 +1,4 @@
-//! The order of blocks: those that end the work-item come last.
+//! Moves blocks that end the work-item to the ends of their functions.
 //!
 //! A panic is built where it was in the source, between the code before and after its check. Code generators keep that order, so that
 //! each check jumps over the panic's code in what nearly every work-item executes. Only the order changes.
@@ -6,7 +6,7 @@
 use crate::llvm::{Block, Module, Opcode};
 use rustc_hash::FxHashSet;
 
-/// Moves blocks after which a work-item always ends to the ends of their functions.
+/// Moves the blocks after which a work-item always ends to the ends of their functions.
 pub(crate) fn move_endings_back(module: &Module<'_>) {
     for function in module.functions() {
         if function.is_declaration() {
@@ -27,7 +27,7 @@ pub(crate) fn move_endings_back(module: &Module<'_>) {
     }
 }
 
-/// The blocks from which every way ends at an `unreachable`.
+/// The blocks from which every path ends at an `unreachable`.
 pub(crate) fn endings<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
     let mut endings = FxHashSet::default();
     loop {

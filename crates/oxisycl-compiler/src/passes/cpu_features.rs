@@ -1,4 +1,4 @@
-//! What a program asks of the host's processor at run time, answered for devices: it has none of the optional instructions.
+//! Answers a program's queries for CPU features: devices have none of the optional instructions.
 //!
 //! The answers are behind caches in statics, which a device must not have, and lead to code for instructions that it has not. [`deny`]
 //! answers. Crates with caches of their own, such as `cpufeatures` and `memchr`, derive a value from the answer and keep it in a static. It
@@ -30,21 +30,21 @@ use crate::symbols::{plain_path, without_numbers};
 
 pub(crate) use crate_use::is_cache;
 
-/// Instructions that ask the processor itself; zero says that it has nothing.
+/// Instructions that query CPU features. The result zero means that there are none.
 const INSTRUCTIONS: [&str; 2] = ["cpuid", "xgetbv"];
 
-/// Marks functions that are [kept apart](keep_choices_apart).
+/// The attribute of functions that are [kept apart](keep_choices_apart).
 const CHOICE: &str = "oxisycl.choice";
 
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
 
-/// Adds the names of the statics that hold what a program made of answers. To be called before [`deny`], which takes the questions away.
+/// Adds the names of statics that cache answers. To be called before [`deny`], which removes the queries.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
     asking(module, &mut |asked| names.extend(variables(asked)));
 }
 
-/// The functions that ask, less the standard library's, which `found` is called for; these are among the result.
+/// The functions that query CPU features, including those of the standard library. `found` is called for all others.
 fn asking<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSet<Value<'c>> {
     let mut asking: Vec<_> = module.functions().into_iter().filter(|function| is_question(*function)).collect();
     let mut seen: FxHashSet<Value<'_>> = asking.iter().copied().collect();
@@ -71,7 +71,7 @@ fn asking<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSe
     seen
 }
 
-/// Whether a function takes nothing and gives a truth value, such as one that is called `is_available`.
+/// Whether a function has no parameters and returns a `bool`, such as `is_available`.
 fn is_yes_or_no(function: Value<'_>) -> bool {
     function.parameter_count() == 0 && function.held_type().result().kind() == TypeKind::Integer(1)
 }
@@ -80,7 +80,7 @@ fn is_question(function: Value<'_>) -> bool {
     origin::asks_the_processor(function.name()) || function.instructions().into_iter().any(is_asking)
 }
 
-/// Whether it is assembly that asks the processor.
+/// Whether an instruction is inline assembly that queries CPU features.
 fn is_asking(instruction: Value<'_>) -> bool {
     let assembly = instruction.callee().filter(|callee| callee.kind() == ValueKind::InlineAsm);
     assembly.is_some_and(|assembly| {
@@ -89,7 +89,7 @@ fn is_asking(instruction: Value<'_>) -> bool {
     })
 }
 
-/// The statics that a function refers to and that may change.
+/// The mutable statics that a function refers to.
 fn variables(function: Value<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for operand in function.instructions().into_iter().flat_map(Value::operands) {
@@ -103,8 +103,8 @@ fn variables(function: Value<'_>) -> Vec<String> {
     found
 }
 
-/// Keeps functions apart whose addresses are taken where a cache is used, until [`forget`]. What asks ends by a call of the one that it has
-/// chosen. Only as long as that is a call it is seen to do the same as the other.
+/// Keeps functions from being inlined until [`forget`], if their addresses are taken where a cache is used. A querying function ends by a
+/// call of the function that it has chosen. Only while that is a call can the two choices be seen to be equal.
 pub(crate) fn keep_choices_apart(module: &Module<'_>, names: &BTreeSet<String>) {
     let context = module.context();
     for global in module.globals().into_iter().filter(|global| names.contains(without_numbers(global.name()))) {
@@ -125,8 +125,8 @@ pub(crate) fn keep_choices_apart(module: &Module<'_>, names: &BTreeSet<String>) 
     }
 }
 
-/// Has the statics of these names keep what they begin with, where that makes no difference. To be called on simplified code, in which the
-/// answers were followed.
+/// Makes these statics keep their initial values, by removing the stores to them, where that makes no difference. To be called on
+/// simplified code, in which the answers were followed.
 pub(crate) fn forget(module: &Module<'_>, names: &BTreeSet<String>) {
     forget_settled(module, names);
     for function in module.functions().into_iter().filter(|it| it.has_text_attribute(Attribute::FUNCTION, CHOICE)) {
@@ -153,8 +153,8 @@ fn forget_settled(module: &Module<'_>, names: &BTreeSet<String>) {
     }
 }
 
-/// Whether it is a static of these names that is loaded and stored only, both of it, and to which one constant is stored. What is only stored is
-/// for others to load, and what is only loaded was stored by others.
+/// Whether a global is one of these statics, has loads and stores but no other use, and gets one constant. A static that is only stored is
+/// for others to load, and one that is only loaded was stored by others.
 fn may_be_cache(global: Value<'_>, names: &BTreeSet<String>) -> bool {
     if !names.contains(without_numbers(global.name())) || global.is_constant_global() || global.initializer().is_none()
     {
@@ -174,7 +174,7 @@ fn is_constant(value: Value<'_>) -> bool {
     [ConstantExpression, Function, GlobalVariable, Integer, Null].contains(&value.kind())
 }
 
-/// Answers all questions with no.
+/// Answers all queries with "no".
 pub(crate) fn deny(module: &Module<'_>) {
     let truth = Type::int(module.context(), 1);
     let no = truth.constant(0);

@@ -1,4 +1,4 @@
-//! Work-items that end before their kernel does, and what others of the group learn of it.
+//! Work-items that end before their kernel does, and how the others of the group notice it.
 //!
 //! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came.
 //! Otherwise its result would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a
@@ -13,19 +13,19 @@ use crate::passes::panic_names;
 
 const NOTED: &str = include_str!("deaths.noted.ll");
 const COUNTED: &str = include_str!("deaths.counted.ll");
-/// The variable that says whether a work-item has ended, or how many came.
+/// The variable for whether a work-item has ended, or how many work-items came.
 pub(crate) const WORD: &str = "oxisycl_deaths";
 const BEGIN: &str = "oxisycl.deaths.begin";
 const NOTE: &str = "oxisycl.deaths.note";
 const MEET: &str = "oxisycl.deaths.meet";
-/// The builtin that asks.
+/// The builtin at which work-items meet and learn whether all came.
 pub(crate) const MEETING: &str = "oxisycl.meet_group";
 const BARRIER: &str = "oxisycl.group_barrier";
-/// The builtin that says of which size an algorithm's values are.
+/// The builtin that states the size of an algorithm's values.
 const SCRATCH: &str = "oxisycl.group_scratch";
 const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// Makes barriers of the meetings of a kernel, once its panics are records and ends.
+/// Replaces the meetings of a kernel by barriers and counts. Called once its panics are records and ends of work-items.
 pub(crate) fn answer<'c>(
     module: &Module<'c>,
     kernel: Option<Value<'c>>,
@@ -72,7 +72,7 @@ pub(crate) fn answer<'c>(
     module.run(CLEAN_UP, None, &PassTuning::DEVICE)
 }
 
-/// Whether a work-item may end before a meeting that others come to.
+/// Whether a work-item may end before a meeting that others reach.
 fn may_part<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> bool {
     let records = module.functions().into_iter().filter(|of| panic_names::is_record(of.name()));
     let ends = ENDS.iter().filter_map(|name| module.function(name));
@@ -83,7 +83,7 @@ fn may_part<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> b
     !calls.is_empty() && (!ends.into_iter().all(are_calls) || uniformity::may_part(kernel, &calls, &meeting.calls()))
 }
 
-/// The largest value that algorithms of a kernel over groups combine, in bytes. Removes what says so.
+/// The largest value that algorithms of a kernel over groups combine, in bytes. Removes the calls that state it.
 pub(crate) fn bytes_of_element(module: &Module<'_>) -> u32 {
     let Some(marker) = module.function(SCRATCH) else { return 0 };
     let calls = marker.calls();

@@ -11,10 +11,10 @@ use crate::passes::panic_names;
 use crate::refused::Refused;
 use crate::symbols::plain_path;
 
-/// Stands for the end of a work-item until [`lower`].
+/// The placeholder for the end of a work-item until [`lower`].
 const END: &str = "oxisycl.end_work_item";
 
-/// Has all functions inlined from which a panic can be reached by calls.
+/// Makes all functions inlined that can reach a panic by calls.
 pub(crate) fn inline_panics(module: &Module<'_>) {
     let context = module.context();
     let mut reached: BTreeSet<String> = BTreeSet::new();
@@ -32,7 +32,7 @@ pub(crate) fn inline_panics(module: &Module<'_>) {
     }
 }
 
-/// Marks the end of a work-item; what follows is unreachable.
+/// Adds a placeholder for the end of the work-item; code behind it is unreachable.
 pub(crate) fn mark<'c>(module: &Module<'c>, builder: &Builder<'c>) {
     let context = module.context();
     let end = module.declare(END, Type::function(Type::void(context), &[]));
@@ -42,19 +42,19 @@ pub(crate) fn mark<'c>(module: &Module<'c>, builder: &Builder<'c>) {
     builder.call(end, &[]);
 }
 
-/// A function other than the kernel that would have to end a work-item.
+/// A function other than the kernel that contains the end of a work-item. `None` if there is none.
 pub(crate) fn outside<'c>(module: &Module<'c>, kernel: Value<'c>) -> Option<Value<'c>> {
     module.function(END)?.users().into_iter().map(Value::function).find(|function| *function != kernel)
 }
 
-/// Why a kernel with such a function cannot run.
+/// The reason why a kernel with such a function cannot run.
 pub(crate) fn refusal(function: Value<'_>) -> Refused {
     let path = plain_path(function.name());
     let reason = format!("a panic in `{path}`, which is not inlined: on this target it could not end its work-item");
     Refused { reason, function: Some(function.name().to_owned()) }
 }
 
-/// Replaces marked ends by returns; all are in kernels, since [`outside`] has found none elsewhere.
+/// Replaces the placeholders by returns. All of them are in kernels, since [`outside`] has found none elsewhere.
 pub(crate) fn lower(module: &Module<'_>) {
     let Some(end) = module.function(END) else { return };
     for call in end.users() {

@@ -12,10 +12,10 @@ use crate::origin;
 use crate::passes::libcalls::{PREFIX, is_library};
 
 const BODIES: &str = include_str!("fast_math.ll");
-/// Before the names of the bodies.
+/// The prefix of the bodies' names.
 const BODY: &str = "oxisycl.fast.";
 
-/// The functions by C's names without the `f` at their end, and the builtins that their bodies are made of.
+/// The functions, by C's names without the `f` at their end, and the builtins that each body needs.
 const FUNCTIONS: [(&str, &[&str]); 13] = [
     ("sin", &["native_sin"]),
     ("cos", &["native_cos"]),
@@ -32,7 +32,7 @@ const FUNCTIONS: [(&str, &[&str]); 13] = [
     ("rsqrt", &["native_rsqrt"]),
 ];
 
-/// Replaces the calls in a module that is one kernel under this policy. `builtins` are the target's.
+/// Replaces the calls in the module of a kernel under this policy. `builtins` are the target's.
 pub(crate) fn call_imprecise_functions(module: &Module<'_>, builtins: Bodies) -> Result<(), CompileError> {
     let has = |builtin: &&str| builtins.has(builtin);
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn call_imprecise_functions(module: &Module<'_>, builtins: Bodies) ->
     module.link(bodies)
 }
 
-/// The name in [`FUNCTIONS`] of a function of the device library, if it may be one of them.
+/// The name in [`FUNCTIONS`] for a function of the device library, if the symbol is one.
 fn imprecise(symbol: &str) -> Option<String> {
     if let Some(name) = symbol.strip_prefix(PREFIX) {
         return name.strip_suffix('f').map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Atomic sums of floats: operations of the processor, unless the kernel is compiled under the policy `strict`.
+//! Atomic sums of floats: processor instructions, unless the kernel is compiled under the policy `strict`.
 //!
 //! Processors may treat subnormal numbers as zeros in them (NVIDIA's do so for `f32` in global memory), which that policy does not allow.
 //! There, a loop compares and exchanges the float's bits: `float_atomics.ll`.
@@ -11,10 +11,10 @@ use crate::passes::atomic_builtins;
 const LOOPS: &str = include_str!("float_atomics.ll");
 /// The builtins, without `oxisycl_device::builtin::`.
 const SUMS: [&str; 2] = ["atomic_add_f32", "atomic_add_f64"];
-/// What loops call.
+/// The builtins that the loops call.
 const EXCHANGES: [&str; 2] = ["atomic_compare_exchange_u32", "atomic_compare_exchange_u64"];
 
-/// Gives the sums that a module uses their bodies.
+/// Defines the sums that a module uses.
 pub(crate) fn define(module: &Module<'_>, policy: FloatPolicy) -> Result<(), CompileError> {
     let (form, first, made) =
         if policy == FloatPolicy::Strict { ("loop", LOOPS, EXCHANGES) } else { ("native", "", SUMS) };

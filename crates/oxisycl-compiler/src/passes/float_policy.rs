@@ -1,4 +1,4 @@
-//! How strictly floating-point operations are compiled.
+//! Floating-point policies: how strictly operations are compiled.
 //!
 //! Operations of the device library stay as they are, unless [`fast_math`](super::fast_math) has replaced them. Its sums that make up for
 //! rounding are wrong if they are contracted or reordered. So its functions are [kept apart](keep_library_apart) until all others were
@@ -38,7 +38,7 @@ pub(crate) fn keep_library_apart(module: &Module<'_>) {
     }
 }
 
-/// Undoes [`keep_library_apart`].
+/// Reverts [`keep_library_apart`].
 pub(crate) fn unite_with_library(module: &Module<'_>) {
     for function in library(module) {
         function.remove_attribute(Attribute::FUNCTION, "noinline");
@@ -49,14 +49,15 @@ pub(crate) fn unite_with_library(module: &Module<'_>) {
     }
 }
 
-/// Less what records panics and prints, which is never inlined: it would count for every kernel.
+/// The functions of the device library, except those that record panics and prints. These are never inlined, and would count for every
+/// kernel.
 fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
     let is_record = |name: &str| panic_names::is_record(name) || panic_names::is_print(name);
     let is_of_library = move |name: &str| is_library(name) && !is_record(name);
     module.functions().into_iter().filter(move |function| !function.is_declaration() && is_of_library(function.name()))
 }
 
-/// The policy of each kernel: the strictest that it calls the marker of, else that of the build. Removes the markers.
+/// The policy of each kernel: the strictest one whose marker it calls, else that of the build. Removes the markers.
 pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
     let markers: Vec<_> = MARKERS
         .iter()
@@ -77,8 +78,8 @@ pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: Flo
     policies
 }
 
-/// Marks the floating-point operations of what the kernels reach as their policies allow; what several reach as the strictest of them
-/// allows.
+/// Sets fast-math flags on the floating-point operations that the kernels reach, by their policies. If several kernels reach an operation,
+/// the strictest policy counts.
 pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
     let mut of_function = FxHashMap::default();
     for (&kernel, &policy) in kernels.iter().zip(policies) {
@@ -102,7 +103,7 @@ pub(crate) fn apply_policies(kernels: &[Value<'_>], policies: &[FloatPolicy]) {
     }
 }
 
-/// The functions that a function refers to, itself first, also over constants.
+/// The functions that a function refers to, also through constants. The function itself is first.
 fn reached(function: Value<'_>) -> Vec<Value<'_>> {
     let mut seen = FxHashSet::from_iter([function]);
     let mut list = vec![function];

@@ -1,4 +1,4 @@
-//! The end of formatting that goes too deep, on devices that have no stack of calls.
+//! The depth limit of formatting, on devices without a call stack.
 //!
 //! There is a copy of formatting code for each depth there. The deepest fails within the text of a message, which says so. Elsewhere a
 //! failure would be a result like any other. [`provide`] gives a program whose kernel may come to that a function that panics, and the code
@@ -8,26 +8,26 @@ use crate::llvm::{Attribute, Block, Builder, Module, Type, Value};
 use crate::passes::calls::{Calls, can_fail_to_format, tells};
 use crate::passes::panic_names::{self, ENDING};
 
-/// How deep values within values are formatted.
+/// The most nested calls of formatting methods.
 pub(crate) const DEEPEST: u32 = 5;
-/// The function that panics.
+/// The name of the function that panics.
 const NAME: &str = "oxisycl.formatting_too_deep";
-/// What it calls, after the prefix of panics.
+/// The panic function that it calls, after the prefix of panics.
 pub(crate) const PATH: &str = "oxisycl.formatting_depth";
 
-/// What a work-item says.
+/// The panic message of the work-item.
 pub(crate) fn message() -> String {
     format!(
         "values within values are formatted deeper than the {DEEPEST} calls of formatting methods that devices of this kind have room for"
     )
 }
 
-/// The function that panics, if the program has one.
+/// The function that panics, if the program has it.
 pub(crate) fn too_deep<'c>(module: &Module<'c>) -> Option<Value<'c>> {
     module.function(NAME).filter(|function| !function.is_declaration())
 }
 
-/// Adds the function if formatting comes back to where it is, not only within messages.
+/// Adds the function that panics, if formatting outside of messages can be recursive.
 pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) {
     let Some(kernel) = kernel.filter(|_| too_deep(module).is_none()) else { return };
     let calls = Calls::all(module);

@@ -1,6 +1,6 @@
-//! Recursion on devices that have no stack of calls: functions that call each other in a circle become one function with frames of its own.
+//! Recursion on devices without a call stack: functions that call each other in a cycle become one function with frames of its own.
 //!
-//! The blocks of all functions of a circle go into one function. A call among them stores its arguments, goes on to the next frame and to the first
+//! The blocks of all functions of a cycle go into one function. A call among them stores its arguments, goes on to the next frame and to the first
 //! block of what it calls. A return goes back by a frame, and to the block behind the call, whose number is in the frame it leaves. Frames are a
 //! variable, and hold what is alive across such calls, and the variables of the functions. The code is there once, however deep calls
 //! go; from the [`DEPTH`]th call on, a work-item panics and says so.
@@ -20,29 +20,29 @@ use crate::refused::note_limit;
 use frame::{ALIGNMENT, Frame, Places};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many calls can be open at a time.
+/// The most calls that can be open at a time.
 const DEPTH: u64 = 64;
-/// Bytes that the frames of a circle may have together.
+/// The most bytes of all frames of a cycle.
 const LARGEST: u64 = 64 << 10;
-/// In how many places a circle may be entered: it is inlined into each. A driver may crash if it is in more (the quirk `many-entries`).
+/// The most places from which a cycle may be called: it is inlined into each. With more, a driver may crash (the quirk `many-entries`).
 const MOST_ENTRIES: usize = 4;
-/// What is called where calls are deeper, after the prefix of panics.
+/// The function that is called if calls are too deep, after the prefix of panics.
 pub(crate) const PATH: &str = "oxisycl.frames";
 const NAME: &str = "oxisycl.recursion.";
-/// Inlines the functions, and keeps in registers what is not in frames.
+/// Passes that inline the function, and move values outside of frames to registers.
 const CLEAN_UP: &str = "always-inline,globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg<no-sink-common-insts;no-hoist-common-insts>)";
-/// What is no longer true of addresses that go through memory.
+/// Attributes of parameters that are wrong for addresses that go through memory.
 const OF_PARAMETERS: [&str; 8] =
     ["noalias", "captures", "readonly", "writeonly", "readnone", "returned", "initializes", "dead_on_return"];
-/// What LLVM noted about addresses in one call, which is one turn of a loop now.
+/// Metadata about addresses in one call, which is wrong for an iteration of a loop.
 const OF_ACCESSES: [&str; 2] = ["alias.scope", "noalias"];
 
-/// What a work-item says whose calls are too deep.
+/// The panic message of a work-item whose calls are too deep.
 pub(crate) fn message() -> String {
     format!("recursion is deeper than the {DEPTH} calls that devices of this kind have room for")
 }
 
-/// Makes loops of all circles of calls that can be. Returns whether there was one.
+/// Turns all possible cycles of calls into loops. Returns whether there was one.
 pub(crate) fn flatten(module: &Module<'_>) -> Result<bool, CompileError> {
     let mut has_changed = false;
     for (number, members) in circles(module).into_iter().enumerate() {
@@ -59,7 +59,7 @@ pub(crate) fn flatten(module: &Module<'_>) -> Result<bool, CompileError> {
     Ok(has_changed)
 }
 
-/// The functions that call each other by name, circle by circle, in the order of the module.
+/// The functions that call each other directly, cycle by cycle, in the order of the module.
 fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
     let functions: Vec<_> = module.functions().into_iter().filter(|function| is_plain(*function)).collect();
     let callees = |function: Value<'c>| {
@@ -93,21 +93,21 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
     circles
 }
 
-/// Whether a function has a body, and formats nothing.
+/// Whether a function has a body and does not format values.
 fn is_plain(function: Value<'_>) -> bool {
     !function.is_declaration() && !calls::formats(function)
 }
 
-/// In how many places others call a member of a circle.
+/// The number of calls of a cycle from outside.
 fn n_entries(members: &[Value<'_>]) -> usize {
     let is_entry = |call: &Value<'_>| call.callee().is_some() && !members.contains(&call.function());
     members.iter().flat_map(|member| member.users()).filter(is_entry).count()
 }
 
-/// A call within a circle.
+/// A call within a cycle.
 struct Site<'c> {
     call: Value<'c>,
-    /// The block that it ends, and the one that follows.
+    /// The block that the call ends, and the next block.
     block: Block<'c>,
     rest: Block<'c>,
     callee: usize,
@@ -125,7 +125,7 @@ struct Circle<'c, 'm> {
 }
 
 impl<'c, 'm> Circle<'c, 'm> {
-    /// The circle, if its functions are such as can be put together.
+    /// The cycle, if its functions can be merged.
     fn of(module: &'m Module<'c>, members: Vec<Value<'c>>) -> Option<Self> {
         let context = module.context();
         let n_entries = n_entries(&members);
@@ -294,7 +294,7 @@ impl<'c, 'm> Circle<'c, 'm> {
         self.members.iter().flat_map(|member| member.instructions()).collect()
     }
 
-    /// Has each call within the circle end its block.
+    /// Splits blocks so that each call within the cycle ends its block.
     fn split(&self) -> Vec<Site<'c>> {
         let mut sites = Vec::new();
         for member in &self.members {
@@ -314,7 +314,7 @@ impl<'c, 'm> Circle<'c, 'm> {
         sites
     }
 
-    /// Gives a member, which has no blocks any more, a body that calls the function with all of them.
+    /// Gives a member, whose blocks were moved away, a body that calls the merged function.
     fn forward(
         &self,
         member: Value<'c>,
@@ -346,7 +346,7 @@ impl<'c, 'm> Circle<'c, 'm> {
     }
 }
 
-/// Takes away from a function, and from calls in it and of it, what is not true any more.
+/// Removes attributes and metadata that become wrong, from a function, its calls, and calls of it.
 fn prepare(member: Value<'_>) {
     let calls = member.users().into_iter().filter(|user| user.callee() == Some(member));
     let calls: Vec<_> = calls.collect();
@@ -369,7 +369,7 @@ fn prepare(member: Value<'_>) {
     }
 }
 
-/// Goes on in the block of a number.
+/// Adds a switch to the block with a number.
 fn choose<'c>(
     context: &'c Context,
     function: Value<'c>,

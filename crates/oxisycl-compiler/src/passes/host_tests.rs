@@ -1,4 +1,4 @@
-//! Tests of the stages that take what is about the host's processor out of a program.
+//! Tests of the passes that remove code about the host's processor.
 
 use super::tests::{context, module, ptx_for};
 use crate::analyses::legality;

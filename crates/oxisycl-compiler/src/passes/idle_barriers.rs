@@ -1,4 +1,4 @@
-//! Barriers that order nothing.
+//! Removes barriers that order nothing.
 //!
 //! A barrier is for accesses of one work-item before it and of another one behind it. A barrier is dropped if no work-item has accessed
 //! memory that others access since the barrier before it, or since the kernel began. It is also dropped if none will, on any path to the
@@ -16,7 +16,7 @@ use crate::llvm::{Block, Module, Opcode, Value, ValueKind};
 use crate::passes::deaths;
 use crate::passes::thread_coarsening;
 
-/// Drops them from a kernel.
+/// Removes such barriers from a kernel.
 pub(crate) fn drop(module: &Module<'_>, kernel: Value<'_>) {
     if !BARRIERS.iter().any(|name| module.function(name).is_some_and(Value::is_used)) {
         return;
@@ -27,7 +27,7 @@ pub(crate) fn drop(module: &Module<'_>, kernel: Value<'_>) {
     flow.idle_before().into_iter().for_each(Value::erase);
 }
 
-/// What an instruction is to barriers.
+/// The effect of an instruction on barriers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Barrier,
@@ -50,7 +50,7 @@ impl<'c> Flow<'c> {
         Self { blocks, successors }
     }
 
-    /// Barriers with no access since the one before.
+    /// Barriers without an access since the previous barrier.
     fn idle_behind(&self) -> Vec<Value<'c>> {
         let mut accessed = vec![false; self.blocks.len()];
         let through = |block: usize, mut accessed: bool, idle: &mut Vec<Value<'c>>| {
@@ -84,7 +84,7 @@ impl<'c> Flow<'c> {
         idle
     }
 
-    /// Barriers with no access on any way to the end.
+    /// Barriers without an access on any path to the end.
     fn idle_before(&self) -> Vec<Value<'c>> {
         let mut accesses = vec![false; self.blocks.len()];
         let back_through = |block: usize, accesses: &[bool], idle: &mut Vec<Value<'c>>| {
@@ -132,7 +132,7 @@ fn kind(instruction: Value<'_>) -> Kind {
     }
 }
 
-/// What an access of an address is. Arguments of a kernel are the launch and what it captures, which nothing writes.
+/// The effect of an access to an address. A kernel's arguments are the launch and its captures, which nothing writes.
 fn access(address: Value<'_>, reads: bool) -> Kind {
     let is_own = |base: Value<'_>| {
         let is_constant = base.kind() == ValueKind::Argument

@@ -7,7 +7,7 @@ use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 
 const WIDTH: u32 = 128;
 
-/// Saturating conversions, which are functions already.
+/// Intrinsics of saturating conversions, which are functions already.
 const INTRINSICS: [(&str, &str); 4] = [
     ("llvm.fptoui.sat.i128.f32", "__fixunssfti"),
     ("llvm.fptoui.sat.i128.f64", "__fixunsdfti"),
@@ -15,7 +15,7 @@ const INTRINSICS: [(&str, &str); 4] = [
     ("llvm.fptosi.sat.i128.f64", "__fixdfti"),
 ];
 
-/// Replaces the conversions. Those of vectors and of other floating-point types stay; Rust has none.
+/// Replaces the conversions. Those of vectors and of other floating-point types stay, since Rust has none.
 pub(crate) fn call_conversions(module: &Module<'_>) {
     for (intrinsic, name) in INTRINSICS {
         if let Some(function) = module.function(intrinsic) {
@@ -35,7 +35,7 @@ pub(crate) fn call_conversions(module: &Module<'_>) {
     }
 }
 
-/// The function of the runtime library that does what the instruction does, if it is one of these conversions.
+/// The function of the runtime library for an instruction, if it is one of these conversions.
 fn function_for(instruction: Value<'_>) -> Option<&'static str> {
     let opcode = instruction.opcode()?;
     let is_signed = opcode == Opcode::FP_TO_SI || opcode == Opcode::SI_TO_FP;

@@ -1,4 +1,4 @@
-//! Which functions stand for LLVM's mathematical intrinsics and C's functions.
+//! Replaces LLVM's mathematical intrinsics and C's functions by those that compute them on a device.
 //!
 //! Three kinds of names become one: intrinsics of LLVM, C's functions, and functions of the crate `libm`. The standard library and
 //! `oxisycl-device` call C's functions, other crates those of `libm`. What a processor has an instruction for becomes an intrinsic that
@@ -9,7 +9,7 @@
 use crate::llvm::{Builder, Context, Linkage, Module, Opcode, Type, TypeKind, Value};
 use crate::origin::{self, Libm, Origin};
 
-/// The prefix of the functions of `oxisycl-builtins` that stand for others.
+/// The prefix of functions of `oxisycl-builtins` that replace others.
 pub(crate) const PREFIX: &str = "__oxisycl_";
 
 /// Whether a function belongs to the device library.
@@ -24,7 +24,7 @@ pub(crate) fn is_library(name: &str) -> bool {
     }
 }
 
-/// C's functions that are an instruction or a few, by the intrinsic that code generators know.
+/// C's functions that are one instruction or a few, with the intrinsic that code generators know.
 const OPERATIONS: [(&str, &str); 14] = [
     ("fma", "fma"),
     ("sqrt", "sqrt"),
@@ -42,7 +42,7 @@ const OPERATIONS: [(&str, &str); 14] = [
     ("scalbn", "ldexp"),
 ];
 
-/// Functions that are computed by `oxisycl-builtins`. Each is C's name; those of `f32` end in `f`.
+/// Functions that `oxisycl-builtins` computes, by C's names of the `f64` ones. Those of `f32` have an `f` at the end.
 const FUNCTIONS: [&str; 33] = [
     "sin",
     "cos",
@@ -79,11 +79,11 @@ const FUNCTIONS: [&str; 33] = [
     "erfc",
 ];
 
-/// Functions of C that compiled Rust calls on memory.
+/// C's memory functions that compiled Rust calls.
 const MEMORY: [&str; 3] = ["memcmp", "bcmp", "strlen"];
 
-/// Replaces intrinsics and functions by what computes them on a device, and remainders by calls, since GPUs have no instruction that is
-/// exact. Crates that have `borrowed` their names keep their functions.
+/// Replaces intrinsics and functions, and remainders by calls, since GPUs have no exact instruction for them. Crates with `borrowed` names
+/// keep their functions.
 pub(crate) fn replace_all(module: &Module<'_>, borrowed: &[String]) {
     for (name, intrinsic) in OPERATIONS {
         for (c_name, float) in [(name.to_owned(), "f64"), (format!("{name}f"), "f32")] {
@@ -114,8 +114,8 @@ pub(crate) fn replace_all(module: &Module<'_>, borrowed: &[String]) {
     replace_remainders(module);
 }
 
-/// What stands for a function of the crate `libm`: its operations are emulated with integers, and its functions of `f32` compute in `f64`.
-/// Its functions of `f64` stay, since `oxisycl-builtins` itself uses them.
+/// The replacement for a function of the crate `libm`. Its operations are emulated with integers, and its functions of `f32` compute in
+/// `f64`. Its functions of `f64` stay, since `oxisycl-builtins` itself uses them.
 fn in_place_of(Libm { name, is_native }: &Libm) -> Option<String> {
     let single = name.strip_suffix('f');
     for (operation, intrinsic) in OPERATIONS {
@@ -189,7 +189,7 @@ fn type_of<'c>(context: &'c Context, replacement: &str) -> Type<'c> {
     Type::function(float, &parameters)
 }
 
-/// The remainder of code generators is `x - y * trunc(x / y)`, which is wrong for large quotients.
+/// Replaces remainders. That of code generators is `x - y * trunc(x / y)`, which is wrong for large quotients.
 fn replace_remainders(module: &Module<'_>) {
     for function in module.functions() {
         for instruction in function.instructions() {

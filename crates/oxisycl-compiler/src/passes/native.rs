@@ -1,4 +1,4 @@
-//! Functions of published crates that compute with integers or by the host's instructions what LLVM has an operation for.
+//! Functions of published crates that emulate with integers, or with instructions of the host, what LLVM has an operation for.
 //!
 //! They are conversions of the crate `half`, square roots and fused products of `libm` (also of the copy in Rust's own runtime library). Also functions of `libm` that
 //! call themselves and need not: not all devices can do that.
@@ -13,7 +13,7 @@ use crate::origin;
 
 const TABLE: &str = include_str!("native.ll");
 
-/// Replaces the functions that the module uses, less those of crates that have `borrowed` their names.
+/// Replaces the functions that the module uses, except those of crates with `borrowed` names.
 pub(crate) fn replace(module: &Module<'_>, borrowed: &[String]) -> Result<(), CompileError> {
     definitions::replace(module, TABLE, |symbol| origin::by_integers(symbol, borrowed).map(str::to_owned))
 }

@@ -7,10 +7,11 @@
 
 use crate::llvm::{Builder, Module, Opcode, TypeKind, Value};
 
-/// The widest number that is an offset of an address.
+/// The width of the widest number that can be an address offset.
 const WIDEST: u32 = 64;
 
-/// Selects where a negated condition is extended. Called right before code generation: LLVM's simplifications would undo it.
+/// Replaces extensions of negated conditions by selections. Called right before code generation, since LLVM's simplifications would revert
+/// it.
 pub(crate) fn select_by_the_condition(module: &Module<'_>) {
     for extension in module.functions().into_iter().flat_map(Value::instructions) {
         let is_signed = extension.is(Opcode::SEXT);

@@ -1,4 +1,4 @@
-//! Makes atomic operations on variables of a work-item plain ones: no other work-item can see them.
+//! Turns atomic operations on a work-item's variables into plain ones: no other work-item can see them.
 //!
 //! Devices have no atomic operations on private memory, and assemblers refuse them. A function for each kind of operation that occurs is
 //! lowered by LLVM, which knows what each of them computes, and called instead. Only operations whose address surely leads to a
@@ -58,7 +58,7 @@ pub(crate) fn make_plain(module: &Module<'_>) -> Result<bool, CompileError> {
     Ok(has_changed)
 }
 
-/// Whether an address is one of a work-item's own variables, whichever way the program took.
+/// Whether an address is one of a work-item's own variables, on every path.
 fn leads_to_variable<'c>(address: Value<'c>, seen: &mut FxHashSet<Value<'c>>) -> bool {
     // A loop adds nothing to what it began with.
     if !seen.insert(address) {
@@ -79,7 +79,8 @@ fn leads_to_variable<'c>(address: Value<'c>, seen: &mut FxHashSet<Value<'c>>) ->
     address.is(Opcode::PHI) && address.incoming().into_iter().all(|(value, _)| leads_to_variable(value, seen))
 }
 
-/// The function that does what a changing operation does, by name and in LLVM's assembly. `None` for types that no device changes at once.
+/// The function for an atomic read-modify-write operation, by name and in LLVM assembly. `None` for types that no device has such
+/// operations for.
 fn function_for(change: Value<'_>) -> Option<(String, String)> {
     let written = |value: Value<'_>| {
         Some(match value.value_type().kind() {

@@ -1,10 +1,10 @@
-//! Moves a function's variables into the address space that a target keeps them in.
+//! Moves a function's variables into the target's address space for them.
 //!
 //! rustc makes them in the address space of everything. On AMD GPUs they have one of their own, and their addresses are cast.
 
 use crate::llvm::{Builder, Module, Opcode, Type, TypeKind};
 
-/// Makes every variable anew, in the address space that the module's data layout names.
+/// Recreates every variable in the address space that the module's data layout names.
 pub(crate) fn move_variables(module: &Module<'_>) {
     let context = module.context();
     let generic = Type::pointer(context, 0);

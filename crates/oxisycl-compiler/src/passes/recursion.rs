@@ -1,6 +1,6 @@
-//! Calls that come back to where they began. How deep they go is known when they run, and a work-item that needs more stack than it has
-//! takes its whole device down. So each function that can be called again before it has returned first checks that there is stack left for
-//! it. If there is none, it panics.
+//! Stack checks of recursive functions. The depth of recursion is known only at run time, and a stack overflow of a work-item takes its
+//! whole device down. So each function that can be called again before it has returned first checks that there is stack left for it. If
+//! there is none, it panics.
 //!
 //! [`add_checks`] puts a question there, after functions were inlined; the panic becomes a record as others do. [`lower`] answers the
 //! questions at the end, when it is known how much stack functions take. Where a kernel's stack begins is the same for all its work-items,
@@ -22,33 +22,33 @@ use crate::origin;
 use crate::passes::calls::{Calls, can_fail_to_format, formats, leads_back_to_user};
 use crate::passes::{builtins, panic_names};
 
-/// Whether there is stack left for the function that asks.
+/// The function that returns whether the calling function has enough stack.
 const IS_LEFT: &str = "oxisycl.stack_is_left";
-/// How many bytes of stack calls have.
+/// The function that returns the stack size for calls, in bytes.
 const SIZE: &str = "oxisycl.stack_size";
-/// Whether the work-item is within the text of a message, which ends where it is then.
+/// The function that returns whether the work-item is within the text of a message, which then ends there.
 const ENDS_MESSAGE: &str = "oxisycl.stack_ends_message";
-/// What `oxisycl_device::builtin` says when the text of a message begins, and asks when it has ended.
+/// The builtins that begin the text of a message, and tell afterwards whether it was cut off.
 const BEGIN_MESSAGE: &str = "oxisycl.begin_message";
 const WAS_CUT_OFF: &str = "oxisycl.formatting_was_cut_off";
-/// What is called where none is left, after the prefix of panics. Its argument is the size.
+/// The panic function that is called if no stack is left, after the prefix of panics. Its argument is the size.
 pub(crate) const PATH: &str = "oxisycl.stack";
 
-/// Where a kernel leaves the lowest address that its stack may have.
+/// The variable for the lowest address that a kernel's stack may have.
 const SLOT: &str = "oxisycl_stack_limit";
-/// Where a kernel leaves the address of two numbers of each work-item. They say how many messages it has begun, and whether one of them was
-/// cut off. They are on the stack, and at the same address for all work-items, since each has addresses of its own there.
+/// The variable for the address of two numbers of each work-item. They say how many messages it has begun, and whether one of them was cut
+/// off. They are on the stack, and at the same address for all work-items, since each has addresses of its own there.
 const MESSAGES: &str = "oxisycl_messages";
 
-/// What a function is taken to need beside its variables: registers that it saves.
+/// The bytes that a function needs beside its variables, at most, for saved registers.
 const SAVED: u64 = 128;
-/// LLVM's comparison `<=` without a sign.
+/// LLVM's predicate for an unsigned `<=`.
 const AT_MOST: i32 = 37;
 
-/// What LLVM may have found out about functions, and what is wrong if they panic.
+/// Attributes that LLVM may have inferred and that are wrong for functions that panic.
 const NO_LONGER: [&str; 5] = ["memory", "willreturn", "nosync", "nofree", "speculatable"];
 
-/// Has every function that can be called again before it has returned ask for stack first. Those that do so are left as they are.
+/// Adds a stack check to every recursive function. Functions that have one are left as they are.
 pub(crate) fn add_checks(module: &Module<'_>) {
     let plain = Calls::without_formatting(module);
     let mut has_changed = add_checks_to(module, &|function| plain.comes_back(function));
@@ -67,7 +67,7 @@ pub(crate) fn add_checks(module: &Module<'_>) {
     }
 }
 
-/// Has some functions ask. Returns whether there are any.
+/// Adds stack checks to the functions that `is_recursive` selects. Returns whether there are any.
 fn add_checks_to<'c>(module: &Module<'c>, is_recursive: &dyn Fn(Value<'c>) -> bool) -> bool {
     // In the order of the module, not of a table.
     let functions = module.functions().into_iter().filter(|function| !function.is_declaration());
@@ -78,7 +78,7 @@ fn add_checks_to<'c>(module: &Module<'c>, is_recursive: &dyn Fn(Value<'c>) -> bo
     !recursive.is_empty()
 }
 
-/// Takes away what LLVM may have found out about functions that panic now.
+/// Removes inferred attributes that are wrong for functions that panic now.
 pub(crate) fn forget_attributes(module: &Module<'_>) {
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
         for attribute in NO_LONGER {
@@ -87,7 +87,7 @@ pub(crate) fn forget_attributes(module: &Module<'_>) {
     }
 }
 
-/// Whether a function's first block asks.
+/// Whether a function's first block has a stack check.
 fn has_check(function: Value<'_>) -> bool {
     let first = function.blocks()[0].instructions();
     first.into_iter().any(|instruction| is_call_of(instruction, IS_LEFT))
@@ -141,19 +141,20 @@ fn add_check<'c>(module: &Module<'c>, function: Value<'c>) {
     ends.unreachable();
 }
 
-/// What a work-item says that has no stack left; the value in it is the size.
+/// The panic message of a work-item without stack; `size` is the value in it.
 pub(crate) fn message(size: MessagePiece) -> Vec<MessagePiece> {
     let literal = |text: &str| MessagePiece::Literal(text.to_owned());
     let rest = " bytes that it has for them, as OXISYCL_CALL_STACK says";
     vec![literal("recursive calls need more stack than the "), size, literal(rest)]
 }
 
-/// The function whose check the call is from.
+/// The place of the function with the stack check that the call belongs to.
 pub(crate) fn location(call: Value<'_>) -> Option<SourceLocation> {
     Node::of_function(call.function()).and_then(Place::of_function).map(Place::location)
 }
 
-/// Answers the questions of all functions by what the kernel leaves in the memory of the group. To be called before the launch is lowered.
+/// Replaces the stack checks of all functions by comparisons with the limit that the kernel stores in the memory of the group. To be called
+/// before the launch is lowered.
 pub(crate) fn lower<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32) {
     let context = module.context();
     let (byte, word) = (Type::int(context, 8), Type::int(context, 64));
@@ -199,7 +200,8 @@ pub(crate) fn lower<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u3
     }
 }
 
-/// Says and answers whether the work-item is within a message, by numbers on the stack of each. Without a question nothing is said.
+/// Lowers the beginnings of messages, and the checks for being within one, by numbers on the stack of each work-item. Without such a check
+/// the beginnings are removed.
 fn lower_messages<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32) {
     let context = module.context();
     let (number, pointer) = (Type::int(context, 32), Type::pointer(context, 0));
@@ -254,7 +256,7 @@ fn lower_messages<'c>(module: &Module<'c>, kernel: Value<'c>, group_memory: u32)
     }
 }
 
-/// How much stack functions take for themselves and for what they call, up to the next function that asks.
+/// The stack that functions need for themselves and their callees, up to the next stack check.
 struct Needs<'c>(FxHashMap<Value<'c>, u64>);
 
 impl<'c> Needs<'c> {
@@ -287,7 +289,7 @@ impl<'c> Needs<'c> {
     }
 }
 
-/// Bytes of a function's variables.
+/// The bytes of a function's variables.
 fn variables(module: &Module<'_>, function: Value<'_>) -> u64 {
     let layout = Layout::of(module);
     let variables = function.instructions().into_iter().filter(|instruction| instruction.is(Opcode::ALLOCA));

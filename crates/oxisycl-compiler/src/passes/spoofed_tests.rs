@@ -1,4 +1,4 @@
-//! A user's items that have the names of items which stages treat in a way of their own: they stay as they are.
+//! Tests with a user's items that have the names of items which passes treat specially. They must stay as they are.
 
 use super::tests::{context, module};
 use crate::FloatPolicy;

@@ -1,4 +1,4 @@
-//! Removes what is about the host: processor attributes, sections, thread-local placement, unwinding. Marks every function convergent.
+//! Removes properties of the host: processor attributes, sections, thread-local placement, unwinding. Marks every function convergent.
 //!
 //! Runs before any optimisation, and again on what is linked later. Marking all functions, not only the builtins, keeps LLVM from
 //! duplicating or merging calls of functions that contain a barrier. LLVM removes the mark where no barrier is reached.
@@ -11,17 +11,17 @@ const HOST_ATTRIBUTES: [&str; 10] =
     ["noinline", "optnone", "minsize", "optsize", "uwtable", "nonlazybind", "ssp", "sspstrong", "sspreq", "nosync"];
 const HOST_TEXT_ATTRIBUTES: [&str; 5] = ["target-cpu", "target-features", "tune-cpu", "probe-stack", "frame-pointer"];
 
-/// Ends the possibility to unwind: invokes become calls. [`remove_personalities`] comes after it.
+/// Passes that turn invokes into calls, so that nothing unwinds. [`remove_personalities`] follows.
 pub(crate) const LOWER_INVOKES: &str =
     "globaldce,function(lower-invoke,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// A function that is seldom called is inlined up to this size, so that its panics are in the kernel and find the launch there.
+/// The largest seldom-called function that is inlined, in instructions, so that its panics are in the kernel and find the launch there.
 const LARGEST_INLINED_COLD: usize = 256;
 
-/// The place of a function's first parameter among its attributes.
+/// The attribute index of a function's first parameter.
 const FIRST_PARAMETER: u32 = 1;
 
-/// Prepares all functions and globals, less the kernels themselves. `is_entry` tells the symbols that must stay visible.
+/// Prepares all functions and globals, except the kernels themselves. `is_entry` selects the symbols that must stay visible.
 pub(crate) fn strip(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_kernel: &dyn Fn(&str) -> bool) {
     let context = module.context();
     let nounwind = Attribute::plain(context, "nounwind", 0);
@@ -81,7 +81,7 @@ pub(crate) fn strip(module: &Module<'_>, is_entry: &dyn Fn(&str) -> bool, is_ker
     }
 }
 
-/// Has functions that are seldom called, and were found to be small once they were simplified, inlined by what optimises next.
+/// Marks functions that are seldom called, and small after simplification, for inlining by the following optimisation.
 pub(crate) fn inline_cold(module: &Module<'_>) {
     let always = Attribute::plain(module.context(), "alwaysinline", 0);
     for function in module.functions() {
@@ -102,13 +102,13 @@ fn make_small<'c>(context: &'c Context, function: Value<'c>) {
     }
 }
 
-/// Assembly that does nothing.
+/// Whether a call is inline assembly without instructions.
 fn is_black_box(call: Value<'_>) -> bool {
     let text = call.print();
     call.is(Opcode::CALL) && text.contains("call void asm sideeffect \"\"")
 }
 
-/// Has everything inlined into the kernels, less what was made small: records of panics and formatting, which end no work-item.
+/// Marks all functions for inlining into the kernels, except recorders of panics and formatting functions, which end no work-item.
 pub(crate) fn inline_everything<'c>(module: &Module<'c>, kernels: &[Value<'c>]) {
     let always = Attribute::plain(module.context(), "alwaysinline", 0);
     for function in module.functions() {
@@ -120,7 +120,7 @@ pub(crate) fn inline_everything<'c>(module: &Module<'c>, kernels: &[Value<'c>]) 
     }
 }
 
-/// Removes what only unwinding needs.
+/// Removes the personality functions, which only unwinding needs.
 pub(crate) fn remove_personalities(module: &Module<'_>) {
     for function in module.functions() {
         if !function.is_declaration() {
@@ -139,7 +139,7 @@ pub(crate) fn drop_library_checks(module: &Module<'_>) {
     }
 }
 
-/// A user's function may have that name, too, and then it keeps its body. What the library's check gives is nothing.
+/// Whether a function is such a check of the library. A user's function with that name keeps its body. The library's checks return nothing.
 fn is_library_check(function: Value<'_>) -> bool {
     origin::checks_a_precondition(function.name())
         && function

@@ -13,20 +13,20 @@ use crate::passes::bounds_check_merging::may_come_earlier;
 use crate::passes::cold_blocks::endings;
 use rustc_hash::FxHashSet;
 
-/// Whether each position runs two work-items, until [`decide`].
+/// The builtin that tells whether each position runs two work-items, until [`decide`].
 const IS_PAIRED: &str = "oxisycl.is_paired";
-/// What stands between the two, and what stands behind one that is alone at the end of a launch, until [`separate`].
+/// The builtin between the two work-items, and behind one that is alone at the end of a launch, until [`separate`].
 const NEXT_ITEM: &str = "oxisycl.next_item";
 const ONLY_ITEM: &str = "oxisycl.only_item";
-/// What LLVM calls loads from memory that does not change.
+/// The metadata of loads from constant memory.
 pub(crate) const CONSTANT: &str = "invariant.load";
 
-/// Most instructions of a program that is compiled twice to see which form is better, before it is optimised.
+/// The most instructions, before optimisation, of a program that is compiled twice to find the better form.
 const LARGEST_PROGRAM: usize = 4000;
-/// Most instructions of a kernel that gains, panics not counted. What computes much hides its loads behind that.
+/// The most instructions of a kernel that gains, without panics. A kernel that computes more hides its loads behind that.
 const LARGEST_KERNEL: usize = 64;
 
-/// Whether a program is worth a second try.
+/// Whether a program may be worth compiling twice.
 pub(crate) fn may_gain(module: &Module<'_>) -> bool {
     let size = || module.functions().into_iter().map(|function| function.instructions().len()).sum::<usize>();
     module.function(IS_PAIRED).is_some() && size() <= LARGEST_PROGRAM
@@ -68,7 +68,7 @@ pub(crate) fn gains(kernel: Value<'_>) -> bool {
         && has_no_loop(&body)
 }
 
-/// Whether the second work-item of a position cannot panic: what it checks the first one has checked already.
+/// Whether the second work-item of a position cannot panic, since the first one has made the same checks.
 pub(crate) fn is_sound(module: &Module<'_>, kernel: Value<'_>) -> bool {
     let Some(marker) = module.function(NEXT_ITEM) else { return false };
     let endings = endings(&kernel.blocks());
@@ -76,7 +76,7 @@ pub(crate) fn is_sound(module: &Module<'_>, kernel: Value<'_>) -> bool {
     !pairs.is_empty() && reached(&pairs).is_disjoint(&endings)
 }
 
-/// Blocks, and those that may come after them.
+/// The blocks `from`, and those that may run after them.
 fn reached<'c>(from: &[Block<'c>]) -> FxHashSet<Block<'c>> {
     let mut reached = FxHashSet::default();
     let mut queue = from.to_vec();
@@ -88,8 +88,8 @@ fn reached<'c>(from: &[Block<'c>]) -> FxHashSet<Block<'c>> {
     reached
 }
 
-/// Removes what stands between two work-items, and lets the loads of the second one come before the stores of the first. Code for
-/// work-items that are alone, of which a launch has few, comes last.
+/// Removes the separation between two work-items, so that the loads of the second one come before the stores of the first. Code for single
+/// work-items, of which a launch has few, comes last.
 pub(crate) fn separate(module: &Module<'_>) {
     if let Some(marker) = module.function(NEXT_ITEM) {
         for call in marker.users() {
@@ -143,7 +143,7 @@ fn is_plain_store(instruction: Value<'_>) -> bool {
     instruction.is(Opcode::STORE) && !instruction.is_atomic() && !instruction.is_volatile()
 }
 
-/// Whether blocks can be put into an order in which each comes after those that lead to it.
+/// Whether the blocks have a topological order.
 fn has_no_loop(blocks: &[Block<'_>]) -> bool {
     let mut left: Vec<_> = blocks.to_vec();
     while !left.is_empty() {

@@ -1,4 +1,4 @@
-//! Loops that wait for memory, unrolled further than LLVM would.
+//! Unrolls loops that wait for memory further than LLVM would.
 //!
 //! LLVM unrolls a loop by the cost of its body, and takes a load for as cheap as a sum. A loop that does little more than load is as fast as
 //! the number of its loads that are under way. The device library knows such loops, and marks them by `builtin::unroll_loop`.
@@ -11,14 +11,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::llvm::{Block, Module, Value};
 
-/// The mark, with how often the loop is to be unrolled.
+/// The mark of a loop, with its unroll factor.
 const UNROLL_LOOP: &str = "oxisycl.unroll_loop";
-/// What LLVM calls it.
+/// LLVM's metadata for an unroll factor.
 const COUNT: &str = "llvm.loop.unroll.count";
-/// Most instructions of an unrolled body. More of them need more registers than a thread has.
+/// The most instructions of an unrolled body. Larger ones need more registers than a thread has.
 const LARGEST_BODY: usize = 512;
 
-/// Replaces the marks.
+/// Replaces the marks by LLVM's metadata.
 pub(crate) fn mark_loops(module: &Module<'_>) {
     let Some(mark) = module.function(UNROLL_LOOP) else { return };
     for call in mark.users() {
@@ -34,15 +34,15 @@ pub(crate) fn mark_loops(module: &Module<'_>) {
     mark.delete_function();
 }
 
-/// The largest divisor of a number up to a limit, above one. A loop that runs a multiple of that number leaves no rest.
+/// The largest divisor of `of` up to `limit`, if it is above one. A loop with a multiple of it as its count leaves no remainder.
 fn divisor(of: usize, limit: usize) -> Option<usize> {
     (2..=of.min(limit)).rev().find(|candidate| of.is_multiple_of(*candidate))
 }
 
-/// A loop with one head.
+/// A natural loop.
 struct Loop<'c> {
     blocks: FxHashSet<Block<'c>>,
-    /// The branches back to the head.
+    /// The branches back to the header.
     ends: Vec<Value<'c>>,
 }
 
@@ -62,7 +62,7 @@ impl<'c> Loop<'c> {
     }
 }
 
-/// The loops of a function, by the edges that lead back to a block on the way to where they begin.
+/// The loops of a function, by its back edges.
 fn loops<'c>(blocks: &[Block<'c>]) -> Vec<Loop<'c>> {
     let mut predecessors: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
     for &block in blocks {
@@ -87,7 +87,7 @@ fn loops<'c>(blocks: &[Block<'c>]) -> Vec<Loop<'c>> {
     loops
 }
 
-/// Blocks to which edges lead back, with where those begin, found by following each way to its end first.
+/// The targets of back edges, with their sources, by a depth-first search.
 fn edges_back(first: Block<'_>) -> Vec<(Block<'_>, Vec<Block<'_>>)> {
     let (mut seen, mut open) = (FxHashSet::from_iter([first]), FxHashSet::from_iter([first]));
     let mut way = vec![(first, first.successors())];

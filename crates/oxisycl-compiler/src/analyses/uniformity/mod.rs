@@ -127,7 +127,7 @@ fn at(instruction: Value<'_>) -> String {
 /// How much a value may differ between work-items.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum State {
-    /// The same value in all work-items.
+    /// One value for all work-items.
     Uniform,
     /// The address of each work-item's own variable, at the same offset in it.
     Variable,

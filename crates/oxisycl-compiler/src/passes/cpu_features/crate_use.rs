@@ -1,4 +1,4 @@
-//! What the code of whole crates, that for the host included, does with a static that may be a cache of CPU features.
+//! Checks how whole crates, including their code for the host, use a static that may be a cache of CPU features.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::llvm::{Builder, Linkage, Module, PassTuning, Value, ValueKind};
 use crate::origin;
 use crate::passes::strip_host_abi::{self, LOWER_INVOKES};
 
-/// Whether crates use a static as a cache. They answer all questions with no, as [`deny`] has kernels do. Then each function loads the static,
-/// stores one constant to it, and comes to the same whichever of the two it finds there. `crates` are those with the static, as they were
+/// Whether crates use a static as a cache. All queries are answered with "no", as [`deny`] does in kernels. Each function must then load
+/// the static, store one constant to it, and behave the same for both values. `crates` are the crates with the static, as they were
 /// compiled.
 pub(crate) fn is_cache<'c>(
     crates: impl Iterator<Item = Result<Module<'c>, CompileError>>,
@@ -36,7 +36,7 @@ pub(crate) fn is_cache<'c>(
     Ok(may_be_cache(global, &names) && !trial::settled(&all, &[name]).is_empty())
 }
 
-/// Leaves the functions that refer to the static, with what they call.
+/// Removes all functions except those that refer to the static, and their callees.
 fn reduce(module: &Module<'_>, name: &str, users: &BTreeSet<String>) -> Result<(), CompileError> {
     link_where_used(module);
     for value in module.functions().into_iter().chain(module.globals()) {
@@ -63,7 +63,7 @@ fn reduce(module: &Module<'_>, name: &str, users: &BTreeSet<String>) -> Result<(
     Ok(())
 }
 
-/// Has a call of the standard library's atomic load, whose code is in another crate, be a load.
+/// Replaces a call of the standard library's atomic load, whose code is in another crate, by a load.
 fn load(module: &Module<'_>, call: Value<'_>) {
     let Some(address) = call.arguments().first().copied() else { return };
     let value = Builder::before(module.context(), call).load(call.value_type(), address);
@@ -71,7 +71,7 @@ fn load(module: &Module<'_>, call: Value<'_>) {
     call.erase();
 }
 
-/// The names of the functions that refer to a static; `None` if another static does.
+/// The names of the functions that refer to a static; `None` if another static refers to it.
 fn functions_with(global: Value<'_>) -> Option<BTreeSet<String>> {
     let mut functions = BTreeSet::new();
     let mut users = global.users();

@@ -1,4 +1,4 @@
-//! Whether a kernel comes to the same, whatever it finds in the cache of an answer.
+//! Checks whether a kernel behaves the same for both possible values of a cache.
 //!
 //! A cache holds what it begins with, or the answer that was stored to it. A copy of the module is optimised in which each load gives one of the
 //! two and nothing says which. Where nothing depends on that any more, the static really was a cache. A static of another use shows itself: a
@@ -7,20 +7,20 @@
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind};
 use crate::passes::choice::{call_choice, choose};
 
-/// Says which of the two it is. LLVM knows nothing of what it answers, and that it touches no memory of the kernel's.
+/// The function that selects one of the two values. LLVM knows nothing of its result, except that it touches no memory of the kernel's.
 const EITHER: &str = "oxisycl.either";
-/// Calls one of two functions.
+/// The function that calls one of two functions.
 const CHOSEN: &str = "oxisycl.chosen";
-/// Memory that the module cannot reach is read and written, and no other.
+/// The memory effect of reading and writing only memory that the module cannot access.
 const INACCESSIBLE_MEMORY: u64 = 0b1100;
-/// What a static begins with.
+/// The constant with a static's initial value.
 const BEGUN: &str = "oxisycl.begun";
-/// Enough for every number.
+/// An alignment that is enough for every number.
 const ALIGNMENT: u32 = 16;
 const CONVERGENT: &str = "convergent";
 const OPTIMISE: &str = "default<O3>";
 
-/// The statics of these names for which it does not matter. All of them are loaded and stored only, and one constant is stored.
+/// The statics among `names` whose value does not matter. All of them are only loaded and stored, with one constant.
 pub(super) fn settled<'n>(module: &Module<'_>, names: &[&'n str]) -> Vec<&'n str> {
     if is_settled(module, names) {
         return names.to_vec();
@@ -42,7 +42,7 @@ fn is_settled(module: &Module<'_>, names: &[&str]) -> bool {
     is_optimised && trial.function(EITHER).is_none_or(|either| either.users().iter().all(|call| !call.is_used()))
 }
 
-/// Has each load of a static give what it begins with, or what is stored to it. False if those are of another type.
+/// Replaces each load of a static by a selection between its initial value and the stored constant. Returns false if their types differ.
 fn give_either<'c>(trial: &Module<'c>, global: Value<'c>, either: Value<'c>) -> bool {
     let (loads, stores): (Vec<_>, Vec<_>) = global.users().into_iter().partition(|user| user.is(Opcode::LOAD));
     let Some(stored) = stores.first().map(|store| store.operand(0)) else { return false };
@@ -94,7 +94,7 @@ fn give_either<'c>(trial: &Module<'c>, global: Value<'c>, either: Value<'c>) -> 
     true
 }
 
-/// What stands at the beginning of a constant, if it is a value of that type there.
+/// The first value in a constant, if it has that type.
 fn first_of_type<'c>(constant: Value<'c>, wanted: Type<'c>) -> Option<Value<'c>> {
     let mut value = constant;
     while value.value_type() != wanted {

@@ -1,15 +1,15 @@
-//! The frame of a circle of calls: which values are in it, where, and how code reads them.
+//! The frame of a cycle of calls: its values, their offsets, and the code that accesses them.
 //!
-//! Every value that another block uses goes through memory: a frame if it is alive across a call of the circle, otherwise a variable. Later passes
-//! turn the variables into registers. Does not know how a circle is entered, called or left.
+//! Every value that another block uses goes through memory: a frame if it is alive across a call of the cycle, otherwise a variable. Later passes
+//! turn the variables into registers. Does not know how a cycle is entered, called or left.
 
 use crate::llvm::{Block, Builder, Context, Layout, Module, Opcode, Type, TypeKind, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Alignment of frames, and the bytes at the beginning of each that hold the number of the call that made it.
+/// The alignment of frames. Also the bytes at the beginning of each frame, which hold the number of the call that made it.
 pub(super) const ALIGNMENT: u64 = 16;
 
-/// Offsets in memory, and the bytes that are taken.
+/// An allocator of offsets in memory, with the bytes in use.
 #[derive(Default)]
 pub(super) struct Places {
     size: u64,
@@ -23,12 +23,12 @@ impl Places {
         place
     }
 
-    /// The bytes that are taken, rounded up to a multiple of the alignment.
+    /// The bytes in use, rounded up to the alignment.
     fn end(&self) -> u64 {
         self.size.next_multiple_of(ALIGNMENT)
     }
 
-    /// Offsets of values in memory of their own, and the bytes of that memory.
+    /// Offsets for values in memory of their own, and the bytes of that memory.
     pub(super) fn of<'c>(layout: Layout<'_>, held: impl Iterator<Item = Type<'c>>) -> (Vec<u64>, u64) {
         let mut all = Self::default();
         let places = held.map(|held| all.add(layout, held, ALIGNMENT)).collect();
@@ -36,11 +36,11 @@ impl Places {
     }
 }
 
-/// The contents of each frame of a circle.
+/// The layout of each frame of a cycle.
 pub(super) struct Frame<'c, 'm> {
     context: &'c Context,
     layout: Layout<'m>,
-    /// The variables of the functions, with their places in a frame.
+    /// The variables of the functions, with their offsets in a frame.
     variables: Vec<(Value<'c>, u64)>,
     places: Places,
     byte: Type<'c>,
@@ -49,7 +49,7 @@ pub(super) struct Frame<'c, 'm> {
 }
 
 impl<'c, 'm> Frame<'c, 'm> {
-    /// A frame with the variables of these functions; none if one of the variables cannot be in a frame.
+    /// A frame with the variables of these functions; `None` if one of the variables cannot be in a frame.
     pub(super) fn of(module: &'m Module<'c>, members: &[Value<'c>]) -> Option<Self> {
         let context = module.context();
         let pointer = Type::pointer(context, 0);
@@ -69,12 +69,12 @@ impl<'c, 'm> Frame<'c, 'm> {
         Some(Self { context, layout, variables, places, byte, word, pointer })
     }
 
-    /// The bytes of a frame.
+    /// The size of a frame in bytes.
     pub(super) fn size(&self) -> u64 {
         self.places.end()
     }
 
-    /// Stores each value that another block uses, and loads it there. `resumed` are the blocks behind calls of the circle, `frame_at` is the
+    /// Stores each value that another block uses, and loads it there. `resumed` are the blocks behind calls of the cycle. `frame_at` is the
     /// variable with the address of the current frame.
     pub(super) fn keep_values(
         &mut self,
@@ -130,7 +130,7 @@ impl<'c, 'm> Frame<'c, 'm> {
         }
     }
 
-    /// Replaces the variables of the functions by their places in the current frame.
+    /// Replaces the variables of the functions by addresses in the current frame.
     pub(super) fn place_variables(&self, frame_at: Value<'c>) {
         for &(variable, offset) in &self.variables {
             for user in variable.users() {
@@ -146,13 +146,13 @@ impl<'c, 'm> Frame<'c, 'm> {
         }
     }
 
-    /// The address of a place in the current frame.
+    /// The address at an offset in the current frame.
     fn address(&self, builder: &Builder<'c>, frame_at: Value<'c>, offset: u64) -> Value<'c> {
         builder.offset(self.byte, builder.load(self.pointer, frame_at), self.word.constant(offset))
     }
 }
 
-/// Has a function read its parameters from variables. Returns the variables with their types.
+/// Replaces a function's parameters by variables. Returns these with their types.
 pub(super) fn take_parameters<'c>(
     context: &'c Context,
     member: Value<'c>,
@@ -170,7 +170,7 @@ pub(super) fn take_parameters<'c>(
     parameters.map(take).collect()
 }
 
-/// Replaces a phi by a variable that each block before it stores to.
+/// Replaces a phi by a variable that each predecessor stores to.
 pub(super) fn demote_phi<'c>(context: &'c Context, phi: Value<'c>, place: Value<'c>) {
     let mut seen = FxHashSet::default();
     for (value, block) in phi.incoming() {

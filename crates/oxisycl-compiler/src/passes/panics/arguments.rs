@@ -1,4 +1,4 @@
-//! The values of a message: where they are, what they are, and how the device learns that.
+//! The values of a message: where they are, their kinds, and how the device gets them.
 //!
 //! What the host can format is recorded as it is. For everything else the device formats: it gets a message with this one value in it. So a
 //! value that is not understood here costs code, and is never shown wrongly.
@@ -8,7 +8,7 @@ use oxisycl_image::{ArgumentFormat, ArgumentKind, FormatTrait, MessagePiece};
 use super::formatter::{Shown, shown_by};
 use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 
-/// The template of a message that is one value, printed with `{}` or `{:?}`.
+/// The template of a message with one value, as for `{}` or `{:?}`.
 const ONE_VALUE: &[u8] = b"\xC0\x00";
 
 /// A value that the device records.
@@ -24,13 +24,13 @@ enum Place<'c> {
     Scalar(Value<'c>),
     /// Address and length of a string.
     String(Value<'c>, Value<'c>),
-    /// An address that leads to the value over so many other addresses.
+    /// An address that leads to the value through a number of further addresses.
     Address(Value<'c>, u32),
-    /// The address of an address that leads to the value over so many others.
+    /// The address of an address that leads to the value through a number of further ones.
     Slot { array: Value<'c>, offset: u64, indirections: u32 },
     /// A message.
     Message { template: Template<'c>, arguments: Value<'c> },
-    /// A value behind `&dyn Debug`, given by its address and its table of functions.
+    /// A value behind `&dyn Debug`, given by its address and its vtable.
     Object { data: Value<'c>, table: Value<'c> },
 }
 
@@ -45,7 +45,7 @@ impl<'c> Recorded<'c> {
         Self { place: Place::Scalar(value), kind }
     }
 
-    /// A string that is known when the kernel runs.
+    /// A string whose contents are known at run time.
     pub(super) fn string(start: Value<'c>, length: Value<'c>) -> Self {
         Self { place: Place::String(start, length), kind: ArgumentKind::Str }
     }
@@ -66,7 +66,7 @@ impl<'c> Recorded<'c> {
     }
 }
 
-/// The piece of a message that prints the value at that position as it is.
+/// The piece of a message that prints the value with the index `index` without options.
 pub(super) fn plain(index: u8) -> MessagePiece {
     MessagePiece::Argument { index, format: ArgumentFormat::new(FormatTrait::Display) }
 }
@@ -84,15 +84,15 @@ pub(super) fn of_object<'c>(data: Value<'c>, table: Value<'c>, index: u8) -> (Re
     }
 }
 
-/// The argument at the given position of an array of `fmt::rt::Argument`: pairs of an address and a formatting function. `None` if the
-/// host cannot format it.
+/// The argument at an index of an array of `fmt::rt::Argument`: pairs of an address and a formatting function. `None` if the host cannot
+/// format it.
 pub(super) fn of_array<'c>(array: Value<'c>, index: u64) -> Option<(Recorded<'c>, Shown)> {
     let offset = index * 16;
     let shown = shown_by(stored_at(array, offset + 8)?)?;
     Some((Recorded { place: Place::Slot { array, offset, indirections: shown.indirections }, kind: shown.kind }, shown))
 }
 
-/// The only value that is ever stored at an offset of a local array.
+/// The only value that is stored at an offset of a local array.
 fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     let mut found = None;
     let mut places = Vec::new();
@@ -126,11 +126,11 @@ fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
     found
 }
 
-/// How many numbers a record takes by value.
+/// The most numbers of a record that are passed by value.
 pub(super) const MAX_NUMBERS: usize = 3;
 
-/// The values as 64-bit numbers, and their kinds in the bytes of one, the first one lowest, if there are few and none is larger. So they need
-/// no memory, which every work-item would make room for, also where none panics.
+/// The values as 64-bit numbers, and their kinds in the bytes of one number, the first one lowest. `None` if there are too many values, or
+/// one is not a number of at most 64 bits. Such values need no memory, which every work-item would reserve even if none panics.
 pub(super) fn numbers<'c>(
     module: &Module<'c>,
     builder: &Builder<'c>,
@@ -171,7 +171,7 @@ pub(super) fn numbers<'c>(
     Some((kinds, numbers))
 }
 
-/// Bytes of a value of that kind, if it is a number of at most 64 bits.
+/// The bytes of a value of that kind; `None` unless it is a number of at most 64 bits.
 fn size(kind: ArgumentKind) -> Option<u32> {
     match kind {
         ArgumentKind::Bool | ArgumentKind::I8 | ArgumentKind::U8 => Some(1),
@@ -243,7 +243,7 @@ pub(super) fn store<'c>(
     array
 }
 
-/// A template of ours, once per module.
+/// A constant with a template of the compiler's, once per module.
 fn constant<'c>(module: &Module<'c>, bytes: &[u8]) -> Value<'c> {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let name = format!("oxisycl.template.{digits}");

@@ -1,26 +1,26 @@
-//! What a formatting function prints: the trait and the type that its symbol names, and what lies behind references.
+//! The output of a formatting function: the trait and the type in its symbol, and the value behind references.
 
 use oxisycl_image::{ArgumentKind, FormatTrait};
 
 use crate::llvm::{Opcode, TypeKind, Value};
 use crate::origin::{self, Formatted, Formatter};
 
-/// What a formatting function prints of the address it is given.
+/// The output of a formatting function for the address that it gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shown {
     pub(super) style: FormatTrait,
     pub(super) kind: ArgumentKind,
-    /// How many addresses lie between the argument and the value.
+    /// The number of addresses between the argument and the value.
     pub(super) indirections: u32,
 }
 
-/// References to references than so many are formatted by the device.
+/// The most indirections that the host formats; deeper references are formatted by the device.
 const MOST_INDIRECTIONS: u32 = 8;
 
-/// Intrinsics that do nothing.
+/// Intrinsics without effects.
 const IDLE: [&str; 4] = ["llvm.assume", "llvm.dbg.", "llvm.experimental.noalias.scope.decl", "llvm.lifetime."];
 
-/// What a formatting function prints; `None` if the host does not know how.
+/// The output of a formatting function; `None` if the host cannot produce it.
 pub(super) fn shown_by(function: Value<'_>) -> Option<Shown> {
     shown_within(function, MOST_INDIRECTIONS)
 }
@@ -35,8 +35,8 @@ fn shown_within(function: Value<'_>, n_left: u32) -> Option<Shown> {
     }
 }
 
-/// What the formatting function of `&T` prints. Symbols need not say what `T` is, and what `T` does itself may have been inlined. So the function
-/// counts only if all it does is to call another one with what the reference refers to.
+/// The output of the formatting function of `&T`. Symbols need not name `T`, and `T`'s own formatting may have been inlined. So the
+/// function counts only if all it does is to call another one with what the reference refers to.
 fn shown_behind(function: Value<'_>, style: FormatTrait, n_left: u32) -> Option<Shown> {
     let call = only_call(function)?;
     let callee = call.callee()?;
@@ -63,7 +63,7 @@ fn shown_behind(function: Value<'_>, style: FormatTrait, n_left: u32) -> Option<
     Some(Shown { indirections: inner.indirections + 1, ..inner })
 }
 
-/// The call of a function that loads, calls once and returns what the call gave.
+/// The only call of a function that loads, calls once, and returns the call's result.
 fn only_call(function: Value<'_>) -> Option<Value<'_>> {
     let [_] = function.blocks()[..] else { return None };
     let mut call = None;

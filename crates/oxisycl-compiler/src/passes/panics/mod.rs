@@ -21,7 +21,7 @@ use crate::passes::panic_names::{
 use crate::passes::{arena, formatting_depth, frames, recursion};
 use arguments::{Recorded, plain};
 
-/// What the host's panic hook prints of other values than strings.
+/// The text that the host's panic hook prints for payloads that are not strings.
 const ANY: &str = "Box<dyn Any>";
 
 /// Whether the call is one that [`SLICE_ERROR`] makes of itself.
@@ -29,7 +29,7 @@ pub(crate) fn fails_again(call: Value<'_>) -> bool {
     call.callee() == Some(call.function()) && origin::cuts_a_string(call.function().name())
 }
 
-/// Replaces panic functions, traps, and functions that print by declarations that [`lower`] finds.
+/// Replaces panic functions, traps, and printing functions by declarations that [`lower`] finds.
 pub(crate) fn hook(module: &Module<'_>) {
     let context = module.context();
     trap::hook(module, &ENDING);
@@ -64,8 +64,8 @@ pub(crate) fn drop_record(module: &Module<'_>) {
     }
 }
 
-/// A record begins with the launch's record being claimed. A recorder that claims nothing was compiled for the host by mistake, and
-/// panics would be lost.
+/// Checks that recorders claim the launch's record. A recorder that claims nothing was compiled for the host by mistake, and panics would
+/// be lost.
 pub(crate) fn check_recorders(module: &Module<'_>) -> Result<(), CompileError> {
     let claims = |instruction: &Value<'_>| instruction.is(Opcode::ATOMIC_CMP_XCHG) || instruction.callee().is_some();
     for function in module.functions() {
@@ -89,14 +89,14 @@ fn number_recorder<'c>(module: &Module<'c>) -> Value<'c> {
     module.declare(RECORD, Type::function(Type::void(context), &[pointer, number, word, word, word, word]))
 }
 
-/// Where the code of an image can panic or print.
+/// The places where the code of an image can panic or print.
 #[derive(Default)]
 pub(crate) struct Sites {
     pub(crate) list: Vec<PanicSite>,
 }
 
 impl Sites {
-    /// The number of a site.
+    /// The number of a site, which is added if it is new.
     fn number(&mut self, site: PanicSite) -> u32 {
         let known = self.list.iter().position(|other| *other == site);
         known.unwrap_or_else(|| {
@@ -106,7 +106,7 @@ impl Sites {
     }
 }
 
-/// Replaces the calls of hooked functions by records; `end` ends the work-item after those that do not return.
+/// Replaces the calls of hooked functions by records. `end` ends the work-item after those that do not return.
 pub(crate) fn lower<'c>(
     module: &Module<'c>,
     sites: &mut Sites,
@@ -171,7 +171,7 @@ pub(crate) fn lower<'c>(
     set_linkage_of_recorders(module, Linkage::INTERNAL);
 }
 
-/// Has recorders keep their parameters while more code is optimised with them: calls are added when its panics are lowered.
+/// Makes LLVM keep the parameters of recorders while more code is optimised with them, since calls are added when its panics are lowered.
 pub(crate) fn keep_recorders(module: &Module<'_>) {
     set_linkage_of_recorders(module, Linkage::EXTERNAL);
 }
@@ -185,7 +185,7 @@ fn set_linkage_of_recorders(module: &Module<'_>, linkage: Linkage) {
     }
 }
 
-/// What a call prints, and the values in it.
+/// The output of a printing call, and the values in it.
 fn output<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
     let arguments = call.arguments();
     let (mut pieces, values) = template::read(arguments[0], arguments[1], 0);
@@ -275,7 +275,7 @@ fn constant_panic(path: &str) -> String {
     text.to_owned()
 }
 
-/// `assert_eq!` and `assert_ne!`: kind, two objects, and an optional message.
+/// The message of `assert_eq!` and `assert_ne!`: kind, two objects, and an optional message.
 fn assertion<'c>(arguments: &[Value<'c>]) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
     let operator = match arguments[0].integer() {
         Some(0) => "left == right",
@@ -308,13 +308,13 @@ fn constant_text(start: Value<'_>, length: Value<'_>) -> Option<String> {
     std::str::from_utf8(bytes).ok().map(str::to_owned)
 }
 
-/// The innermost place of a call that is in code of a user.
+/// The innermost place of a call that is in user code.
 fn users_place(call: Value<'_>) -> Option<SourceLocation> {
     let is_users = |place: &Place<'_>| origin::is_users_file(&place.file, &place.folder);
     call.places().into_iter().find(is_users).map(Place::location)
 }
 
-/// The last argument of a function with `#[track_caller]`.
+/// The place in the last argument of a function with `#[track_caller]`.
 fn location(call: Value<'_>) -> Option<SourceLocation> {
     location_of(*call.arguments().last()?)
 }

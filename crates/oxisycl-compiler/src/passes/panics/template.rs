@@ -29,12 +29,12 @@ pub(super) fn read<'c>(template: Value<'c>, arguments: Value<'c>, first: u8) -> 
     (pieces, message.values)
 }
 
-/// A message that is being read.
+/// The state of reading a message.
 struct Message<'c> {
     arguments: Value<'c>,
     first: u8,
     values: Vec<Recorded<'c>>,
-    /// Positions of arguments that the host formats, with those of their values and how they are shown.
+    /// The indices of arguments that the host formats, with the indices and traits of their values.
     known: Vec<(u16, u8, FormatTrait)>,
 }
 
@@ -52,7 +52,7 @@ impl<'c> Message<'c> {
         }
     }
 
-    /// The position among the recorded values, and how it is shown, of an argument that the host can format.
+    /// The index among the recorded values, and the trait, of an argument that the host can format.
     fn known(&mut self, index: u16) -> Option<(u8, FormatTrait)> {
         if let Some((_, position, style)) = self.known.iter().find(|(other, ..)| *other == index) {
             return Some((*position, *style));
@@ -63,7 +63,7 @@ impl<'c> Message<'c> {
         Some((position, shown.style))
     }
 
-    /// A width or precision; the outer `None` if it is an argument that the host cannot use.
+    /// A width or precision. The outer `Option` is `None` if it is an argument that the host cannot use.
     fn count(&mut self, count: Option<Count>) -> Option<Option<FormatCount>> {
         match count {
             None => Some(None),
@@ -92,7 +92,7 @@ enum Part {
 }
 
 impl Part {
-    /// The template of a message that is this value alone.
+    /// The template of a message with only this value.
     fn bytes(&self) -> Vec<u8> {
         let Self::Value { index, flags, width, precision } = self else { return vec![0] };
         let count = |count: &Option<Count>, present: u8, indirect: u8| match count {
@@ -157,7 +157,7 @@ fn u16_of(rest: &mut &[u8]) -> Option<u16> {
     Some(u16::from_le_bytes(*bytes))
 }
 
-/// Among the bits of `FormattingOptions`.
+/// The bit of `FormattingOptions` for a width.
 const HAS_WIDTH: u32 = 1 << 27;
 const HAS_PRECISION: u32 = 1 << 28;
 

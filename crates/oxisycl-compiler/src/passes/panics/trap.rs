@@ -9,9 +9,9 @@ use oxisycl_image::SourceLocation;
 use crate::llvm::{Attribute, Builder, Module, Place, Type, Value};
 use crate::passes::panic_names::PREFIX;
 
-/// What is called in the place of a trap, after the prefix of panics.
+/// The panic function that replaces a trap, after the prefix of panics.
 pub(super) const PATH: &str = "llvm.trap";
-/// What a work-item says that has come there.
+/// The panic message of the work-item.
 pub(super) const MESSAGE: &str = "the program aborted";
 
 /// Replaces traps by calls of a hooked function, whose argument is the place.
@@ -39,7 +39,7 @@ pub(super) fn hook(module: &Module<'_>, attributes: &[&str]) {
     }
 }
 
-/// The place of a trap, from the argument of what is called instead.
+/// The place of a trap, from the argument of the call that replaced it.
 pub(super) fn location(place: Value<'_>) -> Option<SourceLocation> {
     let (line, rest) = place.initializer()?.data()?.split_first_chunk()?;
     let (column, file) = rest.split_first_chunk()?;

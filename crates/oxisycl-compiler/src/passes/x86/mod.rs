@@ -21,7 +21,7 @@ pub(crate) fn lower(module: &Module<'_>) -> Result<(), CompileError> {
     definitions::replace(module, TABLE, |name| Some(format!("oxisycl.x86.{}", name.strip_prefix("llvm.x86.")?)))
 }
 
-/// Assembly of one register, and the operation that it is.
+/// The inline assembly of one register, and the operation that replaces it.
 const ASSEMBLY: [(&str, &str); 2] =
     [("\"sqrtss ${0:x}, ${0:x}\"", "llvm.sqrt.f32"), ("\"sqrtsd ${0:x}, ${0:x}\"", "llvm.sqrt.f64")];
 
