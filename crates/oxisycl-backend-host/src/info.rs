@@ -24,11 +24,11 @@ pub(crate) struct Processor {
     pub(crate) vendor_id: u32,
     /// In MHz.
     pub(crate) frequency: u32,
-    /// Of the last level, in bytes.
+    /// The size of the last-level cache, in bytes.
     pub(crate) cache_size: u64,
-    /// In bytes.
+    /// The size of a cache line, in bytes.
     pub(crate) cache_line: u32,
-    /// In bytes.
+    /// The size of memory, in bytes.
     pub(crate) memory: u64,
 }
 

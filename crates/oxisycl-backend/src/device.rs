@@ -101,7 +101,7 @@ pub enum Partition {
 /// One device or sub-device.
 ///
 /// # Safety
-/// What a device gives and says of itself is true. Commands are issued, and memory is read, because of it:
+/// The properties that a device reports are true. Commands are issued, and memory is read, because of them:
 /// - The memory is always the same, and is the one that commands of its queues use.
 /// - Boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says so.
 /// - A module has the kernels of the image that it was loaded from, by their symbols.

@@ -60,7 +60,7 @@ pub enum BackendError {
     Unsupported {
         /// The device.
         device: String,
-        /// What was asked for.
+        /// The operation that was requested.
         what: String,
     },
     /// A setting has a value that it cannot have.
@@ -83,7 +83,7 @@ pub enum BackendError {
     },
     /// A driver did not compile an image in time, or a process ended during the compilation.
     NotCompiled {
-        /// What happened, and what to do.
+        /// The cause, and the advice to the user.
         reason: String,
     },
     /// The device is gone.

@@ -40,7 +40,7 @@ pub enum CacheType {
     ReadWrite,
 }
 
-/// What local memory is.
+/// The kind of a device's local memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LocalMemoryType {
     /// There is none.
@@ -157,9 +157,9 @@ pub struct DeviceInfo {
     /// In MHz, 0 if unknown.
     pub max_clock_frequency: u32,
     pub address_bits: u32,
-    /// In bytes.
+    /// The largest allocation, in bytes.
     pub max_mem_alloc_size: u64,
-    /// In bytes.
+    /// The most bytes of a kernel's parameters.
     pub max_parameter_size: usize,
     /// In bits, as in the specification.
     pub mem_base_addr_align: u32,
@@ -167,14 +167,14 @@ pub struct DeviceInfo {
     pub single_fp_config: Vec<FpConfig>,
     pub double_fp_config: Vec<FpConfig>,
     pub global_mem_cache_type: CacheType,
-    /// In bytes.
+    /// The size of a cache line of global memory, in bytes.
     pub global_mem_cache_line_size: u32,
-    /// In bytes.
+    /// The size of the cache of global memory, in bytes.
     pub global_mem_cache_size: u64,
-    /// In bytes.
+    /// The size of global memory, in bytes.
     pub global_mem_size: u64,
     pub local_mem_type: LocalMemoryType,
-    /// In bytes.
+    /// The local memory of a work-group, in bytes.
     pub local_mem_size: u64,
     pub error_correction_support: bool,
     pub atomic_memory_order_capabilities: Vec<MemoryOrder>,

@@ -1,6 +1,6 @@
 //! Panic hooks that are installed in front of the existing one.
 //!
-//! A user who sets a hook later replaces them.
+//! A hook that a user sets later replaces them.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;

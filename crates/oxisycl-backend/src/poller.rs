@@ -278,7 +278,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// What the poller does, as far as going to sleep is concerned, until a number of commands have ended.
+    /// The sleeping protocol of the poller: polls until `n_commands` commands have ended.
     fn poll_for(counts: &Counts, n_commands: u64) {
         for _ in 0..n_commands {
             while !counts.has_commands() {

@@ -6,7 +6,7 @@ pub(crate) use native::*;
 #[cfg(loom)]
 pub(crate) use model::*;
 
-/// What programs run with.
+/// The primitives that programs run with.
 #[cfg(not(loom))]
 mod native {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ mod native {
     pub(crate) fn barrier() {}
 }
 
-/// What the model checker explores.
+/// The primitives that the model checker explores.
 #[cfg(loom)]
 mod model {
     use std::time::Duration;

@@ -27,7 +27,7 @@ pub(crate) enum Signature {
     Never,
 }
 
-/// What a call does besides its result.
+/// The effects of a builtin's call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effects {
     /// Nothing. The result depends on the arguments and the work-item.

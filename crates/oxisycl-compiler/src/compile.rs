@@ -42,10 +42,10 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<ForTargets, C
     compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess, &KeptNowhere, &Uninspected)
 }
 
-/// Compiles the kernels of a link unit for each target as [`compile`] does, for a program some of whose crates have no bitcode yet. It asks
-/// `provider` for a symbol that no module defines, before it looks for it in the standard library. The kernels are compiled by `isolation`, one
-/// job for each; it is not used by more than one thread.
-/// What was `kept` is not compiled again. A kernel whose code `inspect` refuses is one that the target cannot run.
+/// Compiles the kernels of a link unit like [`compile`], for a program some of whose crates have no bitcode yet. For a symbol that no
+/// module defines, it calls `provider` before it searches the standard library. `isolation` compiles the kernels, one job for each; only
+/// one thread uses it. Results in `kept` are not compiled again. If `inspect` refuses a kernel's code, the kernel counts as one that the
+/// target cannot run.
 ///
 /// # Errors
 /// The errors of [`compile`], and what `provider` fails with.

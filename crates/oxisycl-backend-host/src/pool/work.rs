@@ -1,6 +1,6 @@
 //! The work of a command: its number of units, how these may be cut into chunks, and how to run a chunk.
 //!
-//! Owns the decision how large chunks are. Does not know who runs them.
+//! Owns the decision how large chunks are. Does not know the threads that run them.
 
 use oxisycl_backend::{Command, CopyCommand, FillCommand, KernelCommand};
 

@@ -108,7 +108,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// The shape of a kernel's launch; `None` if its range exceeds every limit.
     ///
     /// # Errors
-    /// What the device does not support.
+    /// The error if the device does not support the launch.
     fn launch(
         device: &Self::Device,
         kernel: &Self::Kernel,

@@ -1,9 +1,9 @@
 //! Refuses kernels early that reach far more than could be meant for a device. Examples are kernels that call the host's runtime with its
 //! queues and threads.
 //!
-//! They are refused in the end, for something that no device has; but to optimise all that they reach takes LLVM minutes. So the functions
-//! that are nearest to the kernel are simplified by themselves first, which shows whether what they reach is dead on devices. What a
-//! kernel of common size reaches is never looked at here. Changes nothing: works on copies.
+//! Such kernels would be refused in the end for something that no device has, but LLVM takes minutes to optimise all that they reach. So
+//! the functions nearest to the kernel are simplified by themselves first, which shows whether what they reach is dead on devices. A kernel
+//! of common size is never examined here. Changes nothing: works on copies.
 
 use std::collections::VecDeque;
 

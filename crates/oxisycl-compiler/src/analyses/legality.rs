@@ -180,7 +180,7 @@ pub(crate) struct Findings {
     pub(crate) may_print: bool,
     /// Whether the depth of its calls is unknown.
     pub(crate) has_unbounded_stack: bool,
-    /// Whether it uses the local memory of a launch.
+    /// Whether the kernel uses the local memory of a launch.
     pub(crate) uses_local_memory: bool,
     pub(crate) has_barriers: bool,
 }

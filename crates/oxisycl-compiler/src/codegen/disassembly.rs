@@ -30,7 +30,7 @@ const TRIPLE: &CStr = c"amdgcn-amd-amdhsa";
 /// Disassembles a code object: its functions by name, with the text of each instruction in order.
 ///
 /// # Errors
-/// What is wrong with the code object: the function, and the first bytes of it that are no instruction of the processor.
+/// The error names the function, and its first bytes that are no instruction of the processor.
 pub(crate) fn disassemble(
     llvm: &Path,
     processor: &str,

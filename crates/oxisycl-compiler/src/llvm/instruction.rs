@@ -154,7 +154,7 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetOrdering)(self.raw(), ordering) }
     }
 
-    /// Whether it is an atomic operation or a fence.
+    /// Whether the instruction is an atomic operation or a fence.
     pub(crate) fn is_atomic(self) -> bool {
         self.kind() == ValueKind::Instruction && unsafe { (ll().LLVMIsAtomic)(self.raw()) != 0 }
     }

@@ -139,7 +139,7 @@ pub(crate) fn is_midpoint_of_singles(symbol: &str) -> bool {
 pub(crate) struct Libm {
     /// The function's name in C.
     pub(crate) name: String,
-    /// Whether it is an operation of the host's processor, written in its assembly.
+    /// Whether the function is an operation of the host's processor, written in assembly.
     pub(crate) is_native: bool,
 }
 

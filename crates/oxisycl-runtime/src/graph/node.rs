@@ -25,7 +25,7 @@ use crate::ids::NodeId;
 /// The label of a host task without a name.
 pub const HOST_TASK_NAME: &str = "host task";
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {
     /// A command of a backend.

@@ -23,8 +23,8 @@ pub(super) enum Within {
 
 /// A function with the context of its call: while a panic or a print is recorded, or neither.
 ///
-/// What formats a panic's message can panic in its turn. The launch's record is taken by then, so that such a panic records nothing, and what would
-/// be a cycle of calls ends there.
+/// A function that formats a panic's message can panic itself. The launch's record is taken by then, so such a panic records nothing. A
+/// would-be cycle of calls ends there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Callable<'c> {
     pub(super) function: Value<'c>,

@@ -294,7 +294,7 @@ impl<'w> Code<'w> {
 /// The properties of a memory access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
-    /// In bytes, a power of two.
+    /// The alignment in bytes, a power of two.
     pub(super) alignment: u32,
     pub(super) is_volatile: bool,
 }

@@ -24,7 +24,7 @@ pub(super) struct Translation {
     pub(super) module: Assembled,
     /// Aspects, by their names, sorted.
     pub(super) requirements: Vec<&'static str>,
-    /// Whether it has atomic sums of floats.
+    /// Whether the module has atomic sums of floats.
     pub(super) uses_float_atomics: bool,
 }
 

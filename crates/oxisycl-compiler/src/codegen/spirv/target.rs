@@ -24,7 +24,7 @@ const PASSING: Passing =
 
 /// Devices of OpenCL.
 pub(crate) struct SpirV {
-    /// Of NVIDIA's target, which knows that work-items diverge, and whose addresses are generic as well.
+    /// The machine of NVIDIA's target, which knows that work-items diverge, and whose addresses are generic as well.
     machine: Machine,
 }
 
