@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `reason = ".."` stands in place of, or beside, `tests` where something cannot be tested or differs on purpose.
-//! `planned = ["work-groups"]` names the part of the project that will bring it and is not built yet. A test is written as `cargo nextest`
+//! `planned = ["arguments"]` names the part of the project that will bring it and is not built yet. A test is written as `cargo nextest`
 //! prints it: `package` (unit tests) or `package::target`, a space, and the name. A name with a `.rs` at its end is a file of the package,
 //! for programs that must not compile.
 //!

@@ -51,7 +51,7 @@ fn optimised_builds_keep_barriers_and_shuffles_apart_and_single() {
 }
 
 /// The codes of the instructions of a module of SPIR-V.
-fn instructions(module: &[u8]) -> Vec<u32> {
+pub(crate) fn instructions(module: &[u8]) -> Vec<u32> {
     let words: Vec<u32> = module.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let (mut position, mut found) = (5, Vec::new());
     while let Some(word) = words.get(position) {

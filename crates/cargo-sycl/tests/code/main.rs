@@ -6,6 +6,7 @@ mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
 mod disassembly;
 mod floats;
+mod groups;
 mod interrupted;
 mod library;
 mod lines;

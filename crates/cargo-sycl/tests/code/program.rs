@@ -163,6 +163,8 @@ impl Package {
             let name = path.file_stem().unwrap().to_str().unwrap();
             write(&place(name), &fs::read_to_string(&path).unwrap());
         }
+        let example = repository.join("examples/14_tiled_gemm.rs");
+        write(&place("tiled_gemm"), &fs::read_to_string(example).unwrap());
         // The same versions as the repository, which are there without a network.
         if !self.root.join("Cargo.lock").exists() {
             fs::copy(repository.join("Cargo.lock"), self.root.join("Cargo.lock")).unwrap();

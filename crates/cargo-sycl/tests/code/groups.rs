@@ -1,0 +1,128 @@
+//! Kernels over groups: their barriers and shuffles are those of the source, and a loop over tiles has nothing but the source's arithmetic.
+
+use std::fs;
+use std::path::Path;
+
+use crate::convergence::instructions;
+use crate::program::{Package, build, functions};
+
+/// The kernels of `kernels/groups.rs`, with the barriers and shuffles of each in PTX, and its barriers in SPIR-V. There a value passes
+/// through local memory in the place of a shuffle, with more barriers.
+const SHAPES: [(&str, usize, usize, usize); 6] = [
+    ("phases_in_a_loop", 2, 0, 2),
+    ("sum_of_a_group", 2, 5, 4),
+    ("barriers_in_both_arms", 2, 0, 2),
+    ("barriers_in_a_loop", 2, 0, 2),
+    ("barrier_in_a_function", 1, 0, 1),
+    ("sums_in_both_arms", 3, 15, 9),
+];
+
+fn check(arguments: &[&str]) {
+    let built = build("groups", arguments);
+    assert!(!built.messages.contains("warning"), "{}", built.messages);
+    let functions = functions(&built.code);
+    for (shape, barriers, shuffles, _) in SHAPES {
+        let (_, code) = functions.iter().find(|(name, _)| name.contains(&format!("groups_{shape}_closure"))).unwrap();
+        let found = (code.matches("barrier.sync").count(), code.matches("shfl.sync").count());
+        assert_eq!(found, (barriers, shuffles), "{shape}: barriers and shuffles\n{code}");
+    }
+}
+
+#[test]
+fn unoptimised_builds_keep_the_barriers_and_shuffles_of_groups() {
+    check(&[]);
+}
+
+#[test]
+fn optimised_builds_keep_the_barriers_and_shuffles_of_groups() {
+    check(&["--release"]);
+}
+
+/// Builds a program for devices of OpenCL, and gives the modules of its kernels by their files' names.
+fn modules(program: &str) -> Vec<(String, Vec<u8>)> {
+    let package = Package::enter();
+    let (_, messages) = package.sycl(&["build", "--release", "--targets", "spirv", "--bin", program]);
+    assert!(!messages.contains("warning"), "{messages}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{program}-modules"));
+    let _ = fs::remove_dir_all(&folder);
+    let binary = format!("target/sycl/release/{program}");
+    package.sycl(&["inspect", &binary, "--emit", "spirv", "--out", folder.to_str().unwrap()]);
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    files.map(|file| (file.to_str().unwrap().to_owned(), fs::read(&file).unwrap())).collect()
+}
+
+#[test]
+fn modules_of_spirv_have_the_barriers_of_groups() {
+    const BARRIER: u32 = 224;
+    let modules = modules("groups");
+    assert_eq!(modules.len(), SHAPES.len());
+    let found = SHAPES.map(|(shape, ..)| {
+        let (_, module) = modules.iter().find(|(name, _)| name.contains(&format!("groups_{shape}_closure"))).unwrap();
+        (shape, instructions(module).into_iter().filter(|code| *code == BARRIER).count())
+    });
+    assert_eq!(found, SHAPES.map(|(shape, _, _, barriers)| (shape, barriers)));
+}
+
+/// The kernel is the one that the book has, word for word.
+#[test]
+fn the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
+    const TILE: usize = 16;
+    let built = build("tiled_gemm", &["--release"]);
+    let functions = functions(&built.code);
+    let (_, code) = functions.iter().find(|(name, _)| name.contains("tiled_gemm_multiply_closure")).unwrap();
+    // Between the barrier behind the stores of a tile and the one before the next stores.
+    let phases: Vec<&str> = code.split("barrier.sync").filter(|part| part.contains("fma.rn.f32")).collect();
+    assert_eq!(phases.len(), 1, "{code}");
+    let instructions = || phases[0].lines().map(str::trim).filter(|line| line.ends_with(';') && !line.starts_with('.'));
+    let of = |word: &str| instructions().filter(|line| line.starts_with(word)).count();
+    assert_eq!((of("fma.rn.f32"), of("ld.shared.") > TILE, of("ld.")), (TILE, true, of("ld.shared.")), "{code}");
+    assert_eq!(["setp", "bra", "@", "call", "st."].map(of), [0; 5], "{code}");
+}
+
+/// The same in SPIR-V: each load of the tiles is one of a pointer into the memory of the group.
+#[test]
+fn in_spirv_the_loop_of_a_product_by_tiles_reads_local_memory() {
+    let modules = modules("tiled_gemm");
+    let (_, module) = modules.iter().find(|(name, _)| name.contains("multiply")).unwrap();
+    let (n_local, n_generic) = loads_of_f32(module);
+    // 16 by 16 numbers of each tile, by loads of one number each, and none through a pointer of unknown memory.
+    assert!(n_local >= 32, "{n_local} loads from local memory");
+    assert_eq!(n_generic, 0, "loads through pointers of unknown memory");
+}
+
+/// How many loads of numbers a module of SPIR-V has from local memory, and through pointers of unknown memory.
+fn loads_of_f32(module: &[u8]) -> (usize, usize) {
+    const TYPE_FLOAT: u32 = 22;
+    const TYPE_POINTER: u32 = 32;
+    const LOAD: u32 = 61;
+    const WORKGROUP: u32 = 4;
+    const GENERIC: u32 = 8;
+    let words: Vec<u32> = module.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let (mut floats, mut pointers, mut of_value) = (Vec::new(), Vec::new(), std::collections::BTreeMap::new());
+    let (mut n_local, mut n_generic) = (0, 0);
+    let mut position = 5;
+    while let Some(first) = words.get(position) {
+        let instruction = &words[position..position + (first >> 16) as usize];
+        match first & 0xFFFF {
+            TYPE_FLOAT => floats.push(instruction[1]),
+            TYPE_POINTER => pointers.push((instruction[1], instruction[2])),
+            code => {
+                if code == LOAD && floats.contains(&instruction[1]) {
+                    match of_value.get(&instruction[3]) {
+                        Some(&WORKGROUP) => n_local += 1,
+                        Some(&GENERIC) => n_generic += 1,
+                        _ => {}
+                    }
+                }
+                // A result of a pointer's type: the type comes before the result.
+                if let [_, kind, result, ..] = instruction
+                    && let Some((_, storage)) = pointers.iter().find(|(id, _)| id == kind)
+                {
+                    of_value.insert(*result, *storage);
+                }
+            }
+        }
+        position += instruction.len();
+    }
+    (n_local, n_generic)
+}
