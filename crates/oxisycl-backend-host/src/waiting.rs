@@ -338,12 +338,12 @@ impl Waiting {
     fn fail(&self, message: String) -> ! {
         // SAFETY: as above.
         unsafe { &*self.group }.has_failed.set(true);
-        *self.failure.borrow_mut() = Some(message.clone());
-        self.unwind_others();
         if cfg!(panic = "abort") {
-            // The hook says it.
+            // The hook prints the message. To unwind the others first would end the process without it.
             panic!("{message}");
         }
+        *self.failure.borrow_mut() = Some(message.clone());
+        self.unwind_others();
         resume_unwind(Box::new(message))
     }
 

@@ -12,7 +12,22 @@ fn main() -> oxisycl::Result<()> {
     let queue = oxisycl::Queue::default()?;
     let submitted = queue.submit(|cg| {
         cg.name("fatal");
-        if std::env::args().len() > 1 {
+        let way = std::env::args().nth(1);
+        let items = oxisycl::NdRange::new([4, 6].into(), [2, 3].into());
+        match way.as_deref() {
+            // Another work-item has run between the beginning of the one that panics and its panic.
+            Some("barrier") => return cg.parallel_for_nd_range(items, (), |mut item, ()| {
+                item.group().barrier();
+                assert!(item.global_id() != oxisycl::Id::from([3, 4]), "as it must")
+            }),
+            Some("divergent") => return cg.parallel_for_nd_range(items, (), |mut item, ()| {
+                let parts = item.global_id() == oxisycl::Id::from([1, 1]);
+                // SAFETY: not sound on devices. The host finds out that not all come.
+                if !parts { unsafe { item.unchecked().barrier() } }
+            }),
+            _ => {}
+        }
+        if way.is_some() {
             return cg.parallel_for_work_group([2, 3], oxisycl::group::Fixed2::<2, 2>, (), |mut group, ()| {
                 group.for_each((), |item, ()| assert!(item.global().id() != oxisycl::Id::from([2, 5]), "as it must"))
             });
@@ -63,9 +78,21 @@ fn with_panic_abort_kernel_and_work_item_are_printed_first() {
     let position = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {ended:#?}"));
     assert!(position("oxisycl:") < position("as it must"), "{ended:#?}");
     // Over groups, the work-item is exact.
-    let mut program = Command::new(folder.join("target/debug/aborting"));
-    program.env("RUST_BACKTRACE", "0").arg("groups");
-    let ended = run_command(program);
-    let reports = ended.reports();
-    assert!(matches!(&reports[..], [report] if report.contains("\"fatal\", work-item [2, 5]")), "{reports:?}");
+    let reported = |way: &str| {
+        let mut program = Command::new(folder.join("target/debug/aborting"));
+        program.env("RUST_BACKTRACE", "0").arg(way);
+        let ended = run_command(program);
+        assert!(ended.status.code().is_none(), "{way} ends with a signal: {ended:#?}");
+        ended
+    };
+    for (way, item) in [("groups", "[2, 5]"), ("barrier", "[3, 4]")] {
+        let ended = reported(way);
+        let reports = ended.reports();
+        let expected = format!("\"fatal\", work-item {item}");
+        assert!(matches!(&reports[..], [report] if report.contains(&expected)), "{way}: {reports:?}");
+    }
+    // The message comes before any stack is unwound, which would end the process.
+    let ended = reported("divergent");
+    assert!(ended.stderr.contains("all work-items of a group come to the same barriers"), "{ended:#?}");
+    assert!(ended.stderr.contains("main.rs:") && ended.stderr.contains("\"fatal\""), "{ended:#?}");
 }
