@@ -173,6 +173,21 @@ macro_rules! exact {
     };
 }
 
+/// The sum of two numbers, rounded to odd: towards the neighbour whose last bit is 1, unless it is exact. Rounding it again, to a type with
+/// at most 22 bits, gives what rounding the exact sum would.
+#[inline]
+pub fn sum_to_odd(x: f32, y: f32) -> f32 {
+    let sum = x + y;
+    // What the sum has lost, exactly.
+    let part = sum - x;
+    let lost = (x - (sum - part)) + (y - part);
+    let is_exact = lost == 0.0 || !sum.is_finite();
+    if is_exact || sum.to_bits() & 1 == 1 {
+        return sum;
+    }
+    f32::from_bits(if (lost > 0.0) == (sum > 0.0) { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+}
+
 exact!(single, f32, u32, i32, 23, 127);
 exact!(double, f64, u64, i64, 52, 1023);
 

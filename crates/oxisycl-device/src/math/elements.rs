@@ -6,7 +6,7 @@
 use super::{Float, Integer, Word};
 use crate::DeviceCopyable;
 
-/// Floating-point numbers: `f32`, `f64`, and vectors and arrays of these ([`Vector`](crate::vector::Vector),
+/// Floating-point numbers: `f32`, `f64`, `half::f16` with the feature `half`, and vectors and arrays of these ([`Vector`](crate::vector::Vector),
 /// [`MArray`](crate::vector::MArray)). Nothing else can implement it.
 pub trait Floats: sealed::Elements<Element: Float> + sealed::Yields<i32> + sealed::Tests {}
 
@@ -170,6 +170,8 @@ macro_rules! numbers {
 }
 
 numbers! { i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 }
+#[cfg(feature = "half")]
+numbers! { half::f16 }
 
 macro_rules! floats {
     ($($type:ty)*) => { $(
@@ -193,6 +195,8 @@ macro_rules! floats {
 }
 
 floats! { f32 f64 }
+#[cfg(feature = "half")]
+floats! { half::f16 }
 
 macro_rules! integers {
     ($($type:ident $unsigned:ty;)*) => { $(

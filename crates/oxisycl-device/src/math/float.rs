@@ -5,10 +5,15 @@ use core::ops::{Add, Div, Mul, Neg, Sub};
 
 use oxisycl_builtins::{double, exact, single};
 
+#[cfg(feature = "half")]
+use ::half::f16;
+
+#[cfg(feature = "half")]
+use super::half::{SIGN, by_single, fma, nextafter, plain_half};
 use super::platform;
 use crate::{DeviceCopyable, builtin};
 
-/// A floating-point type of SYCL's functions: `f32` or `f64`. Nothing else can implement it.
+/// A floating-point type of SYCL's functions: `f32`, `f64`, or `half::f16` with the feature `half`. Nothing else can implement it.
 pub trait Float:
     sealed::Functions
     + DeviceCopyable
@@ -23,7 +28,7 @@ pub trait Float:
 }
 
 macro_rules! functions {
-    ($($arguments:tt -> $result:ty { $($name:ident = $double:expr, $single:expr;)* })*) => {
+    ($($arguments:tt -> $result:tt { $($name:ident = $double:expr, $single:expr;)* })*) => {
         pub(super) mod sealed {
             /// What the functions do for one type; not for users.
             pub trait Functions: Copy {
@@ -60,6 +65,12 @@ macro_rules! functions {
         impl sealed::Functions for f32 {
             plain!(f32, u32, 1.0e-18, 1.0e18);
             $($(defined!($name $arguments -> $result = $single);)*)*
+        }
+
+        #[cfg(feature = "half")]
+        impl sealed::Functions for f16 {
+            plain_half!();
+            $($(by_single!($name $arguments -> $result);)*)*
         }
     };
 }

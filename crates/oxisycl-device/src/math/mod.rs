@@ -12,7 +12,8 @@
 //! Every function is within the limits of the OpenCL C specification, full profile, to which SYCL refers. The
 //! documentation of each function has the limit, in units in the last place (ULP) of the result.
 //! `crates/oxisycl/tests/math` checks the functions on each device. Results for zeros, infinities and NaN are those of
-//! C99. On devices functions of `f32` compute in `f32` only.
+//! C99. On devices functions of `f32` compute in `f32` only. Those of `half::f16`, with the feature `half`, are computed in `f32` and rounded
+//! once more.
 //!
 //! The floating-point policy of a build does not reach into the functions. Under `fast` results for NaN and infinities
 //! are unspecified. Some functions of `f32` are then the device's imprecise instructions where it has them.
@@ -39,6 +40,8 @@ pub(crate) mod elements;
 mod float;
 mod functions;
 mod geometric;
+#[cfg(feature = "half")]
+mod half;
 pub(crate) mod integer;
 mod interpolation;
 mod platform;

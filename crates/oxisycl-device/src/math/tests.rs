@@ -95,3 +95,118 @@ fn results_in_parts_make_up_the_number() {
     );
     assert!(nan::<f32>(5).is_nan() && nan::<f32>(5).to_bits() & 0xff == 5 && nan::<f64>(u64::MAX).is_nan());
 }
+
+#[cfg(feature = "half")]
+mod of_half {
+    use ::half::f16;
+
+    use super::*;
+
+    fn all() -> impl Iterator<Item = f16> {
+        (0..=u16::MAX).map(f16::from_bits)
+    }
+
+    /// The number of steps between two numbers of `f16`; none between NaNs.
+    fn steps(found: f16, expected: f16) -> u32 {
+        let place = |x: f16| if x.is_sign_negative() { -i32::from(x.to_bits() & 0x7FFF) } else { x.to_bits().into() };
+        match (found.is_nan(), expected.is_nan()) {
+            (true, true) => 0,
+            (false, false) => place(found).abs_diff(place(expected)),
+            _ => u32::MAX,
+        }
+    }
+
+    /// The nearest number of `f16`, of two the even one. The conversion of the crate `half` looks at the upper bits only.
+    fn rounded(x: f64) -> f16 {
+        let near = f16::from_f64(x);
+        if !x.is_finite() || near.is_infinite() {
+            return near;
+        }
+        let distance = |candidate: f16| ((candidate.to_f64() - x).abs(), candidate.to_bits() & 1);
+        let [down, up] = [f16::NEG_INFINITY, f16::INFINITY].map(|to| nextafter(near, to));
+        let others = [down, up].into_iter().filter(|other| other.is_finite());
+        others.fold(near, |best, other| if distance(other) < distance(best) { other } else { best })
+    }
+
+    /// Each number of `f16`, and the function of `f64` as the reference.
+    #[test]
+    fn functions_of_half_are_rounded_from_wider_results() {
+        macro_rules! check {
+            ($($name:ident)*) => { $(
+                for x in all() {
+                    let (found, expected) = ($name(x), rounded($name(x.to_f64())));
+                    assert!(steps(found, expected) <= 1, "{}({x:?}): {found:?}, expected {expected:?}", stringify!($name));
+                }
+            )* };
+        }
+        check! {
+            acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt cos cosh cospi erf erfc exp exp10 exp2 expm1 lgamma log log10 log1p
+            log2 rsqrt sin sinh sinpi tan tanh tanpi tgamma
+        }
+        macro_rules! check_exactly {
+            ($($name:ident)*) => { $(
+                for x in all() {
+                    let (found, expected) = ($name(x), rounded($name(x.to_f64())));
+                    assert_eq!(steps(found, expected), 0, "{}({x:?}): {found:?}", stringify!($name));
+                }
+            )* };
+        }
+        check_exactly! { ceil fabs floor logb rint round sign sqrt trunc }
+        for x in all().filter(|x| x.is_finite()) {
+            let (mantissa, exponent) = frexp(x);
+            assert_eq!((mantissa.to_f64(), exponent), frexp(x.to_f64()), "{x:?}");
+            assert_eq!((ldexp(mantissa, exponent), ilogb(x)), (x, ilogb(x.to_f64())), "{x:?}");
+        }
+    }
+
+    #[test]
+    fn functions_of_several_halves_are_rounded_once() {
+        // Numbers of every exponent, in an order without pattern, and ones near ties.
+        let number = |i: u32| f16::from_bits((i.wrapping_mul(0x9E37_79B9) >> 13) as u16);
+        for i in 0..300_000 {
+            let [x, y, z] = [number(3 * i), number(3 * i + 1), number(3 * i + 2)];
+            let [a, b, c] = [x, y, z].map(f16::to_f64);
+            // Exact in `f64`, or so far from a tie that rounding twice is harmless.
+            assert_eq!(steps(fma(x, y, z), rounded(a * b + c)), 0, "{x:?} * {y:?} + {z:?}");
+            assert_eq!(steps(fmod(x, y), rounded(fmod(a, b))), 0, "{x:?} % {y:?}");
+            assert_eq!(steps(remainder(x, y), rounded(remainder(a, b))), 0, "{x:?} rem {y:?}");
+            assert_eq!(steps(fdim(x, y), rounded(fdim(a, b))), 0, "{x:?} - {y:?}");
+            for (found, expected) in [(hypot(x, y), hypot(a, b)), (atan2(x, y), atan2(a, b)), (pow(x, y), pow(a, b))] {
+                assert!(steps(found, rounded(expected)) <= 1, "{x:?}, {y:?}: {found:?}, {expected}");
+            }
+        }
+        // 1 + 2^-10 times 1 + 2^-10 lies above 1 + 2^-9 by 2^-20: with a term below that, rounding twice would see a tie.
+        let near = f16::from_f32(1.0 + 2.0_f32.powi(-10));
+        let [half_step, small] = [2.0_f32.powi(-11), 2.0_f32.powi(-24)].map(f16::from_f32);
+        assert_eq!(fma(f16::ONE, half_step, f16::ONE), f16::ONE);
+        assert_eq!(fma(small, near, f16::from_f32(1.0 + 2.0_f32.powi(-9))), f16::from_f32(1.0 + 2.0_f32.powi(-9)));
+    }
+
+    #[test]
+    fn the_numbers_of_half_are_next_to_each_other() {
+        let (infinity, zero) = (f16::INFINITY, f16::ZERO);
+        for x in all().filter(|x| x.is_finite() && *x != zero) {
+            let (up, down) = (nextafter(x, infinity), nextafter(x, f16::NEG_INFINITY));
+            assert_eq!((steps(up, x), steps(down, x)), (1, 1), "{x:?}");
+            assert!(down < x && x < up && nextafter(up, x) == x, "{x:?}");
+        }
+        assert_eq!((nextafter(zero, infinity).to_bits(), nextafter(zero, f16::NEG_ONE).to_bits()), (1, 0x8001));
+        assert!(nextafter(f16::NAN, zero).is_nan() && nextafter(zero, f16::NAN).is_nan());
+    }
+
+    #[test]
+    fn vectors_and_points_of_half_are_as_those_of_other_floats() {
+        use crate::vector::{Half3, Half4, Short4};
+        let of = f16::from_f32;
+        let v = Half4::new(of(1.0), of(-4.0), of(2.25), f16::NAN);
+        assert_eq!(sqrt(fabs(v)).to_array()[..3], [1.0, 2.0, 1.5].map(of));
+        assert_eq!((signbit(v), isnan(v)), (Short4::new(0, -1, 0, 0), Short4::new(0, 0, 0, -1)));
+        let p = Half3::new(of(3.0), of(0.0), of(4.0));
+        assert_eq!((length(p), dot(p, p), normalize(p)[2]), (of(5.0), of(25.0), of(0.8)));
+        assert_eq!((length([of(30000.0), of(40000.0)]), length([of(3e-6), of(4e-6)])), (of(50000.0), of(5e-6)));
+        assert_eq!(
+            (mix(of(2.0), of(4.0), of(0.25)), degrees(of(0.5)), step(of(1.0), of(0.5))),
+            (of(2.5), of(28.648), f16::ZERO)
+        );
+    }
+}

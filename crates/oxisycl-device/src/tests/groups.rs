@@ -5,7 +5,7 @@ use std::vec::Vec;
 use oxisycl_types::{GroupSize, HostChunk, LaunchRange};
 
 use super::Memory;
-use crate::group::reduction::{ITEMS, Partials, TILE, groups, reduce_partials, reduce_range, reduction};
+use crate::group::reduction::{ITEMS, Partials, TILE, TILES, groups, reduce_partials, reduce_range, reduction};
 use crate::group::{
     Atomically, ByGroup, Columns, Fixed1, Fixed2, Group, GroupArguments, GroupForm, GroupLaunch, Local, LocalSlice,
     Private, Rows, Shape, Shares,
@@ -213,7 +213,7 @@ fn a_reduction_writes_to_its_target_alone() {
         let into = reduction(target.all::<ReadWrite>(), Sum);
         let mut sums = Memory::<1>::new([n.div_ceil(TILE).max(1)]);
         let partials = Partials { memory: sums.all(), first: 0 };
-        let unwound = run([groups(n)], Fixed1::<ITEMS>, (), move |group, ()| {
+        let unwound = run([groups(n, TILES)], Fixed1::<ITEMS>, (), move |group, ()| {
             // SAFETY: the launch has as many groups, and the memory a place for each tile.
             unsafe { reduce_range(group, [n], |item, sum| *sum += item.index() as u32, &into, partials) };
         });

@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use oxisycl::math;
+
 use crate::harness::{Env, fraction, kernels, scramble};
 
 kernels![
@@ -11,6 +13,8 @@ kernels![
     brain_floats_are_converted,
     brain_floats_are_added_and_multiplied,
     halves_in_buffers,
+    functions_of_halves,
+    functions_of_halves_that_are_rounded_once,
 ];
 
 /// Each of the 65536 halves is met by a few of its neighbours' bits.
@@ -71,5 +75,38 @@ fn halves_in_buffers(env: &Env) {
         let sum: f32 = near.iter().map(|half| half.to_f32()).sum();
         let largest = near.iter().copied().fold(f16::NEG_INFINITY, f16::max);
         (f16::from_f32(sum), largest, near.iter().map(|half| u32::from(half.to_bits())).sum::<u32>())
+    });
+}
+
+/// The functions of SYCL. `f16` differs from device to device by a unit in the last place.
+fn functions_of_halves(env: &Env) {
+    env.compare_within(crate::outcome::Tolerance::Approximate(1e-3), |i| {
+        let x = f16::from_f32(fraction(i) * 2.0 - 1.0);
+        let y = f16::from_f32(fraction(i + 1) * 8.0 + 0.01);
+        let (sin, cos) = math::sincos(y);
+        (
+            [math::asin(x), math::atan(x), math::cbrt(x), math::cospi(x), math::erf(x), math::exp(x), math::tanh(x)],
+            [math::lgamma(y), math::log2(y), math::log1p(y), math::rsqrt(y), sin, cos],
+            [
+                math::pow(y, x),
+                math::hypot(x, y),
+                math::atan2(x, y),
+                math::pown(x, 3),
+                math::mix(x, y, f16::from_f32(0.5)),
+            ],
+            math::length([x, y, x]),
+        )
+    });
+}
+
+fn functions_of_halves_that_are_rounded_once(env: &Env) {
+    env.compare(|i| {
+        let (a, b, c) = (any(i), any(i + 1), any(i + 2));
+        let (mantissa, exponent) = math::frexp(a);
+        (
+            [math::sqrt(a), math::fma(a, b, c), math::fmod(a, b), math::rint(a), math::nextafter(a, b), mantissa],
+            (exponent, math::isfinite(a), math::signbit(a)),
+            math::ldexp(a, (scramble(i) % 64) as i32 - 32),
+        )
     });
 }
