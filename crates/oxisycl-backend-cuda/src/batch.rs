@@ -100,7 +100,7 @@ impl Batch {
 /// Decides whether a new, empty stream holds kernels.
 pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
     let device = &lane.device;
-    let mut ring = lane.ring();
+    let mut ring = lane.lock_ring();
     // Asked with the lock held: who shares the device turns off what it finds after that.
     let is_shared = device.is_shared.load(Ordering::SeqCst);
     let mode = match batching {
@@ -240,7 +240,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
         return Some(PATIENCE - age);
     }
     // Who has the lock holds more, or hands it over.
-    let Some(mut ring) = lane.ring_politely() else { return Some(PATIENCE) };
+    let Some(mut ring) = lane.try_lock_ring() else { return Some(PATIENCE) };
     let Ok(_entered) = lane.device.context.enter_anyway() else { return None };
     if waits {
         flush(lane, &mut ring);
@@ -274,7 +274,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     // A thread with the ring may wait for the launcher.
     drop(launcher);
     // Who has the lock may be waiting in the driver, until the stream has room. It is noted the next time then, or by who comes before.
-    let Some(mut ring) = lane.ring_politely() else { return Some(PATIENCE) };
+    let Some(mut ring) = lane.try_lock_ring() else { return Some(PATIENCE) };
     let mut launcher = lane.stream.launcher.lock();
     note(lane, &mut ring, &mut launcher);
     drop(launcher);
@@ -307,7 +307,7 @@ pub(crate) fn turn_off(lane: &CudaLane) {
         return;
     }
     let entered = lane.device.context.enter_anyway();
-    let mut ring = lane.ring();
+    let mut ring = lane.lock_ring();
     if entered.is_ok() {
         flush(lane, &mut ring);
     }

@@ -109,7 +109,7 @@ unsafe impl Driver for Cuda {
     type Error = DriverError;
     type Waits<'t> = Waits;
     type Entered<'d> = Entered<'d>;
-    type Looking = ();
+    type PollGuard = ();
 
     const FIRST_RECORDS: usize = 2048;
     const HELPS_ALL: bool = false;
@@ -186,7 +186,7 @@ unsafe impl Driver for Cuda {
     }
 
     #[inline]
-    fn place(queue: &LaneQueue<Self>, open: &[&CudaTask]) -> Result<(usize, Waits), BackendError> {
+    fn choose_lane(queue: &LaneQueue<Self>, open: &[&CudaTask]) -> Result<(usize, Waits), BackendError> {
         if open.is_empty() && queue.lanes.len() == 1 {
             return Ok((0, Waits::new()));
         }
@@ -253,7 +253,7 @@ unsafe impl Driver for Cuda {
         batch::hand_over(lane, true);
     }
 
-    fn begin_look(_device: &DeviceState) -> Option<()> {
+    fn begin_poll(_device: &DeviceState) -> Option<()> {
         Some(())
     }
 
@@ -266,8 +266,8 @@ unsafe impl Driver for Cuda {
         unsafe { take_report(record.0) }
     }
 
-    fn read_print(print: &PrintBuffer, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
-        print.read(sites, tell);
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
+        print.read(sites, report);
     }
 
     fn times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
@@ -302,7 +302,7 @@ unsafe impl Driver for Cuda {
         unsafe { host_transfer::execute(&queue.device.memory, command, queue.options.profiling) }
     }
 
-    fn patience(_queue: &LaneQueue<Self>) -> Duration {
+    fn help_timeout(_queue: &LaneQueue<Self>) -> Duration {
         // The poller naps between its looks; a wait as long as a large kernel would end late by some percent of it.
         Duration::from_millis(2)
     }

@@ -209,7 +209,7 @@ impl Stream {
 /// An event that happens when the task at `position` is finished, or later. `None` if the task is finished. Makes the context current.
 pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
     let _entered = lane.device.context.enter_anyway()?;
-    let mut ring = lane.ring();
+    let mut ring = lane.lock_ring();
     if position > handed(&ring) {
         batch::flush(lane, &mut ring);
     }
@@ -246,7 +246,7 @@ fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let is_recorded = has_fence || stream.record(&mut ring.part, last).is_ok();
     if is_recorded && stream.ask_fences(&mut ring.part).is_ok() {
         let n_finished = n_finished(ring);
-        lane.try_set_apart(ring, n_finished);
+        lane.try_retire(ring, n_finished);
         stream.n_looks.fetch_add(1, Ordering::Release);
     }
 }
@@ -305,7 +305,7 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     if thorough && is_looked_at(lane) && !context.is_lost() {
         return Ok(());
     }
-    let Some(mut ring) = lane.ring_politely() else { return Ok(()) };
+    let Some(mut ring) = lane.try_lock_ring() else { return Ok(()) };
     // Asked with the lock held: what a lost device was not given has not run.
     let is_lost = context.is_lost();
     if !is_lost && ring.part.finished < ring.last() {
@@ -319,11 +319,11 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
         }
     }
     let n_tasks = n_finished(&ring);
-    lane.set_apart(&mut ring, n_tasks, true);
+    lane.retire(&mut ring, n_tasks, true);
     if is_lost {
         batch::forget(lane, &mut ring);
         let n_tasks = ring.pending.len();
-        lane.set_apart(&mut ring, n_tasks, false);
+        lane.retire(&mut ring, n_tasks, false);
     }
     drop(ring);
     if let Some(error) = batch::take_refusal(lane) {

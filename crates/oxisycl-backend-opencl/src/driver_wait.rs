@@ -62,7 +62,7 @@ fn wait_for_oldest(state: &DeviceState) -> bool {
         if turn.is_none() && state.context.quirks.second_waiter {
             return false;
         }
-        let Some(_guard) = process_exit::begin_look() else { return false };
+        let Some(_guard) = process_exit::begin_driver_call() else { return false };
         task.issued.wait_in_driver(&state.context);
     }
     let is_long = began.elapsed() > SHORT;

@@ -59,7 +59,7 @@ pub(crate) struct QueuePart {
     /// Whether code outside of this crate may have `raw`.
     is_known_outside: AtomicBool,
     /// How long a waiting thread polls before it sleeps.
-    patience: Duration,
+    help_timeout: Duration,
 }
 
 /// The dependencies that a task waits for.
@@ -94,9 +94,9 @@ pub(crate) fn create_queue(
         .take(&context.functions, (context.raw, context.device), &properties)
         .map_err(|error| context.fail(error))?;
     // A thread that waits for a device made of the same processors must leave them to it.
-    let patience = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
+    let help_timeout = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
     let is_known_outside = AtomicBool::new(false);
-    let part = QueuePart { context: context.clone(), raw, properties, is_known_outside, patience };
+    let part = QueuePart { context: context.clone(), raw, properties, is_known_outside, help_timeout };
     if options.profiling {
         device.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
     }
@@ -159,12 +159,12 @@ unsafe impl Driver for OpenCl {
     type Error = ClError;
     type Waits<'t> = Waits<'t>;
     type Entered<'d> = ();
-    type Looking = RwLockReadGuard<'static, ()>;
+    type PollGuard = RwLockReadGuard<'static, ()>;
 
     const FIRST_RECORDS: usize = 64;
     /// A driver needs memory for each command that it has. Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more.
     /// The shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
-    const MOST_UNFINISHED: usize = 4096;
+    const MAX_UNFINISHED: usize = 4096;
     /// The dependencies of a wait may be on any queue, and are cheap to query.
     const HELPS_ALL: bool = true;
 
@@ -234,7 +234,7 @@ unsafe impl Driver for OpenCl {
         RecordMemory::new(&device.context, n)
     }
 
-    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t ClTask]) -> Result<(usize, Waits<'t>), BackendError> {
+    fn choose_lane<'t>(queue: &LaneQueue<Self>, open: &[&'t ClTask]) -> Result<(usize, Waits<'t>), BackendError> {
         let follows = queue.options.in_order || !open.is_empty();
         let mut waits = Waits { open: SmallVec::new(), follows };
         for dependency in open {
@@ -265,8 +265,8 @@ unsafe impl Driver for OpenCl {
         }
     }
 
-    fn begin_look(_device: &DeviceState) -> Option<RwLockReadGuard<'static, ()>> {
-        process_exit::begin_look()
+    fn begin_poll(_device: &DeviceState) -> Option<RwLockReadGuard<'static, ()>> {
+        process_exit::begin_driver_call()
     }
 
     fn poll(lane: &ClLane, _thorough: bool) {
@@ -284,8 +284,8 @@ unsafe impl Driver for OpenCl {
         unsafe { take_report(record.host) }
     }
 
-    fn read_print(print: &PrintBuffer, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
-        print.read(sites, tell);
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
+        print.read(sites, report);
     }
 
     fn times(task: &ClTask, is_finished: bool) -> Option<ExecutionTimes> {
@@ -321,8 +321,8 @@ unsafe impl Driver for OpenCl {
         flush(&queue.lanes[0])
     }
 
-    fn patience(queue: &LaneQueue<Self>) -> Duration {
-        queue.part.patience
+    fn help_timeout(queue: &LaneQueue<Self>) -> Duration {
+        queue.part.help_timeout
     }
 
     fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
@@ -365,13 +365,13 @@ fn flush(lane: &ClLane) -> Result<(), BackendError> {
 /// Moves the first tasks that are over off the ring, on an in-order lane. Tasks behind an unfinished one have not ended.
 fn poll_first(lane: &ClLane) {
     for _ in 0..BATCH {
-        let Some(first) = lane.ring().pending.front().cloned() else { return };
+        let Some(first) = lane.lock_ring().pending.front().cloned() else { return };
         let Some(is_finished) = look_at(&first) else { return };
         drop(first);
         // Still the first: one thread at a time polls.
-        let task = lane.ring().pending.pop_front();
+        let task = lane.lock_ring().pending.pop_front();
         if let Some(task) = task {
-            lane.set_task_apart(task, is_finished);
+            lane.retire_task(task, is_finished);
         }
     }
 }
@@ -379,7 +379,7 @@ fn poll_first(lane: &ClLane) {
 /// Moves those of the next [`BATCH`] tasks that are over off the ring, on an out-of-order lane.
 fn poll_batch(lane: &ClLane) {
     let (first, batch): (usize, Vec<_>) = {
-        let mut ring = lane.ring();
+        let mut ring = lane.lock_ring();
         let n_tasks = ring.pending.len();
         let first = if ring.part < n_tasks { ring.part } else { 0 };
         let end = n_tasks.min(first + BATCH);
@@ -389,7 +389,7 @@ fn poll_batch(lane: &ClLane) {
     };
     let looked: Vec<_> = batch.iter().map(|task| look_at(task)).collect();
     drop(batch);
-    let mut ring = lane.ring();
+    let mut ring = lane.lock_ring();
     // Others have put tasks behind these meanwhile, and one thread at a time polls.
     let mut index = first;
     for is_finished in looked {
@@ -401,7 +401,7 @@ fn poll_batch(lane: &ClLane) {
         ring.pending.swap(0, index);
         if let Some(task) = ring.pending.pop_front() {
             ring.part -= 1;
-            lane.set_task_apart(task, is_finished);
+            lane.retire_task(task, is_finished);
         }
     }
 }

@@ -58,11 +58,11 @@ impl PrintBuffer {
         unsafe { copy_row(emitter, self.0.device.as_ptr(), host.as_ptr().cast(), host.len()) }
     }
 
-    /// Passes the output of a launch that has ended to `tell`.
-    pub(crate) fn read(&self, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
+    /// Passes the output of a launch that has ended to `report`.
+    pub(crate) fn read(&self, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
         // SAFETY: memory of this buffer, written by the copy, which has ended.
         let bytes = unsafe { self.0.host.as_ref() };
-        driver::tell_printed(bytes, self.0.header.capacity, sites, tell);
+        driver::report_printed(bytes, self.0.header.capacity, sites, report);
     }
 }
 

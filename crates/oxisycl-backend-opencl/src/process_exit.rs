@@ -31,7 +31,7 @@ pub(crate) fn is_ending() -> bool {
 }
 
 /// Held by a thread while it polls commands; `None` at the end of the process.
-pub(crate) fn begin_look() -> Option<RwLockReadGuard<'static, ()>> {
+pub(crate) fn begin_driver_call() -> Option<RwLockReadGuard<'static, ()>> {
     // A completion that is called may look, too.
     let guard = LOOKING.read_recursive();
     (!is_ending()).then_some(guard)

@@ -47,7 +47,7 @@ impl Old {
     /// Polls the commands, and releases the events of those that are over.
     #[cold]
     pub(crate) fn settle(self) {
-        let guard = process_exit::begin_look();
+        let guard = process_exit::begin_driver_call();
         let mut n_open = 0;
         for task in self.0 {
             if guard.is_some() && n_open < PATIENCE && !settle(&task) {
@@ -59,7 +59,7 @@ impl Old {
 }
 
 /// Polls an issued task, and releases its events if it is over and they are not needed. Returns whether it is over. Called by threads that
-/// may [poll](process_exit::begin_look).
+/// may [poll](process_exit::begin_driver_call).
 fn settle(task: &ClTask) -> bool {
     let (context, issued) = (&task.queue.device.context, &task.issued);
     let is_over = task.has_ended() || issued.is_over(context);

@@ -66,8 +66,8 @@ pub struct RecordingConfig {
 #[derive(Clone, Copy, Default, Debug)]
 struct QueueTraits {
     keeps_order: bool,
-    /// [`QueueInfo::most_unfinished`], if there is a limit.
-    most_unfinished: Option<usize>,
+    /// [`QueueInfo::max_unfinished`], if there is a limit.
+    max_unfinished: Option<usize>,
     executes_host_copies: bool,
     waits_for_own_device_only: bool,
 }
@@ -94,10 +94,10 @@ impl RecordingConfig {
         self
     }
 
-    /// Queues take so many unfinished commands ([`QueueInfo::most_unfinished`]).
+    /// Queues take so many unfinished commands ([`QueueInfo::max_unfinished`]).
     #[must_use]
-    pub fn taking(mut self, most_unfinished: usize) -> Self {
-        self.traits.most_unfinished = Some(most_unfinished);
+    pub fn taking(mut self, max_unfinished: usize) -> Self {
+        self.traits.max_unfinished = Some(max_unfinished);
         self
     }
 
@@ -318,7 +318,7 @@ unsafe impl Queue for RecordingQueue {
     fn info(&self) -> QueueInfo {
         QueueInfo {
             keeps_order: self.keeps_order(),
-            most_unfinished: self.traits.most_unfinished.unwrap_or(usize::MAX),
+            max_unfinished: self.traits.max_unfinished.unwrap_or(usize::MAX),
             ..QueueInfo::default()
         }
     }

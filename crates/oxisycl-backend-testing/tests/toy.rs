@@ -129,7 +129,7 @@ unsafe impl Driver for Toy {
     type Error = ();
     type Waits<'t> = Waits;
     type Entered<'d> = ();
-    type Looking = ();
+    type PollGuard = ();
 
     const FIRST_RECORDS: usize = 8;
     const HELPS_ALL: bool = false;
@@ -177,7 +177,7 @@ unsafe impl Driver for Toy {
         Ok(((0..n).map(record).collect(), ()))
     }
 
-    fn place(queue: &LaneQueue<Self>, open: &[&Task<Self>]) -> Result<(usize, Waits), BackendError> {
+    fn choose_lane(queue: &LaneQueue<Self>, open: &[&Task<Self>]) -> Result<(usize, Waits), BackendError> {
         let wait = |task: &&Task<Self>| {
             let place = task.place();
             (place.lane.stream.n_done.clone(), place.position.n_tasks())
@@ -190,15 +190,15 @@ unsafe impl Driver for Toy {
         lane.stream.jobs.send(Job { waits, task }).map_err(drop)
     }
 
-    fn begin_look(_: &ToyState) -> Option<()> {
+    fn begin_poll(_: &ToyState) -> Option<()> {
         Some(())
     }
 
     fn poll(lane: &Lane<Self>, _thorough: bool) {
-        let mut ring = lane.ring();
+        let mut ring = lane.lock_ring();
         let first = ring.last().before(ring.pending.len()).n_tasks();
         let n_over = lane.stream.n_done.load(Ordering::Acquire) - first;
-        lane.set_apart(&mut ring, n_over as usize, true);
+        lane.retire(&mut ring, n_over as usize, true);
     }
 
     fn take_report(Record(record): Record) -> Option<PanicRecord> {

@@ -23,7 +23,7 @@ pub use box_shape::{BoxShape, Pitches};
 pub use grids::{Grid, Grids};
 pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};
-pub use print_pool::{PrintPool, tell_printed};
+pub use print_pool::{PrintPool, report_printed};
 pub use worker::{Worker, spawn};
 
 /// The host's time in nanoseconds, on a monotonic clock that begins at some moment of this process.
@@ -34,7 +34,7 @@ pub fn now() -> u64 {
 
 /// Calls a method of a completion, and catches its panic. It must not panic; if it does, the panic hook has printed the message, and other
 /// work goes on.
-pub fn tell(completion: impl FnOnce()) {
+pub fn call_completion(completion: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(completion)) {
         std::mem::forget(payload);
     }

@@ -142,7 +142,7 @@ struct Failure {
     /// and shared by all copies.
     named: OnceLock<String>,
     /// Whether the program has seen the failure. Shared by all copies.
-    is_told: AtomicBool,
+    is_seen: AtomicBool,
 }
 
 /// The kind of a command's failure.
@@ -174,7 +174,7 @@ impl CommandFailure {
             kind,
             has_run,
             named: OnceLock::new(),
-            is_told: AtomicBool::new(false),
+            is_seen: AtomicBool::new(false),
         }))
     }
 
@@ -193,7 +193,7 @@ impl CommandFailure {
             kind,
             has_run: true,
             named: OnceLock::new(),
-            is_told: AtomicBool::new(false),
+            is_seen: AtomicBool::new(false),
         }))
     }
 
@@ -208,13 +208,13 @@ impl CommandFailure {
     }
 
     /// Marks the [root](Self::root) failure as seen by the program.
-    pub fn mark_told(&self) {
-        self.root().0.is_told.store(true, Ordering::Release);
+    pub fn mark_seen(&self) {
+        self.root().0.is_seen.store(true, Ordering::Release);
     }
 
     /// Whether the program has seen the [root](Self::root) failure, through any command.
-    pub fn is_told(&self) -> bool {
-        self.root().0.is_told.load(Ordering::Acquire)
+    pub fn is_seen(&self) -> bool {
+        self.root().0.is_seen.load(Ordering::Acquire)
     }
 
     /// Whether the command may have run, so that what it writes is lost. If it has not run, its targets are unchanged.

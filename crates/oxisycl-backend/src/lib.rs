@@ -51,7 +51,7 @@ pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, UsmKind};
 pub use module::{KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 pub use queue::{
-    Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MOST_PRINTING,
+    Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MAX_PRINTING,
     Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };
 pub use setting::bytes_setting;

@@ -180,7 +180,7 @@ pub trait Completion: Send + Sync {
 
 /// The most unfinished launches of a queue that may print ([`LoadedKernel::info`](crate::LoadedKernel::info)). Each needs a buffer of
 /// [`QueueOptions::print_buffer`] bytes. Later ones are issued when earlier ones have ended.
-pub const MOST_PRINTING: usize = 16;
+pub const MAX_PRINTING: usize = 16;
 
 /// The constant properties of a queue.
 #[derive(Clone)]
@@ -189,20 +189,20 @@ pub struct QueueInfo {
     /// [executes](Queue::is_executed) are not issued, and have no such order.
     pub keeps_order: bool,
     /// The most unfinished commands that the queue should have. Later ones are issued when earlier ones have ended.
-    pub most_unfinished: usize,
+    pub max_unfinished: usize,
     /// The object that a poller has to poll so that commands are reported; `None` where the device reports them by itself. The queue's
     /// owner [starts](crate::poller::start) the poller before it issues.
     pub progress: Option<Arc<dyn Progress>>,
     /// How long a waiting thread should call [`help`](Queue::help) without success before it sleeps. Long where only a poller, which naps,
-    /// reports the end of commands: without patience, kernels of 0.5 ms on a GPU ended five percent late.
-    pub patience: Duration,
+    /// reports the end of commands: without that, kernels of 0.5 ms on a GPU ended five percent late.
+    pub help_timeout: Duration,
 }
 
 impl Default for QueueInfo {
     /// The properties of a queue whose device reports commands by itself, keeps no order, and has no limit of commands.
     fn default() -> Self {
-        let patience = Duration::from_micros(20);
-        Self { keeps_order: false, most_unfinished: usize::MAX, progress: None, patience }
+        let help_timeout = Duration::from_micros(20);
+        Self { keeps_order: false, max_unfinished: usize::MAX, progress: None, help_timeout }
     }
 }
 

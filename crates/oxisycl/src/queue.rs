@@ -357,7 +357,7 @@ impl Queue {
     /// ```
     pub fn wait(&self) -> Result {
         self.queue.wait()?;
-        self.queue.shared().errors.observe_first().map_or(Ok(()), Err)
+        self.queue.shared().errors.take_first_unseen().map_or(Ok(()), Err)
     }
 
     /// [`wait`](Self::wait), and gives all undelivered asynchronous errors to the handler.
@@ -375,7 +375,7 @@ impl Queue {
     /// ```
     pub fn wait_and_throw(&self) -> Result {
         self.queue.wait()?;
-        let first = self.queue.shared().errors.observe_first();
+        let first = self.queue.shared().errors.take_first_unseen();
         self.queue.shared().errors.deliver();
         first.map_or(Ok(()), Err)
     }

@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxisycl_backend::{Command, Device, LoadedKernel, MOST_PRINTING, Queue, QueueOptions, UsmKind};
+use oxisycl_backend::{Command, Device, LoadedKernel, MAX_PRINTING, Queue, QueueOptions, UsmKind};
 use oxisycl_backend_testing::harness::create_queue;
 
 use crate::fake::Fake;
@@ -91,7 +91,7 @@ fn many_launches_use_buffers_again_and_none_loses_a_line() {
             let first = issue(queue, closed, &[]);
             let mut last = first.data();
             // Each depends on the one before, so that none can end before the gate opens.
-            let launched: Vec<Issued> = (0..MOST_PRINTING)
+            let launched: Vec<Issued> = (0..MAX_PRINTING)
                 .map(|number| {
                     let launched = issue(queue, printing(&code, 1 + number % 3, 1), &[last.clone()]);
                     last = launched.data();
@@ -99,7 +99,7 @@ fn many_launches_use_buffers_again_and_none_loses_a_line() {
                 })
                 .collect();
             assert!(launched.iter().all(|launched| !launched.probe.is_complete()), "enqueuing waits for nothing");
-            assert_eq!(fake.count("cuMemAlloc_v2") - before, MOST_PRINTING as u64, "round {round}");
+            assert_eq!(fake.count("cuMemAlloc_v2") - before, MAX_PRINTING as u64, "round {round}");
             is_open.store(true, Ordering::Release);
             for (number, launched) in launched.iter().enumerate() {
                 let expected: String = (0..=number % 3).map(|item| format!("item {item}\n")).collect();

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a buffer belongs to one launch at a time, from [`take`](PrintPool::take) until it is given back. No buffer is made before
 //! the first launch that may print. There are as many as launches were unfinished at a time, which the contract limits
-//! ([`MOST_PRINTING`](crate::MOST_PRINTING)). The content of a buffer is never trusted. What a buffer is, and how it is freed, is the
+//! ([`MAX_PRINTING`](crate::MAX_PRINTING)). The content of a buffer is never trusted. What a buffer is, and how it is freed, is the
 //! backend's business.
 
 use oxisycl_image::{PanicSite, Printed, read_print_buffer};
@@ -44,14 +44,15 @@ impl<B> PrintPool<B> {
     }
 }
 
-/// Passes the output of a launch to `tell`. `bytes` are those of its print buffer, which has space for `capacity` bytes of records.
-pub fn tell_printed(bytes: &[u8], capacity: u32, sites: &[PanicSite], tell: &mut dyn FnMut(KernelOutput<'_>)) {
-    let Printed { n_lost, n_unreadable } = read_print_buffer(bytes, sites, &mut |text| tell(KernelOutput::Text(text)));
+/// Passes the output of a launch to `report`. `bytes` are those of its print buffer, which has space for `capacity` bytes of records.
+pub fn report_printed(bytes: &[u8], capacity: u32, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
+    let Printed { n_lost, n_unreadable } =
+        read_print_buffer(bytes, sites, &mut |text| report(KernelOutput::Text(text)));
     if n_unreadable > 0 {
-        tell(KernelOutput::Unreadable { bytes: n_unreadable });
+        report(KernelOutput::Unreadable { bytes: n_unreadable });
     }
     if n_lost > 0 {
-        tell(KernelOutput::Lost { count: n_lost, capacity });
+        report(KernelOutput::Lost { count: n_lost, capacity });
     }
 }
 

@@ -69,7 +69,7 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// A guard that is held while a thread calls the driver for a device.
     type Entered<'d>;
     /// A guard that is held while a thread polls tasks.
-    type Looking;
+    type PollGuard;
 
     /// The pool of the process's tasks.
     fn tasks() -> &'static Tasks<Self>;
@@ -146,7 +146,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// The errors of the driver.
-    fn place<'t>(queue: &LaneQueue<Self>, open: &[&'t Task<Self>]) -> Result<(usize, Self::Waits<'t>), BackendError>;
+    fn choose_lane<'t>(
+        queue: &LaneQueue<Self>,
+        open: &[&'t Task<Self>],
+    ) -> Result<(usize, Self::Waits<'t>), BackendError>;
 
     /// Issues a task to the driver, behind all others of the lane if that keeps its order. The task's position is the one after
     /// [`Ring::last`].
@@ -175,17 +178,17 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     fn submitted(_own: &Self::Own, _task: &Arc<Task<Self>>) {}
 
     /// Called before a thread polls tasks. `None` when drivers must not be called any more.
-    fn begin_look(device: &Self::Device) -> Option<Self::Looking>;
+    fn begin_poll(device: &Self::Device) -> Option<Self::PollGuard>;
 
-    /// Asks the driver which tasks of the lane are over, and [moves](Lane::set_apart) these off the ring. Called by one thread at a time
+    /// Asks the driver which tasks of the lane are over, and [moves](Lane::retire) these off the ring. Called by one thread at a time
     /// for each lane, without locks. `thorough` is true if the poller calls.
     fn poll(lane: &Lane<Self>, thorough: bool);
 
     /// Takes the panic out of the record of a launch that has ended. The record can be used again afterwards.
     fn take_report(record: Self::Record) -> Option<PanicRecord>;
 
-    /// Passes the output of a launch that has ended to `_tell`.
-    fn read_print(_print: &Self::Print, _sites: &[PanicSite], _tell: &mut dyn FnMut(KernelOutput<'_>)) {}
+    /// Passes the output of a launch that has ended to `_report`.
+    fn read_print(_print: &Self::Print, _sites: &[PanicSite], _report: &mut dyn FnMut(KernelOutput<'_>)) {}
 
     /// The execution times of a task, on a queue with profiling. If the task was not finished, only returns the driver's resources for
     /// profiling.
@@ -235,8 +238,8 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// See [`QueueInfo::patience`](crate::QueueInfo::patience).
-    fn patience(_queue: &LaneQueue<Self>) -> Duration {
+    /// See [`QueueInfo::help_timeout`](crate::QueueInfo::help_timeout).
+    fn help_timeout(_queue: &LaneQueue<Self>) -> Duration {
         Duration::from_micros(20)
     }
 
@@ -249,11 +252,11 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     const FIRST_RECORDS: usize;
 
     /// After this many attempts to help that found no finished task, a waiting thread is about to sleep, since its
-    /// [patience](Self::patience) ends. It relies on the poller then.
+    /// [timeout](Self::help_timeout) ends. It relies on the poller then.
     const IDLE_HELPS: usize = 20;
 
-    /// See [`QueueInfo::most_unfinished`](crate::QueueInfo::most_unfinished).
-    const MOST_UNFINISHED: usize = usize::MAX;
+    /// See [`QueueInfo::max_unfinished`](crate::QueueInfo::max_unfinished).
+    const MAX_UNFINISHED: usize = usize::MAX;
 
     /// Whether a waiting thread polls all lanes of the device, not only those of its queue.
     const HELPS_ALL: bool;

@@ -1,20 +1,20 @@
 //! Reporting one task that is over: its output, its result and its times.
 
 use super::{Driver, Task};
-use crate::driver::{panic_failure, tell};
+use crate::driver::{call_completion, panic_failure};
 use crate::{Command, CommandFailure, FailureKind, Outcome};
 
 /// Reports the end of a task that was on a lane. `is_finished` is false if the device was lost before it finished the task.
 pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
     if is_finished {
-        tell_output(task);
+        report_output(task);
     }
     let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
     let result = failure_of(task, is_finished).map_or(Ok(()), Err);
     D::lanes(&task.queue.device).counts.end();
     if let Some(completion) = task.end() {
         // SAFETY: taken from the task, which its queue made for the command; the driver has done with it.
-        tell(|| unsafe { completion.complete(Outcome { has_run: true, result, times }) });
+        call_completion(|| unsafe { completion.complete(Outcome { has_run: true, result, times }) });
     }
 }
 
@@ -24,10 +24,10 @@ fn kernel_of<D: Driver>(task: &Task<D>) -> Option<&D::Kernel> {
 }
 
 /// Passes a kernel's output to the task's completion.
-fn tell_output<D: Driver>(task: &Task<D>) {
+fn report_output<D: Driver>(task: &Task<D>) {
     let Some(print) = &task.print else { return };
     if let (Some(kernel), Some(completion), None) = (kernel_of(task), task.completion(), task.error()) {
-        tell(|| D::read_print(print, D::sites(kernel), &mut |output| completion.output(output)));
+        call_completion(|| D::read_print(print, D::sites(kernel), &mut |output| completion.output(output)));
     }
     task.queue.prints.give_back(print.clone());
 }

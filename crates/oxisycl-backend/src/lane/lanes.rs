@@ -36,7 +36,7 @@ impl<D: Driver> Lanes<D> {
 
     /// Polls all lanes, and reports the tasks that are over. Returns whether there were any.
     pub fn poll(&self, device: &D::Device, thorough: bool) -> bool {
-        let Some(_looking) = D::begin_look(device) else { return false };
+        let Some(_guard) = D::begin_poll(device) else { return false };
         let mut progress = false;
         for lane in self.all() {
             if !lane.is_empty() {

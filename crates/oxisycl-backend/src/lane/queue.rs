@@ -94,7 +94,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         let mut reserved = Reserved { queue, buffer: print.clone() };
         let expected = D::lanes(device).counts.expect();
         D::counted(device);
-        let (index, waits) = D::place(queue, &open)?;
+        let (index, waits) = D::choose_lane(queue, &open)?;
         let extras = Extras { number: expected.number, launch, print };
         let task = queue.lanes[index].issue(may_panic, waits, |position, record| {
             let place = (index, position, record);
@@ -110,9 +110,9 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         let queue = &self.shared;
         QueueInfo {
             keeps_order: queue.options.in_order,
-            most_unfinished: D::MOST_UNFINISHED,
+            max_unfinished: D::MAX_UNFINISHED,
             progress: Some(queue.device.clone()),
-            patience: D::patience(queue),
+            help_timeout: D::help_timeout(queue),
         }
     }
 
@@ -148,7 +148,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
             lanes.poll(device, false)
         } else {
             let drain = |progress, lane: &Arc<Lane<D>>| progress | (!lane.is_empty() && lane.drain(false));
-            D::begin_look(device).is_some_and(|_looking| queue.lanes.iter().fold(false, drain))
+            D::begin_poll(device).is_some_and(|_guard| queue.lanes.iter().fold(false, drain))
         };
         if progress {
             queue.idle_helps.store(0, Ordering::Relaxed);

@@ -19,10 +19,10 @@ use crate::BackendError;
 use crate::poller::Progress;
 
 /// How often a thread tries to lock a ring that other threads submit to.
-const POLITE_TRIES: usize = 2000;
+const POLL_SPINS: usize = 2000;
 /// How often a submitting thread tries to lock the ring before it sleeps. Others hold the lock for a few microseconds, and waking a thread
 /// takes longer.
-const TRIES: usize = 200;
+const SUBMIT_SPINS: usize = 200;
 
 /// One stream or queue of a driver.
 pub struct Lane<D: Driver> {
@@ -113,25 +113,25 @@ impl<D: Driver> Lane<D> {
     }
 
     /// Locks the ring.
-    pub fn ring(&self) -> MutexGuard<'_, Ring<D>> {
+    pub fn lock_ring(&self) -> MutexGuard<'_, Ring<D>> {
         self.ring.lock()
     }
 
     /// Locks the ring if the lock is free soon, so that submitting threads need not wake a sleeping thread at their unlock. A submitting
     /// thread holds the lock of a full lane for long, and other lanes should not wait for that.
-    pub fn ring_politely(&self) -> Option<MutexGuard<'_, Ring<D>>> {
-        self.try_ring(POLITE_TRIES)
+    pub fn try_lock_ring(&self) -> Option<MutexGuard<'_, Ring<D>>> {
+        self.spin_for_ring(POLL_SPINS)
     }
 
     /// Locks the ring, for a thread that submits.
     #[inline]
-    fn ring_to_submit(&self) -> MutexGuard<'_, Ring<D>> {
-        self.try_ring(TRIES).unwrap_or_else(|| self.ring.lock())
+    fn lock_ring_to_submit(&self) -> MutexGuard<'_, Ring<D>> {
+        self.spin_for_ring(SUBMIT_SPINS).unwrap_or_else(|| self.ring.lock())
     }
 
     #[inline]
-    fn try_ring(&self, n_tries: usize) -> Option<MutexGuard<'_, Ring<D>>> {
-        for _ in 0..n_tries {
+    fn spin_for_ring(&self, n_spins: usize) -> Option<MutexGuard<'_, Ring<D>>> {
+        for _ in 0..n_spins {
             if let Some(ring) = self.ring.try_lock() {
                 return Some(ring);
             }
@@ -149,9 +149,9 @@ impl<D: Driver> Lane<D> {
         waits: D::Waits<'_>,
         make: impl FnOnce(Position, Option<D::Record>) -> Arc<Task<D>>,
     ) -> Result<Arc<Task<D>>, BackendError> {
-        let mut ring = self.ring_to_submit();
+        let mut ring = self.lock_ring_to_submit();
         if may_panic && ring.records.is_empty() {
-            ring = self.ring_after_growth(ring)?;
+            ring = self.lock_ring_with_record(ring)?;
         }
         let record = if may_panic { ring.records.pop() } else { None };
         let task = make(ring.last.next(), record);
@@ -172,7 +172,7 @@ impl<D: Driver> Lane<D> {
     /// # Errors
     /// The errors of an allocation.
     #[cold]
-    fn ring_after_growth<'r>(
+    fn lock_ring_with_record<'r>(
         &'r self,
         mut ring: MutexGuard<'r, Ring<D>>,
     ) -> Result<MutexGuard<'r, Ring<D>>, BackendError> {
@@ -189,21 +189,21 @@ impl<D: Driver> Lane<D> {
 
     /// Moves the first `n_tasks` tasks off the ring to the list of tasks that are over. If `is_finished` is false, the device was lost
     /// before it finished them.
-    pub fn set_apart(&self, ring: &mut Ring<D>, n_tasks: usize, is_finished: bool) {
+    pub fn retire(&self, ring: &mut Ring<D>, n_tasks: usize, is_finished: bool) {
         let tasks = ring.pending.drain(..n_tasks);
         self.drained.over.lock().extend(tasks.map(|task| (task, is_finished)));
     }
 
-    /// Moves finished tasks off the ring like [`set_apart`](Self::set_apart), unless the draining thread has the list locked. For threads
+    /// Moves finished tasks off the ring like [`retire`](Self::retire), unless the draining thread has the list locked. For threads
     /// that submit.
-    pub fn try_set_apart(&self, ring: &mut Ring<D>, n_tasks: usize) {
+    pub fn try_retire(&self, ring: &mut Ring<D>, n_tasks: usize) {
         if let Some(mut over) = self.drained.over.try_lock() {
             over.extend(ring.pending.drain(..n_tasks).map(|task| (task, true)));
         }
     }
 
     /// Adds one task, already taken off the ring, to the list of tasks that are over.
-    pub fn set_task_apart(&self, task: Arc<Task<D>>, is_finished: bool) {
+    pub fn retire_task(&self, task: Arc<Task<D>>, is_finished: bool) {
         self.drained.over.lock().push_back((task, is_finished));
     }
 

@@ -15,15 +15,15 @@ const WANTED: u8 = 2;
 pub(super) struct Turn(AtomicU8);
 
 impl Turn {
-    /// Takes the turn and calls `look` until no other thread has asked for the turn meanwhile. Returns whether any call gave true. Returns
+    /// Takes the turn and calls `poll` until no other thread has asked for the turn meanwhile. Returns whether any call gave true. Returns
     /// false at once if another thread has the turn.
-    pub(super) fn take(&self, mut look: impl FnMut() -> bool) -> bool {
+    pub(super) fn take(&self, mut poll: impl FnMut() -> bool) -> bool {
         let mut progress = false;
         if !self.begin() {
             return false;
         }
         loop {
-            progress |= look();
+            progress |= poll();
             if self.end() {
                 return progress;
             }
@@ -94,16 +94,16 @@ mod tests {
     use super::Turn;
 
     #[test]
-    fn a_thread_that_asks_within_a_look_is_refused_and_looked_for_again() {
-        let (turn, n_looks) = (Turn::default(), Cell::new(0));
+    fn a_thread_that_asks_within_a_poll_is_refused_and_polled_for_again() {
+        let (turn, n_polls) = (Turn::default(), Cell::new(0));
         let progress = turn.take(|| {
-            n_looks.set(n_looks.get() + 1);
-            if n_looks.get() == 1 {
-                assert!(!turn.take(|| panic!("another look is under way")));
+            n_polls.set(n_polls.get() + 1);
+            if n_polls.get() == 1 {
+                assert!(!turn.take(|| panic!("another poll is under way")));
             }
-            n_looks.get() == 2
+            n_polls.get() == 2
         });
-        assert!(progress && n_looks.get() == 2);
+        assert!(progress && n_polls.get() == 2);
         assert!(!turn.take(|| false));
     }
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use super::blocking::CallbackScope;
 use super::deferred_drops::{DeferredDrops, call_user};
 use super::host_task::drop_loans;
-use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, Hold, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
+use super::node::{DID_NOT_RUN, FAILED, HANDED_OVER, KeptAlive, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::start::{give_back_places, resume};
 use crate::observe::{self, Span, counters, trace};
 use crate::output::print_kept;
@@ -37,7 +37,7 @@ impl Completion for Node {
         }
         give_back_places(&self);
         finish(&self, outcome);
-        Self::let_go(self);
+        Self::release(self);
     }
 }
 
@@ -64,27 +64,27 @@ impl Node {
 }
 
 /// A node whose backend has reported its end, with the reported outcome. Its end waits for the ends of its dependencies.
-pub(super) type Told = Box<(Arc<Node>, Outcome)>;
+pub(super) type ReportedEnd = Box<(Arc<Node>, Outcome)>;
 
 /// Ends `node`, once all its dependencies have ended, and releases everything that waited for it.
 pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
     // A list, so that a long chain that was reported backwards does not recurse.
-    let mut told = Vec::new();
-    end_or_wait(node, outcome, &mut told);
-    end_all(told);
+    let mut reported = Vec::new();
+    complete_or_defer(node, outcome, &mut reported);
+    end_all(reported);
 }
 
 /// Ends each reported node whose dependencies have all ended, and then the nodes that waited for that.
-fn end_all(mut told: Vec<Told>) {
-    while let Some(next) = told.pop() {
+fn end_all(mut reported: Vec<ReportedEnd>) {
+    while let Some(next) = reported.pop() {
         let (node, outcome) = *next;
-        end_or_wait(&node, outcome, &mut told);
+        complete_or_defer(&node, outcome, &mut reported);
     }
 }
 
 /// Ends `node` if all its dependencies have ended; else registers it to end after the first one that has not. Adds the reported nodes that
-/// waited for `node` to end to `told`.
-fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
+/// waited for `node` to end to `reported`.
+fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, reported: &mut Vec<ReportedEnd>) {
     loop {
         let earlier = {
             let mut inner = node.inner.lock();
@@ -94,10 +94,10 @@ fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
                 None => {
                     let lost = inner.dependencies.iter().find(|dependency| dependency.is_lost());
                     let lost = lost.map(|dependency| dependency.node.clone());
-                    let holds = std::mem::take(&mut inner.holds);
+                    let kept_alive = std::mem::take(&mut inner.kept_alive);
                     drop(inner);
                     let cause = lost.and_then(|earlier| earlier.failure());
-                    return end(node, behind(node, outcome, cause), holds, told);
+                    return end(node, outcome_with_lost_input(node, outcome, cause), kept_alive, reported);
                 }
             }
         };
@@ -110,7 +110,7 @@ fn end_or_wait(node: &Arc<Node>, outcome: Outcome, told: &mut Vec<Told>) {
 }
 
 /// The outcome of `node` when `cause`, a failed dependency, has lost data that the node needs. Without a cause this is `outcome`.
-fn behind(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outcome {
+fn outcome_with_lost_input(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outcome {
     let Some(cause) = cause else { return outcome };
     let keeps_own =
         |failure: &CommandFailure| matches!(failure.kind(), FailureKind::Device(_) | FailureKind::Dependency(_));
@@ -128,42 +128,42 @@ fn behind(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outco
     Outcome { has_run, result: Err(failure), times: outcome.times }
 }
 
-fn end(node: &Arc<Node>, outcome: Outcome, holds: SmallVec<[Hold; 3]>, told: &mut Vec<Told>) {
+fn end(node: &Arc<Node>, outcome: Outcome, kept_alive: SmallVec<[KeptAlive; 3]>, reported: &mut Vec<ReportedEnd>) {
     if observe_is_on() {
         record_span(node, &outcome);
     }
     // A part that failed is the command's own failure.
     let failure = node.failure_of_parts().or(outcome.result.err());
     if let Some(failure) = &failure {
-        failure.name_buffer(|address| description_of(address, &holds));
+        failure.name_buffer(|address| description_of(address, &kept_alive));
     }
     // Memory goes first, so that a thread that sees the command complete sees its memory released.
-    for hold in &holds {
-        if let Hold::Loan(loan) = hold {
+    for kept in &kept_alive {
+        if let KeptAlive::Loan(loan) = kept {
             loan.ended(failure.is_none());
         }
     }
     let times = outcome.times;
-    if holds.iter().any(Hold::has_user_drop) {
+    if kept_alive.iter().any(KeptAlive::has_user_drop) {
         let ended = node.clone();
-        return drop_loans(node, holds, move || {
-            let mut told = Vec::new();
-            end_without_holds(&ended, failure, times, &mut told);
-            end_all(told);
+        return drop_loans(node, kept_alive, move || {
+            let mut reported = Vec::new();
+            end_released(&ended, failure, times, &mut reported);
+            end_all(reported);
         });
     }
-    if !holds.is_empty() {
-        DeferredDrops::drop_or_keep(holds);
+    if !kept_alive.is_empty() {
+        DeferredDrops::drop_or_keep(kept_alive);
     }
-    end_without_holds(node, failure, times, told);
+    end_released(node, failure, times, reported);
 }
 
-/// Completes `node` after [`end`] has released its holds: lists its failure, sets its state, and notifies its waiters.
-fn end_without_holds(
+/// Completes `node` after [`end`] has released what it kept alive: lists its failure, sets its state, and notifies its waiters.
+fn end_released(
     node: &Arc<Node>,
     failure: Option<CommandFailure>,
     times: Option<ExecutionTimes>,
-    told: &mut Vec<Told>,
+    reported: &mut Vec<ReportedEnd>,
 ) {
     if let Some(failure) = &failure {
         counters().failures.add(1);
@@ -195,12 +195,12 @@ fn end_without_holds(
     };
     counters().nodes_completed.add(1);
     drop(event);
-    dependencies.into_iter().for_each(|dependency| Node::let_go(dependency.node));
+    dependencies.into_iter().for_each(|dependency| Node::release(dependency.node));
     if let Some(work) = work {
         DeferredDrops::drop_or_keep(work);
     }
     if !waiters.is_empty() {
-        notify(waiters, told);
+        notify(waiters, reported);
     }
     // What was never issued has a place only where it was refused.
     give_back_places(node);
@@ -209,14 +209,14 @@ fn end_without_holds(
 }
 
 /// The description of the buffer in `holds` that contains `address`, for messages. `None` if there is no such buffer.
-fn description_of(address: usize, holds: &[Hold]) -> Option<String> {
-    holds.iter().find_map(|hold| match hold {
-        Hold::Buffer(buffer) if buffer.contains(address) => Some(buffer.description()),
+fn description_of(address: usize, kept_alive: &[KeptAlive]) -> Option<String> {
+    kept_alive.iter().find_map(|kept| match kept {
+        KeptAlive::Buffer(buffer) if buffer.contains(address) => Some(buffer.description()),
         _ => None,
     })
 }
 
-fn notify(waiters: Vec<Waiter>, told: &mut Vec<Told>) {
+fn notify(waiters: Vec<Waiter>, reported: &mut Vec<ReportedEnd>) {
     let mut resumed = Vec::new();
     for waiter in waiters {
         match waiter {
@@ -227,7 +227,7 @@ fn notify(waiters: Vec<Waiter>, told: &mut Vec<Told>) {
                 call_user(|| waker.wake());
             }
             Waiter::AfterCompletion(node) | Waiter::AfterHandover(node) => resumed.push(node),
-            Waiter::ToEnd(ended) => told.push(ended),
+            Waiter::ToEnd(ended) => reported.push(ended),
         }
     }
     resume(resumed);

@@ -91,7 +91,7 @@ impl AsyncErrors {
             } else {
                 state.n_dependent += usize::from(is_dependent);
                 if state.orphaned && self.handler.is_none() {
-                    state.leave(node);
+                    state.list_unclaimed(node);
                 } else {
                     state.failed.push(node.clone());
                 }
@@ -117,7 +117,7 @@ impl AsyncErrors {
             return;
         }
         let failed = std::mem::take(&mut state.failed);
-        failed.iter().for_each(|node| state.leave(node));
+        failed.iter().for_each(|node| state.list_unclaimed(node));
         drop(state);
         // Failures of which this was the last reference are reported now.
         drop(failed);
@@ -134,7 +134,7 @@ impl AsyncErrors {
 
     /// Returns the first error that the program has not seen yet, and marks it as seen. With a handler it stays undelivered; without one it
     /// counts as delivered.
-    pub fn observe_first(&self) -> Option<Error> {
+    pub fn take_first_unseen(&self) -> Option<Error> {
         let mut state = self.state.lock();
         let position = state.failed.iter().position(|node| !node.observed.swap(true, Ordering::Relaxed))?;
         let node = if self.handler.is_some() { state.failed[position].clone() } else { state.failed.remove(position) };
@@ -145,7 +145,7 @@ impl AsyncErrors {
         }
         drop(state);
         let failure = node.recorded_failure()?;
-        failure.mark_told();
+        failure.mark_seen();
         Some(Error::from(&failure))
     }
 
@@ -193,7 +193,7 @@ impl AsyncErrors {
                     print(&kept);
                 }
             }
-            None => failures.tell(),
+            None => failures.print(),
         }
         true
     }
@@ -213,7 +213,7 @@ impl Failures {
 
     /// Returns the failures as errors for the program, and marks them as delivered.
     fn hand_over(&self) -> Vec<Error> {
-        self.known.iter().for_each(CommandFailure::mark_told);
+        self.known.iter().for_each(CommandFailure::mark_seen);
         self.errors()
     }
 
@@ -222,7 +222,7 @@ impl Failures {
     }
 
     /// Prints one line on standard error for each failure.
-    fn tell(&self) {
+    fn print(&self) {
         self.known.iter().for_each(note_unseen);
         print(&self.errors());
     }
@@ -230,19 +230,19 @@ impl Failures {
 
 /// Called when `failure` is printed. If the program has not seen it and it is a panic, the process may exit with status 101.
 fn note_unseen(failure: &CommandFailure) {
-    if matches!(failure.kind(), FailureKind::Panic { .. }) && !failure.is_told() {
+    if matches!(failure.kind(), FailureKind::Panic { .. }) && !failure.is_seen() {
         ANY_UNSEEN_PANIC.store(true, Ordering::Release);
     }
 }
 
 impl State {
     /// Lists `node` as unclaimed, so that its drop reports the failure unless the program has seen it by then.
-    fn leave(&mut self, node: &Arc<Node>) {
+    fn list_unclaimed(&mut self, node: &Arc<Node>) {
         if self.unclaimed.len() == self.unclaimed.capacity() {
             self.unclaimed.retain(|node| node.strong_count() > 0);
         }
         self.unclaimed.push(Arc::downgrade(node));
-        node.leave_unclaimed();
+        node.mark_unclaimed();
     }
 }
 
@@ -269,7 +269,7 @@ fn omitted(n: usize) -> Option<Error> {
 
 impl Node {
     /// Marks the failure as unclaimed, after the queue was dropped. The drop of the node reports it if the program has not seen it by then.
-    fn leave_unclaimed(&self) {
+    fn mark_unclaimed(&self) {
         if self.unclaimed.swap(fork::generation(), Ordering::AcqRel) == 0 {
             N_UNCLAIMED.fetch_add(1, Ordering::AcqRel);
         }
@@ -283,7 +283,7 @@ impl Node {
     }
 
     /// Called when the node is dropped: reports its failure if that is unclaimed and the program has not seen it.
-    pub(super) fn tell_unclaimed(&mut self) {
+    pub(super) fn report_if_unclaimed(&mut self) {
         let generation = std::mem::take(self.unclaimed.get_mut());
         if generation == 0 {
             return;
@@ -357,7 +357,7 @@ pub fn report_unseen_errors() -> bool {
     loop {
         let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
         for errors in all {
-            errors.take_failures().tell();
+            errors.take_failures().print();
         }
         // In this order: what is unclaimed may become a delivery.
         let is_done = N_UNCLAIMED.load(Ordering::Acquire) == 0 && N_DELIVERING.load(Ordering::Acquire) == 0;

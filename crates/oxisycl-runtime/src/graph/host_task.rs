@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::complete::finish;
 use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
-use super::node::{HANDED_OVER, Hold, Node};
+use super::node::{HANDED_OVER, KeptAlive, Node};
 use super::panic_place;
 use super::start::refused;
 
@@ -74,7 +74,7 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
 
 /// Drops the user's loans to `node` on a thread where user code may block, and then calls `end`. A panic of a destructor is left to the
 /// panic hook.
-pub(super) fn drop_loans(node: &Arc<Node>, loans: SmallVec<[Hold; 3]>, end: impl FnOnce() + Send + 'static) {
+pub(super) fn drop_loans(node: &Arc<Node>, loans: SmallVec<[KeptAlive; 3]>, end: impl FnOnce() + Send + 'static) {
     let task = node.clone();
     host_executor::spawn_detached(Box::new(move || {
         let _ = in_task(&task, || drop(loans));

@@ -14,7 +14,7 @@ use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, Execut
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::complete::Told;
+use super::complete::ReportedEnd;
 use super::places::Place;
 use super::queue_shared::QueueShared;
 use super::start::Work;
@@ -52,7 +52,7 @@ impl From<&'static str> for Title {
 }
 
 /// Something that must live until a command has completed.
-pub enum Hold {
+pub enum KeptAlive {
     /// A buffer's memory.
     Buffer(Arc<dyn HeldBuffer>),
     /// Memory that the user lent to the command.
@@ -61,7 +61,7 @@ pub enum Hold {
     Other(Box<dyn Any + Send>),
 }
 
-impl Hold {
+impl KeptAlive {
     /// Whether dropping it runs code of the user, which may block.
     pub(super) fn has_user_drop(&self) -> bool {
         matches!(self, Self::Loan(loan) if loan.has_user_drop())
@@ -159,7 +159,7 @@ pub(super) struct Inner {
     pub(super) dependencies: SmallVec<[Dependency; 2]>,
     /// How many of the first dependencies are parts of this command, each of which has done some of its work.
     pub(super) n_parts: usize,
-    pub(super) holds: SmallVec<[Hold; 3]>,
+    pub(super) kept_alive: SmallVec<[KeptAlive; 3]>,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
     pub(super) submitted: u64,
@@ -186,7 +186,7 @@ pub(super) enum Waiter {
     /// A delayed node that can be issued once this node's command was issued to the backend.
     AfterHandover(Arc<Node>),
     /// A node whose backend has reported its end, and which must complete after this node.
-    ToEnd(Told),
+    ToEnd(ReportedEnd),
 }
 
 impl Node {
@@ -196,7 +196,7 @@ impl Node {
         title: impl Into<Title>,
         shared: Arc<QueueShared>,
         epoch: Option<Arc<Epoch>>,
-        holds: SmallVec<[Hold; 3]>,
+        kept_alive: SmallVec<[KeptAlive; 3]>,
     ) -> Arc<Self> {
         let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
         let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
@@ -222,7 +222,7 @@ impl Node {
                 is_cancelled: false,
                 dependencies: SmallVec::new(),
                 n_parts: 0,
-                holds,
+                kept_alive,
                 epoch,
                 failure: None,
                 submitted,
@@ -233,7 +233,7 @@ impl Node {
 
     /// Drops a reference to a node. For most nodes whose commands have ended it is the last one.
     #[inline]
-    pub(crate) fn let_go(node: Arc<Self>) {
+    pub(crate) fn release(node: Arc<Self>) {
         if Arc::strong_count(&node) == 1 {
             NODES.end(node);
         }
@@ -350,7 +350,7 @@ impl Node {
     pub fn mark_observed(&self) {
         self.observed.store(true, Ordering::Relaxed);
         if let Some(failure) = self.failure() {
-            failure.mark_told();
+            failure.mark_seen();
         }
     }
 
@@ -414,8 +414,8 @@ impl Node {
     /// The buffer of a host accessor that has not ended.
     pub(super) fn accessed(&self) -> Option<Arc<dyn HeldBuffer>> {
         let inner = self.inner.lock();
-        let buffer = inner.holds.iter().find_map(|hold| match hold {
-            Hold::Buffer(buffer) => Some(buffer.clone()),
+        let buffer = inner.kept_alive.iter().find_map(|kept| match kept {
+            KeptAlive::Buffer(buffer) => Some(buffer.clone()),
             _ => None,
         });
         buffer.filter(|_| self.kind == NodeKind::HostAccess)
@@ -431,10 +431,10 @@ impl Node {
 impl Drop for Node {
     /// A refused command still holds user values, which must not be dropped under a lock.
     fn drop(&mut self) {
-        self.tell_unclaimed();
-        let holds = std::mem::take(&mut self.inner.get_mut().holds);
-        if !holds.is_empty() {
-            DeferredDrops::drop_or_keep(holds);
+        self.report_if_unclaimed();
+        let kept_alive = std::mem::take(&mut self.inner.get_mut().kept_alive);
+        if !kept_alive.is_empty() {
+            DeferredDrops::drop_or_keep(kept_alive);
         }
     }
 }

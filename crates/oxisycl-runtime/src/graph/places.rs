@@ -1,7 +1,7 @@
 //! How many commands of a queue its backend has at a time.
 //!
-//! A backend says how many it takes ([`QueueInfo::most_unfinished`](oxisycl_backend::QueueInfo::most_unfinished)), and how many of them may
-//! print ([`MOST_PRINTING`](oxisycl_backend::MOST_PRINTING)). A command takes its places last, when nothing else keeps it from being issued.
+//! A backend says how many it takes ([`QueueInfo::max_unfinished`](oxisycl_backend::QueueInfo::max_unfinished)), and how many of them may
+//! print ([`MAX_PRINTING`](oxisycl_backend::MAX_PRINTING)). A command takes its places last, when nothing else keeps it from being issued.
 //! The command gives its places back when the backend has reported its end, before code of users runs because of that. It also gives them
 //! back when the backend has refused it.
 //!

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use oxisycl_backend::{BackendError, Device, MOST_PRINTING, Queue, QueueInfo, QueueOptions, poller};
+use oxisycl_backend::{BackendError, Device, MAX_PRINTING, Queue, QueueInfo, QueueOptions, poller};
 use parking_lot::Mutex;
 
 use super::AsyncErrors;
@@ -27,8 +27,8 @@ pub struct QueueShared {
     pub errors: Arc<AsyncErrors>,
     /// Whether the backend starts commands in the order of issue ([`QueueInfo::keeps_order`]).
     pub keeps_order: bool,
-    /// How long a waiting thread calls [`Queue::help`] without success before it sleeps ([`QueueInfo::patience`]).
-    pub(super) patience: Duration,
+    /// How long a waiting thread calls [`Queue::help`] without success before it sleeps ([`QueueInfo::help_timeout`]).
+    pub(super) help_timeout: Duration,
     /// The delayed commands, for finding out why a wait is stuck.
     pub(super) delayed: Mutex<Delayed>,
     /// The places of each kind.
@@ -54,7 +54,7 @@ impl Delayed {
     }
 
     /// Counts a released command. The list is compacted so that it has memory for about as many commands as are delayed.
-    fn forget_one(&mut self) {
+    fn count_released(&mut self) {
         self.n_released += 1;
         if 2 * self.n_released > self.nodes.len() {
             self.nodes.retain(|node| node.upgrade().is_some_and(|node| !node.is_handed_over()));
@@ -85,7 +85,7 @@ impl QueueShared {
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Arc<Self> {
-        let QueueInfo { keeps_order, most_unfinished, patience, .. } = queue.info();
+        let QueueInfo { keeps_order, max_unfinished, help_timeout, .. } = queue.info();
         Arc::new(Self {
             id: QueueId::unique(),
             domain,
@@ -94,9 +94,9 @@ impl QueueShared {
             options,
             errors,
             keeps_order,
-            patience,
+            help_timeout,
             delayed: Mutex::default(),
-            places: [Places::new(MOST_PRINTING), Places::new(most_unfinished)],
+            places: [Places::new(MAX_PRINTING), Places::new(max_unfinished)],
         })
     }
 
@@ -111,7 +111,7 @@ impl QueueShared {
     }
 
     /// Called when a delayed command was released: counts it.
-    pub(super) fn forget_delayed(&self) {
-        self.delayed.lock().forget_one();
+    pub(super) fn count_released(&self) {
+        self.delayed.lock().count_released();
     }
 }

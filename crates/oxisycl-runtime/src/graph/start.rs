@@ -156,7 +156,7 @@ fn can_wait_for(node: &Node, earlier: &Node, event: &Arc<dyn Event>) -> bool {
 
 fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
     let completion: Arc<dyn Completion> = node.clone();
-    // SAFETY: `start`'s contract. Memory lives until the node completes (its holds). `events` and the resolved dependencies order the
+    // SAFETY: `start`'s contract. Memory lives until the node completes (`kept_alive`). `events` and the resolved dependencies order the
     // command after everything that conflicts with it.
     let event = unsafe { node.shared.queue.issue(command, events, completion) }?;
     let waiting = {
@@ -321,7 +321,7 @@ fn remove_blocker(node: &Arc<Node>) {
         release(node);
         // Else it is delayed again, or waits for a place.
         if node.is_handed_over() && node.is_listed.swap(false, Ordering::Relaxed) {
-            node.shared.forget_delayed();
+            node.shared.count_released();
         }
     }
 }

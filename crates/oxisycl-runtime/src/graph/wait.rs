@@ -118,7 +118,8 @@ fn wait_until(
             }
             std::hint::spin_loop();
             n_spins += 1;
-            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > shared.patience {
+            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > shared.help_timeout
+            {
                 break;
             }
         }

@@ -107,7 +107,7 @@ pub(super) fn execute_one(queue: Option<&dyn Queue>) -> bool {
     };
     let Some((node, command)) = taken else { return false };
     N_COMMANDS.fetch_sub(1, Ordering::Release);
-    // SAFETY: `start`'s contract. Memory lives until the node completes (its holds). All dependencies have ended, which orders the command
+    // SAFETY: `start`'s contract. Memory lives until the node completes (`kept_alive`). All dependencies have ended, which orders the command
     // after everything that conflicts with it.
     let outcome: Outcome = unsafe { node.shared.queue.execute(&command) };
     drop(command);

@@ -129,7 +129,7 @@ impl PageState {
                 self.arrivals.iter().fold(AllocationSet::EMPTY, |set, (allocation, _)| set.with(*allocation));
             let earlier = self.writer.as_ref().and_then(|_| self.before.current());
             if let Some(before) = self.before.writer.take() {
-                Node::let_go(before);
+                Node::release(before);
             }
             self.before = Before { writer: self.writer.take(), current: self.current.minus(arriving), earlier };
         }

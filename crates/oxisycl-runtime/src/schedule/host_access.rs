@@ -10,7 +10,7 @@ use super::queue::remove_repetitions;
 use super::requirement::{BufferView, Requirement};
 use super::transfer::{Requester, bring, record, transfer_queue};
 use crate::graph::{
-    DeferredDrops, Hold, Node, NodeKind, Work, forbid_blocking, forbid_endless_wait, start, wait_for_grant,
+    DeferredDrops, KeptAlive, Node, NodeKind, Work, forbid_blocking, forbid_endless_wait, start, wait_for_grant,
     wait_for_node,
 };
 use crate::memory::BufferCore;
@@ -53,8 +53,8 @@ impl HostAccess {
             let requester = Requester { shared: &shared, epoch: None };
             bring(&requester, &core, &mut state, requirement.allocation, missing, &mut dependencies)?;
             remove_repetitions(&mut dependencies);
-            let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
-            node = Node::new(NodeKind::HostAccess, "host accessor", shared, None, holds);
+            let kept_alive = SmallVec::from_iter([KeptAlive::Buffer(core.clone())]);
+            node = Node::new(NodeKind::HostAccess, "host accessor", shared, None, kept_alive);
             record(&node, &dependencies);
             // SAFETY: the node was made above, and is no command.
             unsafe { start(&node, Work::HostAccess, &dependencies) }?;
@@ -71,7 +71,7 @@ impl HostAccess {
             None => Ok(access),
             Some(failure) => {
                 before.iter().filter(|node| node.has_failed()).for_each(|node| node.mark_observed());
-                failure.mark_told();
+                failure.mark_seen();
                 let root = Error::from(failure.root());
                 let message =
                     format!("the data of {core} is not available because a command that wrote or moved it failed");

@@ -15,7 +15,7 @@ use super::requirement::Requirement;
 use super::stock::Stock;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
-    AsyncErrors, DeferredDrops, Dependency, Epoch, EpochSignal, HOST_TASK_NAME, Hold, HostWork, Node, NodeKind,
+    AsyncErrors, DeferredDrops, Dependency, Epoch, EpochSignal, HOST_TASK_NAME, HostWork, KeptAlive, Node, NodeKind,
     QueueShared, Title, Work, forbid_blocking, start, start_command, wait_for_epoch,
 };
 use crate::ids::BufferId;
@@ -39,7 +39,7 @@ pub struct CommandGroup {
     /// What messages call the host task; a kernel knows that itself. In a box, since every group has the field.
     pub title: Option<Box<Title>>,
     /// Other things that must live until the command has completed.
-    pub holds: SmallVec<[Hold; 1]>,
+    pub kept_alive: SmallVec<[KeptAlive; 1]>,
 }
 
 /// Takes command groups for one device (SYCL 2020 section 4.6.5).
@@ -159,24 +159,24 @@ impl Queue {
         }
         remove_repetitions(&mut dependencies);
 
-        let mut holds = SmallVec::<[Hold; 3]>::new();
+        let mut kept_alive = SmallVec::<[KeptAlive; 3]>::new();
         for requirement in &group.requirements {
-            holds.push(Hold::Buffer(requirement.core().clone()));
+            kept_alive.push(KeptAlive::Buffer(requirement.core().clone()));
         }
-        if !group.holds.is_empty() {
-            holds.extend(group.holds.drain(..));
+        if !group.kept_alive.is_empty() {
+            kept_alive.extend(group.kept_alive.drain(..));
         }
         let node = match group.host_task.take() {
             Some(work) => {
                 counters().host_tasks.add(1);
                 let title = group.title.take().map_or(Title::from(HOST_TASK_NAME), |title| *title);
-                let node = Node::new(NodeKind::HostTask, title, keep.shared, Some(keep.epoch), holds);
+                let node = Node::new(NodeKind::HostTask, title, keep.shared, Some(keep.epoch), kept_alive);
                 record(&node, &dependencies);
                 // SAFETY: the node was made above, and is no command.
                 unsafe { start(&node, Work::HostTask(work), &dependencies) }?;
                 node
             }
-            None => self.start_commands(&mut group.commands, group.is_chain, keep, holds, dependencies)?,
+            None => self.start_commands(&mut group.commands, group.is_chain, keep, kept_alive, dependencies)?,
         };
         for requirement in &group.requirements {
             let state = buffers.state(requirement.core());
@@ -191,12 +191,12 @@ impl Queue {
         commands: &mut SmallVec<[Command; 1]>,
         is_chain: bool,
         keep: Keep,
-        holds: SmallVec<[Hold; 3]>,
+        kept_alive: SmallVec<[KeptAlive; 3]>,
         dependencies: Dependencies,
     ) -> Result<Arc<Node>> {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
-            let node = new_command(&last, keep, holds, &dependencies);
+            let node = new_command(&last, keep, kept_alive, &dependencies);
             // SAFETY: `submit`'s contract about the group's commands; its requirements became the dependencies.
             unsafe { start_command(&node, last, dependencies) }?;
             return Ok(node);
@@ -214,7 +214,7 @@ impl Queue {
             match unsafe { start_command(&part, command, behind.clone()) } {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
                 Err(error) if parts.is_empty() => {
-                    DeferredDrops::drop_or_keep(holds);
+                    DeferredDrops::drop_or_keep(kept_alive);
                     return Err(error.into());
                 }
                 Err(error) => {
@@ -225,7 +225,7 @@ impl Queue {
         }
         let n_parts = parts.len();
         parts.extend(dependencies);
-        let node = new_command(&last, keep, holds, &parts);
+        let node = new_command(&last, keep, kept_alive, &parts);
         node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
@@ -340,7 +340,12 @@ fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> R
 }
 
 /// A node for `command`, not started yet.
-fn new_command(command: &Command, keep: Keep, holds: SmallVec<[Hold; 3]>, dependencies: &[Dependency]) -> Arc<Node> {
+fn new_command(
+    command: &Command,
+    keep: Keep,
+    kept_alive: SmallVec<[KeptAlive; 3]>,
+    dependencies: &[Dependency],
+) -> Arc<Node> {
     let title = match command {
         Command::Kernel(kernel) => {
             counters().kernels.add(1);
@@ -359,7 +364,7 @@ fn new_command(command: &Command, keep: Keep, holds: SmallVec<[Hold; 3]>, depend
         Command::Advise { .. } => Title::from("advise"),
         _ => Title::from("marker"),
     };
-    let node = Node::new(NodeKind::Command(command.operation()), title, keep.shared, Some(keep.epoch), holds);
+    let node = Node::new(NodeKind::Command(command.operation()), title, keep.shared, Some(keep.epoch), kept_alive);
     record(&node, dependencies);
     node
 }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::plan::{Dependencies, Missing, commit_copy};
 use super::queue::remove_repetitions;
-use crate::graph::{AsyncErrors, Dependency, Epoch, Hold, Node, NodeKind, QueueShared, Work, start};
+use crate::graph::{AsyncErrors, Dependency, Epoch, KeptAlive, Node, NodeKind, QueueShared, Work, start};
 use crate::ids::DomainId;
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, graph_dump, trace};
@@ -156,9 +156,9 @@ fn copy_region(
             target: pitched(core, state, target, region),
             extent: extent(core, region),
         };
-        let holds = SmallVec::from_iter([Hold::Buffer(core.clone())]);
+        let kept_alive = SmallVec::from_iter([KeptAlive::Buffer(core.clone())]);
         let kind = NodeKind::Command(Operation::Copy);
-        let node = Node::new(kind, "transfer", shared, requester.epoch.cloned(), holds);
+        let node = Node::new(kind, "transfer", shared, requester.epoch.cloned(), kept_alive);
         record(&node, &before);
         // SAFETY: both allocations live as long as the buffer, which the node holds, and `before` has all that conflicts with the copy.
         unsafe { start(&node, Work::Command(Command::Copy(command)), &before) }?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use oxisycl_backend_testing::recording::RecordingConfig;
-use oxisycl_runtime::graph::{Hold, Loan, Node, wait_for_node};
+use oxisycl_runtime::graph::{KeptAlive, Loan, Node, wait_for_node};
 use oxisycl_runtime::schedule::{CommandGroup, Queue, quiesce};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
 use oxisycl_types::ErrorCode;
@@ -139,7 +139,7 @@ fn lends(world: World) {
         tell.send(wait_for_node(&behind).is_ok().to_string()).unwrap();
     }));
     let mut group = queue.group().update(&buffer);
-    group.group.holds.push(Hold::Loan(Box::new(Lent(lent))));
+    group.group.kept_alive.push(KeptAlive::Loan(Box::new(Lent(lent))));
     let own = group.kernel("own");
     let behind = queue.update("behind", &other);
     give.send(own.clone()).unwrap();

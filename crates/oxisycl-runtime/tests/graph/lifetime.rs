@@ -245,7 +245,7 @@ impl Drop for Resubmit {
         let (queue, nodes) = (self.queue.clone(), self.nodes.clone());
         let next = Resubmit { queue: queue.clone(), nodes: nodes.clone(), left: self.left - 1 };
         let mut group = oxisycl_runtime::schedule::CommandGroup::default();
-        group.holds.push(oxisycl_runtime::graph::Hold::Other(Box::new(next)));
+        group.kept_alive.push(oxisycl_runtime::graph::KeptAlive::Other(Box::new(next)));
         // SAFETY: the group has no commands.
         let node = unsafe { queue.submit(&mut group) }.ok();
         nodes.lock().extend(node);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::task::Wake;
 
-use oxisycl_backend::{FailureKind, MOST_PRINTING};
+use oxisycl_backend::{FailureKind, MAX_PRINTING};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_runtime::graph::Node;
 
@@ -117,9 +117,9 @@ fn commands_that_fail_or_are_refused_give_their_places_back() {
 
 #[test]
 fn launches_that_may_print_need_places_of_both_kinds() {
-    let world = World::with(RecordingConfig::new(1).taking(MOST_PRINTING + 2));
+    let world = World::with(RecordingConfig::new(1).taking(MAX_PRINTING + 2));
     let queue = world.queue(0);
-    let nodes: Vec<Arc<Node>> = (0..2 * MOST_PRINTING)
+    let nodes: Vec<Arc<Node>> = (0..2 * MAX_PRINTING)
         .flat_map(|_| {
             let printing = queue.group().command(printing_kernel("printing")).submit().expect("accepted");
             [printing, queue.group().kernel("quiet")]
@@ -128,7 +128,7 @@ fn launches_that_may_print_need_places_of_both_kinds() {
     while let Some(&index) = world.recorder.ready().first() {
         let pending = world.recorder.pending();
         let n_printing = pending.iter().filter(|&&index| world.recorder.command(index).label == "printing").count();
-        assert!(n_printing <= MOST_PRINTING && pending.len() <= MOST_PRINTING + 2);
+        assert!(n_printing <= MAX_PRINTING && pending.len() <= MAX_PRINTING + 2);
         world.recorder.complete(index);
     }
     assert!(nodes.iter().all(|node| node.has_succeeded()));

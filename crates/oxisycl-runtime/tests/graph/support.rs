@@ -18,7 +18,7 @@ use oxisycl_backend_testing::recording::{
     CommandKind, CompletionMode, Recorded, Recorder, RecordingBackend, RecordingConfig,
 };
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_runtime::graph::{AsyncErrors, Hold, Node};
+use oxisycl_runtime::graph::{AsyncErrors, KeptAlive, Node};
 use oxisycl_runtime::memory::BufferCore;
 use oxisycl_runtime::runtime::{Runtime, Wiring, get_or_init};
 use oxisycl_runtime::schedule::{BufferView, CommandGroup, Context, HostAccess, Queue};
@@ -366,7 +366,7 @@ impl Group<'_> {
 
     /// Keeps a value until the command has ended.
     pub(crate) fn hold(mut self, value: impl Any + Send) -> Self {
-        self.group.holds.push(Hold::Other(Box::new(value)));
+        self.group.kept_alive.push(KeptAlive::Other(Box::new(value)));
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread::sleep;
 
 use oxisycl_backend::{
-    Batching, Command, CopyCommand, FailureKind, KernelInfo, LoadedKernel, MOST_PRINTING, MemoryId, PitchedBox,
+    Batching, Command, CopyCommand, FailureKind, KernelInfo, LoadedKernel, MAX_PRINTING, MemoryId, PitchedBox,
     QueueOptions,
 };
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
@@ -200,20 +200,20 @@ pub(crate) fn printing_kernel(name: &'static str) -> Command {
 
 #[test]
 fn launches_that_may_print_are_delayed_while_many_are_unfinished() {
-    const LAUNCHES: usize = 5 * MOST_PRINTING / 2;
+    const LAUNCHES: usize = 5 * MAX_PRINTING / 2;
     for in_order in [false, true] {
         let world = World::with(RecordingConfig::new(1).keeping_order());
         let queue = if in_order { world.in_order_queue(0) } else { world.queue(0) };
         let print = || queue.group().command(printing_kernel("printing")).submit().unwrap();
         let nodes: Vec<Arc<Node>> = (0..LAUNCHES).map(|_| print()).collect();
-        assert_eq!(world.recorder.len(), MOST_PRINTING);
+        assert_eq!(world.recorder.len(), MAX_PRINTING);
         // Another queue has launches of its own.
         let other = world.queue(0).group().command(printing_kernel("other")).submit().unwrap();
         world.complete("other");
-        assert!(other.has_succeeded() && world.recorder.len() == MOST_PRINTING + 1);
+        assert!(other.has_succeeded() && world.recorder.len() == MAX_PRINTING + 1);
         // The newest that can end is ended first, as far as the queue lets it.
         while let Some(&index) = world.recorder.ready().last() {
-            assert!(world.recorder.pending().len() <= MOST_PRINTING);
+            assert!(world.recorder.pending().len() <= MAX_PRINTING);
             world.recorder.complete(index);
         }
         assert!(nodes.iter().all(|node| node.has_succeeded()));
@@ -225,7 +225,7 @@ fn a_launch_that_may_print_is_issued_when_any_other_has_ended() {
     let world = World::new(1);
     let queue = world.queue(0);
     let print = |name| queue.group().command(printing_kernel(name)).submit().unwrap();
-    (0..MOST_PRINTING).for_each(|_| drop(print("printing")));
+    (0..MAX_PRINTING).for_each(|_| drop(print("printing")));
     let delayed = print("delayed");
     queue.group().after(&delayed).kernel("behind");
     assert!(!world.has("delayed") && !world.has("behind"));
@@ -238,7 +238,7 @@ fn a_launch_that_may_print_waits_for_a_failed_one_no_longer() {
     let world = World::new(1);
     let queue = world.queue(0);
     let print = || queue.group().command(printing_kernel("printing")).submit().unwrap();
-    let nodes: Vec<Arc<Node>> = (0..=MOST_PRINTING).map(|_| print()).collect();
+    let nodes: Vec<Arc<Node>> = (0..=MAX_PRINTING).map(|_| print()).collect();
     world.recorder.lose(0);
     world.recorder.complete_all();
     assert!(nodes[0].has_failed() && nodes[1..].iter().all(|node| node.has_succeeded()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{Command, CopyCommand, FillCommand, FillPattern, MemoryId, PitchedBox};
 use oxisycl_device::{Accessor, DeviceCopyable, Loads, Read, Stores};
-use oxisycl_runtime::graph::Hold;
+use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_types::{ErrorCode, Id, Range};
 
 use super::{Handler, HostMemory, HostSlot};
@@ -245,7 +245,7 @@ impl<'cg> Handler<'cg> {
 
     fn lend<H: Send + 'static>(&mut self, memory: H, is_written: bool, is_plain: bool) -> HostSlot<H> {
         let (slot, loan) = HostSlot::lend(memory, is_written, is_plain);
-        self.group.holds.push(Hold::Loan(loan));
+        self.group.kept_alive.push(KeptAlive::Loan(loan));
         slot
     }
 

@@ -6,7 +6,7 @@ use std::panic::Location;
 use oxisycl_backend::{Captures, Command, KernelBox};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
-use oxisycl_runtime::graph::Hold;
+use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_runtime::program::programs;
 use oxisycl_types::{ErrorCode, GroupSize, Id, LaunchRange, Range};
 
@@ -191,8 +191,8 @@ impl<'cg> Handler<'cg> {
         }
         let backend_device = device.backend_device();
         let code = if backend_device.info().image_targets.is_empty() {
-            if let Some(hold) = programs().hold_library(descriptor.host_entry) {
-                self.group.holds.push(Hold::Other(Box::new(hold)));
+            if let Some(library) = programs().hold_library(descriptor.host_entry) {
+                self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
             }
             None
         } else {

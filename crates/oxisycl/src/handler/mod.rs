@@ -83,7 +83,7 @@ impl<'cg> Handler<'cg> {
             return Err(error);
         }
         // SAFETY: the handler's methods add commands over memory of accessors of this group, which are requirements, or over memory that
-        // they put into the holds. Callers of the `unsafe` methods vouch for the memory that they pass.
+        // they put into `kept_alive`. Callers of the `unsafe` methods vouch for the memory that they pass.
         unsafe { self.queue.inner().submit(&mut self.group) }
     }
 

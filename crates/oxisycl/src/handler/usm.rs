@@ -4,7 +4,7 @@ use std::any::Any;
 
 use oxisycl_backend::{Advice, Command, CopyCommand, FillCommand, MemoryId, PitchedBox};
 use oxisycl_device::DeviceCopyable;
-use oxisycl_runtime::graph::Hold;
+use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_runtime::memory::pointer_info;
 use oxisycl_types::ErrorCode;
 
@@ -29,7 +29,7 @@ unsafe impl Send for Address {}
 impl Handler<'_> {
     /// Keeps `value` alive until the command has completed.
     pub(crate) fn hold(&mut self, value: impl Any + Send) {
-        self.group.holds.push(Hold::Other(Box::new(value)));
+        self.group.kept_alive.push(KeptAlive::Other(Box::new(value)));
     }
 
     /// Copies bytes between any two places: USM allocations of any kind, and host memory.
