@@ -6,10 +6,10 @@
 //!
 //! - On a stream that has nothing to do a kernel is launched at once.
 //! - On a busy stream a small kernel is *held*: it is put on the ring, and the driver has no part of it. The runtime's flusher thread calls
-//!   [`hand_over`], which launches all kernels that were held meanwhile. It locks the ring to look and to note what it did, not while it
+//!   [`hand_over`], which launches all kernels that were held meanwhile. It locks the ring to look and to record what it did, not while it
 //!   calls the driver.
 //! - A thread launches all held tasks before it puts anything else on the stream, waits for a held task, or asks for a later event. So does
-//!   the thread that submits when much is held.
+//!   the thread that submits when [`MAX_HELD`] kernels are held.
 //!
 //! Invariants:
 //! - Held tasks are the last ones of the lane's ring, in order. The driver has everything before them. It has none of them but those that are
@@ -28,27 +28,27 @@ use smallvec::SmallVec;
 
 use crate::error::DriverError;
 use crate::lane::{Cuda, CudaLane, CudaTask};
-use crate::launcher::{Handed, Launcher, MOST_TOGETHER, Sizes, node_launch};
+use crate::launcher::{Launched, Launcher, MAX_GRAPH_KERNELS, Sizes, node_launch};
 use crate::module::CudaModule;
 use crate::stream;
 
 /// How long kernels are held so that more of them are batched. It is about as long as a thread takes to submit as many as a graph has.
-const PATIENCE: Duration = Duration::from_micros(MOST_TOGETHER as u64 * MICROSECONDS_EACH);
-const MICROSECONDS_EACH: u64 = 1;
-/// Shortens [`PATIENCE`] for the first held kernels, since the device is about to become idle.
-const HASTE: Duration = Duration::from_micros(12);
+const HOLD_TIME: Duration = Duration::from_micros(MAX_GRAPH_KERNELS as u64 * MICROSECONDS_PER_KERNEL);
+const MICROSECONDS_PER_KERNEL: u64 = 1;
+/// Shortens [`HOLD_TIME`] for the first held kernels, since the device is about to become idle.
+const FIRST_HOLD_REDUCTION: Duration = Duration::from_micros(12);
 /// After how long [`hand_over`] is called again if the stream has too many unfinished calls.
-const LATER: Duration = Duration::from_micros(100);
+const RETRY_AFTER: Duration = Duration::from_micros(100);
 /// For this long after a launch of held kernels, a kernel is held without asking the driver whether the stream is idle.
-const RECENTLY: Duration = Duration::from_micros(30);
+const BUSY_WINDOW: Duration = Duration::from_micros(30);
 /// At this many held kernels, the submitting thread launches them: the flusher thread is late.
-const MUCH: usize = 64;
+const MAX_HELD: usize = 64;
 /// At this many held kernels, the submitting thread launches them in tests.
-const MUCH_IN_TESTS: usize = 3;
+const MAX_HELD_IN_TESTS: usize = 3;
 /// The most driver calls that a stream may be ahead of its device before held kernels wait. If the stream is full, the driver blocks.
-const MOST_AHEAD: u64 = 512;
+const MAX_IN_FLIGHT: u64 = 512;
 /// The value of `held_since` if the flusher thread does not launch the held kernels.
-const UNBOUND: u64 = 1;
+const NO_DEADLINE: u64 = 1;
 
 /// The batching state of a stream: the tasks that were submitted to it and not launched yet.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub(crate) struct Batch {
     /// How many of the held tasks are just being launched: the driver may have them already.
     n_begun: usize,
     /// When held tasks were last launched, on the clock of execution times.
-    handed_at: u64,
+    launched_at: u64,
     /// Incremented when the held tasks are abandoned.
     epoch: u64,
 }
@@ -75,13 +75,13 @@ enum Mode {
 
 /// What a stream did with a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
+pub(crate) enum BatchDecision {
     /// The stream holds the task; the driver does not have it.
     Held,
     /// The driver has the task.
     Launched,
     /// The caller issues the task to the driver. The stream holds nothing, unless the device is lost.
-    No,
+    LeftToCaller,
 }
 
 impl Batch {
@@ -119,30 +119,30 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
 /// Holds a small kernel on a busy stream, or launches a kernel as a graph. A kernel that the driver does not accept as a graph is left to
 /// the ordinary launch, which may report an error.
 #[inline]
-pub(crate) fn take(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> Taken {
+pub(crate) fn hold_or_launch(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> BatchDecision {
     // On a lost device nothing is flushed.
     if ring.part.batch.mode == Mode::Off || lane.device.context.is_lost() {
-        return Taken::No;
+        return BatchDecision::LeftToCaller;
     }
     let Some(launch) = node_launch(task) else {
         flush(lane, ring);
-        return Taken::No;
+        return BatchDecision::LeftToCaller;
     };
-    if launch.is_small && is_to_wait(lane, ring) {
+    if launch.is_small && should_hold(lane, ring) {
         ring.part.batch.n_held += 1;
-        return Taken::Held;
+        return BatchDecision::Held;
     }
     flush(lane, ring);
     if ring.part.batch.n_held > 0 || ring.part.batch.mode != Mode::On {
-        return Taken::No;
+        return BatchDecision::LeftToCaller;
     }
     let is_launched = lane.stream.launcher.lock().launch_one(lane, &launch);
-    if is_launched { Taken::Launched } else { Taken::No }
+    if is_launched { BatchDecision::Launched } else { BatchDecision::LeftToCaller }
 }
 
 /// Whether the next small kernel is to be held, since the stream has unfinished work.
 #[inline]
-fn is_to_wait(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
+fn should_hold(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     let part = &mut ring.part;
     if part.batch.mode == Mode::Always || part.batch.n_held > 0 {
         return true;
@@ -150,22 +150,22 @@ fn is_to_wait(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     if part.is_known_to_be_idle() {
         return false;
     }
-    driver::now().saturating_sub(part.batch.handed_at) < RECENTLY.as_nanos() as u64 || !stream::is_idle(lane, part)
+    driver::now().saturating_sub(part.batch.launched_at) < BUSY_WINDOW.as_nanos() as u64 || !stream::is_idle(lane, part)
 }
 
 /// Called after a held task was added to the ring. Wakes the flusher thread, or launches the held tasks if there are many.
 #[inline]
 pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let Batch { mode, n_held, .. } = ring.part.batch;
-    let much = if mode == Mode::Always { MUCH_IN_TESTS } else { MUCH };
+    let max_held = if mode == Mode::Always { MAX_HELD_IN_TESTS } else { MAX_HELD };
     if n_held == 1 {
-        let since = if mode == Mode::Always { UNBOUND } else { before(driver::now(), HASTE) };
+        let since = if mode == Mode::Always { NO_DEADLINE } else { before(driver::now(), FIRST_HOLD_REDUCTION) };
         lane.stream.held_since.store(since, Ordering::SeqCst);
         if mode == Mode::On {
             lane.device.is_holding.0.store(true, Ordering::SeqCst);
             lane.device.lanes.counts.flusher().ring();
         }
-    } else if n_held >= much {
+    } else if n_held >= max_held {
         flush(lane, ring);
     }
 }
@@ -185,23 +185,23 @@ fn flush_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
     // Waits for a thread that is just handing over some of them.
     let mut launcher = lane.stream.launcher.lock();
-    note(lane, ring, &mut launcher);
+    record_launched(lane, ring, &mut launcher);
     let n_tasks = ring.part.batch.n_held;
     if n_tasks == 0 {
         return;
     }
     let first = ring.pending.len() - n_tasks;
-    let tasks: SmallVec<[&CudaTask; MUCH]> = ring.pending.range(first..).map(|task| &**task).collect();
+    let tasks: SmallVec<[&CudaTask; MAX_HELD]> = ring.pending.range(first..).map(|task| &**task).collect();
     launcher.launch(lane, &tasks);
     drop(tasks);
     let fence = lane.stream.record_event().ok();
-    launcher.done = Some(Handed { n_tasks, fence, epoch: ring.part.batch.epoch });
-    note(lane, ring, &mut launcher);
+    launcher.unrecorded = Some(Launched { n_tasks, fence, epoch: ring.part.batch.epoch });
+    record_launched(lane, ring, &mut launcher);
 }
 
 /// Records in the ring which held tasks were launched.
-fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
-    let Some(Handed { n_tasks, fence, epoch }) = launcher.done.take() else { return };
+fn record_launched(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
+    let Some(Launched { n_tasks, fence, epoch }) = launcher.unrecorded.take() else { return };
     let last = ring.last();
     let part = &mut ring.part;
     if epoch != part.batch.epoch {
@@ -213,11 +213,11 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
     part.batch.n_begun = 0;
     let since = match (part.batch.n_held, part.batch.mode) {
         (0, _) => 0,
-        (_, Mode::Always) => UNBOUND,
-        (n_held, _) => before(now, Duration::from_micros(n_held as u64 * MICROSECONDS_EACH)),
+        (_, Mode::Always) => NO_DEADLINE,
+        (n_held, _) => before(now, Duration::from_micros(n_held as u64 * MICROSECONDS_PER_KERNEL)),
     };
     lane.stream.held_since.store(since, Ordering::SeqCst);
-    part.batch.handed_at = now;
+    part.batch.launched_at = now;
     part.has_issued(last.before(part.batch.n_held), n_tasks);
     // Without a fence, it is asked whether the stream is empty.
     part.add_fence(fence);
@@ -225,22 +225,22 @@ fn note(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launcher) {
 
 /// `time` before `now`, as a value of `held_since`.
 fn before(now: u64, time: Duration) -> u64 {
-    now.saturating_sub(time.as_nanos() as u64).max(UNBOUND + 1)
+    now.saturating_sub(time.as_nanos() as u64).max(NO_DEADLINE + 1)
 }
 
 /// Launches held tasks of the lane. If a thread `waits` for one, launches all of them, else a batch of those that were held long enough.
 /// Returns after how long the call is to be repeated, which is zero if there may be more.
 pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     let since = lane.stream.held_since.load(Ordering::SeqCst);
-    if since == 0 || since == UNBOUND && !waits {
+    if since == 0 || since == NO_DEADLINE && !waits {
         return None;
     }
     let age = Duration::from_nanos(driver::now().saturating_sub(since));
-    if !waits && age < PATIENCE {
-        return Some(PATIENCE - age);
+    if !waits && age < HOLD_TIME {
+        return Some(HOLD_TIME - age);
     }
     // Who has the lock holds more, or hands it over.
-    let Some(mut ring) = lane.try_lock_ring() else { return Some(PATIENCE) };
+    let Some(mut ring) = lane.try_lock_ring() else { return Some(HOLD_TIME) };
     let Ok(_entered) = lane.device.context.enter_anyway() else { return None };
     if waits {
         flush(lane, &mut ring);
@@ -250,47 +250,49 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
         return None;
     }
     let mut launcher = lane.stream.launcher.lock();
-    note(lane, &mut ring, &mut launcher);
+    record_launched(lane, &mut ring, &mut launcher);
     if ring.part.batch.n_held == 0 {
         return None;
     }
-    if ring.part.n_ahead() > MOST_AHEAD {
+    if ring.part.n_in_flight() > MAX_IN_FLIGHT {
         // No other thread may have asked since.
         stream::catch_up(lane, &mut ring);
-        if ring.part.n_ahead() > MOST_AHEAD {
-            return Some(LATER);
+        if ring.part.n_in_flight() > MAX_IN_FLIGHT {
+            return Some(RETRY_AFTER);
         }
     }
     let (n_held, epoch) = (ring.part.batch.n_held, ring.part.batch.epoch);
-    let n_tasks = n_held.min(MOST_TOGETHER);
+    let n_tasks = n_held.min(MAX_GRAPH_KERNELS);
     let first = ring.pending.len() - n_held;
-    let tasks: SmallVec<[Arc<CudaTask>; MOST_TOGETHER]> = ring.pending.range(first..first + n_tasks).cloned().collect();
+    let tasks: SmallVec<[Arc<CudaTask>; MAX_GRAPH_KERNELS]> =
+        ring.pending.range(first..first + n_tasks).cloned().collect();
     ring.part.batch.n_begun = n_tasks;
     drop(ring);
-    let references: SmallVec<[&CudaTask; MOST_TOGETHER]> = tasks.iter().map(|task| &**task).collect();
+    let references: SmallVec<[&CudaTask; MAX_GRAPH_KERNELS]> = tasks.iter().map(|task| &**task).collect();
     launcher.launch(lane, &references);
     let fence = lane.stream.record_event().ok();
-    launcher.done = Some(Handed { n_tasks, fence, epoch });
+    launcher.unrecorded = Some(Launched { n_tasks, fence, epoch });
     // A thread with the ring may wait for the launcher.
     drop(launcher);
-    // Who has the lock may be waiting in the driver, until the stream has room. It is noted the next time then, or by who comes before.
-    let Some(mut ring) = lane.try_lock_ring() else { return Some(PATIENCE) };
+    // Who has the lock may be waiting in the driver, until the stream has room. Then the launch is recorded at the next call, or by another
+    // thread before that.
+    let Some(mut ring) = lane.try_lock_ring() else { return Some(HOLD_TIME) };
     let mut launcher = lane.stream.launcher.lock();
-    note(lane, &mut ring, &mut launcher);
+    record_launched(lane, &mut ring, &mut launcher);
     drop(launcher);
     drop(ring);
     Some(Duration::ZERO)
 }
 
 /// Abandons all held tasks, since the device is lost.
-pub(crate) fn forget(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+pub(crate) fn abandon_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     (ring.part.batch.n_held, ring.part.batch.n_begun) = (0, 0);
     ring.part.batch.epoch += 1;
     lane.stream.held_since.store(0, Ordering::SeqCst);
 }
 
 /// Launches held tasks that the flusher thread does not launch. The poller calls this, so that all of them are launched at some time.
-pub(crate) fn flush_unbound(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+pub(crate) fn flush_without_deadline(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if ring.part.batch.mode == Mode::Always {
         flush(lane, ring);
     }

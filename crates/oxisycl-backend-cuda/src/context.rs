@@ -144,17 +144,17 @@ impl Context {
     /// Converts the error of a failed call. Marks the device as lost if the error means that. Must not be called with a stream's lock held.
     pub(crate) fn fail(&self, error: DriverError) -> BackendError {
         if error.is_sticky() {
-            self.lose(error);
+            self.mark_lost(error);
         }
         if self.is_lost() { self.lost_error() } else { error.to_backend(&self.driver) }
     }
 
     /// Marks the device as lost after any error. Must not be called with a stream's lock held.
     pub(crate) fn give_up(&self, error: DriverError) {
-        self.lose(error);
+        self.mark_lost(error);
     }
 
-    fn lose(&self, error: DriverError) {
+    fn mark_lost(&self, error: DriverError) {
         if self.is_lost() {
             return;
         }

@@ -85,7 +85,7 @@ fn prefetch(
         return Ok(());
     }
     let device = context.device;
-    heed(emitter.call(|driver, stream| {
+    ignore_hint_error(emitter.call(|driver, stream| {
         // SAFETY: managed memory, valid by the issuer's promise.
         let newer = unsafe { driver.mem_prefetch_async_v2(pointer, size, MemoryLocation::of(device), 0, stream) };
         // SAFETY: as above.
@@ -111,12 +111,13 @@ fn advise(task: &CudaTask, pointer: DevicePointer, size: usize, hint: Advice) ->
         // SAFETY: managed memory, valid by the issuer's promise.
         let newer = unsafe { driver.mem_advise_v2(pointer, size, hint, MemoryLocation::of(device)) };
         // SAFETY: as above.
-        heed(newer.or_else(|| unsafe { driver.mem_advise(pointer, size, hint, device) }).unwrap_or(Ok(())))?;
+        let advised = newer.or_else(|| unsafe { driver.mem_advise(pointer, size, hint, device) });
+        ignore_hint_error(advised.unwrap_or(Ok(())))?;
     }
     Ok(())
 }
 
 /// Ignores the error of a hint that the driver does not accept, unless the device is lost.
-fn heed(result: Result<(), DriverError>) -> Result<(), DriverError> {
+fn ignore_hint_error(result: Result<(), DriverError>) -> Result<(), DriverError> {
     result.or_else(|error| if error.is_sticky() { Err(error) } else { Ok(()) })
 }

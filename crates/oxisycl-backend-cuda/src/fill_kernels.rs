@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::DriverError;
-use crate::module::{CudaModule, Promises};
+use crate::module::{CudaModule, ImageInfo};
 use crate::sys::{RawFunction, code};
 
 /// Longest pattern of one launch, in bytes.
@@ -206,7 +206,7 @@ impl FillKernels {
 
 fn load(context: &Arc<Context>) -> Result<Loaded, BackendError> {
     // SAFETY: the code above.
-    let module = unsafe { CudaModule::load(context, ptx().as_bytes(), Promises::default()) }?;
+    let module = unsafe { CudaModule::load(context, ptx().as_bytes(), ImageInfo::default()) }?;
     let _entered = context.enter()?;
     let mut functions = [RawFunction::NULL; 4];
     for unit in Unit::ALL {

@@ -20,7 +20,7 @@ use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::batch::{self, Taken};
+use crate::batch::{self, BatchDecision};
 use crate::clock::Base;
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
@@ -197,14 +197,14 @@ unsafe impl Driver for Cuda {
 
     fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
         if waits.is_empty() {
-            match batch::take(lane, ring, task) {
-                Taken::Held => return Ok(()),
-                Taken::Launched => {
+            match batch::hold_or_launch(lane, ring, task) {
+                BatchDecision::Held => return Ok(()),
+                BatchDecision::Launched => {
                     let position = ring.last().next();
                     ring.part.has_issued(position, 1);
                     return Ok(());
                 }
-                Taken::No => {}
+                BatchDecision::LeftToCaller => {}
             }
         } else {
             batch::flush(lane, ring);
@@ -242,7 +242,7 @@ unsafe impl Driver for Cuda {
     #[inline]
     fn issued(lane: &CudaLane, ring: &mut Ring<Self>) {
         batch::held(lane, ring);
-        stream::look_sometimes(lane, ring);
+        stream::poll_sometimes(lane, ring);
     }
 
     fn n_held_back(ring: &Ring<Self>) -> usize {
@@ -303,7 +303,7 @@ unsafe impl Driver for Cuda {
     }
 
     fn help_timeout(_queue: &LaneQueue<Self>) -> Duration {
-        // The poller naps between its looks; a wait as long as a large kernel would end late by some percent of it.
+        // The poller naps between its polls; a wait as long as a large kernel would end late by some percent of it.
         Duration::from_millis(2)
     }
 

@@ -22,7 +22,7 @@ use crate::records::Slot;
 use crate::sys::{RawEvent, RawFunction};
 
 /// The most kernels of a graph.
-pub(crate) const MOST_TOGETHER: usize = 16;
+pub(crate) const MAX_GRAPH_KERNELS: usize = 16;
 /// After this many launches, a kernel gets an executable of one node, which takes 10 us to make.
 const SINGLE_AFTER: u32 = 16;
 /// After this many launches, a kernel gets larger executables. The largest takes 51 us to make.
@@ -43,7 +43,7 @@ pub(crate) enum Sizes {
 
 impl Sizes {
     fn list(self) -> &'static [usize] {
-        const MANY: [usize; N_SIZES] = [1, 2, 4, 8, MOST_TOGETHER];
+        const MANY: [usize; N_SIZES] = [1, 2, 4, 8, MAX_GRAPH_KERNELS];
         match self {
             Self::Many => &MANY,
             Self::ForTests => &[1, 3],
@@ -57,13 +57,13 @@ pub(crate) struct Launcher {
     pub(crate) sizes: Sizes,
     families: Families,
     /// The tasks that were launched and are not recorded in the ring yet.
-    pub(crate) done: Option<Handed>,
+    pub(crate) unrecorded: Option<Launched>,
     /// The error with which the driver refused to make a graph.
     refusal: Option<Refusal>,
 }
 
 /// Held tasks that were launched.
-pub(crate) struct Handed {
+pub(crate) struct Launched {
     pub(crate) n_tasks: usize,
     /// An event that was recorded behind the tasks.
     pub(crate) fence: Option<RawEvent>,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
-use crate::stack::Why;
+use crate::stack::LimitFailure;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
 /// Bytes of each of the driver's logs.
@@ -28,20 +28,20 @@ const BLOCK: c_int = 256;
 pub(crate) struct CudaModule {
     pub(crate) context: Arc<Context>,
     raw: RawModule,
-    promises: Promises,
+    image_info: ImageInfo,
 }
 
 /// The properties of an image's code, as the image states them.
 #[derive(Default)]
-pub(crate) struct Promises {
+pub(crate) struct ImageInfo {
     /// The kernels by symbol.
-    kernels: HashMap<String, Promise>,
+    kernels: HashMap<String, KernelImageInfo>,
     pub(crate) sites: Vec<PanicSite>,
 }
 
 /// The properties of one kernel, as its image states them.
 #[derive(Clone, Copy)]
-struct Promise {
+struct KernelImageInfo {
     parameters: ParameterLayout,
     may_panic: bool,
     may_print: bool,
@@ -76,7 +76,11 @@ impl CudaModule {
     ///
     /// # Safety
     /// The code is what the device compiler made, or the user has vouched for it.
-    pub(crate) unsafe fn load(context: &Arc<Context>, code: &[u8], promises: Promises) -> Result<Self, BackendError> {
+    pub(crate) unsafe fn load(
+        context: &Arc<Context>,
+        code: &[u8],
+        image_info: ImageInfo,
+    ) -> Result<Self, BackendError> {
         let _entered = context.enter()?;
         let mut text = Vec::with_capacity(code.len() + 1);
         text.extend_from_slice(code);
@@ -106,7 +110,7 @@ impl CudaModule {
             )
         };
         match loaded {
-            Ok(()) => Ok(Self { context: context.clone(), raw, promises }),
+            Ok(()) => Ok(Self { context: context.clone(), raw, image_info }),
             Err(error) => Err(refusal(context, error, code, &log_text(&errors))),
         }
     }
@@ -116,13 +120,13 @@ impl CudaModule {
     /// # Safety
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
-        let promise = |kernel: &KernelEntry| {
+        let kernel_info = |kernel: &KernelEntry| {
             let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups, .. } = kernel;
-            Promise { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups }
+            KernelImageInfo { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups }
         };
-        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
+        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
         // SAFETY: by the contract of this function.
-        let module = unsafe { Self::load(context, &image.code, Promises { kernels, sites: image.sites.clone() }) }?;
+        let module = unsafe { Self::load(context, &image.code, ImageInfo { kernels, sites: image.sites.clone() }) }?;
         let _entered = context.enter()?;
         // The driver loads functions when they are first needed, and then waits for running kernels. One of these may be waiting for
         // another kernel of the image.
@@ -135,7 +139,7 @@ impl CudaModule {
 
     /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
-        &self.promises.sites
+        &self.image_info.sites
     }
 
     /// The function with the symbol `symbol`. The context is current.
@@ -216,21 +220,21 @@ impl CudaModule {
             other => other,
         };
         let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
-        let promise = *module.promises.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let kernel_info = *module.image_info.kernels.get(symbol).ok_or_else(|| fail(missing))?;
         let _entered = context.enter()?;
         let function = module.function(symbol).map_err(fail)?;
-        module.check_parameters(symbol, function, promise.parameters)?;
-        if promise.has_unbounded_stack {
+        module.check_parameters(symbol, function, kernel_info.parameters)?;
+        if kernel_info.has_unbounded_stack {
             // SAFETY: the function is of a loaded module, whose context is current.
             let provided = unsafe { context.stack.provide(&context.driver, function) };
-            provided.map_err(|refused| match refused.why {
-                Why::Refused(error) => match fail(error) {
+            provided.map_err(|refused| match refused.failure {
+                LimitFailure::Refused(error) => match fail(error) {
                     BackendError::Driver { call, code, name } => {
                         BackendError::Driver { call, code, name: format!("{name}; {}", refused.text()) }
                     }
                     other => other,
                 },
-                Why::Provides(limit) => {
+                LimitFailure::Provides(limit) => {
                     let what = format!("kernel \"{symbol}\": {}; its driver provides {limit}", refused.text());
                     BackendError::Unsupported { device: context.name.clone(), what }
                 }
@@ -243,7 +247,7 @@ impl CudaModule {
             Ok::<_, BackendError>(value)
         };
         let mut own_local_bytes = 0;
-        if promise.groups.uses_local_memory {
+        if kernel_info.groups.uses_local_memory {
             own_local_bytes = attribute(sys::FUNCTION_SHARED_SIZE)?;
         }
         // The memory of a launch begins at a multiple of its alignment.
@@ -264,17 +268,17 @@ impl CudaModule {
             module: module.clone(),
             function,
             symbol: symbol.to_owned(),
-            parameters: promise.parameters,
-            may_panic: promise.may_panic,
-            is_paired: promise.is_paired,
-            has_unbounded_stack: promise.has_unbounded_stack,
+            parameters: kernel_info.parameters,
+            may_panic: kernel_info.may_panic,
+            is_paired: kernel_info.is_paired,
+            has_unbounded_stack: kernel_info.has_unbounded_stack,
             block_threads,
             info: KernelInfo {
-                may_print: promise.may_print,
+                may_print: kernel_info.may_print,
                 group_limits: KernelGroupLimits {
                     items: max_threads as usize,
                     static_local_bytes,
-                    bytes_of_element: promise.groups.bytes_of_element as usize,
+                    bytes_of_element: kernel_info.groups.bytes_of_element as usize,
                 },
                 preferred_multiple: WARP,
                 preferred_items: Some(block_threads as usize),

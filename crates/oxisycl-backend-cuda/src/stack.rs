@@ -33,11 +33,11 @@ pub(crate) struct NoStack {
     /// Bytes for each work-item: the kernel's own variables, and its calls.
     own: usize,
     call_stack: usize,
-    pub(crate) why: Why,
+    pub(crate) failure: LimitFailure,
 }
 
 /// The driver's reaction to the requested stack limit.
-pub(crate) enum Why {
+pub(crate) enum LimitFailure {
     /// The driver refused the limit with this error.
     Refused(DriverError),
     /// The driver reported success, but provides only this many bytes.
@@ -83,11 +83,11 @@ impl StackLimit {
         unsafe { driver.func_get_attribute(&raw mut own, FUNCTION_LOCAL_SIZE, function) }.map_err(|error| NoStack {
             own: 0,
             call_stack,
-            why: Why::Refused(error),
+            failure: LimitFailure::Refused(error),
         })?;
         let own = usize::try_from(own).unwrap_or(0);
-        let failed = |why| NoStack { own, call_stack, why };
-        let refused = |error| failed(Why::Refused(error));
+        let failed = |failure| NoStack { own, call_stack, failure };
+        let refused = |error| failed(LimitFailure::Refused(error));
         let needed = needed(own, call_stack);
         let mut known = self.known.lock();
         if *known >= needed {
@@ -102,7 +102,7 @@ impl StackLimit {
             // SAFETY: as above. Drivers may set what is nearest to what they were asked for.
             unsafe { driver.ctx_get_limit(&raw mut limit, LIMIT_STACK_SIZE) }.map_err(refused)?;
             if limit < needed {
-                return Err(failed(Why::Provides(limit)));
+                return Err(failed(LimitFailure::Provides(limit)));
             }
         }
         *known = limit;

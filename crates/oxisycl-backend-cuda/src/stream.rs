@@ -6,7 +6,7 @@
 //! the driver at the same time wait for each other, and one that sleeps there returns late.
 //!
 //! The last tasks may be held (`batch`). The driver does not have them yet, and no fence stands for them. While a stream holds tasks, the thread that
-//! submits does not look: another one calls the driver.
+//! submits does not poll: another one calls the driver.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::launcher::Launcher;
 use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 
 /// After this many tasks, the submitting thread polls the stream.
-const LOOK_EVERY: usize = 64;
+const POLL_EVERY: usize = 64;
 /// How often in a row the poller relies on polls of submitting threads.
-const MOST_OMISSIONS: u8 = 4;
+const MAX_OMISSIONS: u8 = 4;
 
 /// A stream of the driver.
 pub(crate) struct Stream {
     context: Arc<Context>,
     pub(crate) raw: RawStream,
     /// How often submitting threads have polled the stream. Changed with the ring locked.
-    n_looks: AtomicU64,
+    n_submitter_polls: AtomicU64,
     /// The time since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
     pub(crate) held_since: AtomicU64,
     /// Launches the held kernels. Locked after the ring, and by no thread that waits for the ring.
@@ -45,7 +45,7 @@ pub(crate) struct Stream {
 #[derive(Default)]
 #[repr(align(128))]
 struct Poller {
-    /// `Stream::n_looks` and the number of tasks at the poller's last poll.
+    /// `Stream::n_submitter_polls` and the number of tasks at the poller's last poll.
     seen: [AtomicU64; 2],
     /// How many more polls the poller may omit.
     omissions: AtomicU8,
@@ -73,9 +73,9 @@ pub(crate) struct Progress {
     /// The events recorded behind tasks, in order.
     fences: VecDeque<Fence>,
     /// The last task when the driver was last queried whether the stream is empty.
-    asked_at: Position,
+    queried_at: Position,
     /// The last task when a submitting thread last polled.
-    looked_at: Position,
+    polled_at: Position,
     pub(crate) batch: Batch,
 }
 
@@ -105,7 +105,7 @@ impl Progress {
     }
 
     /// The most driver calls whose work the device is not known to have finished. One task may be many calls.
-    pub(crate) fn n_ahead(&self) -> u64 {
+    pub(crate) fn n_in_flight(&self) -> u64 {
         self.n_calls - self.n_calls_finished
     }
 }
@@ -126,9 +126,9 @@ impl Stream {
             };
             driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
         }
-        let [n_looks, held_since] = [0; 2].map(AtomicU64::new);
+        let [n_submitter_polls, held_since] = [0; 2].map(AtomicU64::new);
         let (launcher, poller) = (Mutex::default(), Poller::default());
-        Ok(Self { context: context.clone(), raw, n_looks, held_since, launcher, poller })
+        Ok(Self { context: context.clone(), raw, n_submitter_polls, held_since, launcher, poller })
     }
 
     /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
@@ -163,7 +163,7 @@ impl Stream {
     }
 
     /// Queries which fences have happened. They happen in order, and a query of one that has happened takes 1.3 us.
-    fn ask_fences(&self, progress: &mut Progress) -> Result<(), DriverError> {
+    fn query_fences(&self, progress: &mut Progress) -> Result<(), DriverError> {
         let (mut n_past, mut end) = (0, progress.fences.len());
         while n_past < end {
             let middle = n_past.midpoint(end);
@@ -183,17 +183,17 @@ impl Stream {
     }
 
     /// Queries the driver how far the device has executed the stream. `last` is the last task that was issued to the driver.
-    fn ask(&self, progress: &mut Progress, last: Position, thorough: bool) -> Result<(), DriverError> {
-        self.ask_fences(progress)?;
+    fn query(&self, progress: &mut Progress, last: Position, thorough: bool) -> Result<(), DriverError> {
+        self.query_fences(progress)?;
         if progress.device_issued > progress.finished && progress.fences.is_empty() {
             // SAFETY: the stream lives as long as `self`.
             match unsafe { self.context.driver.stream_query(self.raw) } {
                 Ok(()) => progress.has_finished_all(),
                 Err(error) if error.code == code::NOT_READY => {
-                    if thorough && progress.asked_at != last {
-                        progress.asked_at = last;
+                    if thorough && progress.queried_at != last {
+                        progress.queried_at = last;
                         // Without a fence, it is asked again whether the stream is empty.
-                        self.record(progress, last).map(drop).or_else(tolerate)?;
+                        self.record(progress, last).map(drop).or_else(ignore_non_sticky)?;
                     }
                 }
                 Err(error) => return Err(error),
@@ -210,10 +210,10 @@ impl Stream {
 pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
     let _entered = lane.device.context.enter_anyway()?;
     let mut ring = lane.lock_ring();
-    if position > handed(&ring) {
+    if position > last_issued(&ring) {
         batch::flush(lane, &mut ring);
     }
-    let last = handed(&ring);
+    let last = last_issued(&ring);
     let progress = &mut ring.part;
     // Whatever gave the device nothing to do is finished with what was before it.
     if position <= progress.finished || progress.device_issued <= progress.finished {
@@ -225,34 +225,34 @@ pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEve
     }
 }
 
-/// Polls the stream after every [`LOOK_EVERY`] tasks. Called by the thread that submits to it.
+/// Polls the stream after every [`POLL_EVERY`] tasks. Called by the thread that submits to it.
 #[inline]
-pub(crate) fn look_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    if ring.last().since(ring.part.looked_at) >= LOOK_EVERY && ring.part.batch.n_held() == 0 {
-        look(lane, ring);
+pub(crate) fn poll_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+    if ring.last().since(ring.part.polled_at) >= POLL_EVERY && ring.part.batch.n_held() == 0 {
+        poll_from_submitter(lane, ring);
     }
 }
 
 /// Moves finished tasks off the ring, and records a fence for the next poll. The context is current. After a failure the poll does not
 /// count, and other threads find the error.
 #[cold]
-fn look(lane: &CudaLane, ring: &mut Ring<Cuda>) {
+fn poll_from_submitter(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if lane.device.context.is_lost() {
         return;
     }
-    let (stream, last) = (&lane.stream, handed(ring));
-    ring.part.looked_at = ring.last();
+    let (stream, last) = (&lane.stream, last_issued(ring));
+    ring.part.polled_at = ring.last();
     let has_fence = ring.part.fences.back().is_some_and(|fence| fence.position >= ring.part.device_issued);
     let is_recorded = has_fence || stream.record(&mut ring.part, last).is_ok();
-    if is_recorded && stream.ask_fences(&mut ring.part).is_ok() {
+    if is_recorded && stream.query_fences(&mut ring.part).is_ok() {
         let n_finished = n_finished(ring);
         lane.try_retire(ring, n_finished);
-        stream.n_looks.fetch_add(1, Ordering::Release);
+        stream.n_submitter_polls.fetch_add(1, Ordering::Release);
     }
 }
 
 /// The last task that was issued to the driver.
-fn handed(ring: &Ring<Cuda>) -> Position {
+fn last_issued(ring: &Ring<Cuda>) -> Position {
     ring.last().before(ring.part.batch.n_held())
 }
 
@@ -278,9 +278,9 @@ pub(crate) fn is_idle(lane: &CudaLane, progress: &mut Progress) -> bool {
 /// Queries how far the device has executed the stream, without reporting tasks. The context is current. Errors are ignored; other threads
 /// find them.
 pub(crate) fn catch_up(lane: &CudaLane, ring: &mut Ring<Cuda>) {
-    let last = handed(ring);
+    let last = last_issued(ring);
     if !lane.device.context.is_lost() {
-        let _ = lane.stream.ask(&mut ring.part, last, true);
+        let _ = lane.stream.query(&mut ring.part, last, true);
     }
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn poll(lane: &CudaLane, thorough: bool) {
 
 fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     let context = &lane.device.context;
-    if thorough && is_looked_at(lane) && !context.is_lost() {
+    if thorough && is_polled_enough(lane) && !context.is_lost() {
         return Ok(());
     }
     let Some(mut ring) = lane.try_lock_ring() else { return Ok(()) };
@@ -311,17 +311,17 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
     if !is_lost && ring.part.finished < ring.last() {
         let _entered = context.enter_anyway()?;
         if thorough {
-            batch::flush_unbound(lane, &mut ring);
+            batch::flush_without_deadline(lane, &mut ring);
         }
-        let last = handed(&ring);
+        let last = last_issued(&ring);
         if ring.part.finished < last {
-            lane.stream.ask(&mut ring.part, last, thorough)?;
+            lane.stream.query(&mut ring.part, last, thorough)?;
         }
     }
     let n_tasks = n_finished(&ring);
     lane.retire(&mut ring, n_tasks, true);
     if is_lost {
-        batch::forget(lane, &mut ring);
+        batch::abandon_held(lane, &mut ring);
         let n_tasks = ring.pending.len();
         lane.retire(&mut ring, n_tasks, false);
     }
@@ -333,16 +333,16 @@ fn try_poll(lane: &CudaLane, thorough: bool) -> Result<(), DriverError> {
 }
 
 /// Whether submitting threads poll often enough. Called by the poller before each of its own polls.
-fn is_looked_at(lane: &CudaLane) -> bool {
+fn is_polled_enough(lane: &CudaLane) -> bool {
     let Poller { seen, omissions } = &lane.stream.poller;
-    let now = [lane.stream.n_looks.load(Ordering::Acquire), lane.n_issued()];
-    let [has_looked, is_fed] = [0, 1].map(|index| seen[index].swap(now[index], Ordering::Relaxed) != now[index]);
-    let left = if has_looked { MOST_OMISSIONS } else { omissions.load(Ordering::Relaxed) };
+    let now = [lane.stream.n_submitter_polls.load(Ordering::Acquire), lane.n_issued()];
+    let [has_polled, is_fed] = [0, 1].map(|index| seen[index].swap(now[index], Ordering::Relaxed) != now[index]);
+    let left = if has_polled { MAX_OMISSIONS } else { omissions.load(Ordering::Relaxed) };
     omissions.store(left.saturating_sub(1), Ordering::Relaxed);
     is_fed && left > 0
 }
 
 /// Ignores an error that does not mean the loss of the device.
-fn tolerate(error: DriverError) -> Result<(), DriverError> {
+fn ignore_non_sticky(error: DriverError) -> Result<(), DriverError> {
     if error.is_sticky() { Err(error) } else { Ok(()) }
 }
