@@ -13,7 +13,7 @@ use oxisycl_backend::{BackendError, MemoryId, UsmKind, fork};
 
 use crate::error::{ClError, Result, check};
 use crate::process_exit;
-use crate::queue_pool::{self, QueuePool, Remains};
+use crate::queue_pool::{self, QueuePool, RetiredContext};
 use crate::quirks::Quirks;
 use crate::sharing::Sharing;
 use crate::sys::{Functions, Object, code};
@@ -31,7 +31,7 @@ pub(crate) struct Context {
     pub(crate) queues: QueuePool,
     pub(crate) quirks: Quirks,
     /// Completed once a warning said that the driver does not know the option for correct rounding.
-    pub(crate) rounding_told: Once,
+    pub(crate) rounding_warned: Once,
     /// Whether the device is a sub-device, which is released on drop.
     is_sub_device: bool,
     lost: OnceLock<String>,
@@ -56,7 +56,7 @@ impl Context {
     /// A context for the device. Takes ownership of a sub-device.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         fork::watch();
-        queue_pool::release_rested(fork::generation());
+        queue_pool::release_retired(fork::generation());
         let Parts { functions, platform, device, name, memory, sharing, quirks, is_sub_device } = parts;
         let mut result = 0;
         // SAFETY: one live device, no properties, and no callback.
@@ -81,7 +81,7 @@ impl Context {
             sharing,
             queues: QueuePool::default(),
             quirks,
-            rounding_told: Once::new(),
+            rounding_warned: Once::new(),
             is_sub_device,
             lost: OnceLock::new(),
             suspects: OnceLock::new(),
@@ -125,13 +125,13 @@ impl Context {
     /// Converts the error of a failed call. Marks the device as lost if the error means that.
     pub(crate) fn fail(&self, error: ClError) -> BackendError {
         if error.is_sticky(self.quirks) {
-            self.lose(error, None);
+            self.mark_lost(error, None);
         }
         if self.is_lost() { self.lost_error() } else { error.to_backend() }
     }
 
     /// Marks the device as lost. `culprit` is the command that the driver ended with an error, if known.
-    pub(crate) fn lose(&self, error: ClError, culprit: Option<String>) {
+    pub(crate) fn mark_lost(&self, error: ClError, culprit: Option<String>) {
         if self.is_lost() {
             return;
         }
@@ -198,11 +198,11 @@ impl Drop for Context {
         }
         let sub_device = self.is_sub_device.then_some(self.device);
         let queues = std::mem::take(&mut self.queues);
-        let remains = Remains::new(&self.functions, queues, self.raw, sub_device, self.generation);
+        let retired = RetiredContext::new(&self.functions, queues, self.raw, sub_device, self.generation);
         if self.quirks.queue_release {
-            queue_pool::rest(remains);
+            queue_pool::retire_context(retired);
         } else {
-            remains.release();
+            retired.release();
         }
     }
 }

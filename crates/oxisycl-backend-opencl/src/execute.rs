@@ -8,7 +8,7 @@ use oxisycl_types::{DeviceLaunch, GroupSize};
 use crate::emitter::Emitter;
 use crate::error::{Result, check};
 use crate::fill;
-use crate::issued::Kept;
+use crate::issued::Resources;
 use crate::lane::ClTask;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
@@ -17,11 +17,11 @@ use crate::transfer;
 
 /// Makes the driver calls for a task. `follows` says whether the command has to come after others that have not ended. After an error,
 /// calls that succeeded have left their work on the queue.
-pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
+pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, resources: &mut Resources) -> Result<()> {
     match &task.command {
-        Command::Kernel(command) => launch(task, command, emitter, kept),
+        Command::Kernel(command) => launch(task, command, emitter, resources),
         Command::Copy(copy) => transfer::copy(copy, emitter),
-        Command::Fill(command) => fill::fill(command, emitter, &mut kept.stage),
+        Command::Fill(command) => fill::fill(command, emitter, &mut resources.stage),
         Command::Prefetch { pointer, size } => {
             prefetch(*pointer, *size, emitter);
             Ok(())
@@ -35,7 +35,7 @@ pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, kept
     if !emitter.has_begun() && needs_marker { emitter.marker() } else { Ok(()) }
 }
 
-fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kept: &mut Kept) -> Result<()> {
+fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, resources: &mut Resources) -> Result<()> {
     // Both were made sure of when the command was accepted.
     let Some(kernel) = command.code.as_deref().and_then(ClKernel::of) else { return Ok(()) };
     let Some(shape) = &task.launch else { return Ok(()) };
@@ -50,9 +50,10 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
     emitter.next_stage()?;
     let context = emitter.context();
     // Arguments belong to the kernel until it is issued.
-    let mut told = kernel.told.lock();
-    let mut telling = context.sharing.tell(&context.functions, context.raw, kernel.raw, &mut told.indirect)?;
-    kept.launch = telling.begin(&task.queue.device.context);
+    let mut state = kernel.state.lock();
+    let mut list =
+        context.sharing.set_indirect_access(&context.functions, context.raw, kernel.raw, &mut state.indirect)?;
+    resources.launch = list.begin(&task.queue.device.context);
     if kernel.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
     }
@@ -73,10 +74,10 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
         };
         let launch = DeviceLaunch { record, print, ..grid.launch };
         // Programs launch the same kernel over the same range again and again.
-        if told.launch != Some(launch) {
-            told.launch = None;
+        if state.launch != Some(launch) {
+            state.launch = None;
             set_argument(emitter, kernel.raw, 0, size_of::<DeviceLaunch>(), (&raw const launch).cast())?;
-            told.launch = Some(launch);
+            state.launch = Some(launch);
         }
         emitter.call("clEnqueueNDRangeKernel", |functions, queue, n, list, event| {
             let (global, local, no_offset) = (positions.as_ptr(), local.as_ptr(), std::ptr::null());
@@ -89,8 +90,8 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, kep
             }
         })
     })?;
-    drop(telling);
-    drop(told);
+    drop(list);
+    drop(state);
     if task.print.is_some() || task.record().is_some_and(|slot| slot.is_copied()) {
         emitter.next_stage()?;
     }

@@ -23,12 +23,12 @@ pub(crate) struct Issued {
     /// Whether code outside of this crate may have the events. They then live as long as the task.
     is_known_outside: AtomicBool,
     /// Resources that live until the task has ended; `None` for most tasks.
-    kept: Mutex<Option<Box<Kept>>>,
+    resources: Mutex<Option<Box<Resources>>>,
 }
 
 /// Resources that live until a command has ended.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Resources {
     /// Host memory that the driver reads.
     pub(crate) stage: Option<Stage>,
     /// Keeps the allocations in the kernel's list alive.
@@ -48,16 +48,16 @@ pub(crate) enum Reached {
 
 impl Issued {
     /// Sets the events and resources of an issued task. Called once.
-    pub(crate) fn set(&self, emitted: Emitted, kept: Kept) {
+    pub(crate) fn set(&self, emitted: Emitted, resources: Resources) {
         *self.emitted.write() = emitted;
-        let is_empty = kept.stage.is_none() && kept.launch.is_none();
-        *self.kept.lock() = (!is_empty).then(|| Box::new(kept));
+        let is_empty = resources.stage.is_none() && resources.launch.is_none();
+        *self.resources.lock() = (!is_empty).then(|| Box::new(resources));
     }
 
     /// Whether all events and resources of the task were released.
     #[cfg(test)]
-    pub(crate) fn has_let_go(&self) -> bool {
-        self.kept.lock().is_none()
+    pub(crate) fn is_released(&self) -> bool {
+        self.resources.lock().is_none()
     }
 
     /// The task's events, which are not released during the borrow.
@@ -66,9 +66,9 @@ impl Issued {
     }
 
     /// Drops the resources of a task that is over, since the task may live long after its end.
-    pub(crate) fn release_kept(&self) {
-        let kept = self.kept.lock().take();
-        drop(kept);
+    pub(crate) fn release_resources(&self) {
+        let resources = self.resources.lock().take();
+        drop(resources);
     }
 
     /// Queries how far the device has executed an issued task.

@@ -23,7 +23,7 @@ use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::{ClError, check};
 use crate::execute;
-use crate::issued::{Issued, Kept, Reached};
+use crate::issued::{Issued, Reached, Resources};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
 use crate::print_buffer::PrintBuffer;
@@ -255,13 +255,13 @@ unsafe impl Driver for OpenCl {
         // Borrowed until the driver has the list.
         let borrowed: SmallVec<[_; 4]> = waits.open.iter().map(|task| task.issued.emitted()).collect();
         let events = borrowed.iter().flat_map(|emitted| &emitted.events).map(|event| event.0).collect();
-        give(lane, task, events, waits.follows)
+        issue_to_driver(lane, task, events, waits.follows)
     }
 
     fn submitted(own: &Mutex<SubmitPolling>, task: &Arc<ClTask>) {
-        let old = own.lock().push(task.clone());
-        if let Some(old) = old {
-            old.settle();
+        let batch = own.lock().push(task.clone());
+        if let Some(batch) = batch {
+            batch.poll();
         }
     }
 
@@ -294,7 +294,7 @@ unsafe impl Driver for OpenCl {
     }
 
     fn release(task: &ClTask) {
-        task.issued.release_kept();
+        task.issued.release_resources();
     }
 
     fn dropped(task: &mut ClTask) {
@@ -332,11 +332,11 @@ unsafe impl Driver for OpenCl {
 }
 
 /// Issues a task to the driver. `events` are valid until this returns. On an error the driver has no part of the task.
-fn give(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bool) -> Result<(), ClError> {
+fn issue_to_driver(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bool) -> Result<(), ClError> {
     let (context, raw) = (&lane.device.context, lane.stream.raw);
     let mut emitter = Emitter::new(context, raw, lane.keeps_order, task.queue.options.profiling, events);
-    let mut kept = Kept::default();
-    let emitted = execute::emit(task, follows, &mut emitter, &mut kept);
+    let mut resources = Resources::default();
+    let emitted = execute::emit(task, follows, &mut emitter, &mut resources);
     let has_begun = emitter.has_begun();
     if let Err(error) = emitted {
         if !has_begun {
@@ -344,7 +344,7 @@ fn give(lane: &ClLane, task: &ClTask, events: SmallVec<[Handle; 4]>, follows: bo
         }
         task.set_error(error);
     }
-    task.issued.set(emitter.finish(), kept);
+    task.issued.set(emitter.finish(), resources);
     if has_begun {
         lane.stream.is_unflushed.store(true, Ordering::Release);
     }
@@ -366,7 +366,7 @@ fn flush(lane: &ClLane) -> Result<(), BackendError> {
 fn poll_first(lane: &ClLane) {
     for _ in 0..BATCH {
         let Some(first) = lane.lock_ring().pending.front().cloned() else { return };
-        let Some(is_finished) = look_at(&first) else { return };
+        let Some(is_finished) = query_end(&first) else { return };
         drop(first);
         // Still the first: one thread at a time polls.
         let task = lane.lock_ring().pending.pop_front();
@@ -387,12 +387,12 @@ fn poll_batch(lane: &ClLane) {
         ring.part = end;
         (first, ring.pending.range(first..end).cloned().collect())
     };
-    let looked: Vec<_> = batch.iter().map(|task| look_at(task)).collect();
+    let ends: Vec<_> = batch.iter().map(|task| query_end(task)).collect();
     drop(batch);
     let mut ring = lane.lock_ring();
     // Others have put tasks behind these meanwhile, and one thread at a time polls.
     let mut index = first;
-    for is_finished in looked {
+    for is_finished in ends {
         let Some(is_finished) = is_finished else {
             index += 1;
             continue;
@@ -407,7 +407,7 @@ fn poll_batch(lane: &ClLane) {
 }
 
 /// Whether an issued task is over, and if so, whether it is finished. If it is not finished, the device is lost.
-fn look_at(task: &ClTask) -> Option<bool> {
+fn query_end(task: &ClTask) -> Option<bool> {
     let device = &task.queue.device;
     let error = match task.issued.reached(&device.context) {
         Reached::Over => return Some(true),
@@ -417,6 +417,6 @@ fn look_at(task: &ClTask) -> Option<bool> {
         }
         Reached::Waiting | Reached::Running => return None,
     };
-    device.context.lose(error, task.launch.is_some().then(|| task.command.to_string()));
+    device.context.mark_lost(error, task.launch.is_some().then(|| task.command.to_string()));
     Some(false)
 }

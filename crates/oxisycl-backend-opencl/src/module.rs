@@ -32,19 +32,19 @@ pub(crate) struct ClModule {
     pub(crate) context: Arc<Context>,
     raw: Object,
     limits: GroupLimits,
-    promises: Promises,
+    image_info: ImageInfo,
 }
 
 /// The properties of an image's code, as the image states them.
-struct Promises {
+struct ImageInfo {
     /// The kernels by symbol.
-    kernels: HashMap<String, Promise>,
+    kernels: HashMap<String, KernelImageInfo>,
     sites: Vec<PanicSite>,
 }
 
 /// The properties of one kernel, as its image states them.
 #[derive(Clone, Copy)]
-struct Promise {
+struct KernelImageInfo {
     parameters: ParameterLayout,
     may_panic: bool,
     may_print: bool,
@@ -65,18 +65,18 @@ pub(crate) struct ClKernel {
     pub(crate) uses_local_memory: bool,
     info: KernelInfo,
     /// The arguments that are set in the driver. Locked from setting them until the kernel is issued.
-    pub(crate) told: Mutex<Told>,
+    pub(crate) state: Mutex<KernelState>,
 }
 
 /// The arguments of a kernel that were set in the driver and stay set.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct KernelState {
     pub(crate) indirect: Indirect,
     /// The first argument.
     pub(crate) launch: Option<DeviceLaunch>,
 }
 
-impl Promises {
+impl ImageInfo {
     /// The properties of an image's code. An error if its kernels would leave out work-items, since a launch has one work-item for each
     /// position of its grid.
     fn of(context: &Context, image: &DeviceImage) -> Result<Self, BackendError> {
@@ -87,11 +87,11 @@ impl Promises {
             );
             return Err(BackendError::Unsupported { device: context.name.clone(), what });
         }
-        let promise = |kernel: &KernelEntry| {
+        let kernel_info = |kernel: &KernelEntry| {
             let &KernelEntry { parameters, may_panic, may_print, groups, .. } = kernel;
-            Promise { parameters, may_panic, may_print, groups }
+            KernelImageInfo { parameters, may_panic, may_print, groups }
         };
-        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), promise(kernel))).collect();
+        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
         Ok(Self { kernels, sites: image.sites.clone() })
     }
 }
@@ -133,7 +133,7 @@ impl Program<'_> {
         match self.build(format!("{CORRECT_ROUNDING} {own}").trim_end()) {
             Err(error) if error.code == code::INVALID_BUILD_OPTIONS => {
                 self.build(&own)?;
-                self.context.rounding_told.call_once(|| warn_of_rounding(&self.context.name));
+                self.context.rounding_warned.call_once(|| warn_of_rounding(&self.context.name));
                 Ok(())
             }
             built => built,
@@ -205,7 +205,7 @@ impl ClModule {
         image: &DeviceImage,
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
-        let promises = Promises::of(context, image)?;
+        let image_info = ImageInfo::of(context, image)?;
         if let Some(missing) = capabilities::missing(&image.code, Asked::device(&context.functions, context.device)) {
             let names: Vec<&str> = image.kernels.iter().map(|kernel| kernel.type_name.as_str()).collect();
             let what = format!("kernel \"{}\", which needs {missing}", names.join("\", \""));
@@ -223,7 +223,7 @@ impl ClModule {
         process_exit::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, promises })
+        Ok(Self { context: context.clone(), raw, limits, image_info })
     }
 
     /// Loads an image from the bytes that [`binary`](Module::binary) returned.
@@ -237,7 +237,7 @@ impl ClModule {
         binary: &[u8],
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
-        let promises = Promises::of(context, image)?;
+        let image_info = ImageInfo::of(context, image)?;
         let (size, bytes) = (binary.len(), binary.as_ptr());
         let (mut status, mut result) = (0, 0);
         // SAFETY: a live context with its device, and as many bytes as are said, which the driver copies.
@@ -251,12 +251,12 @@ impl ClModule {
         // With the same options, since a driver's binary may be code that is compiled only now.
         program.build_image(image).map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, promises })
+        Ok(Self { context: context.clone(), raw, limits, image_info })
     }
 
     /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
-        &self.promises.sites
+        &self.image_info.sites
     }
 
     fn info(&self, what: u32, size: usize, value: *mut c_void) -> Result<()> {
@@ -319,13 +319,13 @@ impl Module for ModuleHandle {
             other => other,
         };
         let missing = ClError { call: CALL, code: code::INVALID_KERNEL_NAME };
-        let promise = *module.promises.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let kernel_info = *module.image_info.kernels.get(symbol).ok_or_else(|| fail(missing))?;
         let name = CString::new(symbol).map_err(|_| fail(missing))?;
         let mut result = 0;
         // SAFETY: a live program and a name.
         let raw = unsafe { (context.functions.clCreateKernel)(module.raw.0, name.as_ptr(), &raw mut result) };
         check(CALL, result).map_err(fail)?;
-        if promise.groups.has_barriers && promise.may_panic && !context.quirks.barriers_go_on {
+        if kernel_info.groups.has_barriers && kernel_info.may_panic && !context.quirks.barriers_go_on {
             let what = format!(
                 "kernel \"{symbol}\", whose work-items may panic before others wait at a barrier: it is not known that this driver's \
                  barriers go on without them"
@@ -339,16 +339,16 @@ impl Module for ModuleHandle {
             module: module.clone(),
             raw: Object(raw),
             symbol: symbol.to_owned(),
-            parameters: promise.parameters,
-            may_panic: promise.may_panic,
+            parameters: kernel_info.parameters,
+            may_panic: kernel_info.may_panic,
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
-            uses_local_memory: promise.groups.uses_local_memory,
+            uses_local_memory: kernel_info.groups.uses_local_memory,
             info: KernelInfo {
-                may_print: promise.may_print,
+                may_print: kernel_info.may_print,
                 group_limits: KernelGroupLimits {
                     items,
-                    static_local_bytes: promise.groups.static_local_bytes as usize,
-                    bytes_of_element: promise.groups.bytes_of_element as usize,
+                    static_local_bytes: kernel_info.groups.static_local_bytes as usize,
+                    bytes_of_element: kernel_info.groups.bytes_of_element as usize,
                 },
                 preferred_multiple: module.ask(Object(raw), code::KERNEL_PREFERRED_MULTIPLE).unwrap_or(1).max(1),
                 private_bytes: module
@@ -356,7 +356,7 @@ impl Module for ModuleHandle {
                     .and_then(|bytes| usize::try_from(bytes).ok()),
                 ..KernelInfo::NOTHING
             },
-            told: Mutex::default(),
+            state: Mutex::default(),
         };
         kernel.check_arguments()?;
         Ok(Arc::new(kernel))

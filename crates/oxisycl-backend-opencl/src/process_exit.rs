@@ -15,13 +15,13 @@ use oxisycl_backend::process_end;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 /// How long the exit handler waits for commands.
-const PATIENCE: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most registrations of the handler.
-const MOST_HANDLERS: usize = 16;
+const MAX_HANDLERS: usize = 16;
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Read-locked by threads while they poll commands. The exit handler locks it for writing and never unlocks it.
-static LOOKING: RwLock<()> = RwLock::new(());
+static DRIVER_CALLS: RwLock<()> = RwLock::new(());
 static DEVICES: Mutex<Vec<Weak<dyn Progress>>> = Mutex::new(Vec::new());
 
 /// Whether drivers must not be called any more.
@@ -32,8 +32,8 @@ pub(crate) fn is_ending() -> bool {
 
 /// Held by a thread while it polls commands; `None` at the end of the process.
 pub(crate) fn begin_driver_call() -> Option<RwLockReadGuard<'static, ()>> {
-    // A completion that is called may look, too.
-    let guard = LOOKING.read_recursive();
+    // A completion that is called may poll, too.
+    let guard = DRIVER_CALLS.read_recursive();
     (!is_ending()).then_some(guard)
 }
 
@@ -47,10 +47,10 @@ pub(crate) fn add(device: Weak<dyn Progress>) {
 /// Registers the exit handler. Called after a driver was loaded, or used for the first time for something.
 pub(crate) fn watch() {
     static N_HANDLERS: AtomicUsize = AtomicUsize::new(0);
-    if N_HANDLERS.fetch_add(1, Ordering::Relaxed) < MOST_HANDLERS {
+    if N_HANDLERS.fetch_add(1, Ordering::Relaxed) < MAX_HANDLERS {
         register();
     } else {
-        N_HANDLERS.store(MOST_HANDLERS, Ordering::Relaxed);
+        N_HANDLERS.store(MAX_HANDLERS, Ordering::Relaxed);
     }
 }
 
@@ -86,12 +86,12 @@ fn end() -> bool {
     let began = Instant::now();
     let has_tasks =
         || N_COMPILING.load(Ordering::Acquire) > 0 || devices.iter().any(|device| device.counts().has_commands());
-    while has_tasks() && began.elapsed() < PATIENCE {
+    while has_tasks() && began.elapsed() < EXIT_TIMEOUT {
         std::thread::sleep(Duration::from_micros(200));
     }
     let is_idle = !has_tasks();
     IS_ENDING.store(true, Ordering::Release);
-    if let Some(guard) = LOOKING.try_write_for(Duration::from_millis(100)) {
+    if let Some(guard) = DRIVER_CALLS.try_write_for(Duration::from_millis(100)) {
         std::mem::forget(guard);
     }
     // Not dropped: that would be calls of the driver.

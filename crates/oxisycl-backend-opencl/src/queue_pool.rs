@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - A queue that is idle here has no command that has not ended, and no other code has its handle.
-//! - What remains of a context of such a driver is released when another one is made, and not before [`REST`] has passed.
+//! - What remains of a context of such a driver is released when another one is made, and not before [`RELEASE_DELAY`] has passed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::error::{Result, check};
 use crate::sys::{Functions, Object};
 
 /// How long the driver's threads get to release the queues that they used.
-const REST: Duration = Duration::from_secs(10);
+const RELEASE_DELAY: Duration = Duration::from_secs(10);
 
 /// Contexts that were dropped and not released yet.
-static REMAINS: Mutex<Vec<Remains>> = Mutex::new(Vec::new());
+static RETIRED_CONTEXTS: Mutex<Vec<RetiredContext>> = Mutex::new(Vec::new());
 
 /// The unused queues of a context.
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl QueuePool {
 }
 
 /// The objects of a dropped context that were not released yet.
-pub(crate) struct Remains {
+pub(crate) struct RetiredContext {
     functions: Arc<Functions>,
     queues: Vec<Object>,
     context: Object,
@@ -82,7 +82,7 @@ pub(crate) struct Remains {
     generation: u32,
 }
 
-impl Remains {
+impl RetiredContext {
     /// The objects of a context that is being dropped.
     pub(crate) fn new(
         functions: &Arc<Functions>,
@@ -112,17 +112,18 @@ impl Remains {
 }
 
 /// Keeps the objects of a context until they can be released.
-pub(crate) fn rest(remains: Remains) {
-    REMAINS.lock().push(remains);
+pub(crate) fn retire_context(context: RetiredContext) {
+    RETIRED_CONTEXTS.lock().push(context);
 }
 
 /// Releases the contexts that were kept long enough.
-pub(crate) fn release_rested(generation: u32) {
-    let mut remains = REMAINS.lock();
-    let (rested, others) =
-        std::mem::take(&mut *remains).into_iter().partition::<Vec<_>, _>(|remains| remains.since.elapsed() >= REST);
-    *remains = others;
-    drop(remains);
+pub(crate) fn release_retired(generation: u32) {
+    let mut retired = RETIRED_CONTEXTS.lock();
+    let (released, others) = std::mem::take(&mut *retired)
+        .into_iter()
+        .partition::<Vec<_>, _>(|retired| retired.since.elapsed() >= RELEASE_DELAY);
+    *retired = others;
+    drop(retired);
     // Those of the process that this one was forked from are not this one's.
-    rested.into_iter().filter(|remains| remains.generation == generation).for_each(Remains::release);
+    released.into_iter().filter(|retired| retired.generation == generation).for_each(RetiredContext::release);
 }

@@ -12,7 +12,7 @@ use oxisycl_backend::UsmKind;
 
 use crate::error::{ClError, Result, check};
 use crate::query::Asked;
-use crate::svm::{self, Svm, Telling};
+use crate::svm::{self, ListGuard, Svm};
 use crate::sys::{
     AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object, code,
 };
@@ -62,7 +62,7 @@ struct Intel {
 pub(crate) struct Indirect {
     /// Whether the constant settings were set.
     is_set: bool,
-    list: svm::Told,
+    list: svm::ListVersion,
 }
 
 /// Resolves a function of an extension.
@@ -236,13 +236,13 @@ impl Sharing {
 
     /// Sets in the driver that a kernel may follow addresses in its captures. The caller has locked `kernel`, and launches it before it
     /// drops that lock and the returned guard.
-    pub(crate) fn tell(
+    pub(crate) fn set_indirect_access(
         &self,
         functions: &Functions,
         context: Object,
         kernel: Object,
         indirect: &mut Indirect,
-    ) -> Result<Telling<'_>> {
+    ) -> Result<ListGuard<'_>> {
         let set = |what: u32, size: usize, value: *const c_void| {
             // SAFETY: a live kernel that no other thread uses now, and a value of the size that is said.
             check("clSetKernelExecInfo", unsafe { (functions.clSetKernelExecInfo)(kernel.0, what, size, value) })
@@ -262,8 +262,8 @@ impl Sharing {
             indirect.is_set = true;
         }
         match &self.way {
-            Way::Intel(_) => Ok(Telling::NOTHING),
-            Way::Svm(svm) => svm.tell(functions, context, &mut indirect.list, |what, pointers| {
+            Way::Intel(_) => Ok(ListGuard::NOTHING),
+            Way::Svm(svm) => svm.set_list(functions, context, &mut indirect.list, |what, pointers| {
                 set(what, size_of_val(pointers), pointers.as_ptr().cast())
             }),
         }

@@ -20,11 +20,11 @@ use crate::process_exit;
 /// How many commands are polled together.
 const BATCH: usize = 8;
 /// How many of the newest commands are not polled, since it is too early.
-const YOUNG: usize = 24;
+const N_TOO_NEW: usize = 24;
 /// How many commands the list has at most.
-pub(crate) const MOST: usize = YOUNG + BATCH;
+pub(crate) const MAX_LISTED: usize = N_TOO_NEW + BATCH;
 /// After this many unfinished commands, the rest of a batch is left to the poller.
-const PATIENCE: usize = 2;
+const MAX_UNFINISHED_IN_BATCH: usize = 2;
 
 #[derive(Default)]
 pub(crate) struct SubmitPolling {
@@ -32,25 +32,25 @@ pub(crate) struct SubmitPolling {
 }
 
 /// Commands to poll, taken off the list, so that its lock is not held.
-pub(crate) struct Old(SmallVec<[Arc<ClTask>; BATCH]>);
+pub(crate) struct PollBatch(SmallVec<[Arc<ClTask>; BATCH]>);
 
 impl SubmitPolling {
     /// Adds a command to the list. Sometimes returns older ones, which the caller has to poll.
     #[inline]
-    pub(crate) fn push(&mut self, task: Arc<ClTask>) -> Option<Old> {
+    pub(crate) fn push(&mut self, task: Arc<ClTask>) -> Option<PollBatch> {
         self.tasks.push_back(task);
-        (self.tasks.len() >= MOST).then(|| Old(self.tasks.drain(..BATCH).collect()))
+        (self.tasks.len() >= MAX_LISTED).then(|| PollBatch(self.tasks.drain(..BATCH).collect()))
     }
 }
 
-impl Old {
+impl PollBatch {
     /// Polls the commands, and releases the events of those that are over.
     #[cold]
-    pub(crate) fn settle(self) {
+    pub(crate) fn poll(self) {
         let guard = process_exit::begin_driver_call();
         let mut n_open = 0;
         for task in self.0 {
-            if guard.is_some() && n_open < PATIENCE && !settle(&task) {
+            if guard.is_some() && n_open < MAX_UNFINISHED_IN_BATCH && !poll_task(&task) {
                 n_open += 1;
             }
             OpenCl::tasks().end(task);
@@ -60,7 +60,7 @@ impl Old {
 
 /// Polls an issued task, and releases its events if it is over and they are not needed. Returns whether it is over. Called by threads that
 /// may [poll](process_exit::begin_driver_call).
-fn settle(task: &ClTask) -> bool {
+fn poll_task(task: &ClTask) -> bool {
     let (context, issued) = (&task.queue.device.context, &task.issued);
     let is_over = task.has_ended() || issued.is_over(context);
     if is_over && !task.queue.options.profiling {

@@ -43,13 +43,13 @@ struct Live {
 
 /// The version of the list that a kernel has in the driver.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct ListVersion {
     /// `Live::version` plus one, or 0 if the kernel has no list.
     version: u64,
 }
 
 /// The locked list, while a kernel is launched with it; `None` where no list is needed.
-pub(crate) struct Telling<'s>(Option<MutexGuard<'s, Live>>);
+pub(crate) struct ListGuard<'s>(Option<MutexGuard<'s, Live>>);
 
 /// A launch with a list of allocations. Dropping it ends the launch.
 pub(crate) struct Launch {
@@ -76,27 +76,27 @@ impl Svm {
 
     /// Sets the kernel's list by `set`, a call of `clSetKernelExecInfo`, if it does not have the current one. No other thread uses the
     /// kernel meanwhile.
-    pub(crate) fn tell(
+    pub(crate) fn set_list(
         &self,
         functions: &Functions,
         context: Object,
-        told: &mut Told,
+        in_driver: &mut ListVersion,
         set: impl Fn(u32, &[*mut c_void]) -> Result<()>,
-    ) -> Result<Telling<'_>> {
+    ) -> Result<ListGuard<'_>> {
         let mut live = self.live.lock();
         let version = live.version + 1;
-        if told.version != version {
+        if in_driver.version != version {
             let mut pointers: Vec<*mut c_void> =
                 live.addresses.iter().map(|address| ptr::with_exposed_provenance_mut(*address)).collect();
-            if pointers.is_empty() && told.version > 0 {
+            if pointers.is_empty() && in_driver.version > 0 {
                 pointers.extend(live.anchor(functions, context).map(ptr::with_exposed_provenance_mut::<c_void>));
             }
             if !pointers.is_empty() {
                 set(code::KERNEL_EXEC_INFO_SVM_PTRS, &pointers)?;
             }
-            told.version = version;
+            in_driver.version = version;
         }
-        Ok(Telling(Some(live)))
+        Ok(ListGuard(Some(live)))
     }
 
     /// Frees the remaining allocations. No kernel runs, and none is launched any more.
@@ -146,7 +146,7 @@ impl Live {
     }
 }
 
-impl Telling<'_> {
+impl ListGuard<'_> {
     /// The guard where no list is needed.
     pub(crate) const NOTHING: Self = Self(None);
 

@@ -18,7 +18,7 @@ use super::losses::fill_with;
 use super::{real, usable_devices};
 use crate::lane::ClTask;
 use crate::native::native_events;
-use crate::submit_polling::MOST;
+use crate::submit_polling::MAX_LISTED;
 use crate::sys::{Code, Handle};
 
 const LAYOUT: Layout = Layout::new::<[u64; 8]>();
@@ -66,7 +66,7 @@ fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
     // From here on no address in it can be one of these.
     RELEASED.lock().unwrap().clear();
     let before = n_released_here();
-    let n = 4 * MOST;
+    let n = 4 * MAX_LISTED;
     (0..n).for_each(|_| drop(event()));
     let found = n_released_here() - before;
     // Those that a thread that looks was just asking about may be released later.
@@ -94,7 +94,7 @@ fn events_with_times_live_as_long_as_their_commands() {
     for device in &usable_devices(|_| {}) {
         let queue =
             create_queue(device, &QueueOptions { profiling: true, ..QueueOptions::default() }).expect("a queue");
-        for _ in 0..4 * MOST {
+        for _ in 0..4 * MAX_LISTED {
             let (outcome, event) = fill_with(device, &queue, &[1]).expect("the command is accepted");
             assert!(outcome.times.is_some_and(|times| times.start > 0 && times.start <= times.end));
             assert!(!native_events(&*event).expect("an event of OpenCL").is_empty());
@@ -111,7 +111,7 @@ fn what_a_command_read_from_the_host_is_freed_at_its_end() {
         outcome.result.expect("the command succeeds");
         let event: &dyn Any = &*event;
         let task = event.downcast_ref::<ClTask>().expect("an event of OpenCL");
-        assert!(task.issued.has_let_go());
+        assert!(task.issued.is_released());
     }
 }
 
@@ -127,7 +127,7 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
                 PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
             let fill =
                 || Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
-            let n = 20 * MOST;
+            let n = 20 * MAX_LISTED;
             let counter = Arc::new(Counter::default());
             let is_done = || counter.ended.load(Ordering::Relaxed) == 2 * n;
             thread::scope(|scope| {
