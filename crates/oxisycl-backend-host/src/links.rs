@@ -4,7 +4,7 @@
 //! wait for it.
 //!
 //! Invariants:
-//! - `remaining` starts one above the number of announced dependencies. Each dependency that ends, or had ended
+//! - `pending` starts one above the number of announced dependencies. Each dependency that ends, or had ended
 //!   already, subtracts one, and so does the issuer when all are linked. The thread that subtracts the last one owns
 //!   the task from then on.
 //! - A follower is on the list of a task, or gets the answer that the task has ended, never both. The list's lock decides which.
@@ -26,7 +26,7 @@ const FAILED: u8 = 3;
 pub(crate) type Followers<T> = SmallVec<[T; 1]>;
 
 pub(crate) struct Links<T> {
-    remaining: AtomicUsize,
+    pending: AtomicUsize,
     phase: AtomicU8,
     /// Whether a dependency failed, so that the data it should have written is lost.
     poisoned: AtomicBool,
@@ -45,7 +45,7 @@ pub(crate) enum Follow {
     /// The task has ended already.
     Ended {
         /// Whether the task ran without a failure.
-        well: bool,
+        succeeded: bool,
     },
 }
 
@@ -53,7 +53,7 @@ impl<T> Links<T> {
     /// Links of a task that will follow `dependencies` other tasks.
     pub(crate) fn new(dependencies: usize) -> Self {
         Self {
-            remaining: AtomicUsize::new(dependencies + 1),
+            pending: AtomicUsize::new(dependencies + 1),
             phase: AtomicU8::new(WAITING),
             poisoned: AtomicBool::new(false),
             edges: Lock::new(Edges { ended: false, followers: SmallVec::new() }),
@@ -64,27 +64,27 @@ impl<T> Links<T> {
     pub(crate) fn follow(&self, follower: impl FnOnce() -> T) -> Follow {
         // Acquire pairs with the release in `end`: a thread that sees the end sees what the task wrote.
         if self.phase.load(Ordering::Acquire) == SUCCEEDED {
-            return Follow::Ended { well: true };
+            return Follow::Ended { succeeded: true };
         }
         let mut edges = self.edges.lock();
         if edges.ended {
-            return Follow::Ended { well: self.phase.load(Ordering::Relaxed) == SUCCEEDED };
+            return Follow::Ended { succeeded: self.phase.load(Ordering::Relaxed) == SUCCEEDED };
         }
         edges.followers.push(follower());
         Follow::Listed
     }
 
-    /// Records that a dependency's data is lost. Called before that dependency arrives.
+    /// Records that a dependency's data is lost. Called before that dependency is subtracted.
     pub(crate) fn poison(&self) {
-        // Published by the `arrive` that follows.
+        // Published by the `subtract_pending` that follows.
         self.poisoned.store(true, Ordering::Relaxed);
     }
 
     /// Subtracts `count` from the number of dependencies that the task waits for. Returns true to the one caller that subtracts the last:
     /// this caller owns the task.
-    pub(crate) fn arrive(&self, count: usize) -> bool {
+    pub(crate) fn subtract_pending(&self, count: usize) -> bool {
         // Release publishes what the dependency wrote, acquire makes all of it visible to the owner.
-        self.remaining.fetch_sub(count, Ordering::AcqRel) == count
+        self.pending.fetch_sub(count, Ordering::AcqRel) == count
     }
 
     /// Whether a dependency's data is lost. Called by the owner, before the task runs.
@@ -98,10 +98,10 @@ impl<T> Links<T> {
     }
 
     /// Marks the task as ended, with or without a failure, and returns its followers. Called once, by the owner.
-    pub(crate) fn end(&self, well: bool) -> Followers<T> {
+    pub(crate) fn end(&self, succeeded: bool) -> Followers<T> {
         let mut edges = self.edges.lock();
         edges.ended = true;
-        let phase = if well { SUCCEEDED } else { FAILED };
+        let phase = if succeeded { SUCCEEDED } else { FAILED };
         self.phase.store(phase, Ordering::Release);
         std::mem::take(&mut edges.followers)
     }
@@ -135,16 +135,16 @@ mod tests {
         }
 
         /// Runs a task that the caller owns, after checking that `before` tasks have run. Returns its followers.
-        fn run(&self, value: u32, well: bool) -> Followers<Arc<Task>> {
+        fn run(&self, value: u32, succeeded: bool) -> Followers<Arc<Task>> {
             self.links.begin();
             // SAFETY: one owner at a time; the model checks it.
             self.written.with_mut(|written| unsafe { *written = value });
             let mut ready = Followers::new();
-            for follower in self.links.end(well) {
-                if !well {
+            for follower in self.links.end(succeeded) {
+                if !succeeded {
                     follower.links.poison();
                 }
-                if follower.links.arrive(1) {
+                if follower.links.subtract_pending(1) {
                     ready.push(follower);
                 }
             }
@@ -159,16 +159,16 @@ mod tests {
 
     /// Links `task` to `dependencies`. Returns whether the caller owns it now.
     fn link(task: &Arc<Task>, dependencies: &[&Arc<Task>]) -> bool {
-        let mut arrived = 1;
+        let mut n_ended = 1;
         for dependency in dependencies {
-            if let Follow::Ended { well } = dependency.links.follow(|| task.clone()) {
-                arrived += 1;
-                if !well {
+            if let Follow::Ended { succeeded } = dependency.links.follow(|| task.clone()) {
+                n_ended += 1;
+                if !succeeded {
                     task.links.poison();
                 }
             }
         }
-        task.links.arrive(arrived)
+        task.links.subtract_pending(n_ended)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One issued command, from the call of `issue` to its completion.
 //!
 //! A [`HostTask`] owns the command and the completion, and is the event that the runtime gets. Who may touch them is
-//! decided by [`Links`]: no thread until the last dependency has arrived, then one owner, which is the executor.
+//! decided by [`Links`]: no thread until the last dependency has ended, then one owner, which is the executor.
 //! Invariants: the owner calls [`complete`](HostTask::complete) exactly once. Afterwards the task holds no command, no
 //! completion and no other task, so events may be kept for any time. Nothing here recurses along dependencies.
 
@@ -127,27 +127,27 @@ impl HostTask {
             completion: UnsafeCell::new(Some(completion)),
         };
         let task = place(old, task);
-        let mut arrived = 1;
+        let mut n_ended = 1;
         for Dependency { event, kind } in dependencies {
             let follower = || Follower { task: Arc::clone(&task), kind: *kind };
             match task_of(event).map(|dependency| dependency.links.follow(follower)) {
                 Some(Follow::Listed) => {}
-                Some(Follow::Ended { well }) => {
-                    arrived += 1;
-                    task.hear(well, *kind);
+                Some(Follow::Ended { succeeded }) => {
+                    n_ended += 1;
+                    task.dependency_ended(succeeded, *kind);
                 }
-                None => arrived += 1,
+                None => n_ended += 1,
             }
         }
-        if task.links.arrive(arrived) {
+        if task.links.subtract_pending(n_ended) {
             Arc::clone(&task).start(!dependencies.is_empty());
         }
         Ok(task)
     }
 
-    /// Records how a dependency ended. `well` is true if it ran without a failure.
-    fn hear(&self, well: bool, kind: DependencyKind) {
-        if !well && kind == DependencyKind::Data {
+    /// Records how a dependency ended. `succeeded` is true if it ran without a failure.
+    fn dependency_ended(&self, succeeded: bool, kind: DependencyKind) {
+        if !succeeded && kind == DependencyKind::Data {
             self.links.poison();
         }
     }
@@ -235,10 +235,10 @@ impl HostTask {
         let mut current = (self, outcome);
         loop {
             let (task, outcome) = current;
-            let well = outcome.has_run && outcome.result.is_ok();
-            for Follower { task: follower, kind } in task.links.end(well) {
-                follower.hear(well, kind);
-                if follower.links.arrive(1) {
+            let succeeded = outcome.has_run && outcome.result.is_ok();
+            for Follower { task: follower, kind } in task.links.end(succeeded) {
+                follower.dependency_ended(succeeded, kind);
+                if follower.links.subtract_pending(1) {
                     if follower.links.is_poisoned() {
                         ending.push_back((follower, Outcome::not_run()));
                     } else if follower.is_instant() {
@@ -249,7 +249,7 @@ impl HostTask {
                     }
                 }
             }
-            task.tell(outcome);
+            task.notify(outcome);
             // Relaxed is enough: if the count is one, this thread has the only reference, and no other thread can make one.
             if Arc::strong_count(&task) == 1 {
                 sink.retire(task);
@@ -264,7 +264,7 @@ impl HostTask {
     }
 
     /// Releases the command and calls the completion.
-    fn tell(&self, outcome: Outcome) {
+    fn notify(&self, outcome: Outcome) {
         // SAFETY: the caller owns the task, and all who took part in its command have finished.
         unsafe { *self.command.get() = None };
         // SAFETY: as above.

@@ -68,19 +68,19 @@ fn thread() -> (Owner, usize) {
 type Switch = Yielder<(), ()>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum ItemState {
     /// Not begun, or resumed when its turn comes.
     Ready,
     /// Waits at the same place as the first work-item.
-    Here,
+    AtSamePlace,
     /// Waits at another place, or while the first work-item does not wait.
     Waits(HostPlace),
     Ended,
 }
 
 /// A work-item after the one that waited first.
-struct Other {
-    at: Cell<At>,
+struct WaitingItem {
+    state: Cell<ItemState>,
     /// Its coroutine, once it has begun. Empty while it runs, and after it has ended.
     running: Cell<Option<Coroutine<(), (), ()>>>,
     switch: Cell<*const Switch>,
@@ -93,7 +93,7 @@ struct Waiting {
     first: usize,
     /// The place where the first work-item waits, while it waits.
     place: Cell<Option<HostPlace>>,
-    others: Vec<Other>,
+    others: Vec<WaitingItem>,
     /// Unused stacks: for work-items that have not begun, and of those that have ended.
     stacks: RefCell<Vec<DefaultStack>>,
     /// The number of the group's stacks; 0 before it has taken them.
@@ -109,7 +109,11 @@ struct Waiting {
 /// As [`HostWaiting::wait`]. The result is used no longer than until the next `finish` or `abandon`.
 unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
     if group.waiting.get().is_null() {
-        let other = || Other { at: Cell::new(At::Ready), running: Cell::new(None), switch: Cell::new(ptr::null()) };
+        let other = || WaitingItem {
+            state: Cell::new(ItemState::Ready),
+            running: Cell::new(None),
+            switch: Cell::new(ptr::null()),
+        };
         let waiting = Waiting {
             group: ptr::from_ref(group).cast(),
             first: item,
@@ -140,7 +144,7 @@ unsafe fn wait(group: &HostGroup<'_>, item: usize, place: HostPlace) -> HostTurn
         return HostTurn::First;
     }
     let own = &waiting.others[item - waiting.first - 1];
-    own.at.set(if waiting.place.get() == Some(place) { At::Here } else { At::Waits(place) });
+    own.state.set(if waiting.place.get() == Some(place) { ItemState::AtSamePlace } else { ItemState::Waits(place) });
     // SAFETY: the work-item runs on a stack whose switch it is.
     unsafe { (*own.switch.get()).suspend(()) };
     HostTurn::Later
@@ -170,7 +174,7 @@ unsafe fn finish(waiting: *mut ()) {
     waiting.place.set(None);
     for (index, other) in waiting.others.iter().enumerate() {
         waiting.run_other(index);
-        if let At::Waits(place) = other.at.get() {
+        if let ItemState::Waits(place) = other.state.get() {
             let item = waiting.first + 1 + index;
             (group.name)(item);
             waiting.fail(format!(
@@ -220,24 +224,24 @@ impl Waiting {
         }
         for (index, other) in self.others.iter().enumerate() {
             let item = self.first + 1 + index;
-            match other.at.get() {
-                At::Here => {}
-                At::Waits(own) if own.location == place.location => {
+            match other.state.get() {
+                ItemState::AtSamePlace => {}
+                ItemState::Waits(own) if own.location == place.location => {
                     self.fail_at(place, format!("work-item {item} brings values of another type there"));
                 }
-                At::Waits(own) => self.fail_at(place, format!("work-item {item} waits at {}", own.location)),
-                At::Ready | At::Ended => self.fail_at(place, format!("work-item {item} has ended")),
+                ItemState::Waits(own) => self.fail_at(place, format!("work-item {item} waits at {}", own.location)),
+                ItemState::Ready | ItemState::Ended => self.fail_at(place, format!("work-item {item} has ended")),
             }
         }
         for other in &self.others {
-            other.at.set(At::Ready);
+            other.state.set(ItemState::Ready);
         }
     }
 
     /// Runs a ready work-item until it waits or ends.
     fn run_other(&self, index: usize) {
         let other = &self.others[index];
-        if other.at.get() != At::Ready {
+        if other.state.get() != ItemState::Ready {
             return;
         }
         let mut running = match other.running.take() {
@@ -245,7 +249,7 @@ impl Waiting {
             None => self.begin(index),
         };
         // It is no longer at the place that it was at, whatever happens.
-        other.at.set(At::Ended);
+        other.state.set(ItemState::Ended);
         match catch_unwind(AssertUnwindSafe(|| running.resume(()))) {
             Ok(CoroutineResult::Yield(())) => other.running.set(Some(running)),
             Ok(CoroutineResult::Return(())) => self.keep(running),
@@ -275,7 +279,7 @@ impl Waiting {
     /// Ends all other work-items by unwinding.
     fn unwind_others(&self) {
         for other in &self.others {
-            other.at.set(At::Ended);
+            other.state.set(ItemState::Ended);
             let Some(mut running) = other.running.take() else { continue };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| running.force_unwind())) {
                 // A destructor panicked, too: there is a failure already.

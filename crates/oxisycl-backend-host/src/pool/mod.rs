@@ -75,7 +75,7 @@ pub(crate) enum Found {
 
 /// Whether a thread stays with a job until the job ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stay {
+enum Participation {
     UntilTheEnd,
     OneChunk,
 }
@@ -141,7 +141,7 @@ impl Pool {
             self.help_seen.store(true, Ordering::Relaxed);
         }
         let Some(found) = self.find() else { return false };
-        self.run(found, Stay::OneChunk, &mut HandOver);
+        self.run(found, Participation::OneChunk, &mut HandOver);
         true
     }
 
@@ -156,20 +156,20 @@ impl Pool {
         self.helpers.load(Ordering::SeqCst) > 0 && self.help_seen.load(Ordering::Relaxed)
     }
 
-    fn run(&self, found: Found, stay: Stay, sink: &mut dyn Sink) {
+    fn run(&self, found: Found, participation: Participation, sink: &mut dyn Sink) {
         match found {
-            Found::Task(task) => self.run_task(task, stay, sink),
+            Found::Task(task) => self.run_task(task, participation, sink),
             Found::Job(job) => {
                 // Those who join wake the others, so that no thread has to wake them all.
                 if job.has_room() {
                     self.sleep.notify(WAKE_PER_PARTICIPANT);
                 }
-                self.take_part(&job, stay, sink);
+                self.take_part(&job, participation, sink);
             }
         }
     }
 
-    fn run_task(&self, task: Arc<HostTask>, stay: Stay, sink: &mut dyn Sink) {
+    fn run_task(&self, task: Arc<HostTask>, participation: Participation, sink: &mut dyn Sink) {
         task.links().begin();
         let options = task.options();
         let start = options.profiling.then(clock::now);
@@ -191,7 +191,7 @@ impl Pool {
             let shape = work.shape(threads, self.costs.look_up(&work));
             let job = Arc::new(Job::new(task, shape, threads, start));
             self.open(&job, threads);
-            self.take_part(&job, stay, sink);
+            self.take_part(&job, participation, sink);
         }
     }
 
@@ -232,7 +232,7 @@ impl Pool {
     }
 
     /// Runs chunks of a job in which the calling thread takes part.
-    fn take_part(&self, job: &Arc<Job>, stay: Stay, sink: &mut dyn Sink) {
+    fn take_part(&self, job: &Arc<Job>, participation: Participation, sink: &mut dyn Sink) {
         while let Some(chunk) = job.claim() {
             if !job.has_chunks() {
                 self.close(job);
@@ -242,7 +242,7 @@ impl Pool {
             if has_skipped_the_rest {
                 self.close(job);
             }
-            if stay == Stay::OneChunk {
+            if participation == Participation::OneChunk {
                 break;
             }
         }

@@ -63,9 +63,9 @@ impl Pool {
             let reserve = index > 0 && index == self.threads - 1;
             let body = move || {
                 if reserve {
-                    self.work_in_reserve()
+                    self.reserve_loop()
                 } else {
-                    self.work()
+                    self.worker_loop()
                 }
                 self.started.live.fetch_sub(1, Ordering::Relaxed);
             };

@@ -5,13 +5,13 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::sleep::Seat;
-use super::{Found, Pool, Stay};
+use super::{Found, Participation, Pool};
 use crate::task::{HostTask, Sink};
 
 /// How long a thread looks for work before it sleeps.
 const SEARCH_TIME: Duration = Duration::from_micros(40);
 /// The number of searches between two readings of the clock.
-const LOOKS_PER_ROUND: u32 = 16;
+const SEARCHES_PER_ROUND: u32 = 16;
 /// The number of rounds after which the thread also yields its processor.
 const ROUNDS_WITHOUT_YIELD: u32 = 32;
 /// How often the reserve worker checks for stuck tasks while there are ready ones.
@@ -23,7 +23,7 @@ const MAX_STREAK: u32 = 64;
 
 impl Pool {
     /// The loop of an ordinary worker.
-    pub(super) fn work(&'static self) {
+    pub(super) fn worker_loop(&'static self) {
         let seat = Seat::new();
         self.sleep.start_searching();
         loop {
@@ -54,7 +54,7 @@ impl Pool {
     }
 
     /// The loop of the reserve worker: it takes part in jobs while no other worker does, and relieves workers that are stuck in long tasks.
-    pub(super) fn work_in_reserve(&'static self) {
+    pub(super) fn reserve_loop(&'static self) {
         let seat = Seat::new();
         let find = |pool: &Self| if pool.is_helped() { None } else { pool.find_job() };
         let mut is_warm = false;
@@ -82,7 +82,7 @@ impl Pool {
             is_warm = job.is_some();
             if let Some(job) = job {
                 // One chunk at a time: a helper may come.
-                self.run_in_reserve(Found::Job(job), Stay::OneChunk);
+                self.run_in_reserve(Found::Job(job), Participation::OneChunk);
             }
         }
     }
@@ -92,7 +92,7 @@ impl Pool {
     fn relieve(&'static self) {
         while let Some(found) = self.find() {
             let began = Instant::now();
-            self.run_in_reserve(found, Stay::UntilTheEnd);
+            self.run_in_reserve(found, Participation::UntilTheEnd);
             if began.elapsed() < LONG_TASK {
                 break;
             }
@@ -107,9 +107,9 @@ impl Pool {
         }
     }
 
-    fn run_in_reserve(&'static self, found: Found, stay: Stay) {
+    fn run_in_reserve(&'static self, found: Found, participation: Participation) {
         let _ = self.reserve_sleep.stop_searching();
-        self.run(found, stay, &mut WorkerSink { pool: self, keep: false, next: None });
+        self.run(found, participation, &mut WorkerSink { pool: self, keep: false, next: None });
         self.reserve_sleep.start_searching();
     }
 
@@ -118,7 +118,7 @@ impl Pool {
         let mut started = None;
         let mut rounds = 0;
         loop {
-            for _ in 0..LOOKS_PER_ROUND {
+            for _ in 0..SEARCHES_PER_ROUND {
                 if let Some(found) = find(self) {
                     return Some(found);
                 }
@@ -140,7 +140,7 @@ impl Pool {
         for streak in 1.. {
             let keep = streak < MAX_STREAK && !self.ready.has_high();
             let mut sink = WorkerSink { pool: self, keep, next: None };
-            self.run(found, Stay::UntilTheEnd, &mut sink);
+            self.run(found, Participation::UntilTheEnd, &mut sink);
             match sink.next {
                 Some(task) => found = Found::Task(task),
                 None => return,
