@@ -27,7 +27,7 @@ pub(crate) use items::{
     checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
     is_of_runtime_library, is_within, loads_atomically, may_hold_addresses, of_libm, single_precision,
 };
-pub(crate) use panics::{SLICE_ERROR, Says, cuts_a_string, ending, last_name, said_by};
+pub(crate) use panics::{PanicMessage, SLICE_ERROR, cuts_a_string, ending, last_name, message_of};
 
 use crate::symbols::{closing, is_of_name, path, plain_path, without_numbers};
 

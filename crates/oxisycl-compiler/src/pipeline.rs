@@ -12,9 +12,9 @@ use crate::error::CompileError;
 use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
-    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features, deaths,
-    early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, idle_barriers, int128, libcalls,
-    native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening,
+    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features,
+    early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, idle_barriers, int128,
+    libcalls, native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening,
     unrolling, x86,
 };
 use crate::unit::Unit;
@@ -99,7 +99,7 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("builtins", Adapt, |unit| builtins::replace(&unit.module, unit.target.builtins())),
     Pass::new("cpu-features", Adapt, |unit| {
         cpu_features::caches(&unit.module, &mut unit.caches);
-        cpu_features::deny(&unit.module);
+        cpu_features::answer_no(&unit.module);
     }),
     Pass::fallible("native", Adapt, |unit| native::replace(&unit.module, unit.borrowed)),
     Pass::fallible("x86", Adapt, |unit| x86::lower(&unit.module)),
@@ -138,7 +138,7 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("inline-program", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
     Pass::new("inline-marked", Optimise, |unit| uniformity::inline_marked(&unit.module)).when(is_linked_once),
     Pass::fallible("llvm-simplify", Optimise, |unit| unit.run_llvm(SIMPLIFY)),
-    // Before anything changes how work-items part and meet.
+    // Before anything changes how work-items diverge and meet.
     Pass::new("uniformity", Optimise, |unit| unit.unproved = uniformity::check(&unit.module, unit.function))
         .when(is_linked_once),
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
@@ -168,7 +168,7 @@ pub(crate) const PASSES: &[Pass] = &[
     .when(|unit| is_linked_once(unit) && unit.float == FloatPolicy::Fast),
     Pass::fallible("float-atomics", Optimise, |unit| float_atomics::define(&unit.module, unit.float))
         .when(is_linked_once),
-    Pass::new("settle-library-use", Optimise, |unit| unit.dependencies.settle(&unit.module)),
+    Pass::new("drop-unused-library-use", Optimise, |unit| unit.dependencies.drop_unused(&unit.module)),
     Pass::new("unite-with-library", Optimise, |unit| float_policy::unite_with_library(&unit.module)),
     // Functions of the library, which were kept apart.
     Pass::new("inline-library", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
@@ -194,11 +194,11 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
-    Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = deaths::bytes_of_element(&unit.module)),
+    Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = early_exits::bytes_of_element(&unit.module)),
     Pass::new("idle-barriers", Expand, |unit| {
         unit.function.into_iter().for_each(|kernel| idle_barriers::drop(&unit.module, kernel))
     }),
-    Pass::fallible("deaths", Expand, |unit| deaths::answer(&unit.module, unit.function, unit.target)),
+    Pass::fallible("early-exits", Expand, |unit| early_exits::lower_meetings(&unit.module, unit.function, unit.target)),
     Pass::fallible("scalarise", Expand, |unit| expansion::scalarise(&unit.module)).on(&[SpirV]),
     Pass::new("private-integers", Expand, |unit| expansion::restore_addresses(&unit.module))
         .on(&[SpirV])

@@ -21,7 +21,7 @@ use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
 use crate::options::Options;
-use crate::passes::{arena, deaths, thread_coarsening};
+use crate::passes::{arena, early_exits, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::toolchain::Toolchain;
 use crate::unit::Unit;
@@ -236,7 +236,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let kernel = self.kernel.clone();
         let unit = &mut self.unit;
         let function = unit.function.ok_or_else(|| entry_was_lost(&kernel))?;
-        let is_ours = |name: &str| unit.target.is_own_global(name) || name == deaths::WORD;
+        let is_ours = |name: &str| unit.target.is_own_global(name) || name == early_exits::WORD;
         let mut findings =
             unit.instruments.time("legality", || legality::examine(function, &kernel.entry, &unit.calls, &is_ours));
         if findings.unsupported.is_none() {

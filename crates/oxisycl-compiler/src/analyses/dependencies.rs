@@ -55,7 +55,7 @@ impl Dependencies {
     }
 
     /// Removes functions of the device library that turned out not to be needed. This is known while that library is still kept apart.
-    pub(crate) fn settle(&mut self, module: &Module<'_>) {
+    pub(crate) fn drop_unused(&mut self, module: &Module<'_>) {
         let referred = referred(module);
         let new = std::mem::take(&mut self.new).into_iter();
         self.names
@@ -145,7 +145,7 @@ mod tests {
         let call = module.function("__oxisycl_tanf").expect("it is there").users()[0];
         call.replace_all_uses_with(call.operand(0));
         call.erase();
-        dependencies.settle(&module);
+        dependencies.drop_unused(&module);
         let expected = ["__udivti3", "core::str::outer", "sinf"];
         assert_eq!(dependencies.clone().into_names(), expected);
 
@@ -161,7 +161,7 @@ mod tests {
         mark_standard_library(&library);
         module.link(library).expect("it links");
         dependencies.add(&module);
-        dependencies.settle(&module);
+        dependencies.drop_unused(&module);
         assert_eq!(dependencies.into_names(), ["__udivti3", "core::str::later", "core::str::outer", "sinf"]);
     }
 }

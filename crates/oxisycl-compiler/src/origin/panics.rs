@@ -5,7 +5,7 @@ use crate::symbols::plain_path;
 
 /// The message of a function that begins a panic, ends the program, or prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Says {
+pub(crate) enum PanicMessage {
     /// The text of its format arguments; the function returns.
     Print,
     /// The text of its format arguments and a newline; the function returns.
@@ -50,30 +50,30 @@ const BEGIN_PANIC: &str = "std::panicking::begin_panic";
 pub(crate) const SLICE_ERROR: &str = "core::str::slice_error_fail_rt";
 
 /// Functions that begin a panic or end the program. None of them returns. Others of the standard library end in one of these.
-const FUNCTIONS: [(&str, Says); 20] = [
-    ("oxisycl_device::print::print", Says::Print),
-    ("oxisycl_device::print::print_line", Says::PrintLine),
-    ("core::panicking::panic", Says::Text),
-    ("core::panicking::panic_fmt", Says::Arguments),
-    ("core::panicking::panic_nounwind", Says::Text),
-    ("core::panicking::panic_nounwind_fmt", Says::Arguments),
-    ("core::panicking::panic_nounwind_nobacktrace", Says::Text),
-    ("core::panicking::panic_bounds_check", Says::BoundsCheck),
-    ("core::panicking::panic_misaligned_pointer_dereference", Says::Misaligned),
-    ("core::panicking::panic_null_pointer_dereference", Says::NullPointer),
-    ("core::panicking::panic_invalid_enum_construction", Says::Name),
-    ("core::panicking::panic_cannot_unwind", Says::CannotUnwind),
-    ("core::panicking::panic_in_cleanup", Says::InCleanup),
-    ("core::panicking::assert_failed_inner", Says::Assertion),
-    ("core::option::unwrap_failed", Says::NoValue),
-    ("core::option::expect_failed", Says::Text),
-    ("core::result::unwrap_failed", Says::Error),
-    ("std::process::abort", Says::Abort),
-    ("alloc::alloc::handle_alloc_error", Says::OutOfMemory),
-    ("oxisycl_device::builtin::not_on_the_host", Says::Name),
+const FUNCTIONS: [(&str, PanicMessage); 20] = [
+    ("oxisycl_device::print::print", PanicMessage::Print),
+    ("oxisycl_device::print::print_line", PanicMessage::PrintLine),
+    ("core::panicking::panic", PanicMessage::Text),
+    ("core::panicking::panic_fmt", PanicMessage::Arguments),
+    ("core::panicking::panic_nounwind", PanicMessage::Text),
+    ("core::panicking::panic_nounwind_fmt", PanicMessage::Arguments),
+    ("core::panicking::panic_nounwind_nobacktrace", PanicMessage::Text),
+    ("core::panicking::panic_bounds_check", PanicMessage::BoundsCheck),
+    ("core::panicking::panic_misaligned_pointer_dereference", PanicMessage::Misaligned),
+    ("core::panicking::panic_null_pointer_dereference", PanicMessage::NullPointer),
+    ("core::panicking::panic_invalid_enum_construction", PanicMessage::Name),
+    ("core::panicking::panic_cannot_unwind", PanicMessage::CannotUnwind),
+    ("core::panicking::panic_in_cleanup", PanicMessage::InCleanup),
+    ("core::panicking::assert_failed_inner", PanicMessage::Assertion),
+    ("core::option::unwrap_failed", PanicMessage::NoValue),
+    ("core::option::expect_failed", PanicMessage::Text),
+    ("core::result::unwrap_failed", PanicMessage::Error),
+    ("std::process::abort", PanicMessage::Abort),
+    ("alloc::alloc::handle_alloc_error", PanicMessage::OutOfMemory),
+    ("oxisycl_device::builtin::not_on_the_host", PanicMessage::Name),
 ];
 
-impl Says {
+impl PanicMessage {
     /// Whether the function prints. Others do not return.
     pub(crate) fn is_print(self) -> bool {
         matches!(self, Self::Print | Self::PrintLine)
@@ -81,24 +81,24 @@ impl Says {
 }
 
 /// The path and the message of a function that begins a panic, ends the program, or prints.
-pub(crate) fn ending(symbol: &str) -> Option<(String, Says)> {
+pub(crate) fn ending(symbol: &str) -> Option<(String, PanicMessage)> {
     let path = path_in(symbol, &[Origin::Standard, Origin::Device])?;
-    let says = said_by(&path)?;
-    Some((path, says))
+    let message = message_of(&path)?;
+    Some((path, message))
 }
 
 /// The message of a function that begins a panic, ends the program, or prints, by its path. The caller knows that it is of the standard
 /// library or the device library.
-pub(crate) fn said_by(path: &str) -> Option<Says> {
-    if let Some((_, says)) = FUNCTIONS.iter().find(|(function, _)| *function == path) {
-        return Some(*says);
+pub(crate) fn message_of(path: &str) -> Option<PanicMessage> {
+    if let Some((_, message)) = FUNCTIONS.iter().find(|(function, _)| *function == path) {
+        return Some(*message);
     }
     if path == BEGIN_PANIC {
-        return Some(Says::Payload);
+        return Some(PanicMessage::Payload);
     }
     let is_known =
         ["core::panicking::panic_const::", "std::rt::begin_panic"].iter().any(|start| path.starts_with(start));
-    is_known.then_some(Says::Name)
+    is_known.then_some(PanicMessage::Name)
 }
 
 /// Whether a function is [`SLICE_ERROR`].
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn functions_that_say_more_than_we_would_are_none() {
-        assert_eq!(said_by("core::panicking::panic_const::panic_const_div_by_zero"), Some(Says::Name));
-        assert_eq!(said_by("core::slice::index::slice_index_fail"), None);
+        assert_eq!(message_of("core::panicking::panic_const::panic_const_div_by_zero"), Some(PanicMessage::Name));
+        assert_eq!(message_of("core::slice::index::slice_index_fail"), None);
     }
 
     #[test]
     fn a_users_function_begins_no_panic() {
-        let (path, says) = ending("_ZN4core9panicking9panic_fmt17h0123456789abcdefE").expect("the library's");
-        assert_eq!((path.as_str(), says), ("core::panicking::panic_fmt", Says::Arguments));
+        let (path, message) = ending("_ZN4core9panicking9panic_fmt17h0123456789abcdefE").expect("the library's");
+        assert_eq!((path.as_str(), message), ("core::panicking::panic_fmt", PanicMessage::Arguments));
         assert_eq!(ending("_ZN3app4core9panicking9panic_fmt17h0123456789abcdefE"), None);
         assert!(cuts_a_string(SLICE_ERROR) && !cuts_a_string("app::str::slice_error_fail_rt"));
     }

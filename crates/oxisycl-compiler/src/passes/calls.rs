@@ -134,11 +134,11 @@ pub(crate) fn leads_back_to_user(calls: &Calls<'_>) -> bool {
         if !behind.contains(&formatter) {
             continue;
         }
-        let circle: Vec<_> = behind.into_iter().filter(|other| calls.behind(*other).contains(&formatter)).collect();
-        if circle.iter().any(|member| has_users_code(*member)) {
+        let cycle: Vec<_> = behind.into_iter().filter(|other| calls.behind(*other).contains(&formatter)).collect();
+        if cycle.iter().any(|member| has_users_code(*member)) {
             return true;
         }
-        looked_at.extend(circle);
+        looked_at.extend(cycle);
     }
     false
 }

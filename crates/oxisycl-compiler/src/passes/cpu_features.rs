@@ -1,6 +1,6 @@
 //! Answers a program's queries for CPU features: devices have none of the optional instructions.
 //!
-//! The answers are behind caches in statics, which a device must not have, and lead to code for instructions that it has not. [`deny`]
+//! The answers are behind caches in statics, which a device must not have, and lead to code for instructions that it has not. [`answer_no`]
 //! answers. Crates with caches of their own, such as `cpufeatures` and `memchr`, derive a value from the answer and keep it in a static. It
 //! is a number, or the function that suits the processor. [`caches`] finds these statics before anything is inlined. Once the answers have
 //! been followed, [`forget`] makes each of them keep its initial value for ever. So every work-item asks for itself, and all get the same
@@ -39,32 +39,32 @@ const CHOICE: &str = "oxisycl.choice";
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
 
-/// Adds the names of statics that cache answers. To be called before [`deny`], which removes the queries.
+/// Adds the names of statics that cache answers. To be called before [`answer_no`], which removes the queries.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
-    asking(module, &mut |asked| names.extend(variables(asked)));
+    querying_functions(module, &mut |query| names.extend(variables(query)));
 }
 
 /// The functions that query CPU features, including those of the standard library. `found` is called for all others.
-fn asking<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSet<Value<'c>> {
-    let mut asking: Vec<_> = module.functions().into_iter().filter(|function| is_question(*function)).collect();
-    let mut seen: FxHashSet<Value<'_>> = asking.iter().copied().collect();
-    while let Some(asked) = asking.pop() {
-        let is_standard = origin::of(asked.name()) == Origin::Standard;
-        let path = (!is_standard).then(|| plain_path(asked.name()));
+fn querying_functions<'c>(module: &Module<'c>, found: &mut dyn FnMut(Value<'c>)) -> FxHashSet<Value<'c>> {
+    let mut queue: Vec<_> = module.functions().into_iter().filter(|function| is_feature_query(*function)).collect();
+    let mut seen: FxHashSet<Value<'_>> = queue.iter().copied().collect();
+    while let Some(query) = queue.pop() {
+        let is_standard = origin::of(query.name()) == Origin::Standard;
+        let path = (!is_standard).then(|| plain_path(query.name()));
         if path.is_some() {
-            found(asked);
+            found(query);
         }
-        for caller in asked.users().into_iter().filter(|user| user.callee() == Some(asked)).map(Value::function) {
+        for caller in query.users().into_iter().filter(|user| user.callee() == Some(query)).map(Value::function) {
             // Who calls a function that asks need not know that it does.
             let is_known = || {
                 let outer = plain_path(caller.name());
-                let is_answer = is_yes_or_no(asked);
+                let is_answer = is_yes_or_no(query);
                 path.as_ref().is_some_and(|path| {
                     origin::is_within(path, &outer) || is_answer && origin::are_of_one_crate(path, &outer)
                 })
             };
             if (is_standard || is_known()) && seen.insert(caller) {
-                asking.push(caller);
+                queue.push(caller);
             }
         }
     }
@@ -76,12 +76,12 @@ fn is_yes_or_no(function: Value<'_>) -> bool {
     function.parameter_count() == 0 && function.held_type().result().kind() == TypeKind::Integer(1)
 }
 
-fn is_question(function: Value<'_>) -> bool {
-    origin::asks_the_processor(function.name()) || function.instructions().into_iter().any(is_asking)
+fn is_feature_query(function: Value<'_>) -> bool {
+    origin::asks_the_processor(function.name()) || function.instructions().into_iter().any(is_query_instruction)
 }
 
 /// Whether an instruction is inline assembly that queries CPU features.
-fn is_asking(instruction: Value<'_>) -> bool {
+fn is_query_instruction(instruction: Value<'_>) -> bool {
     let assembly = instruction.callee().filter(|callee| callee.kind() == ValueKind::InlineAsm);
     assembly.is_some_and(|assembly| {
         let text = assembly.print();
@@ -175,7 +175,7 @@ fn is_constant(value: Value<'_>) -> bool {
 }
 
 /// Answers all queries with "no".
-pub(crate) fn deny(module: &Module<'_>) {
+pub(crate) fn answer_no(module: &Module<'_>) {
     let truth = Type::int(module.context(), 1);
     let no = truth.constant(0);
     for function in module.functions() {
@@ -186,7 +186,7 @@ pub(crate) fn deny(module: &Module<'_>) {
             continue;
         }
         for instruction in function.instructions() {
-            if is_asking(instruction) {
+            if is_query_instruction(instruction) {
                 instruction.replace_all_uses_with(instruction.value_type().null());
                 instruction.erase();
             }
@@ -228,7 +228,7 @@ mod tests {
         let module = module(&context, text);
         let mut names = BTreeSet::new();
         caches(&module, &mut names);
-        deny(&module);
+        answer_no(&module);
         keep_choices_apart(&module, &names);
         module.run("thinlto-pre-link<O3>", None, &PassTuning::DEVICE).expect("passes");
         forget(&module, &names);

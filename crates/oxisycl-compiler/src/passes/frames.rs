@@ -45,9 +45,9 @@ pub(crate) fn message() -> String {
 /// Turns all possible cycles of calls into loops. Returns whether there was one.
 pub(crate) fn flatten(module: &Module<'_>) -> Result<bool, CompileError> {
     let mut has_changed = false;
-    for (number, members) in circles(module).into_iter().enumerate() {
-        if let Some(circle) = Circle::of(module, members) {
-            circle.flatten(number)?;
+    for (number, members) in call_cycles(module).into_iter().enumerate() {
+        if let Some(cycle) = CallCycle::of(module, members) {
+            cycle.flatten(number)?;
             has_changed = true;
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn flatten(module: &Module<'_>) -> Result<bool, CompileError> {
 }
 
 /// The functions that call each other directly, cycle by cycle, in the order of the module.
-fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
+fn call_cycles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
     let functions: Vec<_> = module.functions().into_iter().filter(|function| is_plain(*function)).collect();
     let callees = |function: Value<'c>| {
         let calls = function.instructions().into_iter().filter(|call| !panics::fails_again(*call));
@@ -80,7 +80,7 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
     };
     let behind: FxHashMap<_, _> = functions.iter().map(|&function| (function, reached(function))).collect();
     let mut taken = FxHashSet::default();
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for &function in functions.iter().filter(|function| behind[function].contains(function)) {
         if taken.contains(&function) {
             continue;
@@ -88,9 +88,9 @@ fn circles<'c>(module: &Module<'c>) -> Vec<Vec<Value<'c>>> {
         let is_member = |other: &&Value<'c>| behind[&function].contains(other) && behind[other].contains(&function);
         let members: Vec<_> = functions.iter().filter(is_member).copied().collect();
         taken.extend(members.iter().copied());
-        circles.push(members);
+        cycles.push(members);
     }
-    circles
+    cycles
 }
 
 /// Whether a function has a body and does not format values.
@@ -113,7 +113,7 @@ struct Site<'c> {
     callee: usize,
 }
 
-struct Circle<'c, 'm> {
+struct CallCycle<'c, 'm> {
     module: &'m Module<'c>,
     context: &'c Context,
     members: Vec<Value<'c>>,
@@ -124,7 +124,7 @@ struct Circle<'c, 'm> {
     pointer: Type<'c>,
 }
 
-impl<'c, 'm> Circle<'c, 'm> {
+impl<'c, 'm> CallCycle<'c, 'm> {
     /// The cycle, if its functions can be merged.
     fn of(module: &'m Module<'c>, members: Vec<Value<'c>>) -> Option<Self> {
         let context = module.context();
@@ -144,13 +144,13 @@ impl<'c, 'm> Circle<'c, 'm> {
         let frame = Frame::of(module, &members)?;
         let int = |bits| Type::int(context, bits);
         let (byte, number, word, pointer) = (int(8), int(32), int(64), Type::pointer(context, 0));
-        let circle = Self { module, context, members, frame, byte, number, word, pointer };
-        let size = circle.frame.size() * DEPTH;
+        let cycle = Self { module, context, members, frame, byte, number, word, pointer };
+        let size = cycle.frame.size() * DEPTH;
         if size > LARGEST {
             let limit = format!("the variables of {DEPTH} open calls take {size} bytes, expected at most {LARGEST}");
-            note_limit(context, &circle.members, &limit);
+            note_limit(context, &cycle.members, &limit);
         }
-        (size <= LARGEST).then_some(circle)
+        (size <= LARGEST).then_some(cycle)
     }
 
     fn flatten(mut self, number: usize) -> Result<(), CompileError> {

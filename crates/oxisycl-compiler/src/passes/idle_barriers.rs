@@ -13,7 +13,7 @@ use crate::analyses::uniformity::{COMPUTE, bases};
 use crate::builtin_table::LAUNCH;
 use crate::codegen::intrinsics::{BARRIERS, PURE};
 use crate::llvm::{Block, Module, Opcode, Value, ValueKind};
-use crate::passes::deaths;
+use crate::passes::early_exits;
 use crate::passes::thread_coarsening;
 
 /// Removes such barriers from a kernel.
@@ -151,7 +151,7 @@ fn called(call: Value<'_>) -> Kind {
     if BARRIERS.contains(&name) {
         return Kind::Barrier;
     }
-    if name == deaths::MEETING {
+    if name == early_exits::MEETING {
         return Kind::Meeting;
     }
     let arguments = call.arguments();
@@ -186,7 +186,7 @@ mod tests {
                 ret void
             }}",
             BARRIERS[0],
-            deaths::MEETING,
+            early_exits::MEETING,
             body.lines()
                 .map(|line| if line.trim() == "barrier" {
                     n += 1;
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn meetings_stay_and_are_barriers() {
-        let meeting = format!("%all = call i1 @{}(i32 32, i32 0)", deaths::MEETING);
+        let meeting = format!("%all = call i1 @{}(i32 32, i32 0)", early_exits::MEETING);
         assert_eq!(left(&format!("{WRITE}\n{meeting}\nbarrier\n{READ}")), []);
         assert_eq!(left(&format!("{WRITE}\nbarrier\n{meeting}\n{READ}")), [0]);
     }

@@ -11,7 +11,7 @@ pub(crate) mod calls;
 pub(crate) mod choice;
 pub(crate) mod cold_blocks;
 pub(crate) mod cpu_features;
-pub(crate) mod deaths;
+pub(crate) mod early_exits;
 pub(crate) mod early_return;
 pub(crate) mod fast_math;
 pub(crate) mod float_atomics;

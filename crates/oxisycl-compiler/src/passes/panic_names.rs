@@ -1,6 +1,6 @@
 //! The names of the functions that panics and prints become.
 
-use crate::origin::{self, Says};
+use crate::origin::{self, PanicMessage};
 
 /// The prefix of declarations that replace panic functions and printing functions.
 pub(crate) const PREFIX: &str = "oxisycl.panic.";
@@ -25,7 +25,7 @@ pub(crate) fn is_print(symbol: &str) -> bool {
 
 /// Whether the function with that path prints, and returns.
 pub(crate) fn prints(path: &str) -> bool {
-    origin::said_by(path).is_some_and(Says::is_print)
+    origin::message_of(path).is_some_and(PanicMessage::is_print)
 }
 
 /// The attributes of functions that begin a panic.

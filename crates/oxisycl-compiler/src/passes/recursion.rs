@@ -54,7 +54,7 @@ pub(crate) fn add_checks(module: &Module<'_>) {
     let mut has_changed = add_checks_to(module, &|function| plain.comes_back(function));
     let all = Calls::all(module);
     if leads_back_to_user(&all) {
-        // Methods first, then what else can say that it failed. Most circles are broken by that.
+        // Methods first, then what else can say that it failed. Most cycles are broken by that.
         let is_method = |function: Value<'_>| can_fail_to_format(function) && origin::is_method(function.name());
         let orders: [&dyn Fn(Value<'_>) -> bool; 3] = [&is_method, &|function| can_fail_to_format(function), &|_| true];
         for asks in orders {

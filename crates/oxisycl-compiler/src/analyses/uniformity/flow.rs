@@ -33,7 +33,7 @@ impl<'c> Flow<'c> {
     }
 
     /// Whether the block has more than one successor.
-    pub(super) fn parts(&self, block: usize) -> bool {
+    pub(super) fn has_several_successors(&self, block: usize) -> bool {
         let next = &self.successors[block];
         next.iter().any(|other| *other != next[0])
     }

@@ -1,7 +1,7 @@
 //! Uniformity analysis: the values that are the same in all work-items of a group, and the places that all of them reach.
 //!
 //! A value *diverges* if work-items of a group may have different ones. Sources are positions in the group, memory that changes, and addresses of variables,
-//! since each work-item has variables of its own. Divergence passes from operands to results. A branch whose condition diverges makes work-items part; they
+//! since each work-item has variables of its own. Divergence passes from operands to results. A branch whose condition diverges makes work-items diverge; they
 //! meet again at its nearest common block. What a phi chooses on the way and there diverges, and so does a variable that is stored to on the way.
 //!
 //! A place is *proved* if it lies on no such way. Then all work-items come to it equally often, or they end without a return: in a panic, or in a
@@ -71,7 +71,7 @@ pub(crate) fn check(module: &Module<'_>, kernel: Option<Value<'_>>) -> Option<St
 
 /// Whether some work-items of a group may end at one of `ends` while others go on to one of `meetings`. If all reach an end together, none
 /// is left to reach a meeting.
-pub(crate) fn may_part<'c>(kernel: Value<'c>, ends: &[Value<'c>], meetings: &[Value<'c>]) -> bool {
+pub(crate) fn may_diverge<'c>(kernel: Value<'c>, ends: &[Value<'c>], meetings: &[Value<'c>]) -> bool {
     if ends.iter().chain(meetings).any(|call| call.function() != kernel) {
         return true;
     }
@@ -79,7 +79,7 @@ pub(crate) fn may_part<'c>(kernel: Value<'c>, ends: &[Value<'c>], meetings: &[Va
     let flow = &analysis.flow;
     let meet: FxHashSet<usize> = meetings.iter().map(|call| flow.number(call.block())).collect();
     let end: FxHashSet<usize> = ends.iter().map(|call| flow.number(call.block())).collect();
-    (0..flow.blocks.len()).filter(|block| analysis.parts(*block)).any(|block| {
+    (0..flow.blocks.len()).filter(|block| analysis.diverges(*block)).any(|block| {
         flow.between(block).iter().any(|block| end.contains(block))
             && flow.behind(block).iter().any(|block| meet.contains(block))
     })
@@ -187,22 +187,22 @@ impl<'c> Analysis<'c> {
                 self.states.insert(instruction, state);
                 learned = true;
             }
-            if self.flow.blocks[block].end() == instruction && self.parts(block) {
-                learned |= self.part(block);
+            if self.flow.blocks[block].end() == instruction && self.diverges(block) {
+                learned |= self.diverge(block);
             }
         }
         learned
     }
 
     /// Whether work-items may diverge at the end of a block, as far as known.
-    fn parts(&self, block: usize) -> bool {
+    fn diverges(&self, block: usize) -> bool {
         let end = self.flow.blocks[block].end();
         let is_known = end.is(Opcode::BRANCH) || end.is(Opcode::SWITCH);
-        self.flow.parts(block) && (!is_known || self.state(end.operand(0)) != State::Uniform)
+        self.flow.has_several_successors(block) && (!is_known || self.state(end.operand(0)) != State::Uniform)
     }
 
     /// Records that work-items diverge at the end of a block. Returns whether that is new.
-    fn part(&mut self, block: usize) -> bool {
+    fn diverge(&mut self, block: usize) -> bool {
         let mut learned = false;
         for between in self.flow.between(block) {
             if self.ways[between].is_none() {
@@ -258,7 +258,7 @@ impl<'c> Analysis<'c> {
             // Captures and the launch.
             ValueKind::Argument => State::Uniform,
             ValueKind::GlobalVariable if base.is_constant_global() => State::Uniform,
-            // Work-items that parted may load before and behind a barrier.
+            // Work-items that diverged may load before and behind a barrier.
             ValueKind::GlobalVariable if base.name() == LOCAL_MEMORY && self.ways[block].is_none() => State::Uniform,
             _ if base.callee().is_some_and(|callee| callee.name() == LAUNCH) => State::Uniform,
             _ => State::Divergent,
@@ -278,8 +278,8 @@ impl<'c> Analysis<'c> {
                 let mut values = operands.iter().filter(|value| **value != instruction);
                 let first = values.next();
                 let is_same = values.all(|value| Some(value) == first);
-                let parted = self.joins[block] || self.ways[block].is_some();
-                if parted && !is_same { State::Divergent } else { all(&operands) }
+                let diverged = self.joins[block] || self.ways[block].is_some();
+                if diverged && !is_same { State::Divergent } else { all(&operands) }
             }
             Some(Opcode::LOAD) if instruction.is_atomic() => State::Divergent,
             Some(Opcode::LOAD) => {

@@ -44,7 +44,7 @@ const MEET: &str = "call void @oxisycl.prove_convergence()";
 fn places_are_proved() {
     let cases = [
         ("alone", format!("{MEET} ret void")),
-        ("behind parted ways", format!(
+        ("behind diverged ways", format!(
             "br i1 %first, label %a, label %b a: br label %b b: {MEET} ret void"
         )),
         ("in an arm that a group takes", format!(
@@ -236,7 +236,7 @@ fn places_that_some_come_to_are_refused() {
             ),
         ),
         (
-            "by local memory that parted work-items read",
+            "by local memory that diverged work-items read",
             format!(
                 "br i1 %first, label %r, label %j
             r: %x = load i32, ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr) br label %j

@@ -75,9 +75,9 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let depth = self.globals.components.depth((self.this(), self.depth), callee);
         let function = self.globals.function(self.code.writer, callee, known, depth);
         self.code.needs.calls.insert(function);
-        let hidden = self.globals.components.hidden(callee);
+        let implicit = self.globals.components.implicit_parameters(callee);
         let mut operands = vec![function];
-        operands.extend(self.give(hidden)?);
+        operands.extend(self.implicit_arguments(implicit)?);
         for argument in arguments {
             let value = match self.value(argument)? {
                 Translated::Address(id, class) => {
@@ -91,7 +91,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let result = call.value_type();
         let id = self.result_type(result)?;
         let id = self.code.op_of(Op::FunctionCall, id, &operands);
-        if hidden.ends {
+        if implicit.ends {
             self.leave_if_ended()?;
         }
         let shape = Shape::of(result)?;

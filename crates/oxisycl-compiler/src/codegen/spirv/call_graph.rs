@@ -5,7 +5,7 @@
 //! would tell an error from one of the value's own.
 
 use super::function_pointers::{chooses_formatter, has_depth};
-use super::implicit_parameters::Hidden;
+use super::implicit_parameters::ImplicitParameters;
 use crate::llvm::{Value, ValueKind};
 pub(super) use crate::passes::formatting_depth::DEEPEST;
 use crate::passes::panic_names;
@@ -71,7 +71,7 @@ pub(super) struct Components<'c> {
     callees: FxHashMap<Callable<'c>, Vec<Callable<'c>>>,
     /// The number of the cycle, for each function in one.
     cycles: FxHashMap<Callable<'c>, usize>,
-    hidden: FxHashMap<Callable<'c>, Hidden>,
+    implicit_parameters: FxHashMap<Callable<'c>, ImplicitParameters>,
     /// The function that is called where formatting is too deep outside of a message.
     pub(super) too_deep: Option<Value<'c>>,
 }
@@ -82,7 +82,7 @@ impl<'c> Components<'c> {
     pub(super) fn of(
         kernel: Value<'c>,
         too_deep: Option<Value<'c>>,
-        own: &dyn Fn(Value<'c>) -> Hidden,
+        own: &dyn Fn(Value<'c>) -> ImplicitParameters,
     ) -> Result<Self, Refused> {
         let mut components = Self { too_deep, ..Self::default() };
         let mut reached = Vec::new();
@@ -101,7 +101,7 @@ impl<'c> Components<'c> {
         for &called in &reached {
             let behind = components.behind(called, &|_| true);
             let all = behind.iter().fold(needs[&called], |all, other| all.with(needs[other]));
-            components.hidden.insert(called, all);
+            components.implicit_parameters.insert(called, all);
         }
         Ok(components)
     }
@@ -141,9 +141,9 @@ impl<'c> Components<'c> {
         Ok(())
     }
 
-    /// The hidden parameters of a function: those that it and its callees need.
-    pub(super) fn hidden(&self, called: Callable<'c>) -> Hidden {
-        self.hidden.get(&called).copied().unwrap_or_default()
+    /// The implicit parameters of a function: those that it and its callees need.
+    pub(super) fn implicit_parameters(&self, called: Callable<'c>) -> ImplicitParameters {
+        self.implicit_parameters.get(&called).copied().unwrap_or_default()
     }
 
     /// The depth of a callee in its cycle, when the caller has the depth `depth` in its own.

@@ -90,7 +90,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// The address of a global.
     fn global(&mut self, global: Value<'c>) -> Result<Translated, Refused> {
         if is_local_memory(global) {
-            let address = self.given.local_memory.ok_or_else(|| Refused::new("local memory in a constant"))?;
+            let address = self.implicit.local_memory.ok_or_else(|| Refused::new("local memory in a constant"))?;
             return Ok(Translated::Address(address, StorageClass::Workgroup));
         }
         let data = self.globals.data(self.code.writer, self.layout, self.context, global)?;

@@ -12,7 +12,7 @@ use crate::llvm::{Attribute, Block, Opcode, Value, ValueKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The blocks of divergent loops. `blocks` are those of a kernel, each after the ones that dominate it.
-pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
+pub(super) fn blocks_of_divergent_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Block<'c>> {
     let position: FxHashMap<Block<'c>, usize> =
         blocks.iter().enumerate().map(|(index, &block)| (block, index)).collect();
     let mut predecessors: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
@@ -21,7 +21,7 @@ pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Bloc
             predecessors.entry(successor).or_default().push(block);
         }
     }
-    let mut uneven = FxHashSet::default();
+    let mut divergent = FxHashSet::default();
     for &head in blocks {
         let begins_again = |block: &&Block<'c>| position[*block] >= position[&head];
         let mut queue: Vec<_> = predecessors.get(&head).into_iter().flatten().filter(begins_again).copied().collect();
@@ -35,15 +35,15 @@ pub(super) fn blocks_of_uneven_loops<'c>(blocks: &[Block<'c>]) -> FxHashSet<Bloc
             }
         }
         let leaves = |block: &Block<'c>| block.successors().iter().any(|successor| !inside.contains(successor));
-        if inside.iter().any(|block| leaves(block) && !is_even(block.end())) {
-            uneven.extend(inside);
+        if inside.iter().any(|block| leaves(block) && !is_uniform_branch(block.end())) {
+            divergent.extend(inside);
         }
     }
-    uneven
+    divergent
 }
 
 /// Whether all work-items of a launch take the same branch at the end of a block.
-fn is_even(end: Value<'_>) -> bool {
+fn is_uniform_branch(end: Value<'_>) -> bool {
     if !end.is(Opcode::BRANCH) && !end.is(Opcode::SWITCH) {
         return true;
     }

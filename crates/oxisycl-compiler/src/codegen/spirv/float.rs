@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, comparisons and intrinsics.
 //!
 //! Kernels are compiled with contraction off. Where a product and a sum may become one operation, they become `mad`, which rounds
-//! once or twice as the device does faster. They stay apart where that would cost more than it saves (`uneven`). Functions of mathematics are
+//! once or twice as the device does faster. They stay apart where that would cost more than it saves (`divergent`). Functions of mathematics are
 //! those of the device library, as on every target; here are the operations that OpenCL defines exactly.
 
 use rspirv::dr::Operand;
@@ -34,8 +34,8 @@ fn fast_math(value: Value<'_>) -> FPFastMathMode {
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
     /// Finds products that only sums use, all of which may be rounded once with them. A product of two sums is computed in both: that is no
-    /// more than the sums alone. Sums in the blocks of `uneven` loops stay sums.
-    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>], uneven: &FxHashSet<Block<'c>>) {
+    /// more than the sums alone. Sums in the blocks of `divergent` loops stay sums.
+    pub(super) fn find_fused(&mut self, instructions: &[Value<'c>], divergent: &FxHashSet<Block<'c>>) {
         let mut sums: FxHashSet<Value<'c>> = FxHashSet::default();
         for &product in instructions {
             if !product.is(Opcode::FMUL) || !may_contract(product) || is_brain(product.value_type()) {
@@ -45,7 +45,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             let is_sum = |&user: &Value<'c>| (user.is(Opcode::FADD) || user.is(Opcode::FSUB)) && may_contract(user);
             let is_double = |user: &Value<'c>| (0..2).all(|index| user.operand(index) == product);
             let has_place =
-                |user: &Value<'c>| !sums.contains(user) && !is_double(user) && !uneven.contains(&user.block());
+                |user: &Value<'c>| !sums.contains(user) && !is_double(user) && !divergent.contains(&user.block());
             if !users.is_empty() && users.iter().all(|user| is_sum(user) && has_place(user)) {
                 sums.extend(users);
                 self.fused.insert(product);

@@ -4,10 +4,10 @@ use rspirv::spirv::{Op, StorageClass, Word};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call_graph::{Callable, DEEPEST, Within};
-use super::divergent_loops::blocks_of_uneven_loops;
+use super::divergent_loops::blocks_of_divergent_loops;
 use super::function_builder::Code;
 use super::function_pointers::has_depth;
-use super::implicit_parameters::Given;
+use super::implicit_parameters::ImplicitValues;
 use super::module::{Called, Globals};
 use super::module_builder::Scalar;
 use super::names::ends_work_item;
@@ -33,8 +33,8 @@ pub(super) struct FunctionTranslator<'w, 'm, 'c> {
     pub(super) labels: FxHashMap<Block<'c>, (Word, Word)>,
     /// Products that were fused into sums.
     pub(super) fused: FxHashSet<Value<'c>>,
-    /// The hidden parameters of the function.
-    pub(super) given: Given,
+    /// The implicit parameters of the function.
+    pub(super) implicit: ImplicitValues,
     /// The depth in a cycle of formatting functions.
     pub(super) depth: u32,
     /// The kind of message that the function formats values for.
@@ -68,7 +68,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             constants: FxHashMap::default(),
             labels: FxHashMap::default(),
             fused: FxHashSet::default(),
-            given: Given::default(),
+            implicit: ImplicitValues::default(),
             depth: called.map_or(0, |called| called.depth),
             within: called.map_or(Within::NoMessage, |called| called.of.within),
         };
@@ -83,8 +83,8 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             return Ok(());
         }
         let keeps_sums = is_kernel && is_worked_around(&MASKED_CALLS);
-        let uneven = if keeps_sums { blocks_of_uneven_loops(&blocks) } else { FxHashSet::default() };
-        translator.find_fused(&instructions, &uneven);
+        let divergent = if keeps_sums { blocks_of_divergent_loops(&blocks) } else { FxHashSet::default() };
+        translator.find_fused(&instructions, &divergent);
         for &block in &blocks {
             let label = translator.code.id();
             translator.labels.insert(block, (label, label));
@@ -117,7 +117,7 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             types.push(self.code.writer.pointer_to(StorageClass::Function, blob));
             alignments.push(self.function.number_attribute(index, "align").unwrap_or(1) as u32);
         }
-        let uses_local_memory = self.globals.components.hidden(self.this()).local_memory;
+        let uses_local_memory = self.globals.components.implicit_parameters(self.this()).local_memory;
         if uses_local_memory {
             types.push(self.code.writer.scalar(Scalar::Address(StorageClass::Workgroup)));
         }
@@ -128,8 +128,8 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             let address = self.code.op_at_start(Op::Bitcast, Scalar::Address(StorageClass::Function), &[id]);
             self.values.insert(parameter, Translated::Address(address, StorageClass::Function));
         }
-        self.given.local_memory = if uses_local_memory { ids.last().copied() } else { None };
-        if let Some(local_memory) = self.given.local_memory {
+        self.implicit.local_memory = if uses_local_memory { ids.last().copied() } else { None };
+        if let Some(local_memory) = self.implicit.local_memory {
             self.code.writer.align_local_memory(local_memory);
         }
         Ok(())
@@ -146,12 +146,12 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             Some(known) => vec![Scalar::Address(known.class)],
             None => shape.scalars(),
         });
-        let hidden = self.globals.components.hidden(self.this());
-        let scalars = hidden.scalars().into_iter().chain(scalars);
+        let implicit = self.globals.components.implicit_parameters(self.this());
+        let scalars = implicit.scalars().into_iter().chain(scalars);
         let types: Vec<_> = scalars.map(|scalar| self.code.writer.scalar(scalar)).collect();
         let result = self.result_type(self.function.held_type().result())?;
         let mut ids = self.code.declare(result, &types).into_iter();
-        self.given = Given::of(hidden, &mut ids);
+        self.implicit = ImplicitValues::of(implicit, &mut ids);
         for ((&parameter, shape), known) in parameters.iter().zip(&shapes).zip(known) {
             let value = match (assemble(shape, &mut ids), known) {
                 (Translated::Address(id, _), Some(known)) => Translated::Address(id, known.class),

@@ -1,4 +1,4 @@
-//! The hidden parameters of functions that were not inlined: values of the kernel that they need.
+//! The implicit parameters of functions that were not inlined: values of the kernel that they need.
 //!
 //! It is passed to them before their own parameters. SPIR-V can end only a function, not the work-item. So a function in which the
 //! work-item may end gets the address of a flag, which it sets before it returns. Its callers then return, too. The text of a message that
@@ -19,17 +19,17 @@ use crate::refused::Refused;
 /// The byte of the flag.
 const FLAG: (Scalar, Access) = (Scalar::Int(8), Access { alignment: 1, is_volatile: false });
 
-/// A selector of one of the flags among a function's hidden parameters.
-type Flag = fn(&mut Given) -> &mut Option<Word>;
-const HAS_ENDED: Flag = |given| &mut given.has_ended;
-const IS_CUT_OFF: Flag = |given| &mut given.is_cut_off;
+/// A selector of one of the flags among a function's implicit parameters.
+type Flag = fn(&mut ImplicitValues) -> &mut Option<Word>;
+const HAS_ENDED: Flag = |values| &mut values.has_ended;
+const IS_CUT_OFF: Flag = |values| &mut values.is_cut_off;
 
 /// The function that asks whether formatting was cut off.
 const WAS_CUT_OFF: &str = "oxisycl.spirv.was_cut_off";
 
-/// The hidden parameters that a function needs.
+/// The implicit parameters that a function needs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Hidden {
+pub(super) struct ImplicitParameters {
     pub(super) launch: bool,
     /// The flag that the work-item has ended, since it may end in the function.
     pub(super) ends: bool,
@@ -38,17 +38,17 @@ pub(super) struct Hidden {
     cuts_off: bool,
 }
 
-impl Hidden {
+impl ImplicitParameters {
     /// The needs of a function's own code, without the functions that it calls.
     pub(super) fn of(function: Value<'_>) -> Self {
-        let mut hidden = Self { cuts_off: has_depth(function), ..Self::default() };
+        let mut implicit = Self { cuts_off: has_depth(function), ..Self::default() };
         for instruction in function.instructions() {
-            hidden.launch |= is_launch(instruction);
-            hidden.ends |= ends_work_item(instruction);
-            hidden.local_memory |= uses_local_memory(instruction);
-            hidden.cuts_off |= instruction.callee().is_some_and(|callee| callee.name() == WAS_CUT_OFF);
+            implicit.launch |= is_launch(instruction);
+            implicit.ends |= ends_work_item(instruction);
+            implicit.local_memory |= uses_local_memory(instruction);
+            implicit.cuts_off |= instruction.callee().is_some_and(|callee| callee.name() == WAS_CUT_OFF);
         }
-        hidden
+        implicit
     }
 
     pub(super) fn with(self, other: Self) -> Self {
@@ -73,42 +73,42 @@ impl Hidden {
     }
 }
 
-/// The hidden parameters of the function that is being translated, as addresses.
+/// The implicit parameters of the function that is being translated, as addresses.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Given {
+pub(super) struct ImplicitValues {
     pub(super) launch: Option<Word>,
     has_ended: Option<Word>,
     pub(super) local_memory: Option<Word>,
     is_cut_off: Option<Word>,
 }
 
-impl Given {
-    /// Reads the parameters that [`Hidden::scalars`] declares.
-    pub(super) fn of(hidden: Hidden, ids: &mut dyn Iterator<Item = Word>) -> Self {
+impl ImplicitValues {
+    /// Reads the parameters that [`ImplicitParameters::scalars`] declares.
+    pub(super) fn of(implicit: ImplicitParameters, ids: &mut dyn Iterator<Item = Word>) -> Self {
         let mut next = |is_needed: bool| if is_needed { ids.next() } else { None };
         Self {
-            launch: next(hidden.launch),
-            has_ended: next(hidden.ends),
-            local_memory: next(hidden.local_memory),
-            is_cut_off: next(hidden.cuts_off),
+            launch: next(implicit.launch),
+            has_ended: next(implicit.ends),
+            local_memory: next(implicit.local_memory),
+            is_cut_off: next(implicit.cuts_off),
         }
     }
 }
 
 impl<'c> FunctionTranslator<'_, '_, 'c> {
-    /// The arguments for a function with the hidden parameters `hidden`.
-    pub(super) fn give(&mut self, hidden: Hidden) -> Result<Vec<Word>, Refused> {
+    /// The arguments for a function with the implicit parameters `implicit`.
+    pub(super) fn implicit_arguments(&mut self, implicit: ImplicitParameters) -> Result<Vec<Word>, Refused> {
         let mut ids = Vec::new();
-        if hidden.launch {
+        if implicit.launch {
             ids.push(self.launch()?.address().0);
         }
-        if hidden.ends {
+        if implicit.ends {
             ids.push(self.flag(HAS_ENDED));
         }
-        if hidden.local_memory {
-            ids.push(self.given.local_memory.expect("who calls it needs it as well"));
+        if implicit.local_memory {
+            ids.push(self.implicit.local_memory.expect("who calls it needs it as well"));
         }
-        if hidden.cuts_off {
+        if implicit.cuts_off {
             ids.push(self.flag(IS_CUT_OFF));
         }
         Ok(ids)
@@ -116,7 +116,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
 
     /// The launch, whose address is the kernel's first parameter.
     pub(super) fn launch(&mut self) -> Result<Translated, Refused> {
-        match self.given.launch {
+        match self.implicit.launch {
             Some(launch) => Ok(Translated::Address(launch, StorageClass::Function)),
             None => self.value(self.function.parameter(0)),
         }
@@ -124,7 +124,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
 
     /// The address of a flag. Kernels have it in a variable.
     fn flag(&mut self, which: Flag) -> Word {
-        if let Some(flag) = which(&mut self.given) {
+        if let Some(flag) = which(&mut self.implicit) {
             return *flag;
         }
         let flag = self.code.variable(1, 1);
@@ -132,7 +132,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let no = self.code.integer(8, 0);
         self.code.store(FLAG.0, no, (flag, StorageClass::Function), FLAG.1);
         self.code.go_to_start(before);
-        *which(&mut self.given) = Some(flag);
+        *which(&mut self.implicit) = Some(flag);
         flag
     }
 
@@ -193,7 +193,7 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
             let function = self.globals.function(self.code.writer, panic, Vec::new(), 0);
             self.code.needs.calls.insert(function);
             let mut operands = vec![function];
-            operands.extend(self.give(self.globals.components.hidden(panic))?);
+            operands.extend(self.implicit_arguments(self.globals.components.implicit_parameters(panic))?);
             let void = self.code.writer.void();
             self.code.op_of(Op::FunctionCall, void, &operands);
             return self.leave();

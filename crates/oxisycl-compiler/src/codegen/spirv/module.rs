@@ -8,7 +8,7 @@ use super::atomics::FLOAT_SUMS;
 use super::call_graph::{Callable, Components};
 use super::function::FunctionTranslator;
 use super::function_builder::Code;
-use super::implicit_parameters::Hidden;
+use super::implicit_parameters::ImplicitParameters;
 use super::module_builder::{Extensions, Writer};
 use super::storage_classes::{Known, of_global};
 use crate::codegen::entry::GROUP_SIZE;
@@ -46,7 +46,7 @@ pub(super) fn translate<'c>(
     let place = (module.context(), Layout::of(module));
     let mut done = 0;
     for &kernel in kernels {
-        globals.components = Components::of(kernel, too_deep(module), &Hidden::of)?;
+        globals.components = Components::of(kernel, too_deep(module), &ImplicitParameters::of)?;
         let id = writer.id();
         let code = Code::new(&mut writer, id);
         FunctionTranslator::translate(code, &mut globals, place, kernel, None).map_err(|r| r.within(kernel))?;

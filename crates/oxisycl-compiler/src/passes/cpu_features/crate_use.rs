@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{deny, keep_choices_apart, may_be_cache, trial};
+use super::{answer_no, keep_choices_apart, may_be_cache, trial};
 use crate::error::CompileError;
 use crate::link::library::link_where_used;
 use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
@@ -10,7 +10,7 @@ use crate::llvm::{Builder, Linkage, Module, PassTuning, Value, ValueKind};
 use crate::origin;
 use crate::passes::strip_host_abi::{self, LOWER_INVOKES};
 
-/// Whether crates use a static as a cache. All queries are answered with "no", as [`deny`] does in kernels. Each function must then load
+/// Whether crates use a static as a cache. All queries are answered with "no", as [`answer_no`] does in kernels. Each function must then load
 /// the static, store one constant to it, and behave the same for both values. `crates` are the crates with the static, as they were
 /// compiled.
 pub(crate) fn is_cache<'c>(
@@ -47,7 +47,7 @@ fn reduce(module: &Module<'_>, name: &str, users: &BTreeSet<String>) -> Result<(
         }
     }
     module.run(DROP_UNUSED, None, &PassTuning::DEVICE)?;
-    deny(module);
+    answer_no(module);
     strip_host_abi::strip(module, &|name| users.contains(name), &|_| false);
     module.run(LOWER_INVOKES, None, &PassTuning::DEVICE)?;
     strip_host_abi::remove_personalities(module);

@@ -14,7 +14,7 @@ use oxisycl_image::{ArgumentKind, MessagePiece, PanicSite, SourceLocation};
 
 use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, Place, Type, Value, ValueKind};
-use crate::origin::{self, SLICE_ERROR, Says};
+use crate::origin::{self, PanicMessage, SLICE_ERROR};
 use crate::passes::panic_names::{
     ENDING, FORMATTED, PREFIX, PRINT, RECORD, RECORD_VALUES, is_print, is_record, prints,
 };
@@ -34,8 +34,8 @@ pub(crate) fn hook(module: &Module<'_>) {
     let context = module.context();
     trap::hook(module, &ENDING);
     for function in module.functions() {
-        let Some((path, says)) = origin::ending(function.name()) else { continue };
-        let attributes: &[&str] = if says.is_print() { &["cold", "nounwind", "convergent"] } else { &ENDING };
+        let Some((path, message)) = origin::ending(function.name()) else { continue };
+        let attributes: &[&str] = if message.is_print() { &["cold", "nounwind", "convergent"] } else { &ENDING };
         let declaration = module.declare(&format!("{PREFIX}{path}"), function.held_type());
         for attribute in attributes {
             declaration.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
@@ -189,7 +189,7 @@ fn set_linkage_of_recorders(module: &Module<'_>, linkage: Linkage) {
 fn output<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<'c>>) {
     let arguments = call.arguments();
     let (mut pieces, values) = template::read(arguments[0], arguments[1], 0);
-    if origin::said_by(path) == Some(Says::PrintLine) {
+    if origin::message_of(path) == Some(PanicMessage::PrintLine) {
         match pieces.last_mut() {
             Some(MessagePiece::Literal(text)) => text.push('\n'),
             _ => pieces.push(MessagePiece::Literal("\n".to_owned())),
@@ -211,29 +211,31 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
         },
         _ => text("panic"),
     };
-    let says = match path {
-        trap::PATH => Says::Abort,
+    let message = match path {
+        trap::PATH => PanicMessage::Abort,
         recursion::PATH => {
             return (recursion::message(plain(0)), vec![Recorded::scalar(arguments[0], ArgumentKind::Usize)]);
         }
         arena::PATH => return text(&arena::message()),
         frames::PATH => return text(&frames::message()),
         formatting_depth::PATH => return text(&formatting_depth::message()),
-        SLICE_ERROR => Says::SliceError,
-        _ => origin::said_by(path).unwrap_or(Says::Name),
+        SLICE_ERROR => PanicMessage::SliceError,
+        _ => origin::message_of(path).unwrap_or(PanicMessage::Name),
     };
-    match says {
-        Says::Arguments | Says::Print | Says::PrintLine => template::read(arguments[0], arguments[1], 0),
-        Says::BoundsCheck => (
+    match message {
+        PanicMessage::Arguments | PanicMessage::Print | PanicMessage::PrintLine => {
+            template::read(arguments[0], arguments[1], 0)
+        }
+        PanicMessage::BoundsCheck => (
             vec![literal("index out of bounds: the len is "), plain(1), literal(" but the index is "), plain(0)],
             vec![
                 Recorded::scalar(arguments[0], ArgumentKind::Usize),
                 Recorded::scalar(arguments[1], ArgumentKind::Usize),
             ],
         ),
-        Says::Assertion => assertion(&arguments),
-        Says::NoValue => text("called `Option::unwrap()` on a `None` value"),
-        Says::Error => {
+        PanicMessage::Assertion => assertion(&arguments),
+        PanicMessage::NoValue => text("called `Option::unwrap()` on a `None` value"),
+        PanicMessage::Error => {
             let (mut pieces, mut values) = string(0);
             let (error, shown) = arguments::of_object(arguments[2], arguments[3], values.len() as u8);
             pieces.extend([literal(": "), shown]);
@@ -241,19 +243,19 @@ fn message<'c>(path: &str, call: Value<'c>) -> (Vec<MessagePiece>, Vec<Recorded<
             (pieces, values)
         }
         // What it carries may be anything that is passed as two numbers, so that only what is a constant text is taken for one.
-        Says::Payload => match arguments.as_slice() {
+        PanicMessage::Payload => match arguments.as_slice() {
             [start, length, _] => text(constant_text(*start, *length).as_deref().unwrap_or(ANY)),
             _ => text(ANY),
         },
-        Says::Text => string(0),
-        Says::CannotUnwind => text("panic in a function that cannot unwind"),
-        Says::InCleanup => text("panic in a destructor during cleanup"),
-        Says::NullPointer => text("null pointer dereference occurred"),
-        Says::Misaligned => text("misaligned pointer dereference"),
-        Says::Abort => text(trap::MESSAGE),
-        Says::SliceError => text("failed to slice string"),
-        Says::OutOfMemory => text("memory allocation failed"),
-        Says::Name => text(&constant_panic(path)),
+        PanicMessage::Text => string(0),
+        PanicMessage::CannotUnwind => text("panic in a function that cannot unwind"),
+        PanicMessage::InCleanup => text("panic in a destructor during cleanup"),
+        PanicMessage::NullPointer => text("null pointer dereference occurred"),
+        PanicMessage::Misaligned => text("misaligned pointer dereference"),
+        PanicMessage::Abort => text(trap::MESSAGE),
+        PanicMessage::SliceError => text("failed to slice string"),
+        PanicMessage::OutOfMemory => text("memory allocation failed"),
+        PanicMessage::Name => text(&constant_panic(path)),
     }
 }
 

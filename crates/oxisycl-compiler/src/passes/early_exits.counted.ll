@@ -2,20 +2,20 @@
 ; A lane that leaves a loop waits behind it until the others have left, and only then notes anything. So those that come are counted: in
 ; two words in turn, since a fast work-item may come to the next meeting before a slow one has read the word of this one.
 
-@oxisycl_deaths = internal addrspace(3) global [2 x i32] poison, align 4
+@oxisycl_early_exits = internal addrspace(3) global [2 x i32] poison, align 4
 
 ; At the start of the kernel. All work-items write the same.
-define void @oxisycl.deaths.begin() convergent {
-  store atomic i32 0, ptr addrspace(3) @oxisycl_deaths monotonic, align 4
-  store atomic i32 0, ptr addrspace(3) getelementptr inbounds ([2 x i32], ptr addrspace(3) @oxisycl_deaths, i64 0, i64 1) monotonic, align 4
+define void @oxisycl.early_exits.begin() convergent {
+  store atomic i32 0, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
+  store atomic i32 0, ptr addrspace(3) getelementptr inbounds ([2 x i32], ptr addrspace(3) @oxisycl_early_exits, i64 0, i64 1) monotonic, align 4
   call void @oxisycl.group_barrier()
   ret void
 }
 
-define i1 @oxisycl.deaths.meet(i32 %items, i32 %number) convergent {
+define i1 @oxisycl.early_exits.meet(i32 %items, i32 %number) convergent {
   %turn = and i32 %number, 1
   %index = zext nneg i32 %turn to i64
-  %word = getelementptr inbounds [2 x i32], ptr addrspace(3) @oxisycl_deaths, i64 0, i64 %index
+  %word = getelementptr inbounds [2 x i32], ptr addrspace(3) @oxisycl_early_exits, i64 0, i64 %index
   %before = atomicrmw add ptr addrspace(3) %word, i32 1 monotonic, align 4
   call void @oxisycl.group_barrier()
   %came = load atomic i32, ptr addrspace(3) %word monotonic, align 4

@@ -1,24 +1,24 @@
 ; Meetings of a group where barriers see that a work-item has ended, as on NVIDIA's processors. Stands behind the target's `builtins.ll`.
 ; A barrier waits for a thread until it has ended, which a panic's thread does once it has noted it.
 
-@oxisycl_deaths = internal addrspace(3) global i32 poison, align 4
+@oxisycl_early_exits = internal addrspace(3) global i32 poison, align 4
 
 ; At the start of the kernel. All work-items write the same.
-define void @oxisycl.deaths.begin() convergent {
-  store atomic i32 0, ptr addrspace(3) @oxisycl_deaths monotonic, align 4
+define void @oxisycl.early_exits.begin() convergent {
+  store atomic i32 0, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
   call void @oxisycl.group_barrier()
   ret void
 }
 
 ; Where a work-item ends before its kernel does.
-define void @oxisycl.deaths.note() {
-  store atomic i32 1, ptr addrspace(3) @oxisycl_deaths monotonic, align 4
+define void @oxisycl.early_exits.note() {
+  store atomic i32 1, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
   ret void
 }
 
-define i1 @oxisycl.deaths.meet(i32 %items, i32 %number) convergent {
+define i1 @oxisycl.early_exits.meet(i32 %items, i32 %number) convergent {
   call void @oxisycl.group_barrier()
-  %word = load atomic i32, ptr addrspace(3) @oxisycl_deaths monotonic, align 4
+  %word = load atomic i32, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
   %all = icmp eq i32 %word, 0
   ret i1 %all
 }

@@ -11,13 +11,13 @@ use crate::error::CompileError;
 use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
-const NOTED: &str = include_str!("deaths.noted.ll");
-const COUNTED: &str = include_str!("deaths.counted.ll");
+const NOTED: &str = include_str!("early_exits.noted.ll");
+const COUNTED: &str = include_str!("early_exits.counted.ll");
 /// The variable for whether a work-item has ended, or how many work-items came.
-pub(crate) const WORD: &str = "oxisycl_deaths";
-const BEGIN: &str = "oxisycl.deaths.begin";
-const NOTE: &str = "oxisycl.deaths.note";
-const MEET: &str = "oxisycl.deaths.meet";
+pub(crate) const WORD: &str = "oxisycl_early_exits";
+const BEGIN: &str = "oxisycl.early_exits.begin";
+const NOTE: &str = "oxisycl.early_exits.note";
+const MEET: &str = "oxisycl.early_exits.meet";
 /// The builtin at which work-items meet and learn whether all came.
 pub(crate) const MEETING: &str = "oxisycl.meet_group";
 const BARRIER: &str = "oxisycl.group_barrier";
@@ -26,7 +26,7 @@ const SCRATCH: &str = "oxisycl.group_scratch";
 const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
 /// Replaces the meetings of a kernel by barriers and counts. Called once its panics are records and ends of work-items.
-pub(crate) fn answer<'c>(
+pub(crate) fn lower_meetings<'c>(
     module: &Module<'c>,
     kernel: Option<Value<'c>>,
     target: &dyn Target,
@@ -36,7 +36,7 @@ pub(crate) fn answer<'c>(
     let bodies = target.builtins();
     let action = Type::function(Type::void(context), &[]);
     let mut text = bodies.text.to_owned();
-    match kernel.filter(|kernel| meeting.is_used() && may_part(module, *kernel, meeting)) {
+    match kernel.filter(|kernel| meeting.is_used() && may_end_before(module, *kernel, meeting)) {
         Some(kernel) => {
             let is_noted = target.barriers_see_ends();
             text += if is_noted { NOTED } else { COUNTED };
@@ -63,7 +63,7 @@ pub(crate) fn answer<'c>(
         }
     }
     meeting.delete_function();
-    let bodies = Module::from_text(context, &text, "deaths")?;
+    let bodies = Module::from_text(context, &text, "early-exits")?;
     for function in bodies.functions().into_iter().filter(|function| !function.is_declaration()) {
         function.set_linkage(Linkage::LINK_ONCE_ODR);
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
@@ -73,14 +73,14 @@ pub(crate) fn answer<'c>(
 }
 
 /// Whether a work-item may end before a meeting that others reach.
-fn may_part<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> bool {
+fn may_end_before<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> bool {
     let records = module.functions().into_iter().filter(|of| panic_names::is_record(of.name()));
     let ends = ENDS.iter().filter_map(|name| module.function(name));
     let ends: Vec<_> = records.chain(ends).collect();
     // Behind an address nothing is known of who calls.
     let are_calls = |function: Value<'c>| function.calls().len() == function.users().len();
     let calls: Vec<_> = ends.iter().flat_map(|function| function.calls()).collect();
-    !calls.is_empty() && (!ends.into_iter().all(are_calls) || uniformity::may_part(kernel, &calls, &meeting.calls()))
+    !calls.is_empty() && (!ends.into_iter().all(are_calls) || uniformity::may_diverge(kernel, &calls, &meeting.calls()))
 }
 
 /// The largest value that algorithms of a kernel over groups combine, in bytes. Removes the calls that state it.
@@ -100,7 +100,7 @@ mod tests {
     use crate::passes::tests::{context, module};
 
     /// What becomes of a kernel that meets in a loop. It ends there on a condition, with a panic if it says so.
-    fn answered_if(target: &str, panics: bool, condition: &str) -> String {
+    fn lowered_if(target: &str, panics: bool, condition: &str) -> String {
         let context = context();
         let target = codegen::of(&target.parse().expect("a target")).expect("a target");
         let (record, end) = (panic_names::RECORD, ENDS[usize::from(!target.barriers_see_ends())]);
@@ -142,8 +142,8 @@ mod tests {
             }}"
         );
         let module = module(&context, &text);
-        answer(&module, module.function("kernel"), &*target).expect("an answer");
-        module.verify("deaths").expect("a valid module");
+        lower_meetings(&module, module.function("kernel"), &*target).expect("an answer");
+        module.verify("early-exits").expect("a valid module");
         let kernel = module.to_string();
         let start = kernel.find("define void @kernel").expect("the kernel");
         let length = kernel[start..].find("\n}").expect("its end");
@@ -159,9 +159,9 @@ mod tests {
         for (target, barrier) in
             [("sm_70", "barrier.cta.sync.all"), ("spirv1.2", "spirv.barrier"), ("gfx90a", "s.barrier")]
         {
-            let kernel = answered_if(target, false, "%bad");
+            let kernel = lowered_if(target, false, "%bad");
             assert_eq!(count(&kernel, barrier), 1, "{kernel}");
-            assert_eq!(count(&kernel, "oxisycl_deaths"), 0, "{kernel}");
+            assert_eq!(count(&kernel, "oxisycl_early_exits"), 0, "{kernel}");
             assert_eq!(count(&kernel, "label %ends"), 0, "{kernel}");
         }
     }
@@ -169,19 +169,19 @@ mod tests {
     #[test]
     fn where_all_panic_together_nobody_is_counted() {
         for target in ["sm_70", "spirv1.2"] {
-            let kernel = answered_if(target, true, "%bad");
-            let counts = ["atomicrmw", "oxisycl_deaths"].map(|what| count(&kernel, what));
+            let kernel = lowered_if(target, true, "%bad");
+            let counts = ["atomicrmw", "oxisycl_early_exits"].map(|what| count(&kernel, what));
             assert_eq!((counts, count(&kernel, "barrier")), ([0; 2], 1), "{kernel}");
         }
     }
 
     #[test]
     fn a_thread_that_ends_is_noted_on_nvidias_processors() {
-        let kernel = answered_if("sm_70", true, "%own");
+        let kernel = lowered_if("sm_70", true, "%own");
         // One barrier behind the clearing, and that of the meeting.
         assert_eq!(count(&kernel, "barrier.cta.sync.all"), 2, "{kernel}");
-        assert_eq!(count(&kernel, "store atomic i32 0, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
-        assert_eq!(count(&kernel, "load atomic i32, ptr addrspace(3) @oxisycl_deaths"), 1, "{kernel}");
+        assert_eq!(count(&kernel, "store atomic i32 0, ptr addrspace(3) @oxisycl_early_exits"), 1, "{kernel}");
+        assert_eq!(count(&kernel, "load atomic i32, ptr addrspace(3) @oxisycl_early_exits"), 1, "{kernel}");
         let noted = kernel.find("store atomic i32 1").expect("a note");
         assert!(noted < kernel.find("call void @llvm.nvvm.exit").expect("an end"), "{kernel}");
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn lanes_that_come_are_counted_elsewhere() {
         for target in ["spirv1.2", "gfx90a"] {
-            let kernel = answered_if(target, true, "%own");
+            let kernel = lowered_if(target, true, "%own");
             assert_eq!(count(&kernel, "atomicrmw add"), 1, "{kernel}");
             assert_eq!(count(&kernel, "store atomic i32 0"), 2, "{kernel}");
             assert_eq!(count(&kernel, "store atomic i32 1"), 0, "{kernel}");
