@@ -1,4 +1,5 @@
-//! Thirty published crates, each called from a kernel that runs on every device and is compared with the same closure in a loop on the CPU.
+//! Thirty published crates. Each is called from a kernel that runs on every device and is compared with the same closure in a loop on the
+//! CPU.
 //!
 //! `crates [--device host|cuda|opencl|all] [FILTER]`
 //!

@@ -1,5 +1,5 @@
-//! Crates that the device compiler once refused: those that remember what the processor can do, and those with private tables in functions
-//! that rustc gives to other crates.
+//! Crates that the device compiler once refused. Some remember what the processor can do. Others have private tables in functions that
+//! rustc gives to other crates.
 
 use memchr::memmem::Finder;
 use sha2::{Digest as _, Sha256};

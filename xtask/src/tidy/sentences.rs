@@ -1,17 +1,17 @@
-//! Sentences of documentation are at most [`MOST_WORDS`] long, those of the book and of contributors' documents at most
-//! [`MOST_WORDS_OF_A_PAGE`].
+//! Sentences of comments, of the book and of contributors' documents are at most [`MOST_WORDS`] long, those of READMEs at most
+//! [`MOST_WORDS_OF_README`].
 //!
-//! Counts the words of each sentence in documentation comments and in Markdown. Code blocks do not count, and a code span is one word. Each
-//! cell of a table and each item of a list is a text of its own. Ordinary comments, tests and results of benchmarks do not count.
+//! Counts the words of each sentence in Markdown, and in comments that begin a line. Code blocks do not count, and a code span is one word.
+//! Each cell of a table and each item of a list is a text of its own. Results of benchmarks do not count.
 //!
-//! Also refuses some words in whole files, with their ordinary comments and messages.
+//! Also refuses some words in whole files, with their messages.
 
 use crate::workspace::File;
 
-/// The most words of a sentence in a source or a README.
-const MOST_WORDS: usize = 35;
-/// The most words of a sentence in the book, and in documents for contributors.
-const MOST_WORDS_OF_A_PAGE: usize = 25;
+/// The most words of a sentence in a comment, in the book, and in documents for contributors.
+const MOST_WORDS: usize = 25;
+/// The most words of a sentence in a README.
+const MOST_WORDS_OF_README: usize = 35;
 
 /// Documents beside the book that the rule holds for.
 const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
@@ -84,16 +84,32 @@ fn has_word(line: &str, word: &str) -> bool {
 
 fn check_one(file: &File) -> Vec<String> {
     let path = &file.path;
-    let lines = if path.ends_with(".rs") { documentation(&file.text) } else { numbered(&file.text) };
-    let most = if is_page(path) { MOST_WORDS_OF_A_PAGE } else { MOST_WORDS };
+    let lines = if path.ends_with(".rs") { comments(&file.text) } else { numbered(&file.text) };
+    let most = if path.ends_with("README.md") { MOST_WORDS_OF_README } else { MOST_WORDS };
     let long = long_sentences(&lines, most).into_iter().map(|Long { line, n_words, begin }| {
         format!("{path}:{line}: a sentence of {n_words} words, at most {most}: {begin} ..")
     });
-    // Readers do not have the list of these numbers.
-    let is_published = path.starts_with("crates/") && path.ends_with(".rs");
-    let numbered = lines.iter().filter(|(_, text)| is_published && text.split_whitespace().any(has_requirement));
-    long.chain(numbered.map(|(line, _)| format!("{path}:{line}: documentation with the number of a requirement")))
-        .collect()
+    long.chain(check_numbers(file)).collect()
+}
+
+/// Findings for numbers of requirements in published documentation. Readers do not have the list of these numbers.
+fn check_numbers(file: &File) -> Vec<String> {
+    let path = &file.path;
+    if !is_published(path) {
+        return Vec::new();
+    }
+    let lines = numbered(&file.text).into_iter().filter(|(_, line)| {
+        let text = documentation(line);
+        text.is_some_and(|text| text.split_whitespace().any(has_requirement))
+    });
+    lines.map(|(line, _)| format!("{path}:{line}: documentation with the number of a requirement")).collect()
+}
+
+/// Whether a source's documentation is published: the sources of the crates, without their tests.
+fn is_published(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_test = parts.iter().any(|part| ["tests", "tests.rs"].contains(part));
+    matches!(parts.as_slice(), ["crates", _, "src", ..]) && path.ends_with(".rs") && !is_test
 }
 
 /// Whether a word has a number such as `S-R13`.
@@ -106,20 +122,13 @@ fn has_requirement(word: &str) -> bool {
     })
 }
 
-/// Whether the shorter limit holds: for the book, and for the documents that contributors read.
-fn is_page(path: &str) -> bool {
-    path.starts_with("book/") || ["ARCHITECTURE.md", "CONTRIBUTING.md"].contains(&path)
-}
-
 /// Whether the rule holds for a file.
 fn has_rule(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    let is_source = path.ends_with(".rs") && !parts.iter().any(|part| ["tests", "tests.rs", "benches"].contains(part));
     match parts.as_slice() {
-        _ if DOCUMENTS.contains(&path) => true,
+        _ if path.ends_with(".rs") || DOCUMENTS.contains(&path) => true,
         ["book", "src", ..] => path.ends_with(".md"),
         ["crates", _, "README.md"] => true,
-        ["crates", _, "src", ..] | ["xtask", "src", ..] | ["examples", ..] => is_source,
         _ => false,
     }
 }
@@ -129,15 +138,25 @@ fn numbered(text: &str) -> Vec<(usize, &str)> {
     text.lines().enumerate().map(|(number, line)| (number + 1, line)).collect()
 }
 
-/// The documentation in a source. Other lines are empty ones, which end a paragraph.
-fn documentation(text: &str) -> Vec<(usize, &str)> {
+/// The comments in a source that begin a line. Other lines are empty ones, which end a paragraph, and so does another kind of comment.
+fn comments(text: &str) -> Vec<(usize, &str)> {
     let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let trimmed = line.trim_start();
-        let documented = ["///", "//!"].iter().find_map(|mark| trimmed.strip_prefix(mark)).unwrap_or("");
-        lines.push((number + 1, documented));
+    let mut was_documentation = false;
+    for (number, line) in numbered(text) {
+        let documentation = documentation(line);
+        if documentation.is_some() != was_documentation {
+            lines.push((number, ""));
+        }
+        was_documentation = documentation.is_some();
+        let comment = documentation.or_else(|| line.trim_start().strip_prefix("//"));
+        lines.push((number, comment.unwrap_or("")));
     }
     lines
+}
+
+/// The text of a line of documentation; `None` for other lines.
+fn documentation(line: &str) -> Option<&str> {
+    ["///", "//!"].iter().find_map(|mark| line.trim_start().strip_prefix(mark))
 }
 
 /// The sentences above the limit. A paragraph ends at an empty line, a heading, an item of a list or a row of a table.
@@ -273,9 +292,9 @@ mod tests {
 
     #[test]
     fn a_sentence_may_span_lines_and_ends_at_its_point() {
-        assert_eq!(lengths(&format!("{} {}", of(35), of(35))), []);
-        assert_eq!(lengths(&format!("Short.\n{}", of(36).replacen(' ', "\n", 3))), [(2, 36)]);
-        assert_eq!(lengths(&of(36).replacen("word ", "word (e.g. ", 1)), [(1, 37)]);
+        assert_eq!(lengths(&format!("{} {}", of(25), of(25))), []);
+        assert_eq!(lengths(&format!("Short.\n{}", of(26).replacen(' ', "\n", 3))), [(2, 26)]);
+        assert_eq!(lengths(&of(26).replacen("word ", "word (e.g. ", 1)), [(1, 27)]);
     }
 
     #[test]
@@ -296,35 +315,34 @@ mod tests {
     }
 
     #[test]
-    fn documentation_counts_and_other_comments_do_not() {
-        let long = of(40);
+    fn comments_count_that_begin_a_line() {
+        let found = |text: &str| {
+            let long = long_sentences(&comments(text), MOST_WORDS);
+            long.into_iter().map(|long| long.line).collect::<Vec<_>>()
+        };
+        let long = of(30);
         let text =
             format!("//! {long}\n// {long}\nfn a() {{\n    /// {}\n    /// {}\n}}\n", &long[..100], &long[101..]);
-        let found: Vec<usize> =
-            long_sentences(&documentation(&text), MOST_WORDS).into_iter().map(|long| long.line).collect();
-        assert_eq!(found, [1, 4]);
+        assert_eq!(found(&text), [1, 2, 4]);
+        let half = vec!["word"; 15].join(" ");
+        assert_eq!(found(&format!("// {half}\n// {half}\n")), [1]);
+        let apart = format!("/// {half}\n// {half}\nlet a = 1; // {long}\n// {half}\n");
+        assert!(found(&apart).is_empty());
     }
 
     #[test]
-    fn the_rule_holds_for_sources_and_documents_and_not_for_tests() {
-        for one in ["crates/a/src/b/c.rs", "crates/a/README.md", "book/src/x.md", "README.md", "examples/a.rs"] {
+    fn the_rule_holds_for_sources_and_documents_and_not_for_logs() {
+        for one in ["crates/a/src/b/c.rs", "crates/a/tests/b.rs", "crates/a/README.md", "book/src/x.md", "README.md"] {
             assert!(has_rule(one), "{one}");
         }
-        for other in ["crates/a/src/tests/b.rs", "crates/a/tests/b.rs", "benches/LOG.md", "CHANGELOG.md"] {
+        for other in ["benches/LOG.md", "CHANGELOG.md", "crates/a/tests/b.toml"] {
             assert!(!has_rule(other), "{other}");
         }
-    }
-
-    #[test]
-    fn sentences_of_the_book_are_shorter_than_those_of_sources() {
-        let file = |path: &str, text: String| File { path: path.to_owned(), text };
-        let long_in = |path: &str, text: String| check(&[file(path, text)]).iter().any(|found| found.starts_with(path));
-        assert!(long_in("book/src/x.md", of(26)) && long_in("ARCHITECTURE.md", of(26)));
-        assert!(!long_in("book/src/x.md", of(25)) && !long_in("README.md", of(35)) && long_in("README.md", of(36)));
-        assert!(
-            long_in("xtask/src/a.rs", format!("//! {}", of(36)))
-                && !long_in("xtask/src/a.rs", format!("//! {}", of(35)))
-        );
+        let long_in = |path: &str, text: String| !check(&[File { path: path.to_owned(), text }]).is_empty();
+        assert!(long_in("book/src/x.md", of(26)) && !long_in("book/src/x.md", of(25)));
+        assert!(long_in("xtask/src/a.rs", format!("// {}", of(26))));
+        assert!(!long_in("xtask/src/a.rs", format!("// {}", of(25))));
+        assert!(long_in("README.md", of(36)) && !long_in("README.md", of(35)));
     }
 
     #[test]
@@ -342,8 +360,10 @@ mod tests {
 
     #[test]
     fn public_documentation_has_no_numbers_of_requirements() {
-        let found = |text: &str| check(&[File { path: "crates/a/src/b.rs".to_owned(), text: text.to_owned() }]).len();
-        assert_eq!(found("/// The contract (S-F2).\n//! Memory, S-R13\n"), 2);
-        assert_eq!(found("// S-R13\n/// Of S-shape, US-R1 and S-r1.\n"), 0);
+        let found = |path: &str, text: &str| check(&[File { path: path.to_owned(), text: text.to_owned() }]).len();
+        let text = "/// The contract (S-F2).\n//! Memory, S-R13\n";
+        assert_eq!(found("crates/a/src/b.rs", text), 2);
+        assert_eq!(found("crates/a/src/tests/b.rs", text) + found("crates/a/tests/b.rs", text), 0);
+        assert_eq!(found("crates/a/src/b.rs", "// S-R13\n/// Of S-shape, US-R1 and S-r1.\n"), 0);
     }
 }
