@@ -114,11 +114,11 @@ fn open_device(
     first_loss: &FirstLoss,
     call_stack: usize,
 ) -> Result<(Arc<Context>, CudaDevice), String> {
-    let told = |error: crate::error::DriverError| error.to_backend(driver).to_string();
+    let to_text = |error: crate::error::DriverError| error.to_backend(driver).to_string();
     let mut device = 0;
     // SAFETY: writes a handle; the ordinal is below the count.
-    unsafe { driver.device_get(&raw mut device, ordinal) }.map_err(told)?;
-    let facts = Facts::of(driver, device).map_err(told)?;
+    unsafe { driver.device_get(&raw mut device, ordinal) }.map_err(to_text)?;
+    let facts = Facts::of(driver, device).map_err(to_text)?;
     if facts.sm < LEAST_SM {
         return Err(format!(
             "\"{}\" has compute capability sm_{}, at least sm_{LEAST_SM} is needed",
@@ -128,9 +128,9 @@ fn open_device(
     if !facts.has_unified_addressing {
         return Err(format!("\"{}\" has no unified addressing", facts.name));
     }
-    let info = device_info(driver, device, &facts).map_err(told)?;
+    let info = device_info(driver, device, &facts).map_err(to_text)?;
     let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
-    let context = Arc::new(context.map_err(told)?);
+    let context = Arc::new(context.map_err(to_text)?);
     let state = DeviceState::new(context.clone(), peers.clone(), facts.has_managed_memory);
     let state = state.map_err(|error| error.to_string())?;
     Ok((context, CudaDevice::new(state, info)))

@@ -69,7 +69,7 @@ fn submit(device: &Arc<dyn Device>, options: &QueueOptions) {
     let n = 4 * MAX_LISTED;
     (0..n).for_each(|_| drop(event()));
     let found = n_released_here() - before;
-    // Those that a thread that looks was just asking about may be released later.
+    // Those that a thread was just polling may be released later.
     assert!(found >= n / 2, "{found} of {n} events were released by the thread that submits");
     assert!(native_events(&*kept).expect("an event of OpenCL").is_empty(), "the program had not asked for it");
     let is_live = |event: &Handle| !RELEASED.lock().unwrap().iter().any(|(_, released)| *released == event.addr());

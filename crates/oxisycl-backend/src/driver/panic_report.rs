@@ -75,9 +75,9 @@ mod tests {
     }
 
     /// Message, place and item.
-    type Told = (String, Option<String>, Option<(u8, [usize; 3])>);
+    type Parts = (String, Option<String>, Option<(u8, [usize; 3])>);
 
-    fn told(record: &PanicRecord) -> Told {
+    fn parts_of(record: &PanicRecord) -> Parts {
         let location = SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 9 };
         let site = PanicSite { location: Some(location), message: vec![MessagePiece::Literal("ouch!".to_owned())] };
         match failure(record, &RANGE, &[site]) {
@@ -89,22 +89,22 @@ mod tests {
     #[test]
     fn a_complete_record_gives_message_place_and_item() {
         let expected = ("ouch!".to_owned(), Some("src/main.rs:3:9".to_owned()), Some((2, [0, 3, 4])));
-        assert_eq!(told(&record(|_| ())), expected);
+        assert_eq!(parts_of(&record(|_| ())), expected);
     }
 
     #[test]
     fn numbers_out_of_range_are_not_believed() {
-        let (message, location, item) = told(&record(|record| {
+        let (message, location, item) = parts_of(&record(|record| {
             (record.text_length, record.n_arguments, record.site) = (u32::MAX, u32::MAX, 7);
             record.item = [0, 1, 0];
         }));
         assert_eq!((message.as_str(), location, item), ("panic at unknown site 7 of the device image", None, None));
-        assert_eq!(told(&record(|record| record.item = [u64::MAX; 3])).2, None);
+        assert_eq!(parts_of(&record(|record| record.item = [u64::MAX; 3])).2, None);
     }
 
     #[test]
     fn a_panic_whose_message_panicked_has_a_place_and_an_item() {
-        let (message, location, item) = told(&record(|record| {
+        let (message, location, item) = parts_of(&record(|record| {
             record.state = PanicRecord::PLACED;
             // What an earlier launch has left.
             (record.text_length, record.n_arguments) = (u32::MAX, u32::MAX);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_unfinished_record_is_told_as_such() {
         for state in [PanicRecord::CLAIMED, 0xDEAD] {
-            assert!(told(&record(|record| record.state = state)).0.contains("before it had told why"));
+            assert!(parts_of(&record(|record| record.state = state)).0.contains("before it had told why"));
         }
     }
 }
