@@ -1,8 +1,8 @@
 //! The functions for `half::f16`: those of `f32`, whose results are rounded once more.
 //!
-//! A number of `f32` has more than twice as many bits. So a result that is right to the last bit of `f32` is at most slightly more than half
-//! a unit of `f16` away, and sums, products, quotients and square roots are rounded as if they had been rounded once. A fused product and
-//! sum needs more care: [`fma`].
+//! A number of `f32` has more than twice as many bits. So a result that is right in `f32` is at most slightly more than half a unit of `f16`
+//! away. Sums, products, quotients and square roots come out as if they had been rounded once. A fused product and sum needs more care:
+//! [`fma`].
 
 use ::half::f16;
 use oxisycl_builtins::exact;
