@@ -19,6 +19,8 @@
 //!
 //! Specification: SYCL 2020 leaves contraction to implementations (section 4.17.5 names the accuracy of single functions only).
 
+use crate::group::nd::{NdArguments, NdItem, NdKernel};
+use crate::group::{Group, GroupArguments, GroupKernel, Shape};
 use crate::{Captured, Item, Kernel, Single, SingleKernel, builtin};
 
 macro_rules! policies {
@@ -53,7 +55,7 @@ macro_rules! policies {
 
         $(#[$doc])*
         ///
-        /// For a kernel that is a named type.
+        /// For a kernel that is a named type: over a range, a single task, over groups, or over an nd-range.
         #[derive(Clone, Copy, Debug)]
         pub struct $wrapper<K>(pub K);
 
@@ -70,6 +72,32 @@ macro_rules! policies {
             fn run(&self, task: Single<'_>) {
                 builtin::$builtin();
                 self.0.run(task);
+            }
+        }
+
+        impl<'cg, const D: usize, S, A, K> GroupKernel<'cg, D, S, A> for $wrapper<K>
+        where
+            S: Shape<D>,
+            A: GroupArguments,
+            K: GroupKernel<'cg, D, S, A>,
+        {
+            #[inline(always)]
+            fn run<'wg>(&self, group: Group<'wg, 'cg, D, S>, memory: A::Bound<'wg>) {
+                builtin::$builtin();
+                self.0.run(group, memory);
+            }
+        }
+
+        impl<'cg, const D: usize, S, A, K> NdKernel<'cg, D, S, A> for $wrapper<K>
+        where
+            S: Shape<D>,
+            A: NdArguments,
+            K: NdKernel<'cg, D, S, A>,
+        {
+            #[inline(always)]
+            fn run<'wi>(&self, item: NdItem<'wi, 'cg, D, S>, memory: A::Accessors<'wi>) {
+                builtin::$builtin();
+                self.0.run(item, memory);
             }
         }
     )* };

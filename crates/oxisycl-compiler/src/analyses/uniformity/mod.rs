@@ -12,6 +12,7 @@
 //!
 //! The library marks what needs proof by two builtins, `prove_convergence` and `prove_uniform`. Without them nothing is examined.
 
+mod computing;
 mod flow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,6 +22,8 @@ use crate::codegen::intrinsics::SAME_FOR_A_GROUP;
 use crate::llvm::{Attribute, Module, Opcode, Place, Value, ValueKind};
 use crate::origin;
 use crate::passes::thread_coarsening;
+pub(crate) use computing::COMPUTE;
+use computing::{called_function, computes};
 use flow::Flow;
 
 /// The builtin that marks a place.
@@ -145,6 +148,8 @@ struct Analysis<'c> {
     ways: Vec<Option<usize>>,
     /// Whether work-items that diverged reconverge at the block.
     joins: Vec<bool>,
+    /// Of functions that are called, whether the result is made of the arguments alone.
+    computing: FxHashMap<Value<'c>, bool>,
 }
 
 impl<'c> Analysis<'c> {
@@ -157,8 +162,12 @@ impl<'c> Analysis<'c> {
             contents: FxHashMap::default(),
             ways: vec![None; n_blocks],
             joins: vec![false; n_blocks],
+            computing: FxHashMap::default(),
         };
         let instructions = kernel.instructions();
+        for callee in instructions.iter().filter_map(|instruction| called_function(*instruction)) {
+            computes(callee, &mut analysis.computing);
+        }
         for variable in instructions.iter().filter(|instruction| instruction.is(Opcode::ALLOCA)) {
             analysis.states.insert(*variable, State::Variable);
             if escapes(*variable) {
@@ -302,14 +311,12 @@ impl<'c> Analysis<'c> {
     }
 
     fn called(&self, call: Value<'c>) -> State {
-        let Some(callee) = call.callee().filter(|callee| callee.kind() == ValueKind::Function) else {
-            return State::Divergent;
-        };
+        let Some(callee) = called_function(call) else { return State::Divergent };
         let name = callee.name();
         if UNIFORM_BUILTINS.iter().chain(&SAME_FOR_A_GROUP).any(|prefix| name.starts_with(prefix)) {
             return State::Uniform;
         }
-        if COMPUTE.iter().any(|prefix| name.starts_with(prefix)) {
+        if self.computing.get(&callee).copied().unwrap_or(false) {
             let arguments = call.arguments();
             let most = arguments.iter().map(|argument| self.state(*argument)).max().unwrap_or(State::Uniform);
             return if most == State::Uniform { State::Uniform } else { State::Divergent };
@@ -320,50 +327,6 @@ impl<'c> Analysis<'c> {
 
 /// Builtins that return the same value to all work-items of a group.
 const UNIFORM_BUILTINS: [&str; 2] = [LAUNCH, "oxisycl.meet_group"];
-
-/// Functions whose result depends on their arguments alone.
-pub(crate) const COMPUTE: &[&str] = &[
-    "llvm.abs.",
-    "llvm.bitreverse.",
-    "llvm.bswap.",
-    "llvm.ceil.",
-    "llvm.copysign.",
-    "llvm.ctlz.",
-    "llvm.ctpop.",
-    "llvm.cttz.",
-    "llvm.expect.",
-    "llvm.fabs.",
-    "llvm.floor.",
-    "llvm.fma.",
-    "llvm.fmuladd.",
-    "llvm.fshl.",
-    "llvm.fshr.",
-    "llvm.is.constant.",
-    "llvm.is.fpclass.",
-    "llvm.maximum.",
-    "llvm.maxnum.",
-    "llvm.minimum.",
-    "llvm.minnum.",
-    "llvm.nearbyint.",
-    "llvm.rint.",
-    "llvm.round.",
-    "llvm.roundeven.",
-    "llvm.sadd.",
-    "llvm.scmp.",
-    "llvm.smax.",
-    "llvm.smin.",
-    "llvm.smul.",
-    "llvm.sqrt.",
-    "llvm.ssub.",
-    "llvm.trunc.",
-    "llvm.uadd.",
-    "llvm.ucmp.",
-    "llvm.umax.",
-    "llvm.umin.",
-    "llvm.umul.",
-    "llvm.usub.",
-    UNIFORM,
-];
 
 /// The base objects of an address, each followed back as far as possible. An offset from null is no null pointer, but any number.
 pub(crate) fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {

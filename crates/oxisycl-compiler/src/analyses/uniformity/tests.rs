@@ -12,6 +12,8 @@ fn refusal(body: &str) -> Option<String> {
         declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
         declare i64 @oxisycl.spirv.group_id(i32)
         declare i32 @llvm.umin.i32(i32, i32)
+        declare i32 @llvm.fptosi.sat.i32.f32(float)
+        declare i32 @llvm.fptoui.sat.i32.f32(float)
         declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
         declare void @{CONVERGENCE}() convergent
         declare i64 @{UNIFORM}(i64)
@@ -19,6 +21,24 @@ fn refusal(body: &str) -> Option<String> {
         declare i32 @unknown(i32)
         declare void @keeps(ptr)
         declare void @fails() noreturn
+        define i32 @smaller(i32 %a, i32 %b) {{
+            %r = call i32 @llvm.umin.i32(i32 %a, i32 %b) ret i32 %r
+        }}
+        define i32 @computes(i32 %a, i32 %b) {{
+            %more = icmp ugt i32 %a, 9
+            br i1 %more, label %some, label %none
+            some: %r = call i32 @smaller(i32 %a, i32 %b) ret i32 %r
+            none: ret i32 %b
+        }}
+        define i32 @position(i32 %a) {{
+            %id = call i32 @llvm.nvvm.read.ptx.sreg.tid.x() %r = add i32 %id, %a ret i32 %r
+        }}
+        define i32 @loads(ptr %at) {{
+            %r = load i32, ptr %at ret i32 %r
+        }}
+        define i32 @repeats(i32 %a) {{
+            %r = call i32 @repeats(i32 %a) ret i32 %r
+        }}
         define void @k(ptr %captures, i32 %n, i1 %c) {{
         start:
             %id = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -121,6 +141,15 @@ fn places_are_proved() {
         )),
         ("by arithmetic and selection", format!(
             "%s = select i1 %even, i32 %n, i32 7 %m = call i32 @llvm.umin.i32(i32 %s, i32 5) %y = icmp ugt i32 %m, 2
+            br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+        )),
+        ("by conversions of a float", format!(
+            "%f = sitofp i32 %n to float %s = call i32 @llvm.fptosi.sat.i32.f32(float %f)
+            %u = call i32 @llvm.fptoui.sat.i32.f32(float %f) %y = icmp eq i32 %s, %u
+            br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+        )),
+        ("by a function that only computes", format!(
+            "%x = call i32 @computes(i32 %g, i32 %n) %y = icmp ugt i32 %x, 2
             br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
         )),
         ("by a value that is the same on both ways", format!(
@@ -297,6 +326,34 @@ fn places_that_some_come_to_are_refused() {
             format!(
                 "%m = alloca ptr store ptr %v, ptr %m %q = load i64, ptr %m %y = icmp ugt i64 %q, 1000
             br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+            ),
+        ),
+        (
+            "by a computing function of the position",
+            format!(
+                "%x = call i32 @computes(i32 %n, i32 %id) %y = icmp ugt i32 %x, 1
+                br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+            ),
+        ),
+        (
+            "by a function that asks for the position",
+            format!(
+                "%x = call i32 @position(i32 1) %y = icmp ugt i32 %x, 1
+                br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+            ),
+        ),
+        (
+            "by a function that loads",
+            format!(
+                "%x = call i32 @loads(ptr %p) %y = icmp ugt i32 %x, 1
+                br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
+            ),
+        ),
+        (
+            "by a function that calls itself",
+            format!(
+                "%x = call i32 @repeats(i32 1) %y = icmp ugt i32 %x, 1
+                br i1 %y, label %a, label %b a: {MEET} br label %b b: ret void"
             ),
         ),
         (
