@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(text) => text,
         Err(_) => fs::read_to_string(SAVED)?,
     };
-    let module = generator::module(&generator::seeds(&text)?);
+    let module = generator::module(&generator::Seeds::parse(&text)?);
     fs::write(Path::new(&env::var("OUT_DIR")?).join("fuzz.rs"), module)?;
     Ok(())
 }

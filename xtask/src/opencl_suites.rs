@@ -90,8 +90,8 @@ const SUITES: &[Suite] = &[
         arguments: DEVICE,
         devices: ALONE,
         counting: Counting::Lines,
-        fewest: 48,
-        fewest_modules: 48,
+        fewest: 64,
+        fewest_modules: 64,
     },
 ];
 

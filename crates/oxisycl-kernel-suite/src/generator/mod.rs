@@ -4,14 +4,21 @@
 //! floats, branches, loops, calls functions that are not inlined, and reads and writes arrays. It updates shared memory by atomic
 //! operations whose order does not matter. What it has computed is folded into two numbers, which must be the same wherever it ran.
 //!
+//! A kernel over groups is a [program](program) of phases: control flow that is the same for a group, and functions of one work-item between barriers.
+//!
 //! Invariants: a kernel ends, panics nowhere, and computes nothing that Rust leaves open. Which NaN an operation gives is open: bits of
 //! floats are taken by a function that makes all NaNs one. Library functions other than the square root are not used.
 //!
 //! Shared by the build script and the tests of this package; uses the standard library only.
 
 mod expression;
+mod phase;
+mod program;
+mod seeds;
 
 use std::fmt::Write;
+
+pub(crate) use seeds::Seeds;
 
 /// Numbers of a generator that is fixed for ever, so that seeds keep their meaning.
 struct Random(u64);
@@ -104,46 +111,55 @@ struct Generator {
     n_names: usize,
     /// Statements that may still be written.
     budget: usize,
-    /// Whether the input and shared memory can be reached.
+    /// Whether the input can be reached.
     is_kernel: bool,
+    /// Whether shared memory can be reached where the input can.
+    has_shared: bool,
     /// Whether anything written divides numbers of `f32` or takes their square root, which not all devices round as Rust does.
     divides: bool,
 }
 
-/// The source of a module with a kernel for each seed, and the list of tests.
-pub(crate) fn module(seeds: &[u64]) -> String {
+/// The source of a module with a kernel for each seed, and the lists of tests. `TESTS` has kernels over ranges, `GROUPS` kernels over groups.
+pub(crate) fn module(seeds: &Seeds) -> String {
     let mut text = String::new();
-    let mut compares = Vec::new();
-    for &seed in seeds {
+    let (mut tests, mut groups) = (String::new(), String::new());
+    for &seed in &seeds.ranges {
         let (kernel, divides) = kernel(seed);
         text.push_str(&kernel);
-        compares.push(if divides { "compare_divisions" } else { "compare" });
-    }
-    text.push_str("pub(crate) const TESTS: &[Test] = &[\n");
-    for (seed, compare) in seeds.iter().zip(compares) {
+        let require = requirement(divides);
         let _ = writeln!(
-            text,
-            "    Test {{ name: \"seed_{seed}\", run: |env| crate::{compare}(env, |input, shared, index| \
-             kernel_{seed}(input, shared, index)) }},"
+            tests,
+            "    Test {{ name: \"seed_{seed}\", run: |env| {{ {require}crate::compare(env, |input, shared, index| \
+             kernel_{seed}(input, shared, index)); }} }},"
         );
     }
-    text.push_str("];\n");
+    for &seed in &seeds.groups {
+        let (program, divides) = program::program(seed);
+        let _ = write!(text, "mod group_{seed} {{\nuse super::*;\n\n{program}}}\n\n");
+        let require = requirement(divides);
+        for form in ["nd", "phases"] {
+            let _ = writeln!(
+                groups,
+                "    Test {{ name: \"{form}_{seed}\", run: |env| {{ {require}crate::groups::compare_{form}(env, \
+                 group_{seed}::Program{seed}, {seed}); }} }},"
+            );
+        }
+    }
+    let _ = write!(
+        text,
+        "pub(crate) const TESTS: &[Test] = &[\n{tests}];\npub(crate) const GROUPS: &[Test] = &[\n{groups}];\n"
+    );
     text
+}
+
+/// What a test asks of the device first.
+fn requirement(divides: bool) -> &'static str {
+    if divides { "crate::require_correct_divisions(env); " } else { "" }
 }
 
 /// The source of one kernel and of the functions that it calls, and whether they divide numbers of `f32` or take their square root.
 fn kernel(seed: u64) -> (String, bool) {
-    let mut generator = Generator {
-        random: Random(seed ^ 0x6F78_6973_7963_6C21),
-        seed,
-        text: String::new(),
-        variables: Vec::new(),
-        functions: Vec::new(),
-        n_names: 0,
-        budget: 0,
-        is_kernel: false,
-        divides: false,
-    };
+    let mut generator = Generator::new(seed ^ 0x6F78_6973_7963_6C21, seed);
     for _ in 0..generator.random.below(3) {
         generator.function();
     }
@@ -152,6 +168,21 @@ fn kernel(seed: u64) -> (String, bool) {
 }
 
 impl Generator {
+    fn new(state: u64, seed: u64) -> Self {
+        Self {
+            random: Random(state),
+            seed,
+            text: String::new(),
+            variables: Vec::new(),
+            functions: Vec::new(),
+            n_names: 0,
+            budget: 0,
+            is_kernel: false,
+            has_shared: true,
+            divides: false,
+        }
+    }
+
     fn any_type(&mut self) -> Type {
         match self.random.below(10) {
             0..=5 => {
@@ -249,7 +280,7 @@ impl Generator {
             0..=21 => self.declaration(depth),
             22..=25 => self.array(depth),
             26..=45 => self.assignment(depth),
-            46..=51 if self.is_kernel => self.update(depth),
+            46..=51 if self.is_kernel && self.has_shared => self.update(depth),
             52..=59 if self.is_kernel => self.fold(depth),
             46..=59 => self.declaration(depth),
             60..=74 => self.branch(depth),
@@ -402,26 +433,6 @@ fn add(name: &str, of: Type) -> String {
     }
 }
 
-/// The seeds that a text lists: numbers and ranges like `100..200`, with spaces between; the rest of a line behind `#` is left out.
-///
-/// # Errors
-/// What is neither.
-pub(crate) fn seeds(text: &str) -> Result<Vec<u64>, String> {
-    let mut seeds = Vec::new();
-    let words = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace());
-    for word in words {
-        let number =
-            |text: &str| text.parse::<u64>().map_err(|_| format!("\"{word}\" is no seed and no range of seeds"));
-        match word.split_once("..") {
-            Some((from, to)) => seeds.extend(number(from)?..number(to)?),
-            None => seeds.push(number(word)?),
-        }
-    }
-    seeds.sort_unstable();
-    seeds.dedup();
-    Ok(seeds)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,7 +459,7 @@ mod tests {
 
     #[test]
     fn kernels_use_all_that_is_compared() {
-        let text = module(&(0..200).collect::<Vec<_>>());
+        let text = module(&Seeds { ranges: (0..200).collect(), groups: Vec::new() });
         let parts = [
             "fetch_add",
             "fetch_max",
@@ -471,11 +482,5 @@ mod tests {
         for part in parts {
             assert!(text.contains(part), "no kernel of 200 has \"{part}\"");
         }
-    }
-
-    #[test]
-    fn seeds_are_numbers_and_ranges_without_comments() {
-        assert_eq!(seeds("3 10..13 # 5\n1 3"), Ok(vec![1, 3, 10, 11, 12]));
-        assert!(seeds("1..x").unwrap_err().contains("1..x"));
     }
 }

@@ -1,11 +1,13 @@
-//! Random kernels, run on every device and compared bit for bit with the same code in a loop on the CPU.
+//! Random kernels, run on every device and compared bit for bit with the same code in a loop on the CPU. There are kernels over ranges,
+//! and kernels over groups with barriers in both forms of the library.
 //!
 //! `fuzz [--device host|cuda|opencl|all] [FILTER]`
 //!
 //! `src/generator` says what they are made of. Each operation is rounded on its own (the strict policy), so there is one right result;
-//! NaNs are all the same. Kernels with quotients and square roots of `f32` are left out on OpenCL devices that do not round them correctly
-//! although asked to. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
-//! `OXISYCL_TEST_FUZZ_SEEDS="1000..1200" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is added to the file.
+//! NaNs are all the same. Kernels with quotients and square roots of `f32` are left out on OpenCL devices that do not round them
+//! correctly although asked to. The build makes kernels of the seeds in `seeds.txt`. Others are tried by
+//! `OXISYCL_TEST_FUZZ_SEEDS="1000..1200 groups:1000..1100" cargo sycl test -p oxisycl-kernel-suite --test fuzz`, and a seed that found a fault is
+//! added to the file.
 
 #[path = "../kernels/harness.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "what hand-written kernels need as well")]
@@ -15,6 +17,9 @@ mod harness;
 mod outcome;
 #[path = "../kernels/refusals.rs"]
 mod refusals;
+
+#[allow(dead_code, reason = "what the seeds at hand need not use")]
+mod groups;
 
 use std::process::ExitCode;
 
@@ -35,7 +40,10 @@ use outcome::{Outcome, Tolerance};
 mod generated {
     use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-    use crate::harness::Test;
+    use oxisycl::operator::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum as Plus};
+
+    use crate::groups::{Arguments, Form, Place, Program, Shared, Tiles, Update, Vote};
+    use crate::harness::{Test, scramble};
 
     /// An atomic number in the shared memory.
     macro_rules! update {
@@ -73,17 +81,15 @@ mod generated {
 }
 
 /// 64-bit words of shared memory.
+#[allow(dead_code, reason = "there may be no seed of such a kernel")]
 const SHARED: [u64; 5] = [5, u32::MAX as u64, 0xFFFF_FFFF_0000_0000, 1 << 40, 0];
 
 /// Runs a kernel on the device and in a loop, and compares what it gives and what it leaves in shared memory.
 #[track_caller]
+#[allow(dead_code, reason = "there may be no seed of such a kernel")]
 fn compare(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64; 2] + Copy + Send + Sync + 'static) {
-    for aspect in [Aspect::Fp64, Aspect::Atomic64] {
-        if !env.has(aspect) {
-            env.skip(format!("the device lacks {aspect}"));
-        }
-    }
-    let input: Vec<u32> = (0..2048).map(|index| scramble(index + 7) >> (index % 32)).collect();
+    require_wide_numbers(env);
+    let input = input();
     let mut expected_shared = SHARED.to_vec();
     let shared = expected_shared.as_mut_ptr();
     let expected: Vec<[u64; 2]> = (0..N).map(|index| kernel(&input, shared, index)).collect();
@@ -105,10 +111,23 @@ fn compare(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64; 2] + Cop
     env.agree(&shared.to_vec().expect("the shared memory"), &expected_shared, Tolerance::Exact);
 }
 
-/// The same of a kernel that divides numbers of `f32` or takes their square root. OpenCL lets devices round them within 2.5 and 3 units in
-/// the last place; our backend asks for correct rounding, which not all drivers offer.
-#[track_caller]
-fn compare_divisions(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64; 2] + Copy + Send + Sync + 'static) {
+/// What all kernels read.
+fn input() -> Vec<u32> {
+    (0..2048).map(|index| scramble(index + 7) >> (index % 32)).collect()
+}
+
+/// Skips the kernel on a device that lacks numbers of 64 bits.
+fn require_wide_numbers(env: &Env) {
+    for aspect in [Aspect::Fp64, Aspect::Atomic64] {
+        if !env.has(aspect) {
+            env.skip(format!("the device lacks {aspect}"));
+        }
+    }
+}
+
+/// Skips a kernel that divides numbers of `f32` or takes their square root on a device that rounds them in its own way. OpenCL lets devices
+/// round them within 2.5 and 3 units in the last place; our backend asks for correct rounding, which not all drivers offer.
+fn require_correct_divisions(env: &Env) {
     let device = env.queue().device();
     let promises = device.info().single_fp_config.contains(&FpConfig::CorrectlyRoundedDivideSqrt);
     // Intel's driver for CPUs promises nothing, and rounds correctly.
@@ -120,7 +139,6 @@ fn compare_divisions(env: &Env, kernel: impl Fn(&[u32], *mut u64, usize) -> [u64
             ));
         }
     }
-    compare(env, kernel);
 }
 
 /// How many of so many quotients and square roots are not those that are nearest to the exact ones.
@@ -139,5 +157,5 @@ fn wrongly_rounded(env: &Env) -> usize {
 }
 
 fn main() -> ExitCode {
-    harness::main(&[("fuzz", generated::TESTS)])
+    harness::main(&[("fuzz", generated::TESTS), ("groups", generated::GROUPS)])
 }
