@@ -90,6 +90,37 @@ macro_rules! defined {
     };
 }
 
+/// Functions of which the text is the same for all types: classes of numbers, and choices by bits.
+macro_rules! classes_and_bits {
+    ($type:ident) => {
+        #[inline(always)]
+        fn is_number(self) -> bool {
+            !self.is_nan()
+        }
+
+        #[inline(always)]
+        fn has_infinity(self) -> bool {
+            self.is_infinite()
+        }
+
+        #[inline(always)]
+        fn is_usual(self) -> bool {
+            self.is_normal()
+        }
+
+        #[inline(always)]
+        fn is_below_zero(self) -> bool {
+            self.is_sign_negative()
+        }
+
+        #[inline(always)]
+        fn select_bits(self, other: Self, mask: Self) -> Self {
+            let mask = mask.to_bits();
+            $type::from_bits(self.to_bits() & !mask | other.to_bits() & mask)
+        }
+    };
+}
+
 /// What needs no library.
 macro_rules! plain {
     ($type:ident, $bits:ty, $least:literal, $largest:literal) => {
@@ -122,37 +153,13 @@ macro_rules! plain {
             self.max(other)
         }
 
-        #[inline(always)]
-        fn is_number(self) -> bool {
-            !self.is_nan()
-        }
-
-        #[inline(always)]
-        fn has_infinity(self) -> bool {
-            self.is_infinite()
-        }
-
-        #[inline(always)]
-        fn is_usual(self) -> bool {
-            self.is_normal()
-        }
-
-        #[inline(always)]
-        fn is_below_zero(self) -> bool {
-            self.is_sign_negative()
-        }
+        classes_and_bits!($type);
 
         #[inline(always)]
         fn with_code(code: $bits) -> Self {
             // The quiet bit and the exponent are those of NaN, whatever the code is.
             let mantissa = (1 << ($type::MANTISSA_DIGITS - 2)) - 1;
             $type::from_bits($type::NAN.to_bits() | (code & mantissa))
-        }
-
-        #[inline(always)]
-        fn select_bits(self, other: Self, mask: Self) -> Self {
-            let mask = mask.to_bits();
-            $type::from_bits(self.to_bits() & !mask | other.to_bits() & mask)
         }
     };
 }

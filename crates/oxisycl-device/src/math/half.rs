@@ -41,36 +41,12 @@ macro_rules! plain_half {
             f16::from_f32(self.to_f32().max(other.to_f32()))
         }
 
-        #[inline(always)]
-        fn is_number(self) -> bool {
-            !self.is_nan()
-        }
-
-        #[inline(always)]
-        fn has_infinity(self) -> bool {
-            self.is_infinite()
-        }
-
-        #[inline(always)]
-        fn is_usual(self) -> bool {
-            self.is_normal()
-        }
-
-        #[inline(always)]
-        fn is_below_zero(self) -> bool {
-            self.is_sign_negative()
-        }
+        classes_and_bits!(f16);
 
         #[inline(always)]
         fn with_code(code: u16) -> Self {
             // The quiet bit and the exponent are those of NaN, whatever the code is.
             f16::from_bits(f16::NAN.to_bits() | (code & 0x1FF))
-        }
-
-        #[inline(always)]
-        fn select_bits(self, other: Self, mask: Self) -> Self {
-            let mask = mask.to_bits();
-            f16::from_bits(self.to_bits() & !mask | other.to_bits() & mask)
         }
     };
 }

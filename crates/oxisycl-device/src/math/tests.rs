@@ -175,11 +175,11 @@ mod of_half {
                 assert!(steps(found, rounded(expected)) <= 1, "{x:?}, {y:?}: {found:?}, {expected}");
             }
         }
-        // 1 + 2^-10 times 1 + 2^-10 lies above 1 + 2^-9 by 2^-20: with a term below that, rounding twice would see a tie.
-        let near = f16::from_f32(1.0 + 2.0_f32.powi(-10));
-        let [half_step, small] = [2.0_f32.powi(-11), 2.0_f32.powi(-24)].map(f16::from_f32);
-        assert_eq!(fma(f16::ONE, half_step, f16::ONE), f16::ONE);
-        assert_eq!(fma(small, near, f16::from_f32(1.0 + 2.0_f32.powi(-9))), f16::from_f32(1.0 + 2.0_f32.powi(-9)));
+        // The product is 2^-11 - 2^-31, so the sum is just below a tie. `f32` rounds it to the tie, and that would be rounded up.
+        let [x, y, z] =
+            [(1.0 + 1.0 / 1024.0) / 32.0, (1.0 - 1.0 / 1024.0) / 64.0, 1.0 + 1.0 / 1024.0].map(f16::from_f32);
+        assert_eq!(fma(x, y, z), z);
+        assert_eq!(f16::from_f32(x.to_f32() * y.to_f32() + z.to_f32()), f16::from_f32(1.0 + 2.0 / 1024.0));
     }
 
     #[test]
