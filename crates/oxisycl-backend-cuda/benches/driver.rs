@@ -263,7 +263,7 @@ fn copies(device: &Arc<dyn Device>, bare: &Bare) {
         let ours = || {
             let counter = Arc::new(Counter::default());
             time(|| {
-                let command = Command::Copy(CopyCommand { source, target, extent: [1, 1, COPY_SIZE] });
+                let command = Command::from(CopyCommand { source, target, extent: [1, 1, COPY_SIZE] });
                 // SAFETY: both allocations are alive and used by nobody else.
                 unsafe { queue.issue(command, &[], counter.clone()) }.expect("the command is accepted");
                 counter.wait(&queue, 1);

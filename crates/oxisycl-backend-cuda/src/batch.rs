@@ -27,6 +27,7 @@ use oxisycl_backend::{Batching, driver};
 use smallvec::SmallVec;
 
 use crate::error::DriverError;
+use crate::execute::GraphFitness;
 use crate::lane::{Cuda, CudaLane, CudaTask};
 use crate::launcher::{Launched, Launcher, MAX_GRAPH_KERNELS, Sizes, node_launch};
 use crate::module::CudaModule;
@@ -124,18 +125,16 @@ pub(crate) fn hold_or_launch(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &Cuda
     if ring.part.batch.mode == Mode::Off || lane.device.context.is_lost() {
         return BatchDecision::LeftToCaller;
     }
-    let Some(launch) = node_launch(task) else {
-        flush(lane, ring);
-        return BatchDecision::LeftToCaller;
-    };
-    if launch.is_small && should_hold(lane, ring) {
+    let fitness = task.launch.as_ref().map_or(GraphFitness::Unfit, |launch| launch.fitness);
+    if fitness == GraphFitness::Small && should_hold(lane, ring) {
         ring.part.batch.n_held += 1;
         return BatchDecision::Held;
     }
     flush(lane, ring);
-    if ring.part.batch.n_held > 0 || ring.part.batch.mode != Mode::On {
+    if fitness == GraphFitness::Unfit || ring.part.batch.n_held > 0 || ring.part.batch.mode != Mode::On {
         return BatchDecision::LeftToCaller;
     }
+    let Some(launch) = node_launch(task) else { return BatchDecision::LeftToCaller };
     let is_launched = lane.stream.launcher.lock().launch_one(lane, &launch);
     if is_launched { BatchDecision::Launched } else { BatchDecision::LeftToCaller }
 }

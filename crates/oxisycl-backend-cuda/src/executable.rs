@@ -44,8 +44,6 @@ pub(crate) struct NodeLaunch<'t> {
     pub(crate) launch: DeviceLaunch,
     /// The bytes of the kernel's captures.
     pub(crate) arguments: *mut c_void,
-    /// Whether the device can run many such launches at once.
-    pub(crate) is_small: bool,
 }
 
 impl NodeLaunch<'_> {

@@ -2,23 +2,35 @@
 
 use std::ffi::{c_int, c_void};
 
+use oxisycl_backend::lane::Driver as _;
 use oxisycl_backend::{Advice, Command, KernelCommand};
 use smallvec::{SmallVec, smallvec};
 
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill;
-use crate::lane::CudaTask;
+use crate::lane::{Cuda, CudaTask};
 use crate::launch_shape::LaunchShape;
 use crate::print_buffer::PrintBuffer;
 use crate::records::Slot;
 use crate::sys::{DEVICE_CPU, DevicePointer, MemoryLocation, RawDevice, RawFunction, advice};
 use crate::transfer;
 
-/// The parts of a launch that are known when its command is accepted.
+/// The parts of a launch that are kept from its acceptance on. The rest follows from the command again, since a task should be small.
 pub(crate) struct Launch {
     pub(crate) function: RawFunction,
-    pub(crate) shape: LaunchShape,
+    pub(crate) fitness: GraphFitness,
+}
+
+/// Whether a graph can launch a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GraphFitness {
+    /// A node of a graph cannot be that launch.
+    Unfit,
+    /// A node of a graph can be that launch, which fills the device.
+    Large,
+    /// A node of a graph can be that launch, and the device can run many such launches at once.
+    Small,
 }
 
 /// Makes the driver calls for a task. The context is current. After an error, calls that succeeded have left their work on the stream.
@@ -34,8 +46,11 @@ pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), Dri
 }
 
 fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
-    // Was made when the command was accepted.
-    let Some(Launch { function, shape }) = &task.launch else { return Ok(()) };
+    // Both were found when the command was accepted.
+    let Some(Launch { function, .. }) = &task.launch else { return Ok(()) };
+    let Some(shape) = Cuda::kernel_of(command).and_then(|kernel| LaunchShape::of(kernel, command)) else {
+        return Ok(());
+    };
     let record = task.record().map_or(0, Slot::address);
     let print = task.print.as_ref().map_or(0, PrintBuffer::address);
     let call_stack = task.queue.device.context.stack.call_stack();

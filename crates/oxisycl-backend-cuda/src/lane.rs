@@ -30,6 +30,7 @@ use crate::execute::{self, Launch};
 use crate::fill;
 use crate::host_transfer;
 use crate::launch_shape::LaunchShape;
+use crate::launcher;
 use crate::module::CudaKernel;
 use crate::print_buffer::PrintBuffer;
 use crate::records::{RecordMemory, Slot};
@@ -154,15 +155,24 @@ unsafe impl Driver for Cuda {
         Arc::ptr_eq(&kernel.module.context, &device.context)
     }
 
-    fn launch(_device: &DeviceState, kernel: &CudaKernel, command: &KernelCommand) -> Result<Option<Launch>, String> {
-        let shape = match &command.group {
+    #[inline]
+    fn launch(device: &DeviceState, kernel: &CudaKernel, command: &KernelCommand) -> Result<Option<Launch>, String> {
+        let of_line = match &command.group {
             Some(group) => {
                 kernel.allow_local_bytes(group.local_bytes)?;
-                LaunchShape::of_groups(&command.range, group)
+                None
             }
-            None => LaunchShape::new(&command.range, kernel.block_threads, kernel.is_paired),
+            None => LaunchShape::n_threads_of_line(&command.range, kernel.block_threads, kernel.is_paired),
         };
-        Ok(shape.map(|shape| Launch { function: kernel.function, shape }))
+        let n_threads = match of_line {
+            Some(n_threads) => Some(n_threads),
+            None => match LaunchShape::of(kernel, command) {
+                Some(shape) => shape.n_threads(),
+                None => return Ok(None),
+            },
+        };
+        let fitness = launcher::fitness(device, kernel, n_threads);
+        Ok(Some(Launch { function: kernel.function, fitness }))
     }
 
     fn prepare(device: &DeviceState, command: &Command) -> Result<(), BackendError> {

@@ -2,8 +2,11 @@
 //!
 //! The grid's `x` is the innermost dimension. Pure arithmetic, without calls of the driver.
 
+use oxisycl_backend::KernelCommand;
 use oxisycl_backend::driver::{Grid, Grids};
 use oxisycl_types::{GroupSize, LaunchRange};
+
+use crate::module::CudaKernel;
 
 /// Most blocks of a grid in `x`, `y` and `z`.
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
@@ -51,6 +54,37 @@ impl LaunchShape {
         let step = std::array::from_fn(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / u64::from(block[d]).max(1)));
         let local_bytes = Some(u32::try_from(group.local_bytes).ok()?);
         Some(Self { block, group: [1; 3], grids: Grids::new(range, step)?, local_bytes })
+    }
+
+    /// The shape of a kernel's launch, or `None` if that exceeds every limit.
+    pub(crate) fn of(kernel: &CudaKernel, command: &KernelCommand) -> Option<Self> {
+        match &command.group {
+            Some(group) => Self::of_groups(&command.range, group),
+            None => Self::new(&command.range, kernel.block_threads, kernel.is_paired),
+        }
+    }
+
+    /// How many threads the launch has. `None` if it needs several grids.
+    pub(crate) fn n_threads(&self) -> Option<u64> {
+        let product = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).product::<u64>();
+        Some(product(self.blocks(&self.grids.only()?)).saturating_mul(product(self.block)))
+    }
+
+    /// The [number of threads](Self::n_threads) of the shape that [`new`](Self::new) gives, if the launch is a line in one grid. Nearly all
+    /// launches are, and this takes a fraction of the time.
+    #[inline]
+    pub(crate) fn n_threads_of_line(range: &LaunchRange, threads: u32, is_paired: bool) -> Option<u64> {
+        let [1, 1, x] = range.extent else { return None };
+        let fits = x as u64 <= MAX_GRID[0]
+            && range.offset[2].checked_add(x).is_some()
+            && range.offset[0] != usize::MAX
+            && range.offset[1] != usize::MAX;
+        if !fits {
+            return None;
+        }
+        let n_threads = if is_paired { (x as u64).div_ceil(2) } else { x as u64 };
+        let [block, ..] = block([n_threads, 1, 1], u64::from(threads.max(1)));
+        Some(if n_threads <= block { block } else { n_threads.div_ceil(block) * block })
     }
 
     /// Bytes of dynamic local memory of a block.
@@ -152,6 +186,27 @@ mod tests {
         let line = (1usize << 32) * 3;
         assert_eq!(count(&shape([1, 1, line], 256)), (4, line as u128));
         assert_eq!(count(&shape([200_000, 600_000, 2], 256)).1, 200_000 * 600_000 * 2);
+    }
+
+    #[test]
+    fn a_line_has_as_many_threads_as_its_shape_says() {
+        let lengths = [1, 2, 31, 32, 33, 255, 256, 257, 511, 513, 1000, 1 << 20, (1 << 31) - 1];
+        for (n, threads, is_paired) in lengths.into_iter().flat_map(|n| {
+            [1, 32, 100, 256, 1024].into_iter().flat_map(move |threads| [(n, threads, false), (n, threads, true)])
+        }) {
+            for offset in [[0; 3], [1, 2, 3]] {
+                let line = range([1, 1, n], offset);
+                let shape = LaunchShape::new(&line, threads, is_paired).expect("within the limits");
+                let n_threads = LaunchShape::n_threads_of_line(&line, threads, is_paired);
+                assert!(n_threads.is_some() && n_threads == shape.n_threads(), "{n} by {threads}: {n_threads:?}");
+            }
+        }
+        let last = usize::MAX;
+        for (extent, offset) in
+            [([1, 1, 1 << 31], [0; 3]), ([1, 2, 1], [0; 3]), ([1, 1, 1], [0, 0, last]), ([1, 1, 1], [last, 0, 0])]
+        {
+            assert_eq!(LaunchShape::n_threads_of_line(&range(extent, offset), 256, false), None, "{extent:?}");
+        }
     }
 
     #[test]

@@ -7,17 +7,19 @@
 
 use std::sync::Arc;
 
-use oxisycl_backend::Command;
 use oxisycl_backend::lane::Driver as _;
+use oxisycl_backend::{Command, LoadedKernel as _};
 use oxisycl_types::DeviceLaunch;
 
+use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::executable::{Executable, NodeLaunch};
-use crate::execute::{self, Launch};
+use crate::execute::{self, GraphFitness, Launch};
 use crate::families::{Families, N_SIZES};
 use crate::lane::{Cuda, CudaLane, CudaTask};
-use crate::module::CudaModule;
+use crate::launch_shape::LaunchShape;
+use crate::module::{CudaKernel, CudaModule};
 use crate::records::Slot;
 use crate::sys::{RawEvent, RawFunction};
 
@@ -188,30 +190,38 @@ impl Launcher {
     }
 }
 
+/// Whether a graph can launch the kernel with so many threads, `None` if it needs several grids.
+#[inline]
+pub(crate) fn fitness(device: &DeviceState, kernel: &CudaKernel, n_threads: Option<u64>) -> GraphFitness {
+    match n_threads {
+        // An executable that was made before the stack's limit was raised may have room for the old one.
+        Some(n_threads) if !kernel.has_unbounded_stack && !kernel.info().may_print => {
+            if n_threads <= device.n_processors * WAVE { GraphFitness::Small } else { GraphFitness::Large }
+        }
+        _ => GraphFitness::Unfit,
+    }
+}
+
 /// The launch of a task as a node of a graph. `None` if the task is no launch, or one that a graph node cannot be.
 pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
-    let (Command::Kernel(command), Some(Launch { function, shape }), None) = (&task.command, &task.launch, &task.print)
-    else {
+    let (Command::Kernel(command), Some(Launch { function, fitness })) = (&task.command, &task.launch) else {
         return None;
     };
-    let device = &task.queue.device;
-    let grid = shape.grid(shape.grids.only()?);
-    let blocks = shape.blocks(&grid);
-    let n_items = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).product::<u64>();
-    let is_small = n_items(blocks).saturating_mul(n_items(shape.block)) <= device.n_processors * WAVE;
-    let record = task.record().map_or(0, Slot::address);
-    let launch = DeviceLaunch { record, call_stack: device.context.stack.call_stack(), ..grid.launch };
-    let kernel = Cuda::kernel_of(command)?;
-    // An executable that was made before the stack's limit was raised may have room for the old one.
-    if kernel.has_unbounded_stack {
+    if *fitness == GraphFitness::Unfit {
         return None;
     }
+    let kernel = Cuda::kernel_of(command)?;
+    let shape = LaunchShape::of(kernel, command)?;
+    let grid = shape.grid(shape.grids.only()?);
+    let blocks = shape.blocks(&grid);
+    let record = task.record().map_or(0, Slot::address);
+    let call_stack = task.queue.device.context.stack.call_stack();
+    let launch = DeviceLaunch { record, call_stack, ..grid.launch };
     let module = &kernel.module;
     let arguments = command.arguments.as_ptr().cast_mut().cast();
     Some(NodeLaunch {
         module,
         function: *function,
-        is_small,
         grid: blocks,
         block: shape.block,
         shared: shape.shared(),

@@ -175,11 +175,11 @@ fn copies_and_fills_are_described_by_their_places_and_carried_out_when_they_end(
         slice_pitch: 64,
     };
     let fill = FillCommand { target: pitched(4), pattern: FillPattern::from_slice(&[7, 8]), extent: [1, 2, 3] };
-    let filled = setup.issue(Command::Fill(fill), &[]);
+    let filled = setup.issue(Command::from(fill), &[]);
     let mut host = [0u8; 8];
     let target = PitchedBox { memory: MemoryId::HOST, pointer: host.as_mut_ptr(), row_pitch: 4, slice_pitch: 8 };
     let copy = CopyCommand { source: pitched(20), target, extent: [1, 1, 8] };
-    setup.issue(Command::Copy(copy), &[data(&filled)]);
+    setup.issue(Command::from(copy), &[data(&filled)]);
 
     let [fill, copy] = [0, 1].map(|index| setup.recorder.command(index));
     let place = |offset| Place { memory: memory.id(), offset: Some(offset), row_pitch: 16, slice_pitch: 64 };
@@ -204,7 +204,7 @@ fn memory_that_is_freed_too_early_is_reported_and_not_used() {
     let pointer = memory.allocate(UsmKind::Device, layout, true).unwrap();
     let target = PitchedBox { memory: memory.id(), pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
-    setup.issue(Command::Fill(fill), &[]);
+    setup.issue(Command::from(fill), &[]);
     // SAFETY: the recorder finds out that the command has lost its memory, and does not carry it out.
     unsafe { memory.free(pointer, UsmKind::Device, layout) };
     assert_eq!(setup.recorder.violations(), ["command 0 is pending while its memory is freed"]);
@@ -225,7 +225,7 @@ fn a_copy_beyond_an_allocation_is_reported_and_fails() {
         row_pitch: 64,
         slice_pitch: 64,
     };
-    let copy = |source, target| Command::Copy(CopyCommand { source, target, extent: [1, 1, 32] });
+    let copy = |source, target| Command::from(CopyCommand { source, target, extent: [1, 1, 32] });
     setup.issue(copy(place(0, 0), place(1, 32)), &[]);
     setup.issue(copy(place(0, 40), place(1, 0)), &[]);
     setup.issue(copy(PitchedBox { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);

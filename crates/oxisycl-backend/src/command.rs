@@ -15,10 +15,10 @@ use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
 pub enum Command {
     /// Run a kernel.
     Kernel(KernelBox),
-    /// Copy bytes.
-    Copy(CopyCommand),
+    /// Copy bytes. In a box, as a fill, since every task has room for a command, and most are kernels.
+    Copy(Box<CopyCommand>),
     /// Fill memory with a repeated pattern.
-    Fill(FillCommand),
+    Fill(Box<FillCommand>),
     /// Do nothing: completes when its dependencies have completed.
     Marker,
     /// A hint that memory will be used on the queue's device.
@@ -53,6 +53,18 @@ impl Command {
             Self::Fill(_) => crate::Operation::Fill,
             Self::Marker | Self::Prefetch { .. } | Self::Advise { .. } => crate::Operation::Other,
         }
+    }
+}
+
+impl From<CopyCommand> for Command {
+    fn from(command: CopyCommand) -> Self {
+        Self::Copy(Box::new(command))
+    }
+}
+
+impl From<FillCommand> for Command {
+    fn from(command: FillCommand) -> Self {
+        Self::Fill(Box::new(command))
     }
 }
 

@@ -76,15 +76,13 @@ pub struct KernelDescriptor {
 impl KernelDescriptor {
     /// The name that messages use: the user's, else the type's without closure markers.
     pub fn display_name(&self) -> &'static str {
-        self.name.unwrap_or_else(|| {
-            // Not `trim_end_matches`, which prepares a general search: this is called once per launch.
-            let mut name = user_name(self.type_name);
-            while let Some(shorter) = name.strip_suffix("::{{closure}}") {
-                name = shorter;
-            }
-            name
-        })
+        self.name.unwrap_or_else(|| display_name_of(self.type_name))
     }
+}
+
+/// The name that messages use for a kernel with that type name: the user's own type without closure markers.
+pub fn display_name_of(type_name: &'static str) -> &'static str {
+    user_name(type_name).trim_end_matches("::{{closure}}")
 }
 
 /// The name of the user's own type within a kernel's type name. A floating-point policy wraps the kernel in a closure of OxiSYCL, such as

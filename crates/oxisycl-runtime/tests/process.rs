@@ -84,7 +84,7 @@ fn an_executed_command_whose_place_in_the_queue_is_refused_leaves_no_live_node()
     });
     // The marker that the copy would come after.
     world.recorder.refuse_command(1);
-    let copy = Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] });
+    let copy = Command::from(CopyCommand { source, target, extent: [1, 1, 8] });
     assert!(queue.group().command(copy).submit().is_err());
     assert_eq!((count.so_far().live_nodes(), world.recorder.n_executions()), (0, 0));
 }

@@ -52,7 +52,7 @@ fn a_stream_that_commands_of_many_calls_have_filled_does_not_hold_up_others() {
         extent: [1; 3],
     };
     let before = fake.count("cuLaunchKernel");
-    let mut commands: Vec<_> = (0..10).map(|_| issue(&queues[0], Command::Fill(fill()), &[])).collect();
+    let mut commands: Vec<_> = (0..10).map(|_| issue(&queues[0], Command::from(fill()), &[])).collect();
     assert!(fake.count("cuLaunchKernel") - before >= 1000);
     fake.set("depth", 1000);
     commands.push(issue(&queues[0], full.affine(&affine, 0, 5), &[]));

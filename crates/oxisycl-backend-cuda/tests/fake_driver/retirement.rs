@@ -139,7 +139,7 @@ fn an_in_order_queue_that_ended_with_work_of_the_host_is_let_go() {
             target: row(device.memory().id(), memory.as_ptr()),
             extent: [1, 1, 64],
         };
-        issue(&queue, Command::Copy(copy), &[]).probe.succeed();
+        issue(&queue, Command::from(copy), &[]).probe.succeed();
         // SAFETY: allocated above; the copy has ended.
         unsafe { device.memory().free(memory, UsmKind::Device, layout(64)) };
         Arc::downgrade(&queue)

@@ -16,7 +16,7 @@ fn row(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
 }
 
 fn copy(source: PitchedBox, target: PitchedBox, size: usize) -> Command {
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, size] })
+    Command::from(CopyCommand { source, target, extent: [1, 1, size] })
 }
 
 /// A copy of half of the bytes to the other half, which the host executes.
@@ -47,7 +47,7 @@ fn a_copy_of_unknown_memory_is_for_the_host_and_waits_for_no_other_command() {
         let upload = copy(row(MemoryId::HOST, up.as_mut_ptr()), row(id, buffer.as_ptr()), 64);
         let target = row(id, buffer.as_ptr());
         let fill = FillCommand { target, pattern: FillPattern::from_slice(&[9]), extent: [1, 1, 32] };
-        let fill = Command::Fill(fill);
+        let fill = Command::from(fill);
         let download = copy(row(id, buffer.as_ptr()), row(MemoryId::HOST, down.as_mut_ptr()), 64);
         assert_eq!([&upload, &fill, &download].map(|command| queue.is_executed(command)), [true, false, true].map(Ok));
         // SAFETY: the bytes are alive, and no other command uses them: the kernel reads the gate alone.
@@ -85,7 +85,7 @@ fn in_order_queues_keep_their_order_without_being_told() {
         let pattern = FillPattern::from_slice(&[round + 1]);
         let fill = FillCommand { target: on_device, pattern, extent: [1, 1, 1024] };
         issue(&queue, copy(host(&mut up), on_device, 4096), &[]);
-        issue(&queue, Command::Fill(fill), &[]);
+        issue(&queue, Command::from(fill), &[]);
         issue(&queue, copy(on_device, host(&mut down), 4096), &[]);
         issue(&queue, Command::Marker, &[]).probe.succeed();
         assert_eq!((down[0], down[1023], down[1024], down[4095]), (round + 1, round + 1, round, round));
@@ -145,7 +145,7 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
         let queues = [in_order(&devices[0]), in_order(&devices[1])];
         let target = row(ids[0], memories[0].as_ptr());
         let pattern = FillPattern::from_slice(&[1, 2, 3]);
-        let fill = issue(&queues[0], Command::Fill(FillCommand { target, pattern, extent: [1, 1, 80] }), &[]);
+        let fill = issue(&queues[0], Command::from(FillCommand { target, pattern, extent: [1, 1, 80] }), &[]);
         let across = copy(row(ids[0], memories[0].as_ptr()), row(ids[1], memories[1].as_ptr()), 240);
         let across = issue(&queues[1], across, &[fill.data()]);
         let boxes = [(ids[1], memories[1]), (ids[0], memories[0])].map(|(memory, pointer)| PitchedBox {
@@ -155,7 +155,7 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
             slice_pitch: 45,
         });
         let back = CopyCommand { source: boxes[0], target: boxes[1], extent: [2, 3, 6] };
-        let back = issue(&queues[0], Command::Copy(back), &[across.data()]);
+        let back = issue(&queues[0], Command::from(back), &[across.data()]);
         let mut bytes = vec![0u8; 240];
         let target = row(MemoryId::HOST, bytes.as_mut_ptr());
         issue(&queues[1], copy(row(ids[1], memories[1].as_ptr()), target, 240), &[back.order()]).probe.succeed();
@@ -228,7 +228,7 @@ fn long_patterns_are_filled_in_columns() {
     let pattern: Vec<u8> = (0..length).map(|index| (index % 251) as u8 + 1).collect();
     let target = PitchedBox { memory: MemoryId::HOST, pointer: memory.as_ptr(), row_pitch: 4000, slice_pitch: 0 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent: [1, 3, elements] };
-    issue(&queue, Command::Fill(fill), &[]).probe.succeed();
+    issue(&queue, Command::from(fill), &[]).probe.succeed();
     // SAFETY: zeroed memory of the host, which the fill has written.
     let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr(), 3 * 4000) };
     for row in bytes.chunks_exact(4000) {

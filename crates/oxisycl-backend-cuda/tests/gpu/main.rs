@@ -182,15 +182,15 @@ fn devices_copy_to_each_other() {
     };
     let queues = [in_order(first), in_order(second)];
     let pattern = FillPattern::from_slice(&[1, 2, 3]);
-    succeed(&queues[0], Command::Fill(FillCommand { target: pitched(0, 0, 0), pattern, extent: [1, 1, 300_000] }));
+    succeed(&queues[0], Command::from(FillCommand { target: pitched(0, 0, 0), pattern, extent: [1, 1, 300_000] }));
     let across = CopyCommand { source: pitched(0, 0, 0), target: pitched(1, 0, 0), extent: [1, 1, 900_000] };
-    succeed(&queues[1], Command::Copy(across));
+    succeed(&queues[1], Command::from(across));
     let boxes = CopyCommand { source: pitched(1, 30, 300), target: pitched(0, 30, 300), extent: [9, 7, 21] };
-    succeed(&queues[0], Command::Copy(boxes));
+    succeed(&queues[0], Command::from(boxes));
     let mut bytes = vec![0u8; 900_000];
     let target = PitchedBox { memory: MemoryId::HOST, pointer: bytes.as_mut_ptr(), row_pitch: 0, slice_pitch: 0 };
     let download = CopyCommand { source: pitched(0, 0, 0), target, extent: [1, 1, 900_000] };
-    succeed(&queues[0], Command::Copy(download));
+    succeed(&queues[0], Command::from(download));
     assert!(bytes.chunks_exact(3).all(|bytes| bytes == [1, 2, 3]));
     for (device, pointer) in [first, second].into_iter().zip(pointers) {
         let pointer = std::ptr::NonNull::new(pointer).expect("not null");

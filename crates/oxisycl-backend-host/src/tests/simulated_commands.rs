@@ -38,11 +38,11 @@ fn place(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
 }
 
 fn copy(source: PitchedBox, target: PitchedBox) -> Command {
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, SIZE] })
+    Command::from(CopyCommand { source, target, extent: [1, 1, SIZE] })
 }
 
 fn fill(target: PitchedBox, byte: u8) -> Command {
-    Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[byte]), extent: [1, 1, SIZE] })
+    Command::from(FillCommand { target, pattern: FillPattern::from_slice(&[byte]), extent: [1, 1, SIZE] })
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn copies_of_every_shape_move_exactly_their_box() {
                 let mut to = vec![0xEEu8; target.size(extent)];
                 let expected = copied(&from, &to, source, target, extent);
                 let copy = CopyCommand { source: source.pitched(&mut from), target: target.pitched(&mut to), extent };
-                run(&queue, Command::Copy(copy)).result.expect("success");
+                run(&queue, Command::from(copy)).result.expect("success");
                 assert!(to == expected, "{extent:?} {source:?} {target:?}");
             }
         }
@@ -111,7 +111,7 @@ fn fills_with_every_pattern_write_exactly_their_box() {
                 }
                 let target = frame.pitched(&mut to);
                 let fill = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent };
-                run(&queue, Command::Fill(fill)).result.expect("success");
+                run(&queue, Command::from(fill)).result.expect("success");
                 assert!(to == expected, "{width} {extent:?} {frame:?}");
             }
         }
@@ -125,7 +125,7 @@ fn an_extent_that_overflows_touches_nothing() {
     let extent = [usize::MAX, usize::MAX, 2];
     let target = host_bytes(bytes.as_mut_ptr());
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&[9]), extent };
-    run(&queue, Command::Fill(fill)).result.expect("nothing to do");
-    run(&queue, Command::Copy(CopyCommand { source: target, target, extent })).result.expect("nothing to do");
+    run(&queue, Command::from(fill)).result.expect("nothing to do");
+    run(&queue, Command::from(CopyCommand { source: target, target, extent })).result.expect("nothing to do");
     assert_eq!(bytes, [1; 4]);
 }

@@ -55,7 +55,7 @@ pub(super) fn fill_with(
     let command = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent: [1, 1, 20] };
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives until the command has ended.
-    let accepted = unsafe { queue.issue(Command::Fill(command), &[], probe.clone()) };
+    let accepted = unsafe { queue.issue(Command::from(command), &[], probe.clone()) };
     let outcome = accepted.map(|event| (probe.wait(), event));
     // SAFETY: allocated above, and the command has ended or was refused.
     unsafe { device.memory().free(memory, UsmKind::Device, LAYOUT) };
@@ -136,7 +136,7 @@ fn what_waits_for_a_lost_device_ends() {
             PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
         let command = || {
             let pattern = FillPattern::from_slice(&[1]);
-            Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] })
+            Command::from(FillCommand { target, pattern, extent: [1, 1, 64] })
         };
         let mut last: Option<Dependency> = None;
         let mut probes = Vec::new();

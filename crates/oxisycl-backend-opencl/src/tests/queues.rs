@@ -102,7 +102,7 @@ fn queues_whose_commands_wait_for_each_others_go_on() {
                     let event = last[other].lock().clone();
                     let before = event.map(|event| Dependency { event, kind: DependencyKind::Order });
                     let pattern = FillPattern::from_slice(&[7]);
-                    let command = Command::Fill(FillCommand { target, pattern, extent: [1, 1, 64] });
+                    let command = Command::from(FillCommand { target, pattern, extent: [1, 1, 64] });
                     let probe = Arc::new(Probe::default());
                     // SAFETY: the memory lives until all commands have ended; they write the same bytes.
                     let event = unsafe { queues[own].issue(command, before.as_slice(), probe.clone()) };

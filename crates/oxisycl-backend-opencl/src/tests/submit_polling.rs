@@ -126,7 +126,7 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
             let target =
                 PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
             let fill =
-                || Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
+                || Command::from(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
             let n = 20 * MAX_LISTED;
             let counter = Arc::new(Counter::default());
             let is_done = || counter.ended.load(Ordering::Relaxed) == 2 * n;

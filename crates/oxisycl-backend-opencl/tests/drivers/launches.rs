@@ -197,7 +197,7 @@ fn launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own() 
             let mut found = [0u32; LEN];
             let (near, host) =
                 (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, found.as_mut_ptr().cast()));
-            succeed(&queue, Command::Copy(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
+            succeed(&queue, Command::from(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
             for (i, found) in found.into_iter().enumerate() {
                 let steps = (0..).zip(ranges).filter(|(_, n)| i < *n);
                 assert_eq!(found, steps.map(|(step, _)| (1 << step) + i as u32).sum::<u32>(), "work-item {i}");
@@ -229,7 +229,7 @@ fn other_memory_comes_and_goes_while_kernels_run() {
             let mut found = vec![0u32; LEN];
             let (near, host) =
                 (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, found.as_mut_ptr().cast()));
-            succeed(&queue, Command::Copy(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
+            succeed(&queue, Command::from(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
             assert!((0..).zip(&found).all(|(i, found)| *found == 50 * (i + 1)), "{found:?}");
             // SAFETY: allocated above; the commands have ended.
             unsafe { device.memory().free(memory, UsmKind::Device, layout) };

@@ -91,9 +91,9 @@ fn boxes_of_many_rows_are_copied_whole() {
                     slice_pitch: 0,
                 };
                 let extent = [1, ROWS, 33];
-                succeed(&queue, Command::Copy(CopyCommand { source: host(bytes.as_mut_ptr()), target: near, extent }));
+                succeed(&queue, Command::from(CopyCommand { source: host(bytes.as_mut_ptr()), target: near, extent }));
                 let mut back = vec![0u8; ROWS * 40];
-                succeed(&queue, Command::Copy(CopyCommand { source: near, target: host(back.as_mut_ptr()), extent }));
+                succeed(&queue, Command::from(CopyCommand { source: near, target: host(back.as_mut_ptr()), extent }));
                 for row in 0..ROWS {
                     assert_eq!(back[row * 40..][..33], bytes[row * 40..][..33], "row {row}");
                     assert_eq!(back[row * 40 + 33..(row + 1) * 40], [0; 7], "behind row {row}");
@@ -118,16 +118,16 @@ fn long_fills_with_odd_patterns_and_padding_are_whole() {
             let pointer = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
             let target = row(device.memory().id(), pointer.as_ptr());
             let pattern = FillPattern::from_slice(&[1, 2, 3, 4, 5, 6, 7]);
-            let fill = |pattern| Command::Fill(FillCommand { target, pattern, extent: [1, 1, ELEMENTS] });
+            let fill = |pattern| Command::from(FillCommand { target, pattern, extent: [1, 1, ELEMENTS] });
             let mut back = vec![0u8; ELEMENTS * 8];
             let host = row(MemoryId::HOST, back.as_mut_ptr());
             let download = || CopyCommand { source: target, target: host, extent: [1, 1, ELEMENTS * 8] };
             succeed(&queue, fill(pattern));
-            succeed(&queue, Command::Copy(download()));
+            succeed(&queue, Command::from(download()));
             assert!(back[..ELEMENTS * 7].chunks_exact(7).all(|bytes| bytes == [1, 2, 3, 4, 5, 6, 7]));
             assert!(back[ELEMENTS * 7..].iter().all(|byte| *byte == 0));
             succeed(&queue, fill(FillPattern::of(&Padded(0x0403_0201, 5))));
-            succeed(&queue, Command::Copy(download()));
+            succeed(&queue, Command::from(download()));
             assert!(back.chunks_exact(8).all(|bytes| bytes[..5] == [1, 2, 3, 4, 5]));
             // SAFETY: allocated above; the commands have ended.
             unsafe { device.memory().free(pointer, UsmKind::Device, layout) };

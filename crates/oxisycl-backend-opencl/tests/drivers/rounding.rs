@@ -31,10 +31,10 @@ fn computed(device: &Arc<dyn Device>, module: &Arc<dyn Module>) -> Vec<[u32; 2]>
     let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
     let (near, host) = (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, numbers.as_mut_ptr().cast()));
     let extent = [1, 1, layout.size()];
-    succeed(&queue, Command::Copy(CopyCommand { source: host, target: near, extent }));
+    succeed(&queue, Command::from(CopyCommand { source: host, target: near, extent }));
     let kernel = module.kernel("rounded").expect("the image has the kernel");
     succeed(&queue, launch_with(&kernel, "rounded", &(memory.as_ptr() as u64), N));
-    succeed(&queue, Command::Copy(CopyCommand { source: near, target: host, extent }));
+    succeed(&queue, Command::from(CopyCommand { source: near, target: host, extent }));
     // SAFETY: allocated above; the commands have ended.
     unsafe { device.memory().free(memory, UsmKind::Device, layout) };
     numbers.into_iter().map(|pair| pair.map(f32::to_bits)).collect()

@@ -20,7 +20,7 @@ pub fn every_command_completes_once(subject: &Subject) {
     let fill = FillCommand { target: a.row(), pattern: FillPattern::from_slice(&[1; 4]), extent: [1, 1, 64] };
     let mut commands = vec![
         Command::Marker,
-        Command::Fill(fill),
+        Command::from(fill),
         copy(a.row(), b.row(), 256),
         subject.affine(Affine { values: b.as_ptr().cast(), factor: 2, summand: 0 }, line(64)),
     ];
@@ -107,7 +107,7 @@ pub fn a_diamond_joins(subject: &Subject) {
         let memories = [0; 3].map(|_| DeviceBytes::new(subject.device(), 64));
         let [top, left, right] = &memories;
         let pattern = FillPattern::from_slice(&round.to_ne_bytes());
-        let first = issue(&queue, Command::Fill(FillCommand { target: top.row(), pattern, extent: [1, 1, 16] }), &[]);
+        let first = issue(&queue, Command::from(FillCommand { target: top.row(), pattern, extent: [1, 1, 16] }), &[]);
         let a = issue(&queue, copy(top.row(), left.row(), 64), &[first.data()]);
         let b = issue(&queue, copy(top.row(), right.row(), 64), &[first.data()]);
         let joined = issue(&queue, Command::Marker, &[a.data(), b.data()]);
@@ -145,7 +145,7 @@ pub fn a_marker_waits(subject: &Subject) {
     let memory = DeviceBytes::new(subject.device(), SIZE);
     for value in 0..scaled(20) as u8 {
         let pattern = FillPattern::from_slice(&[value]);
-        let fill = Command::Fill(FillCommand { target: memory.row(), pattern, extent: [1, 1, SIZE] });
+        let fill = Command::from(FillCommand { target: memory.row(), pattern, extent: [1, 1, SIZE] });
         let work = issue(&queue, fill, &[]);
         let marker = issue(&queue, Command::Marker, &[work.data()]);
         marker.probe.succeed(&queue);

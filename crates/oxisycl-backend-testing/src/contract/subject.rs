@@ -273,7 +273,7 @@ pub(super) fn row(memory: MemoryId, pointer: *mut u8) -> PitchedBox {
 
 /// A copy of one row.
 pub(super) fn copy(source: PitchedBox, target: PitchedBox, bytes: usize) -> Command {
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, bytes] })
+    Command::from(CopyCommand { source, target, extent: [1, 1, bytes] })
 }
 
 /// The end of one command.

@@ -95,7 +95,7 @@ pub fn copies_agree_with_a_model(subject: &Subject) {
             shapes[3].pitched(MemoryId::HOST, target.as_mut_ptr()),
         ];
         for pair in places.windows(2) {
-            run(&queue, Command::Copy(CopyCommand { source: pair[0], target: pair[1], extent }));
+            run(&queue, Command::from(CopyCommand { source: pair[0], target: pair[1], extent }));
         }
         let found = [source, near.download(&queue), far.download(&queue), target];
         assert!(found == expected, "case {case}: a copy of {extent:?} along {shapes:?} went wrong");
@@ -121,7 +121,7 @@ pub fn fills_agree_with_a_model(subject: &Subject) {
             let bytes = [extent[0], extent[1], extent[2] * width];
             for_each(bytes, |slice, row, byte| expected[shape.at(slice, row, byte)] = pattern[byte % width]);
             let target = shape.pitched(device.memory().id(), filled.as_ptr());
-            run(&queue, Command::Fill(FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent }));
+            run(&queue, Command::from(FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent }));
             let found = filled.download(&queue);
             assert!(found == expected, "a fill of {extent:?} elements of {width} bytes at {shape:?} went wrong");
         }

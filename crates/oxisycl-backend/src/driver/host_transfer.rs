@@ -54,12 +54,12 @@ mod tests {
         let copy =
             CopyCommand { source: pitched(&mut source, 3, 6), target: pitched(&mut target, 2, 6), extent: [2, 2, 2] };
         // SAFETY: both are vectors that hold the boxes.
-        unsafe { transfer_on_host(&Command::Copy(copy)) };
+        unsafe { transfer_on_host(&Command::from(copy)) };
         assert_eq!(target, [0, 1, 3, 4, 0xFF, 0xFF, 6, 7, 9, 10, 0xFF, 0xFF]);
         let target_box = pitched(&mut target, 5, 0);
         let fill = FillCommand { target: target_box, pattern: FillPattern::from_slice(&[1, 2]), extent: [1, 2, 2] };
         // SAFETY: as above.
-        unsafe { transfer_on_host(&Command::Fill(fill)) };
+        unsafe { transfer_on_host(&Command::from(fill)) };
         assert_eq!(target, [1, 2, 1, 2, 0xFF, 1, 2, 1, 2, 10, 0xFF, 0xFF]);
     }
 }

@@ -27,7 +27,7 @@ impl Completion for Node {
     fn output(&self, output: KernelOutput<'_>) {
         // The handler is user code: it must not block on the runtime, and its panic is not ours.
         let _scope = CallbackScope::enter();
-        call_user(|| print_kept(output, self.title.name, self.shared.device_name()));
+        call_user(|| print_kept(output, self.title.name(), self.shared.device_name()));
     }
 
     unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
@@ -242,7 +242,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
     tracing::trace!(
         target: "oxisycl",
         node = node.id.number(),
-        name = node.title.name,
+        name = node.title.name(),
         device = node.shared.device_name(),
         failed = outcome.result.is_err(),
         "command completed"
@@ -259,7 +259,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
             },
         };
         observe::trace().record(Span {
-            name: node.title.name.to_owned(),
+            name: node.title.name().to_owned(),
             category,
             device: node.shared.device_name().to_owned(),
             start: times.start,

@@ -34,5 +34,5 @@ pub use errors::{AsyncErrors, AsyncHandler, report_later, report_unseen_errors};
 pub use host_task::{HostWork, current_host_task};
 pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, KeptAlive, Loan, Node, NodeKind, Title};
 pub use queue_shared::QueueShared;
-pub use start::{Work, start, start_command};
+pub use start::{Work, start, start_command, start_new_command};
 pub use wait::{forbid_endless_wait, wait_for_epoch, wait_for_grant, wait_for_node};

@@ -11,6 +11,7 @@ use std::thread::Thread;
 
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation};
+use oxisycl_image::{KernelDescriptor, display_name_of};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -39,15 +40,33 @@ pub enum NodeKind {
 /// What messages name a command by.
 #[derive(Clone, Copy)]
 pub struct Title {
+    name: &'static str,
+    /// Whether `name` is the name of a kernel's type, from which its own name is made where it is wanted.
+    is_type: bool,
+    location: Option<&'static Location<'static>>,
+}
+
+impl Title {
+    /// A title with a name. `location` is the place of the submission in the user's source.
+    pub fn new(name: &'static str, location: &'static Location<'static>) -> Self {
+        Self { name, is_type: false, location: Some(location) }
+    }
+
+    /// The title of a kernel.
+    pub(crate) fn of(kernel: &KernelDescriptor) -> Self {
+        let (name, is_type) = kernel.name.map_or((kernel.type_name, true), |name| (name, false));
+        Self { name, is_type, location: Some(kernel.location) }
+    }
+
     /// The name of a kernel or a host task. For other commands, the kind of operation.
-    pub name: &'static str,
-    /// The place of the submission in the user's source, if known.
-    pub location: Option<&'static Location<'static>>,
+    pub fn name(&self) -> &'static str {
+        if self.is_type { display_name_of(self.name) } else { self.name }
+    }
 }
 
 impl From<&'static str> for Title {
     fn from(name: &'static str) -> Self {
-        Self { name, location: None }
+        Self { name, is_type: false, location: None }
     }
 }
 
@@ -198,6 +217,19 @@ impl Node {
         epoch: Option<Arc<Epoch>>,
         kept_alive: SmallVec<[KeptAlive; 3]>,
     ) -> Arc<Self> {
+        Self::behind(SmallVec::new(), kind, title, shared, epoch, kept_alive)
+    }
+
+    /// A node as [`new`](Self::new) makes it, that is going to end after `dependencies`.
+    #[inline]
+    pub(crate) fn behind(
+        dependencies: SmallVec<[Dependency; 2]>,
+        kind: NodeKind,
+        title: impl Into<Title>,
+        shared: Arc<QueueShared>,
+        epoch: Option<Arc<Epoch>>,
+        kept_alive: SmallVec<[KeptAlive; 3]>,
+    ) -> Arc<Self> {
         let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
         let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
         NODES.make(|| Self {
@@ -220,7 +252,7 @@ impl Node {
                 waiters: Vec::new(),
                 work: None,
                 is_cancelled: false,
-                dependencies: SmallVec::new(),
+                dependencies,
                 n_parts: 0,
                 kept_alive,
                 epoch,
@@ -241,7 +273,7 @@ impl Node {
 
     /// The command's label for messages: kind, name and place of submission, as far as they are known.
     pub fn label(&self) -> String {
-        let Title { name, location } = self.title;
+        let (name, location) = (self.title.name(), self.title.location);
         let what = match self.kind {
             NodeKind::Command(Operation::Launch) => "kernel",
             NodeKind::HostTask => HOST_TASK_NAME,
@@ -441,6 +473,10 @@ impl Drop for Node {
 
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node").field("id", &self.id).field("name", &self.title.name).field("kind", &self.kind).finish()
+        f.debug_struct("Node")
+            .field("id", &self.id)
+            .field("name", &self.title.name())
+            .field("kind", &self.kind)
+            .finish()
     }
 }

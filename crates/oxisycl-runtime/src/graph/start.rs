@@ -22,8 +22,9 @@ use super::host_task::{HostWork, drop_host_task, run_host_task};
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::panic_place;
 use super::places::Place;
+use super::queue_shared::QueueShared;
 use super::way::{self, Way};
-use crate::observe::counters;
+use crate::observe::{counters, graph_dump};
 
 /// The work of a node, once its dependencies allow it.
 pub enum Work {
@@ -78,7 +79,7 @@ pub unsafe fn start_command(
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     let mut has_open = false;
     for dependency in &dependencies {
-        match resolve(node, dependency) {
+        match resolve((&node.shared, node.way()), dependency) {
             Resolution::Done => {}
             Resolution::Behind => has_open = true,
             Resolution::Event(event) => events.push(event),
@@ -106,6 +107,76 @@ pub unsafe fn start_command(
     handed_over.inspect_err(count_as_ended)
 }
 
+/// Makes and starts the node of a command of a backend. `make` gets the command, its dependencies, and those of them that have not ended.
+///
+/// Most commands are issued at once. Their nodes are made with these dependencies, which takes no lock.
+///
+/// # Safety
+/// As for [`start`].
+#[inline]
+pub unsafe fn start_new_command(
+    shared: &Arc<QueueShared>,
+    command: Command,
+    mut dependencies: SmallVec<[Dependency; 6]>,
+    make: impl FnOnce(&Command, &[Dependency], SmallVec<[Dependency; 2]>) -> Arc<Node>,
+) -> Result<Arc<Node>, BackendError> {
+    let mut events = SmallVec::<[BackendDependency; 4]>::new();
+    let Some(has_open) = look_ahead(shared, &command, &dependencies, &mut events) else {
+        let node = make(&command, &dependencies, SmallVec::new());
+        // SAFETY: by the contract of this function.
+        unsafe { start_command(&node, command, dependencies) }?;
+        return Ok(node);
+    };
+    let mut open = SmallVec::<[Dependency; 2]>::new();
+    if has_open {
+        if dependencies.len() > 1 {
+            open.extend(dependencies.drain(..dependencies.len() - 1));
+        }
+        open.extend(dependencies.pop());
+    }
+    let node = make(&command, &dependencies, open);
+    if take_places(&node, &command).is_some() {
+        let dependencies = node.inner.lock().dependencies.clone();
+        delay(&node, Work::Command(command), &dependencies);
+        return Ok(node);
+    }
+    if let Err(error) = hand_over(&node, command, &events) {
+        give_back_places(&node);
+        // A node that never was has ended, as far as counting goes.
+        counters().nodes_completed.add(1);
+        return Err(error);
+    }
+    Ok(node)
+}
+
+/// Whether any dependency of a new command has not ended, if the command can be issued now. Adds the events that it has to be issued
+/// behind. Returns `None` for all commands that may have to wait, or to fail.
+#[inline]
+fn look_ahead(
+    shared: &Arc<QueueShared>,
+    command: &Command,
+    dependencies: &[Dependency],
+    events: &mut SmallVec<[BackendDependency; 4]>,
+) -> Option<bool> {
+    // The host may have to execute others, and the graph's picture has all dependencies.
+    if !matches!(command, Command::Kernel(_) | Command::Marker) || graph_dump().is_on() {
+        return None;
+    }
+    let mut has_open = false;
+    for dependency in dependencies {
+        match resolve((shared, Way::Issue), dependency) {
+            Resolution::Done => {}
+            Resolution::Behind => has_open = true,
+            Resolution::Event(event) => {
+                has_open = true;
+                events.push(event);
+            }
+            Resolution::Failed(_) | Resolution::Blocked => return None,
+        }
+    }
+    Some(has_open)
+}
+
 enum Resolution {
     Done,
     /// The dependency has not ended, and the backend need not be passed its event: the queue keeps the order.
@@ -115,13 +186,13 @@ enum Resolution {
     Blocked,
 }
 
-/// How `dependency` affects a command that is issued now.
-fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
+/// How `dependency` affects a command of that queue that is issued now, if it goes that way.
+fn resolve((shared, way): (&Arc<QueueShared>, Way), dependency: &Dependency) -> Resolution {
     let earlier = &dependency.node;
     if earlier.has_succeeded() {
         return Resolution::Done;
     }
-    if is_before(earlier, node) {
+    if is_before(earlier, shared, way) {
         return Resolution::Behind;
     }
     let inner = earlier.inner.lock();
@@ -132,7 +203,7 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
             _ => Resolution::Done,
         },
         _ => match &inner.event {
-            Some(event) if can_wait_for(node, earlier, event) => {
+            Some(event) if can_wait_for(shared, way, earlier, event) => {
                 Resolution::Event(BackendDependency { event: event.clone(), kind: dependency.kind })
             }
             _ => Resolution::Blocked,
@@ -140,18 +211,17 @@ fn resolve(node: &Node, dependency: &Dependency) -> Resolution {
     }
 }
 
-/// Whether the command of `node`, issued now, comes after the unfinished one of `earlier` because their queue keeps its order.
+/// Whether a command of `queue`, issued now, comes after the unfinished one of `earlier` because their queue keeps its order.
 #[inline]
-fn is_before(earlier: &Node, node: &Node) -> bool {
-    let queue = &node.shared;
-    let may_be = Arc::ptr_eq(&earlier.shared, queue) && queue.keeps_order && node.way() == Way::Issue;
+fn is_before(earlier: &Node, queue: &Arc<QueueShared>, way: Way) -> bool {
+    let may_be = Arc::ptr_eq(&earlier.shared, queue) && queue.keeps_order && way == Way::Issue;
     // In this order: what ends between the two looks without having been issued is not before, and its failure is known.
     may_be && earlier.is_issued() && !earlier.is_complete()
 }
 
-/// Whether the command of `node` can be issued behind the event of `earlier`.
-fn can_wait_for(node: &Node, earlier: &Node, event: &Arc<dyn Event>) -> bool {
-    node.way() == Way::Issue && earlier.shared.domain == node.shared.domain && node.shared.queue.can_wait_for(&**event)
+/// Whether a command of `queue` can be issued behind the event of `earlier`.
+fn can_wait_for(queue: &QueueShared, way: Way, earlier: &Node, event: &Arc<dyn Event>) -> bool {
+    way == Way::Issue && earlier.shared.domain == queue.domain && queue.queue.can_wait_for(&**event)
 }
 
 fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
@@ -266,7 +336,7 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
         let may_be_behind =
             is_of_command && is_same_domain && node.way() == Way::Issue && earlier.way() != Way::Execute;
         let waiter = match &inner.event {
-            Some(event) if may_be_behind && can_wait_for(node, earlier, event) => continue,
+            Some(event) if may_be_behind && can_wait_for(&node.shared, node.way(), earlier, event) => continue,
             None if may_be_behind => Waiter::AfterHandover(node.clone()),
             _ => Waiter::AfterCompletion(node.clone()),
         };
@@ -337,7 +407,7 @@ fn release(node: &Arc<Node>) {
     let relevant = if matches!(*work, Work::Fail(_)) { &[] } else { &dependencies[..] };
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
     for dependency in relevant {
-        match resolve(node, dependency) {
+        match resolve((&node.shared, node.way()), dependency) {
             Resolution::Done | Resolution::Behind => {}
             Resolution::Event(event) => events.push(event),
             Resolution::Failed(cause) if matches!(*work, Work::Command(_)) => {

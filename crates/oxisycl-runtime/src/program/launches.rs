@@ -3,7 +3,7 @@
 //! Invariant: a kernel that was found before the last [`clear`](Launches::clear) is not given out after it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -18,13 +18,22 @@ pub(super) struct Launches {
 }
 
 /// A kernel of one link unit on one device.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaunchKey {
     /// The address of the device, which [`Known`] keeps from being used again.
     device: usize,
     id: KernelId,
     /// The address of the native code, which tells equal kernels of several link units apart.
     entry: usize,
+}
+
+impl Hash for LaunchKey {
+    /// Of the addresses alone, which nearly all kernels differ by.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.entry);
+        state.write_usize(self.device);
+    }
 }
 
 struct Known {

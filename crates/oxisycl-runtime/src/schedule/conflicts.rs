@@ -5,7 +5,7 @@
 //! pairs. In larger groups the uses of each buffer are kept by region, so that `n` disjoint accessors cost `n log n`.
 //! Does not know whose requirements they are, and orders nothing.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use oxisycl_backend::MemoryId;
 
@@ -19,7 +19,8 @@ const FEW: usize = 8;
 /// What the accessors of a command group do, by buffer and region.
 #[derive(Default)]
 pub struct Conflicts {
-    buffers: HashMap<BufferId, Uses>,
+    /// A tree, which costs nothing while it is empty.
+    buffers: BTreeMap<BufferId, Uses>,
     /// How many of the group's requirements are in there.
     n_known: usize,
 }

@@ -16,7 +16,7 @@ use super::stock::Stock;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
     AsyncErrors, DeferredDrops, Dependency, Epoch, EpochSignal, HOST_TASK_NAME, HostWork, KeptAlive, Node, NodeKind,
-    QueueShared, Title, Work, forbid_blocking, start, start_command, wait_for_epoch,
+    QueueShared, Title, Work, forbid_blocking, start, start_command, start_new_command, wait_for_epoch,
 };
 use crate::ids::BufferId;
 use crate::memory::{BufferCore, BufferState};
@@ -96,9 +96,19 @@ impl Queue {
     /// they use is kept alive by `holds`, or lives until the node completes. No other command or thread uses it
     /// meanwhile in a way that conflicts.
     pub unsafe fn submit(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
+        forbid_blocking("submit")?;
+        // SAFETY: by the contract of this function.
+        unsafe { self.submit_group(group) }
+    }
+
+    /// Schedules a command group as [`submit`](Self::submit) does, on a thread that [may block](forbid_blocking): the caller has asked before
+    /// the group was recorded.
+    ///
+    /// # Safety
+    /// As for [`submit`](Self::submit).
+    pub unsafe fn submit_group(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
         // First in, last out: user values that end with the group are dropped after all locks are released.
         let _deferred = DeferredDrops::enter();
-        forbid_blocking("submit")?;
         #[cfg(feature = "tracing")]
         let _span = tracing::trace_span!(target: "oxisycl", "submit", queue = self.shared.id.number()).entered();
         for event in &group.depends_on {
@@ -196,10 +206,13 @@ impl Queue {
     ) -> Result<Arc<Node>> {
         let last = commands.pop().unwrap_or(Command::Marker);
         if commands.is_empty() {
-            let node = new_command(&last, keep, kept_alive, &dependencies);
+            let make = |command: &Command, dependencies: &[Dependency], open| {
+                let node = new_command(command, keep, kept_alive, open);
+                record(&node, dependencies);
+                node
+            };
             // SAFETY: `submit`'s contract about the group's commands; its requirements became the dependencies.
-            unsafe { start_command(&node, last, dependencies) }?;
-            return Ok(node);
+            return Ok(unsafe { start_new_command(&self.shared, last, dependencies, make) }?);
         }
         let mut parts = Dependencies::new();
         let mut refused = None;
@@ -207,7 +220,8 @@ impl Queue {
             let before =
                 parts.last().filter(|_| is_chain).map(|part: &Dependency| Dependencies::from_iter([part.clone()]));
             let behind = before.as_ref().unwrap_or(&dependencies);
-            let part = new_command(&command, keep.clone(), SmallVec::new(), behind);
+            let part = new_command(&command, keep.clone(), SmallVec::new(), SmallVec::new());
+            record(&part, behind);
             part.set_is_part();
             let label = command.to_string();
             // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
@@ -225,7 +239,8 @@ impl Queue {
         }
         let n_parts = parts.len();
         parts.extend(dependencies);
-        let node = new_command(&last, keep, kept_alive, &parts);
+        let node = new_command(&last, keep, kept_alive, SmallVec::new());
+        record(&node, &parts);
         node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
@@ -340,17 +355,17 @@ fn check_not_failed(requirement: &Requirement, dependencies: &[Dependency]) -> R
 }
 
 /// A node for `command`, not started yet.
+#[inline]
 fn new_command(
     command: &Command,
     keep: Keep,
     kept_alive: SmallVec<[KeptAlive; 3]>,
-    dependencies: &[Dependency],
+    dependencies: SmallVec<[Dependency; 2]>,
 ) -> Arc<Node> {
     let title = match command {
         Command::Kernel(kernel) => {
             counters().kernels.add(1);
-            let descriptor = &kernel.descriptor;
-            Title { name: descriptor.display_name(), location: Some(descriptor.location) }
+            Title::of(&kernel.descriptor)
         }
         Command::Copy(copy) => {
             count(copy.source.memory, copy.target.memory, copy.bytes());
@@ -364,9 +379,8 @@ fn new_command(
         Command::Advise { .. } => Title::from("advise"),
         _ => Title::from("marker"),
     };
-    let node = Node::new(NodeKind::Command(command.operation()), title, keep.shared, Some(keep.epoch), kept_alive);
-    record(&node, dependencies);
-    node
+    let kind = NodeKind::Command(command.operation());
+    Node::behind(dependencies, kind, title, keep.shared, Some(keep.epoch), kept_alive)
 }
 
 /// Long lists repeat nodes when a command used many regions.

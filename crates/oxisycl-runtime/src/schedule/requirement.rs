@@ -189,6 +189,22 @@ impl BufferView {
         no_init: bool,
         device: &Arc<dyn Device>,
     ) -> Result<Requirement> {
+        let mut list = SmallVec::<[Requirement; 4]>::new();
+        self.add_requirement(elements, mode, no_init, device, &mut list)?;
+        Ok(list.remove(0))
+    }
+
+    /// Adds a requirement to the list of a group, as [`require`](Self::require) gives it.
+    ///
+    /// Errors as for [`require`](Self::require).
+    pub fn add_requirement(
+        &self,
+        elements: &Region,
+        mode: AccessMode,
+        no_init: bool,
+        device: &Arc<dyn Device>,
+        list: &mut SmallVec<[Requirement; 4]>,
+    ) -> Result {
         if mode == AccessMode::Read && no_init {
             return Err(Error::invalid(format!("property no_init does not go with read access to {}", self.core)));
         }
@@ -206,7 +222,7 @@ impl BufferView {
         let pages = self.pages_of(&bytes);
         let mut state = self.core.lock();
         let allocation = state.ensure(&self.core, device)?;
-        Ok(Requirement {
+        list.push(Requirement {
             hold: state.open(&self.core),
             pointer: Address(state.allocation(allocation).pointer),
             bytes,
@@ -214,9 +230,10 @@ impl BufferView {
             pages,
             mode,
             no_init: no_init && is_exact,
-            memory: device.memory().id(),
+            memory: state.allocation(allocation).memory,
             allocation,
-        })
+        });
+        Ok(())
     }
 }
 

@@ -161,7 +161,7 @@ fn copy_region(
         let node = Node::new(kind, "transfer", shared, requester.epoch.cloned(), kept_alive);
         record(&node, &before);
         // SAFETY: both allocations live as long as the buffer, which the node holds, and `before` has all that conflicts with the copy.
-        unsafe { start(&node, Work::Command(Command::Copy(command)), &before) }?;
+        unsafe { start(&node, Work::Command(Command::from(command)), &before) }?;
         count(from, to, command.bytes());
         commit_copy(state, region, target, &node);
         return Ok(node);
@@ -239,6 +239,6 @@ pub(super) fn count(from: MemoryId, to: MemoryId, bytes: usize) {
 pub(super) fn record(node: &Node, dependencies: &[Dependency]) {
     if graph_dump().is_on() {
         let earlier = dependencies.iter().map(|dependency| dependency.node.id);
-        graph_dump().record(node.id, node.title.name, node.shared.device_name(), earlier);
+        graph_dump().record(node.id, node.title.name(), node.shared.device_name(), earlier);
     }
 }

@@ -219,7 +219,7 @@ impl Run {
         for x in region.begin[0]..region.end[0] {
             for y in region.begin[1]..region.end[1] {
                 let first = ((x * rows + y) * columns + region.begin[2]) * 4;
-                commands.push(Command::Copy(CopyCommand {
+                commands.push(Command::from(CopyCommand {
                     source: row(MemoryId::HOST, numbers.as_ptr().cast_mut().cast()),
                     target: row(memory, base.wrapping_add(first)),
                     extent: [1, 1, region.extent()[2] * 4],

@@ -48,7 +48,7 @@ pub(crate) fn copy_command() -> Command {
         row_pitch: 8,
         slice_pitch: 8,
     });
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, 8] })
+    Command::from(CopyCommand { source, target, extent: [1, 1, 8] })
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_executed_command_keeps_its_place_in_a_queue_that_keeps_the_order() {
 fn copy_byte(source: *mut u8, target: *mut u8) -> Command {
     let [source, target] =
         [source, target].map(|pointer| PitchedBox { memory: MemoryId::HOST, pointer, row_pitch: 1, slice_pitch: 1 });
-    Command::Copy(CopyCommand { source, target, extent: [1, 1, 1] })
+    Command::from(CopyCommand { source, target, extent: [1, 1, 1] })
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn copies(source: &Layout, target: &Layout, commands: &mut smallvec::SmallVec<[C
     if source.extent == target.extent {
         let copy =
             CopyCommand { source: source.rectangle_at(0), target: target.rectangle_at(0), extent: source.extent };
-        commands.push(Command::Copy(copy));
+        commands.push(Command::from(copy));
         return;
     }
     let mut position = 0;
@@ -82,7 +82,7 @@ fn copies(source: &Layout, target: &Layout, commands: &mut smallvec::SmallVec<[C
         };
         let ((from, from_run), (to, to_run)) = (run(source), run(target));
         let length = from_run.min(to_run).min(bytes - position);
-        commands.push(Command::Copy(CopyCommand {
+        commands.push(Command::from(CopyCommand {
             source: source.rectangle_at(from),
             target: target.rectangle_at(to),
             extent: [1, 1, length],
@@ -337,7 +337,7 @@ impl<'cg> Handler<'cg> {
                     extent = [1, 1, target.size()];
                 }
                 let fill = FillCommand { target: layout.rectangle_at(0), pattern: pattern_of(&value), extent };
-                handler.group.commands.push(Command::Fill(fill));
+                handler.group.commands.push(Command::from(fill));
             }
             Ok(())
         })

@@ -357,7 +357,7 @@ impl<'cg> Handler<'cg> {
             let work: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(work) };
             handler.group.host_task = Some(work);
             let name = handler.name.unwrap_or(HOST_TASK_NAME);
-            handler.group.title = Some(Box::new(Title { name, location: Some(location) }));
+            handler.group.title = Some(Box::new(Title::new(name, location)));
             Ok(())
         })
     }

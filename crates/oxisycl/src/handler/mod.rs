@@ -10,7 +10,7 @@ mod reduce;
 mod usm;
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ pub struct Handler<'cg> {
     group: CommandGroup,
     failed: Option<Error>,
     conflicts: Conflicts,
-    /// Positions of the requirements that placeholders made.
-    required: HashMap<RequiredKey, usize>,
+    /// Positions of the requirements that placeholders made, in a tree, which costs nothing while it is empty.
+    required: BTreeMap<RequiredKey, usize>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
@@ -46,7 +46,7 @@ pub struct Handler<'cg> {
 
 /// What makes two placeholders the same accessor. Less would not do: accessors of other modes or shapes give a work-item other
 /// elements of the same bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RequiredKey {
     /// The types of element and mode.
     accessor: TypeId,
@@ -69,7 +69,7 @@ impl<'cg> Handler<'cg> {
             group,
             failed: None,
             conflicts: Conflicts::default(),
-            required: HashMap::new(),
+            required: BTreeMap::new(),
             has_command: false,
             name: None,
             brand,
@@ -84,7 +84,7 @@ impl<'cg> Handler<'cg> {
         }
         // SAFETY: the handler's methods add commands over memory of accessors of this group, which are requirements, or over memory that
         // they put into `kept_alive`. Callers of the `unsafe` methods vouch for the memory that they pass.
-        unsafe { self.queue.inner().submit(&mut self.group) }
+        unsafe { self.queue.inner().submit_group(&mut self.group) }
     }
 
     /// The queue that the group is submitted to.
@@ -370,13 +370,15 @@ impl<'cg> Handler<'cg> {
                 align_bits / 8
             )));
         }
-        let requirement = view.require(region, mode, no_init, device)?;
-        if refuse_overlap && let Some(position) = self.conflicts.find(&self.group.requirements, &requirement) {
-            return Err(overlap(&requirement, &self.group.requirements[position]));
+        let requirements = &mut self.group.requirements;
+        view.add_requirement(region, mode, no_init, device, requirements)?;
+        let (new, earlier) = requirements.split_last().expect("one was added");
+        if refuse_overlap && let Some(position) = self.conflicts.find(earlier, new) {
+            let error = overlap(new, &earlier[position]);
+            requirements.pop();
+            return Err(error);
         }
-        let pointer = requirement.pointer.as_ptr().wrapping_add(view.byte_offset).cast();
-        self.group.requirements.push(requirement);
-        Ok(pointer)
+        Ok(new.pointer.as_ptr().wrapping_add(view.byte_offset).cast())
     }
 
     fn record(&mut self, error: Error) {

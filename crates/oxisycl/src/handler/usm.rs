@@ -49,7 +49,7 @@ impl Handler<'_> {
             let device = handler.queue.device().backend_device();
             if device.can_copy(source.memory, target.memory) {
                 let copy = CopyCommand { source, target, extent: [1, 1, bytes] };
-                handler.group.commands.push(Command::Copy(copy));
+                handler.group.commands.push(Command::from(copy));
                 return Ok(());
             }
             if source.memory == MemoryId::HOST && target.memory == MemoryId::HOST {
@@ -99,7 +99,7 @@ impl Handler<'_> {
             if bytes > 0 {
                 let target = line(target.cast(), bytes);
                 let fill = FillCommand { target, pattern: pattern_of(&value), extent: [1, 1, len] };
-                handler.group.commands.push(Command::Fill(fill));
+                handler.group.commands.push(Command::from(fill));
             }
             Ok(())
         })
