@@ -80,8 +80,8 @@ impl PanicRecord {
     pub const PLACED: u32 = 3;
     /// Most values that a message can print.
     pub const MAX_ARGUMENTS: usize = 8;
-    /// Most bytes of strings that a message can print.
-    pub const MAX_TEXT: usize = 776;
+    /// Most bytes of strings that a message can print. With so many, a record is 512 bytes: each unfinished launch that may panic has one.
+    pub const MAX_TEXT: usize = 280;
     /// A record before a launch.
     pub const EMPTY: Self = Self {
         state: Self::FREE,
@@ -93,6 +93,9 @@ impl PanicRecord {
         text: [0; Self::MAX_TEXT],
     };
 }
+
+// Whole cache lines, and the size that the memory of an unfinished launch is counted with.
+const _: () = assert!(size_of::<PanicRecord>() == 512);
 
 /// The beginning of a launch's print buffer. Records follow, one for each call of `print!` and `println!` that found space, in the order in
 /// which the calls reserved it. So those of one work-item are in its own order.

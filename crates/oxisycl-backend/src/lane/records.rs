@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// How many records are taken from the pool at once.
 const AT_ONCE: usize = 64;
-/// The most records that are made at once: 4 MiB of them. For drivers that pin memory, several smaller allocations cost more.
+/// The most records that are made at once: 2 MiB of them. For drivers that pin memory, several smaller allocations cost more.
 const MOST_AT_ONCE: usize = 4096;
 
 /// Records of the type `R` in memory that `M` frees.

@@ -28,6 +28,25 @@ fn the_first_work_item_tells_and_the_others_do_not() {
 }
 
 #[test]
+fn text_beyond_the_room_of_a_record_is_cut_off_and_counted() {
+    struct Long;
+    impl fmt::Display for Long {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (0..100).try_for_each(|n| write!(f, "{n:05}"))
+        }
+    }
+    let mut record = PanicRecord::EMPTY;
+    let message = format_args!("{Long}");
+    // SAFETY: the record of the test, and values.
+    unsafe {
+        tell::<true>(&raw mut record, || [0; 3], 1, [value(&message, TEXT), value(&7u32, U32)].as_ptr(), 2);
+    }
+    assert_eq!((record.state, record.text_length as usize), (PanicRecord::COMPLETE, PanicRecord::MAX_TEXT));
+    assert_eq!((record.arguments[0].size, record.arguments[1].bits), (500, [7, 0]));
+    assert!(record.text.starts_with(b"0000000001") && record.text.ends_with(b"0005400055"));
+}
+
+#[test]
 fn a_message_that_panics_while_it_is_formatted_leaves_place_and_item() {
     struct Panics;
     impl fmt::Display for Panics {
