@@ -15,7 +15,8 @@
 //! - Held tasks are the last ones of the lane's ring, in order. The driver has everything before them. It has none of them but those that are
 //!   just being handed over, which are the first.
 //! - The [launcher](Launcher) is locked after the ring, and no thread that has it waits for the ring. So a thread with both locks knows what the driver has.
-//! - The ring is locked and the context current in all functions here but [`hand_over`], [`release`] and [`turn_off`], which do that.
+//! - The ring is locked and the context current in all functions here but [`hand_over`], [`release`] and [`turn_off`], which do that, and where
+//!   a function says so.
 //! - No function here calls code of users, so the thread that hands over is never held up by it.
 
 use std::sync::Arc;
@@ -117,6 +118,16 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
     }
 }
 
+/// Holds a small kernel behind others that are held. Returns whether it does. The context need not be current.
+#[inline]
+pub(crate) fn hold_behind_held(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask) -> bool {
+    let is_small = task.launch.as_ref().is_some_and(|launch| launch.fitness == GraphFitness::Small);
+    // On a lost device nothing is flushed.
+    let is_held = is_small && ring.part.batch.n_held > 0 && !lane.device.context.is_lost();
+    ring.part.batch.n_held += usize::from(is_held);
+    is_held
+}
+
 /// Holds a small kernel on a busy stream, or launches a kernel as a graph. A kernel that the driver does not accept as a graph is left to
 /// the ordinary launch, which may report an error.
 #[inline]
@@ -152,7 +163,7 @@ fn should_hold(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     driver::now().saturating_sub(part.batch.launched_at) < BUSY_WINDOW.as_nanos() as u64 || !stream::is_idle(lane, part)
 }
 
-/// Called after a held task was added to the ring. Wakes the flusher thread, or launches the held tasks if there are many.
+/// Called after a held task was added to the ring; the context need not be current. Wakes the flusher thread, or launches the held tasks if there are many.
 #[inline]
 pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let Batch { mode, n_held, .. } = ring.part.batch;
@@ -164,7 +175,9 @@ pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
             lane.device.is_holding.0.store(true, Ordering::SeqCst);
             lane.device.lanes.counts.flusher().ring();
         }
-    } else if n_held >= max_held {
+    } else if n_held >= max_held
+        && let Ok(_entered) = lane.device.context.enter_anyway()
+    {
         flush(lane, ring);
     }
 }

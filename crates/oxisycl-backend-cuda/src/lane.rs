@@ -133,6 +133,15 @@ unsafe impl Driver for Cuda {
         device.context.enter()
     }
 
+    #[inline]
+    fn enter_to_issue<'d>(device: &'d DeviceState, command: &Command) -> Result<Option<Entered<'d>>, BackendError> {
+        match command {
+            // Most kernels are only held.
+            Command::Kernel(_) => device.context.check_alive().map(|()| None),
+            _ => device.context.enter().map(Some),
+        }
+    }
+
     fn lost_error(device: &DeviceState) -> BackendError {
         device.context.lost_error()
     }
@@ -205,48 +214,13 @@ unsafe impl Driver for Cuda {
         Ok((index, waits))
     }
 
+    #[inline]
     fn issue(lane: &CudaLane, ring: &mut Ring<Self>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
-        if waits.is_empty() {
-            match batch::hold_or_launch(lane, ring, task) {
-                BatchDecision::Held => return Ok(()),
-                BatchDecision::Launched => {
-                    let position = ring.last().next();
-                    ring.part.has_issued(position, 1);
-                    return Ok(());
-                }
-                BatchDecision::LeftToCaller => {}
-            }
+        if waits.is_empty() && batch::hold_behind_held(lane, ring, task) {
+            Ok(())
         } else {
-            batch::flush(lane, ring);
+            issue(lane, ring, task, waits)
         }
-        let driver = &lane.device.context.driver;
-        for &event in &waits {
-            // SAFETY: stream and event are alive: events are destroyed with their context only.
-            unsafe { driver.stream_wait_event(lane.stream.raw, event, 0) }?;
-        }
-        let profile = begin_profile(lane, task)?;
-        let mut emitter = Emitter::new(driver, lane.stream.raw);
-        if let Err(error) = execute::emit(task, &mut emitter) {
-            if emitter.n_calls() == 0 {
-                profile.iter().for_each(|profile| profile.give_back(&lane.device.context));
-                return Err(error);
-            }
-            task.set_error(error);
-        }
-        // A profile is an event before and one after.
-        let n_calls = emitter.n_calls() + waits.len() + 2 * usize::from(profile.is_some());
-        if let Some(profile) = profile {
-            // SAFETY: event and stream are of this context, which is current.
-            if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {
-                task.set_error(error);
-            }
-            *task.issued.lock() = Some(profile);
-        }
-        if n_calls > 0 {
-            let position = ring.last().next();
-            ring.part.has_issued(position, n_calls);
-        }
-        Ok(())
     }
 
     #[inline]
@@ -359,6 +333,52 @@ fn fences(lane: &Arc<CudaLane>, dependencies: &[&CudaTask]) -> Result<Waits, Dri
         }
     }
     Ok(waits)
+}
+
+/// Issues a task to the driver, or holds it.
+fn issue(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask, waits: Waits) -> Result<(), DriverError> {
+    let _entered = lane.device.context.enter_anyway()?;
+    if waits.is_empty() {
+        match batch::hold_or_launch(lane, ring, task) {
+            BatchDecision::Held => return Ok(()),
+            BatchDecision::Launched => {
+                let position = ring.last().next();
+                ring.part.has_issued(position, 1);
+                return Ok(());
+            }
+            BatchDecision::LeftToCaller => {}
+        }
+    } else {
+        batch::flush(lane, ring);
+    }
+    let driver = &lane.device.context.driver;
+    for &event in &waits {
+        // SAFETY: stream and event are alive: events are destroyed with their context only.
+        unsafe { driver.stream_wait_event(lane.stream.raw, event, 0) }?;
+    }
+    let profile = begin_profile(lane, task)?;
+    let mut emitter = Emitter::new(driver, lane.stream.raw);
+    if let Err(error) = execute::emit(task, &mut emitter) {
+        if emitter.n_calls() == 0 {
+            profile.iter().for_each(|profile| profile.give_back(&lane.device.context));
+            return Err(error);
+        }
+        task.set_error(error);
+    }
+    // A profile is an event before and one after.
+    let n_calls = emitter.n_calls() + waits.len() + 2 * usize::from(profile.is_some());
+    if let Some(profile) = profile {
+        // SAFETY: event and stream are of this context, which is current.
+        if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {
+            task.set_error(error);
+        }
+        *task.issued.lock() = Some(profile);
+    }
+    if n_calls > 0 {
+        let position = ring.last().next();
+        ring.part.has_issued(position, n_calls);
+    }
+    Ok(())
 }
 
 fn begin_profile(lane: &CudaLane, task: &CudaTask) -> Result<Option<Profile>, DriverError> {

@@ -233,13 +233,14 @@ pub(crate) fn poll_sometimes(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     }
 }
 
-/// Moves finished tasks off the ring, and records a fence for the next poll. The context is current. After a failure the poll does not
-/// count, and other threads find the error.
+/// Moves finished tasks off the ring, and records a fence for the next poll. After a failure the poll does not count, and other threads find
+/// the error.
 #[cold]
 fn poll_from_submitter(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     if lane.device.context.is_lost() {
         return;
     }
+    let Ok(_entered) = lane.device.context.enter_anyway() else { return };
     let (stream, last) = (&lane.stream, last_issued(ring));
     ring.part.polled_at = ring.last();
     let has_fence = ring.part.fences.back().is_some_and(|fence| fence.position >= ring.part.device_issued);

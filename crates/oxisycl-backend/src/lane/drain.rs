@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use super::end::end;
 use super::{Driver, Lane, Task};
 
-/// How many tasks are ended before their records and memory are returned to the pools. Returning them changes shared counters, which
-/// submitting threads change as well.
+/// How many tasks are taken off at once, and ended before their records and memory are returned to the pools. Returning them changes shared
+/// counters, which submitting threads change as well.
 const AT_ONCE: usize = 32;
 
 impl<D: Driver> Lane<D> {
@@ -29,23 +29,29 @@ impl<D: Driver> Lane<D> {
             records.clear();
             ended.drain(..).for_each(|task| D::tasks().end(task));
         };
-        while let Some((task, is_finished)) = self.take_first_over() {
-            end(&task, is_finished);
-            // Where the device is lost, a kernel may write still: its record is not used again.
-            records.extend(task.record().filter(|_| is_finished));
-            ended.push(task);
-            progress = true;
-            if ended.len() == AT_ONCE {
-                give_back(&mut records, &mut ended);
+        loop {
+            let over = self.take_over();
+            if over.is_empty() {
+                return progress;
             }
+            progress = true;
+            for (task, is_finished) in over {
+                // The thread that has the turn alone changes this.
+                let n_ended = self.drained.ended.load(Ordering::Relaxed) + 1;
+                self.drained.ended.store(n_ended, Ordering::Release);
+                end(&task, is_finished);
+                // Where the device is lost, a kernel may write still: its record is not used again.
+                records.extend(task.record().filter(|_| is_finished));
+                ended.push(task);
+            }
+            give_back(&mut records, &mut ended);
         }
-        give_back(&mut records, &mut ended);
-        progress
     }
 
-    fn take_first_over(&self) -> Option<(Arc<Task<D>>, bool)> {
-        let first = self.drained.over.lock().pop_front()?;
-        self.drained.ended.fetch_add(1, Ordering::Release);
-        Some(first)
+    /// Takes some of the tasks that are over, the first ones.
+    fn take_over(&self) -> SmallVec<[(Arc<Task<D>>, bool); AT_ONCE]> {
+        let mut over = self.drained.over.lock();
+        let n_tasks = over.len().min(AT_ONCE);
+        over.drain(..n_tasks).collect()
     }
 }

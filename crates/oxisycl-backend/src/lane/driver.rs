@@ -34,7 +34,7 @@ pub struct KernelFacts<'k> {
 pub type Tasks<D> = Pool<Arc<MaybeUninit<Task<D>>>>;
 
 /// A driver, as types and functions without state. A function that takes a `ring` is called with that ring locked, and with the device
-/// [entered](Self::enter).
+/// [entered](Self::enter), unless [`enter_to_issue`](Self::enter_to_issue) has left that out.
 ///
 /// # Safety
 /// [`poll`](Self::poll) reports a task that [`issue`](Self::issue) accepted as finished only when the device has executed it and no longer
@@ -82,6 +82,19 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
 
     /// Makes the device current on this thread. An error if the device is lost, or if it was made before the process was forked.
     fn enter(device: &Self::Device) -> Result<Self::Entered<'_>, BackendError>;
+
+    /// Makes the device current on this thread, to issue the command. A driver that may only hold the command back can leave that to
+    /// [`issue`](Self::issue). The device is not current in `issue` and [`issued`](Self::issued) then.
+    ///
+    /// # Errors
+    /// As for [`enter`](Self::enter).
+    #[inline]
+    fn enter_to_issue<'d>(
+        device: &'d Self::Device,
+        _command: &Command,
+    ) -> Result<Option<Self::Entered<'d>>, BackendError> {
+        Self::enter(device).map(Some)
+    }
 
     /// The error of every call on a lost device.
     fn lost_error(device: &Self::Device) -> BackendError;

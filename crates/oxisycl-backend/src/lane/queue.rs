@@ -82,7 +82,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
     ) -> Result<Arc<dyn Event>, BackendError> {
         let queue = &self.shared;
         let device = &queue.device;
-        let _entered = D::enter(device)?;
+        let _entered = D::enter_to_issue(device, &command)?;
         let (launch, may_panic, may_print) = match &command {
             Command::Kernel(command) => launch_of::<D>(device, command)?,
             _ => (None, false, false),

@@ -31,12 +31,9 @@ impl Completion for Node {
     }
 
     unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
-        // A backend reports a command once. If one did it twice, neither counts nor errors may be wrong.
-        if self.reported.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        give_back_places(&self);
-        finish(&self, outcome);
+        let mut reported = Vec::new();
+        complete_or_defer(&self, outcome, By::Backend, &mut reported);
+        end_all(reported);
         Self::release(self);
     }
 }
@@ -63,6 +60,15 @@ impl Node {
     }
 }
 
+/// Which code ends a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The backend, which reports the command's end.
+    Backend,
+    /// The runtime.
+    Runtime,
+}
+
 /// A node whose backend has reported its end, with the reported outcome. Its end waits for the ends of its dependencies.
 pub(super) type ReportedEnd = Box<(Arc<Node>, Outcome)>;
 
@@ -70,7 +76,7 @@ pub(super) type ReportedEnd = Box<(Arc<Node>, Outcome)>;
 pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
     // A list, so that a long chain that was reported backwards does not recurse.
     let mut reported = Vec::new();
-    complete_or_defer(node, outcome, &mut reported);
+    complete_or_defer(node, outcome, By::Runtime, &mut reported);
     end_all(reported);
 }
 
@@ -78,16 +84,29 @@ pub(super) fn finish(node: &Arc<Node>, outcome: Outcome) {
 fn end_all(mut reported: Vec<ReportedEnd>) {
     while let Some(next) = reported.pop() {
         let (node, outcome) = *next;
-        complete_or_defer(&node, outcome, &mut reported);
+        complete_or_defer(&node, outcome, By::Runtime, &mut reported);
     }
 }
 
 /// Ends `node` if all its dependencies have ended; else registers it to end after the first one that has not. Adds the reported nodes that
 /// waited for `node` to end to `reported`.
-fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, reported: &mut Vec<ReportedEnd>) {
+fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, by: By, reported: &mut Vec<ReportedEnd>) {
+    let mut by = by;
     loop {
         let earlier = {
             let mut inner = node.inner.lock();
+            if by == By::Backend {
+                // A backend reports a command once. If one did it twice, neither counts nor errors may be wrong.
+                if std::mem::replace(&mut inner.is_reported, true) {
+                    return;
+                }
+                by = By::Runtime;
+                if node.has_places() {
+                    drop(inner);
+                    give_back_places(node);
+                    continue;
+                }
+            }
             let earlier = inner.dependencies.iter().find(|dependency| !dependency.node.is_complete());
             match earlier.map(|dependency| dependency.node.clone()) {
                 Some(earlier) => earlier,
@@ -95,9 +114,13 @@ fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, reported: &mut Vec<Repo
                     let lost = inner.dependencies.iter().find(|dependency| dependency.is_lost());
                     let lost = lost.map(|dependency| dependency.node.clone());
                     let kept_alive = std::mem::take(&mut inner.kept_alive);
+                    let has_parts = inner.n_parts > 0;
                     drop(inner);
                     let cause = lost.and_then(|earlier| earlier.failure());
-                    return end(node, outcome_with_lost_input(node, outcome, cause), kept_alive, reported);
+                    let outcome = outcome_with_lost_input(node, outcome, cause);
+                    // A part that failed is the command's own failure.
+                    let of_parts = if has_parts { node.failure_of_parts() } else { None };
+                    return end(node, outcome, of_parts, kept_alive, reported);
                 }
             }
         };
@@ -128,12 +151,17 @@ fn outcome_with_lost_input(node: &Node, outcome: Outcome, cause: Option<CommandF
     Outcome { has_run, result: Err(failure), times: outcome.times }
 }
 
-fn end(node: &Arc<Node>, outcome: Outcome, kept_alive: SmallVec<[KeptAlive; 3]>, reported: &mut Vec<ReportedEnd>) {
+fn end(
+    node: &Arc<Node>,
+    outcome: Outcome,
+    of_parts: Option<CommandFailure>,
+    kept_alive: SmallVec<[KeptAlive; 3]>,
+    reported: &mut Vec<ReportedEnd>,
+) {
     if observe_is_on() {
         record_span(node, &outcome);
     }
-    // A part that failed is the command's own failure.
-    let failure = node.failure_of_parts().or(outcome.result.err());
+    let failure = of_parts.or(outcome.result.err());
     if let Some(failure) = &failure {
         failure.name_buffer(|address| description_of(address, &kept_alive));
     }

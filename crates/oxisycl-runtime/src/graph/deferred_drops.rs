@@ -5,10 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 
 thread_local! {
-    /// Whether this thread defers the drops of user values.
-    static IS_KEEPING: Cell<bool> = const { Cell::new(false) };
-    /// Whether [`KEPT`] has any values.
-    static HAS_KEPT: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread defers the drops of user values, and whether [`KEPT`] has any.
+    static STATE: Cell<(bool, bool)> = const { Cell::new((false, false)) };
     /// User values whose drop waits until this thread has released its locks.
     static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
@@ -24,16 +22,18 @@ impl DeferredDrops {
     /// Starts deferring the drops of user values on this thread.
     #[inline]
     pub fn enter() -> Self {
-        Self { is_outermost: !IS_KEEPING.replace(true) }
+        let (is_keeping, has_kept) = STATE.get();
+        STATE.set((true, has_kept));
+        Self { is_outermost: !is_keeping }
     }
 
     pub(crate) fn drop_or_keep(value: impl Any) {
         let mut value = Some(value);
         // Where nothing is being kept, or the thread is ending, the value is dropped below, outside the borrow.
-        if IS_KEEPING.get() {
+        if STATE.get().0 {
             let _ = KEPT.try_with(|list| {
                 list.borrow_mut().extend(value.take().map(|value| Box::new(value) as Box<dyn Any>));
-                HAS_KEPT.set(true);
+                STATE.set((true, true));
             });
         }
         drop_user_value(value);
@@ -63,8 +63,9 @@ impl Drop for DeferredDrops {
     #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
-            IS_KEEPING.set(false);
-            if HAS_KEPT.replace(false) {
+            let (_, has_kept) = STATE.get();
+            STATE.set((false, false));
+            if has_kept {
                 drop_kept();
             }
         }

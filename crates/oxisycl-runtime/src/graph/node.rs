@@ -158,8 +158,6 @@ pub struct Node {
     /// Whether the queue's list of delayed commands contains the node.
     pub(super) is_listed: AtomicBool,
     pub(super) observed: AtomicBool,
-    /// Whether the backend has reported the command.
-    pub(super) reported: AtomicBool,
     /// Whether the command is a part of another one, which then reports the failure.
     pub(super) is_part: AtomicBool,
     /// The fork generation of the process in which the failure was marked as unclaimed; 0 if it is not unclaimed.
@@ -169,6 +167,8 @@ pub struct Node {
 
 pub(super) struct Inner {
     pub(super) event: Option<Arc<dyn Event>>,
+    /// Whether the backend has reported the command.
+    pub(super) is_reported: bool,
     pub(super) waiters: Vec<Waiter>,
     /// The work, while the node is delayed.
     pub(super) work: Option<Box<Work>>,
@@ -244,11 +244,11 @@ impl Node {
             n_blockers: AtomicUsize::new(0),
             is_listed: AtomicBool::new(false),
             observed: AtomicBool::new(false),
-            reported: AtomicBool::new(false),
             is_part: AtomicBool::new(false),
             unclaimed: AtomicU32::new(0),
             inner: Mutex::new(Inner {
                 event: None,
+                is_reported: false,
                 waiters: Vec::new(),
                 work: None,
                 is_cancelled: false,
@@ -361,6 +361,11 @@ impl Node {
     /// Records that the node holds a place of the kind `place`.
     pub(super) fn set_place(&self, place: Place) {
         self.places.fetch_or(place.bit(), Ordering::Relaxed);
+    }
+
+    /// Whether the node holds any places.
+    pub(super) fn has_places(&self) -> bool {
+        self.places.load(Ordering::Relaxed) != 0
     }
 
     /// Removes all [places](Place) from the node and returns their kinds, as bits.

@@ -135,9 +135,14 @@ impl PageState {
         }
         self.writer = Some(writer.clone());
         self.neighbour = None;
-        self.readers.clear();
         self.current = current;
-        self.arrivals.clear();
+        // Mostly there are none, and to look costs less than to clear.
+        if !self.readers.is_empty() {
+            self.readers.clear();
+        }
+        if !self.arrivals.is_empty() {
+            self.arrivals.clear();
+        }
     }
 
     /// The allocation is going: another one may take its place.

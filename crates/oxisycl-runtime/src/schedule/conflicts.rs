@@ -19,7 +19,6 @@ const FEW: usize = 8;
 /// What the accessors of a command group do, by buffer and region.
 #[derive(Default)]
 pub struct Conflicts {
-    /// A tree, which costs nothing while it is empty.
     buffers: BTreeMap<BufferId, Uses>,
     /// How many of the group's requirements are in there.
     n_known: usize,
@@ -48,16 +47,18 @@ enum Written {
 }
 
 impl Conflicts {
-    /// The position of a requirement of the group that conflicts with `new`, which is not among them yet.
-    pub fn find(&mut self, group: &[Requirement], new: &Requirement) -> Option<usize> {
+    /// The position of a requirement of the group that conflicts with `new`, which is not among them yet. `of_group` is made for groups
+    /// with more than a few accessors.
+    pub fn find(of_group: &mut Option<Box<Self>>, group: &[Requirement], new: &Requirement) -> Option<usize> {
         if group.len() <= FEW {
             return group.iter().position(|known| known.conflicts_in_group(new));
         }
-        while let Some(next) = group.get(self.n_known) {
-            self.add(next, self.n_known);
-            self.n_known += 1;
+        let conflicts = of_group.get_or_insert_default();
+        while let Some(next) = group.get(conflicts.n_known) {
+            conflicts.add(next, conflicts.n_known);
+            conflicts.n_known += 1;
         }
-        self.buffers.get(&new.core().id)?.conflicting(new)
+        conflicts.buffers.get(&new.core().id)?.conflicting(new)
     }
 
     fn add(&mut self, requirement: &Requirement, position: usize) {

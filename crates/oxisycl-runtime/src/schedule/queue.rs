@@ -163,9 +163,11 @@ impl Queue {
             let n_before = dependencies.len().saturating_sub(1);
             plan(requirement, state, &mut dependencies, &mut missing);
             check_not_failed(requirement, &dependencies[n_before..])?;
-            let requester = Requester { shared: &self.shared, epoch: Some(&keep.epoch) };
-            let pieces = std::mem::take(&mut missing);
-            bring(&requester, requirement.core(), state, requirement.allocation, pieces, &mut dependencies)?;
+            if !missing.is_empty() {
+                let requester = Requester { shared: &self.shared, epoch: Some(&keep.epoch) };
+                let pieces = std::mem::take(&mut missing);
+                bring(&requester, requirement.core(), state, requirement.allocation, pieces, &mut dependencies)?;
+            }
         }
         remove_repetitions(&mut dependencies);
 

@@ -7,7 +7,7 @@ use oxisycl_backend::{Device, MemoryId};
 use oxisycl_types::{AccessMode, ErrorCode};
 use smallvec::SmallVec;
 
-use crate::memory::{BufferCore, OpenHold};
+use crate::memory::{Allocation, BufferCore, OpenHold};
 use crate::state::{AllocationIdx, Region, RegionMap, coalesce_slice, decompose_interval};
 use crate::{Error, Result};
 
@@ -222,15 +222,16 @@ impl BufferView {
         let pages = self.pages_of(&bytes);
         let mut state = self.core.lock();
         let allocation = state.ensure(&self.core, device)?;
+        let Allocation { memory, pointer, .. } = *state.allocation(allocation);
         list.push(Requirement {
             hold: state.open(&self.core),
-            pointer: Address(state.allocation(allocation).pointer),
+            pointer: Address(pointer),
             bytes,
             is_exact,
             pages,
             mode,
             no_init: no_init && is_exact,
-            memory: state.allocation(allocation).memory,
+            memory,
             allocation,
         });
         Ok(())

@@ -72,9 +72,6 @@ pub(super) fn bring(
     missing: Vec<Missing>,
     dependencies: &mut Dependencies,
 ) -> Result {
-    if missing.is_empty() {
-        return Ok(());
-    }
     // One group per source, so that neighbouring pieces become one copy.
     let mut groups: SmallVec<[(AllocationIdx, Vec<Missing>); 2]> = SmallVec::new();
     for piece in missing {

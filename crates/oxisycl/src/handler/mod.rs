@@ -35,9 +35,10 @@ pub struct Handler<'cg> {
     queue: &'cg Queue,
     group: CommandGroup,
     failed: Option<Error>,
-    conflicts: Conflicts,
-    /// Positions of the requirements that placeholders made, in a tree, which costs nothing while it is empty.
-    required: BTreeMap<RequiredKey, usize>,
+    /// For groups with more than a few accessors.
+    conflicts: Option<Box<Conflicts>>,
+    /// Positions of the requirements that placeholders made.
+    required: Option<Box<BTreeMap<RequiredKey, usize>>>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
@@ -68,8 +69,8 @@ impl<'cg> Handler<'cg> {
             queue,
             group,
             failed: None,
-            conflicts: Conflicts::default(),
-            required: BTreeMap::new(),
+            conflicts: None,
+            required: None,
             has_command: false,
             name: None,
             brand,
@@ -271,7 +272,7 @@ impl<'cg> Handler<'cg> {
             byte_offset: buffer.buffer_view().byte_offset,
             extents: [buffer.range().embed(), range.embed(), offset.embed()],
         };
-        if let Some(position) = self.required.get(&key) {
+        if let Some(position) = self.required.as_ref().and_then(|required| required.get(&key)) {
             let base = self.group.requirements[*position].pointer;
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
             // SAFETY: the requirement was made for an accessor of this type to the same part of the same view. This one is a copy of it, so
@@ -282,7 +283,9 @@ impl<'cg> Handler<'cg> {
         }
         let n_before = self.group.requirements.len();
         let accessor = self.access_range(buffer, *mode, *offset, *range);
-        self.required.extend((n_before..self.group.requirements.len()).map(|position| (key, position)));
+        self.required
+            .get_or_insert_default()
+            .extend((n_before..self.group.requirements.len()).map(|position| (key, position)));
         accessor
     }
 
@@ -373,7 +376,7 @@ impl<'cg> Handler<'cg> {
         let requirements = &mut self.group.requirements;
         view.add_requirement(region, mode, no_init, device, requirements)?;
         let (new, earlier) = requirements.split_last().expect("one was added");
-        if refuse_overlap && let Some(position) = self.conflicts.find(earlier, new) {
+        if refuse_overlap && let Some(position) = Conflicts::find(&mut self.conflicts, earlier, new) {
             let error = overlap(new, &earlier[position]);
             requirements.pop();
             return Err(error);
