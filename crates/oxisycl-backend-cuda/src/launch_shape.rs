@@ -3,7 +3,7 @@
 //! The grid's `x` is the innermost dimension. Pure arithmetic, without calls of the driver.
 
 use oxisycl_backend::KernelCommand;
-use oxisycl_backend::driver::{Grid, Grids};
+use oxisycl_backend::driver::{Grid, Grids, each};
 use oxisycl_types::{GroupSize, LaunchRange};
 
 use crate::module::CudaKernel;
@@ -39,19 +39,19 @@ impl LaunchShape {
         let (n_items, n_threads) = if is_paired { (2, x.div_ceil(2)) } else { (1, x) };
         let block = block([n_threads, y, z], u64::from(threads.max(1)));
         let group = [block[0] * n_items, block[1], block[2]];
-        let step: [u64; 3] = std::array::from_fn(|d| match MAX_GRID[d] {
+        let step: [u64; 3] = each(|d| match MAX_GRID[d] {
             // Nearly all launches: one grid, whatever a group is.
             most if extent[d] <= most => most,
             most => most.min((MAX_POSITIONS - 1) / group[d]) * group[d],
         });
-        Some(Self { block: block.map(|n| n as u32), group, grids: Grids::new(range, step)?, local_bytes: None })
+        Some(Self { block: each(|d| block[d] as u32), group, grids: Grids::new(range, step)?, local_bytes: None })
     }
 
     /// The shape of a launch over groups, one for each block, or `None` if it exceeds every limit.
     pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
         let [z, y, x] = group.local;
         let block = [x, y, z];
-        let step = std::array::from_fn(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / u64::from(block[d]).max(1)));
+        let step = each(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / u64::from(block[d]).max(1)));
         let local_bytes = Some(u32::try_from(group.local_bytes).ok()?);
         Some(Self { block, group: [1; 3], grids: Grids::new(range, step)?, local_bytes })
     }
@@ -102,7 +102,7 @@ impl LaunchShape {
     /// Blocks of a grid of this launch.
     #[inline]
     pub(crate) fn blocks(&self, grid: &Grid) -> [u32; 3] {
-        std::array::from_fn(|d| match (grid.items[d], self.group[d]) {
+        each(|d| match (grid.items[d], self.group[d]) {
             (items, group) if items <= group => 1,
             (items, group) => items.div_ceil(group) as u32,
         })

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 pub use box_shape::{BoxShape, Pitches};
-pub use grids::{Grid, Grids};
+pub use grids::{Grid, Grids, each};
 pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, report_printed};

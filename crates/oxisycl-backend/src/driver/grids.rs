@@ -34,7 +34,7 @@ impl Grid {
     pub fn of_groups(self, local: [u32; 3]) -> Self {
         let first = self.launch.begin;
         // Ids of the launch do not overflow, which was checked before it.
-        let begin = std::array::from_fn(|d| first[d].wrapping_mul(u64::from(local[2 - d])));
+        let begin = each(|d| first[d].wrapping_mul(u64::from(local[2 - d])));
         Self { launch: DeviceLaunch { begin, offset: first, ..self.launch }, ..self }
     }
 }
@@ -92,9 +92,9 @@ impl Grids {
 
     #[inline(always)]
     fn grid(&self, first: [u64; 3]) -> Grid {
-        let items: [u64; 3] = std::array::from_fn(|d| (self.extent[d] - first[d]).min(self.step[d]));
-        let begin: [u64; 3] = std::array::from_fn(|d| self.offset[d] + first[d]);
-        let end: [u64; 3] = std::array::from_fn(|d| self.offset[d] + self.extent[d]);
+        let items: [u64; 3] = each(|d| (self.extent[d] - first[d]).min(self.step[d]));
+        let begin: [u64; 3] = each(|d| self.offset[d] + first[d]);
+        let end: [u64; 3] = each(|d| self.offset[d] + self.extent[d]);
         Grid {
             items,
             launch: DeviceLaunch {
@@ -103,11 +103,17 @@ impl Grids {
                 end: outermost_first(end),
                 record: 0,
                 print: 0,
-                count: outermost_first(items.map(|n| n as u32)),
+                count: outermost_first(each(|d| items[d] as u32)),
                 call_stack: 0,
             },
         }
     }
+}
+
+/// A value for each dimension. `std::array::from_fn` becomes loops and calls here, for three values.
+#[inline(always)]
+pub fn each<T>(value: impl Fn(usize) -> T) -> [T; 3] {
+    [value(0), value(1), value(2)]
 }
 
 /// Innermost first.

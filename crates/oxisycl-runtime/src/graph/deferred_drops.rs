@@ -22,9 +22,12 @@ impl DeferredDrops {
     /// Starts deferring the drops of user values on this thread.
     #[inline]
     pub fn enter() -> Self {
-        let (is_keeping, has_kept) = STATE.get();
-        STATE.set((true, has_kept));
-        Self { is_outermost: !is_keeping }
+        // One look at the thread's value, which costs as much as what is done here.
+        STATE.with(|state| {
+            let (is_keeping, has_kept) = state.get();
+            state.set((true, has_kept));
+            Self { is_outermost: !is_keeping }
+        })
     }
 
     pub(crate) fn drop_or_keep(value: impl Any) {
@@ -63,8 +66,7 @@ impl Drop for DeferredDrops {
     #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
-            let (_, has_kept) = STATE.get();
-            STATE.set((false, false));
+            let (_, has_kept) = STATE.with(|state| state.replace((false, false)));
             if has_kept {
                 drop_kept();
             }

@@ -132,7 +132,9 @@ pub unsafe fn start_new_command(
         if dependencies.len() > 1 {
             open.extend(dependencies.drain(..dependencies.len() - 1));
         }
-        open.extend(dependencies.pop());
+        if let Some(last) = dependencies.pop() {
+            open.push(last);
+        }
     }
     let node = make(&command, &dependencies, open);
     if take_places(&node, &command).is_some() {

@@ -30,8 +30,10 @@ pub(super) fn pace() {
     thread_local! {
         static SUBMISSIONS: Cell<u32> = const { Cell::new(0) };
     }
-    let count = SUBMISSIONS.get().wrapping_add(1);
-    SUBMISSIONS.set(count);
+    let count = SUBMISSIONS.with(|count| {
+        count.set(count.get().wrapping_add(1));
+        count.get()
+    });
     if count.is_multiple_of(EVERY) && counters().unfinished_nodes() > PLENTY {
         let began = Instant::now();
         pause(&|| counters().unfinished_nodes(), &|| counters().ended_nodes(), &FRUITLESS, &|| began.elapsed());

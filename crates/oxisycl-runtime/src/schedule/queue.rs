@@ -155,9 +155,10 @@ impl Queue {
                 dependencies.push(Dependency { node: node.clone(), kind: DependencyKind::Data });
             }
         }
-        let mut buffers = LockedBuffers::lock(&group.requirements);
+        let requirements = &group.requirements[..];
+        let mut buffers = LockedBuffers::lock(requirements);
         let mut missing = Vec::new();
-        for requirement in &group.requirements {
+        for requirement in requirements {
             let state = buffers.state(requirement.core());
             // What an earlier requirement added was looked at; the last of it may have become a dependency on data since.
             let n_before = dependencies.len().saturating_sub(1);
@@ -172,7 +173,7 @@ impl Queue {
         remove_repetitions(&mut dependencies);
 
         let mut kept_alive = SmallVec::<[KeptAlive; 3]>::new();
-        for requirement in &group.requirements {
+        for requirement in requirements {
             kept_alive.push(KeptAlive::Buffer(requirement.core().clone()));
         }
         if !group.kept_alive.is_empty() {
@@ -190,7 +191,7 @@ impl Queue {
             }
             None => self.start_commands(&mut group.commands, group.is_chain, keep, kept_alive, dependencies)?,
         };
-        for requirement in &group.requirements {
+        for requirement in requirements {
             let state = buffers.state(requirement.core());
             commit(requirement, state, &node);
             requirement.hold.close(state);

@@ -38,7 +38,7 @@ pub struct Handler<'cg> {
     /// For groups with more than a few accessors.
     conflicts: Option<Box<Conflicts>>,
     /// Positions of the requirements that placeholders made.
-    required: Option<Box<BTreeMap<RequiredKey, usize>>>,
+    required: Option<BTreeMap<RequiredKey, usize>>,
     has_command: bool,
     name: Option<&'static str>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
