@@ -15,8 +15,8 @@
 //! - Held tasks are the last ones of the lane's ring, in order. The driver has everything before them. It has none of them but those that are
 //!   just being handed over, which are the first.
 //! - The [launcher](Launcher) is locked after the ring, and no thread that has it waits for the ring. So a thread with both locks knows what the driver has.
-//! - The ring is locked and the context current in all functions here but [`hand_over`], [`release`] and [`turn_off`], which do that, and where
-//!   a function says so.
+//! - The ring is locked and the context current in all functions here, unless they say so. [`hand_over`], [`release`] and [`turn_off`] lock and enter
+//!   by themselves.
 //! - No function here calls code of users, so the thread that hands over is never held up by it.
 
 use std::sync::Arc;
