@@ -418,6 +418,32 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize, const PROVED: b
         self.run(u64::from(holds), |all, votes| all.ballot_of(votes))
     }
 
+    /// A number with a bit for each work-item of the sub-group that has the same value, itself included.
+    #[inline(always)]
+    #[track_caller]
+    pub fn match_any<T>(&mut self, value: T) -> u64
+    where
+        T: DeviceCopyable + AnyBits + PartialEq,
+    {
+        prove::<PROVED>();
+        let items = self.item.group.items();
+        if builtin::is_device_code() {
+            let mut matches = PrivateValues::own(0, items);
+            self.item.group.sub_groups::<W>().match_any(&PrivateValues::own(value, items), &mut matches);
+            // SAFETY: device code.
+            return unsafe { matches.of(0) };
+        }
+        let (first, n) = (self.id() * W, self.size());
+        // SAFETY: native code, where work-items that do not come are found.
+        let memory = unsafe { self.item.exchange(value, Location::caller()) };
+        if memory.turn == HostTurn::Unwinds {
+            return 0;
+        }
+        // SAFETY: the values of the sub-group, within those of the group.
+        let bits = (0..n).map(|lane| u64::from(unsafe { memory.first.add(first + lane).read() } == value) << lane);
+        bits.fold(0, |all, bit| all | bit)
+    }
+
     /// Whether it holds for a work-item of the sub-group.
     #[inline(always)]
     #[track_caller]

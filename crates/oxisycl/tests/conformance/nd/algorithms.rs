@@ -18,6 +18,7 @@ tests![
     sub_groups_of_8,
     sub_groups_of_32,
     sub_groups_of_64,
+    equal_values_of_work_items_find_each_other,
     an_operator_that_panics,
     a_broadcast_from_nobody_is_a_panic,
 ];
@@ -264,6 +265,40 @@ fn sub_groups_of_32(env: &Env) {
 
 fn sub_groups_of_64(env: &Env) {
     sub_groups::<64>(env);
+}
+
+/// A kernel of its own: Intel's driver takes minutes to compile one that has all algorithms of sub-groups.
+fn equal_values_of_work_items_find_each_other(env: &Env) {
+    fn check<const W: usize, T>(env: &Env, value: impl Fn(usize) -> T)
+    where
+        T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq,
+    {
+        for size in [1, 31, 33, 100, 256] {
+            let values: Vec<T> = (0..2 * size).map(&value).collect();
+            let input = Buffer::from_vec(values.clone()).unwrap();
+            let output = Buffer::from_vec(vec![0u64; 2 * size]).unwrap();
+            let submitted = env.queue().submit(|cg| {
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
+                cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+                    let own = input.get(item.global());
+                    let matches = item.group().sub_group::<W>().match_any(own);
+                    output.set(item.global(), matches);
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let expected = values.chunks(size).flat_map(|group| group.chunks(W)).flat_map(|of| {
+                of.iter().map(move |own| {
+                    of.iter().enumerate().fold(0u64, |all, (lane, other)| all | u64::from(other == own) << lane)
+                })
+            });
+            assert_eq!(output.to_vec().unwrap(), expected.collect::<Vec<_>>(), "{W}: {size}");
+        }
+    }
+    check::<8, u16>(env, |i| (i * 5 % 7) as u16);
+    check::<32, u64>(env, |i| (i as u64 * i as u64 % 11) << 32);
+    // NaN equals nothing, itself included. Both zeros are equal.
+    check::<64, f32>(env, |i| [f32::NAN, 0.0, -0.0, 1.5, 2.5][i * 3 % 5]);
 }
 
 fn an_operator_that_panics(env: &Env) {
