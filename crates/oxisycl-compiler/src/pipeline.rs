@@ -7,7 +7,7 @@ use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
 use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
-use crate::codegen::spirv::{PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS, expansion, panic_outlining};
+use crate::codegen::spirv::{NEXT_POSITIONS, PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS, expansion, panic_outlining};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
@@ -206,6 +206,9 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("private-phis", Expand, |unit| expansion::number_private_phis(&unit.module))
         .on(&[SpirV])
         .when(|_| is_worked_around(&PRIVATE_PHIS)),
+    Pass::new("next-positions", Expand, |unit| expansion::compute_next_positions(&unit.module))
+        .on(&[SpirV])
+        .when(|_| is_worked_around(&NEXT_POSITIONS)),
     Pass::new("function-pointers", Expand, |unit| expansion::number_functions(&unit.module)).on(&[SpirV]),
     Pass::new("hide-remainders", Expand, |unit| expansion::hide_remainders(&unit.module)).on(&[SpirV]),
     Pass::new("hide-launches", Expand, |unit| expansion::hide_launches(&unit.module)).on(&[SpirV]),

@@ -1,7 +1,7 @@
 //! Rewrites instructions that SPIR-V lacks, before a module is translated. Each function is a pass of `pipeline`.
 
 use super::names::{HIDDEN_LAUNCH, KERNEL_CONVENTION, REMAINDER};
-use super::{addresses, function_pointers, private_phis};
+use super::{addresses, function_pointers, next_positions, private_phis};
 use crate::builtin_table::LAUNCH;
 use crate::error::CompileError;
 use crate::llvm::{Builder, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value};
@@ -24,6 +24,11 @@ pub(crate) fn restore_addresses(module: &Module<'_>) {
 /// Turns private addresses that loops carry over barriers into numbers.
 pub(crate) fn number_private_phis(module: &Module<'_>) {
     private_phis::number(module);
+}
+
+/// Computes the next positions of loops of their positions.
+pub(crate) fn compute_next_positions(module: &Module<'_>) {
+    next_positions::compute(module);
 }
 
 /// Replaces function pointers by numbers.

@@ -9,7 +9,7 @@
 //! - `divergent_loops` and `panic_outlining` are for drivers that execute several work-items as one vector. The former finds the loops in
 //!   which calls are expensive, the latter makes calls that record panics cheap.
 //! - `addresses` turns integers that are addresses back into addresses. `private_phis` turns private addresses that loops carry over
-//!   barriers into numbers. Before that, `function_pointers` replaces function pointers by numbers. `implicit_parameters` and `call_graph`
+//!   barriers into numbers. `next_positions` simplifies loops that carry a position and the next one. Before that, `function_pointers` replaces function pointers by numbers. `implicit_parameters` and `call_graph`
 //!   are about functions that were not inlined: what they need of the kernel, and which of them call each other in cycles.
 //! - `quirks` is the table of what drivers get wrong, and of what is done about it.
 //! - `storage_classes` finds out which memory an address is of; where it cannot, the address is generic.
@@ -44,6 +44,7 @@ mod memory;
 mod module;
 mod module_builder;
 mod names;
+mod next_positions;
 mod overflow;
 pub(crate) mod panic_outlining;
 mod private_phis;
@@ -56,7 +57,7 @@ mod value;
 
 #[cfg(test)]
 pub(crate) use quirks::QUIRKS;
-pub(crate) use quirks::{PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS};
+pub(crate) use quirks::{NEXT_POSITIONS, PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS};
 pub(crate) use target::SpirV;
 #[cfg(test)]
 pub(crate) use tests::support::validate;

@@ -7,8 +7,16 @@ use oxisycl_types::{Quirk, Reproducer};
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const QUIRKS: &[Quirk] =
-    &[PRIVATE_INTEGERS, PRIVATE_PHIS, GENERIC_ATOMICS, SIGNED_BOUNDS, PANIC_CALLS, MASKED_CALLS, MANY_ENTRIES];
+pub(crate) const QUIRKS: &[Quirk] = &[
+    PRIVATE_INTEGERS,
+    PRIVATE_PHIS,
+    NEXT_POSITIONS,
+    GENERIC_ATOMICS,
+    SIGNED_BOUNDS,
+    PANIC_CALLS,
+    MASKED_CALLS,
+    MANY_ENTRIES,
+];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
 const SEEN: &str = "2026.22";
@@ -33,6 +41,17 @@ pub(crate) const PRIVATE_PHIS: Quirk = Quirk {
     fault: "A private address that a loop carries over a barrier is another work-item's, where the driver's vectors do not divide the group.",
     switch: "the loop carries numbers, and makes the address of them (`codegen/spirv/private_phis.rs`)",
     reproducer: Reproducer::Test("an_address_that_a_loop_carries_over_a_barrier_is_of_its_own_work_item"),
+};
+
+/// See `next_positions`.
+pub(crate) const NEXT_POSITIONS: Quirk = Quirk {
+    name: "next-positions",
+    driver: INTEL_CPU,
+    seen: SEEN,
+    fixed: None,
+    fault: "The driver's compiler crashes, and the process with it, where two loops carry a position and the next one, as those of `step_by` do.",
+    switch: "the next position is computed of the position (`codegen/spirv/next_positions.rs`)",
+    reproducer: Reproducer::Test("two_loops_that_carry_a_position_and_the_next_one_are_compiled"),
 };
 
 /// See `memories`.

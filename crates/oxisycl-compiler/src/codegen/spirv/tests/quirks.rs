@@ -1,6 +1,7 @@
 //! What drivers get wrong that other tests do not show: the reproducers of quirks.
 
 use super::super::quirks::SIGNED_BOUNDS;
+use super::golden::text;
 use super::support::{BEGIN, context, run_in_groups, translated, validated};
 use crate::codegen::quirks::is_worked_around;
 
@@ -31,6 +32,92 @@ fn operations_on_an_address_of_unknown_memory_count_for_all_work_items() {
     let output = first(&code, 4);
     let untouched = u32::from_le_bytes([super::support::UNTOUCHED; 4]);
     assert_eq!(output, (untouched.wrapping_add(ITEMS as u32)).to_le_bytes());
+}
+
+/// Two loops of a work-item over every 32nd of 130 numbers. The first writes them, the second adds to them. `FIRST` is where the next
+/// position begins, and `STEP` what each turn adds to it.
+const STRIDES: &str = "
+  %left = sub i64 161, %i
+  %n = lshr i64 %left, 5
+  %first = add i64 %i, FIRST
+  br label %writing
+writing:
+  %p = phi i64 [ %i, %0 ], [ %next, %writing ]
+  %next = phi i64 [ %first, %0 ], [ %beyond, %writing ]
+  %turns = phi i64 [ %n, %0 ], [ %turns1, %writing ]
+  %turns1 = add i64 %turns, -1
+  %at = getelementptr i64, ptr %out, i64 %p
+  store i64 %p, ptr %at, align 8
+  %beyond = add i64 %next, STEP
+  %ends = icmp eq i64 %turns1, 0
+  br i1 %ends, label %between, label %writing
+between:
+  br label %adding
+adding:
+  %q = phi i64 [ %i, %between ], [ %next_q, %adding ]
+  %next_q = phi i64 [ %first, %between ], [ %beyond_q, %adding ]
+  %turns_q = phi i64 [ %n, %between ], [ %turns1_q, %adding ]
+  %turns1_q = add i64 %turns_q, -1
+  %at_q = getelementptr i64, ptr %out, i64 %q
+  %old = load i64, ptr %at_q, align 8
+  %new = add i64 %old, 1000
+  store i64 %new, ptr %at_q, align 8
+  %beyond_q = add i64 %next_q, STEP
+  %ends_q = icmp eq i64 %turns1_q, 0
+  br i1 %ends_q, label %end, label %adding
+end:
+  ret void
+}\n";
+
+fn strides(first: &str, step: &str) -> String {
+    format!("define void @k{BEGIN}{}", STRIDES.replace("FIRST", first).replace("STEP", step))
+}
+
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn two_loops_that_carry_a_position_and_the_next_one_are_compiled() {
+    let context = context();
+    let bytes = validated(&translated(&context, &strides("32", "32")).module);
+    let found = run_in_groups(&bytes, &[("k", &[0; 8], 130 * 8)], 32, 32).swap_remove(0);
+    let found: Vec<_> = found.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight"))).collect();
+    assert_eq!(found, (1000..1130).collect::<Vec<_>>());
+}
+
+#[test]
+fn loops_carry_one_position_where_the_next_one_is_a_step_away() {
+    let phis = |code: &str| {
+        let context = context();
+        let module = translated(&context, code).module;
+        validated(&module);
+        text(&module).lines().filter(|line| line.contains("OpPhi")).count()
+    };
+    // Of each loop the position and the turns that are left.
+    assert_eq!(phis(&strides("32", "32")), 4);
+    assert_eq!(phis(&strides("-3", "-3")), 4);
+    // Next positions that begin elsewhere.
+    assert_eq!(phis(&strides("33", "32")), 6);
+    assert_eq!(phis(&strides("32", "%n")), 6);
+    // Positions that begin with a constant, and with a sum.
+    let constant = strides("32", "32").replace("%p = phi i64 [ %i", "%p = phi i64 [ 5");
+    assert_eq!(phis(&constant), 5);
+    assert_eq!(phis(&constant.replace("%next = phi i64 [ %first", "%next = phi i64 [ 37")), 4);
+    let sum = strides("32", "30")
+        .replace("br label %writing\nwriting", "%base = add i64 %i, 2\n  br label %writing\nwriting");
+    assert_eq!(phis(&sum.replace("phi i64 [ %i,", "phi i64 [ %base,")), 4);
+    // Numbers of other widths wrap.
+    let narrow = strides("32", "32")
+        .replace(
+            "%p = phi i64 [ %i, %0 ], [ %next, %writing ]
+  %next = phi i64 [ %first, %0 ], [ %beyond, %writing ]",
+            "%p8 = phi i8 [ 250, %0 ], [ %next, %writing ]
+  %next = phi i8 [ 26, %0 ], [ %beyond, %writing ]",
+        )
+        .replace(
+            "%at = getelementptr i64, ptr %out, i64 %p\n",
+            "%p = zext i8 %p8 to i64\n  %at = getelementptr i64, ptr %out, i64 %p\n",
+        )
+        .replace("%beyond = add i64 %next, 32", "%beyond = add i8 %next, 32");
+    assert_eq!(phis(&narrow), 4);
 }
 
 #[test]
