@@ -46,8 +46,7 @@ fn position_of(next: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
 /// What a phi begins with, the constant that each turn adds, and the block that the next turn comes from.
 fn progression<'c>(phi: Value<'c>) -> Option<(Value<'c>, Value<'c>, Block<'c>)> {
     let ways: [_; 2] = phi.incoming().try_into().ok()?;
-    let is_sum =
-        |value: Value<'c>| value.is(Opcode::ADD) && value.operand(0) == phi && value.operand(1).integer().is_some();
+    let is_sum = |value: Value<'c>| addend(value).is_some() && value.operand(0) == phi;
     match ways.map(|(value, _)| is_sum(value)) {
         [false, true] => Some((ways[0].0, ways[1].0.operand(1), ways[1].1)),
         [true, false] => Some((ways[1].0, ways[0].0.operand(1), ways[0].1)),
@@ -67,8 +66,14 @@ fn split(value: Value<'_>) -> (Option<Value<'_>>, u64) {
     if let Some(number) = value.integer() {
         return (None, number);
     }
-    match value.is(Opcode::ADD).then(|| value.operand(1).integer()).flatten() {
+    match addend(value) {
         Some(number) => (Some(value.operand(0)), number),
         None => (Some(value), 0),
     }
+}
+
+/// The constant that a sum adds to its first operand. LLVM writes some sums as disjunctions.
+fn addend(value: Value<'_>) -> Option<u64> {
+    let is_sum = value.is(Opcode::ADD) || value.is_disjoint_or();
+    is_sum.then(|| value.operand(1).integer()).flatten()
 }

@@ -94,6 +94,8 @@ fn loops_carry_one_position_where_the_next_one_is_a_step_away() {
     // Of each loop the position and the turns that are left.
     assert_eq!(phis(&strides("32", "32")), 4);
     assert_eq!(phis(&strides("-3", "-3")), 4);
+    // A sum that LLVM takes for a disjunction, where the position is known to be below 32.
+    assert_eq!(phis(&strides("32", "32").replace("%first = add", "%first = or disjoint")), 4);
     // Next positions that begin elsewhere.
     assert_eq!(phis(&strides("33", "32")), 6);
     assert_eq!(phis(&strides("32", "%n")), 6);
