@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
+use oxisycl::group::Fixed1;
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, FinalData};
 
@@ -285,16 +286,44 @@ fn everything_that_submits_or_blocks_is_refused_in_a_kernel() {
     let host = Queue::default().unwrap();
     let pending = host.submit(|cg| cg.host_task(|_| GATE.pass())).unwrap();
     INSIDE.set((host.clone(), pending.clone(), filled(4))).unwrap();
+    fn try_inside() {
+        let (queue, event, buffer) = INSIDE.get().unwrap();
+        try_everything(queue, event, buffer, &RESULTS);
+    }
+    // At group scope, in a phase, and in a work-item that has a stack of its own.
+    type Start = fn(&Queue) -> oxisycl::Result<Event>;
+    let forms: [(&str, Start); 4] = [
+        ("a task", |queue| queue.single_task(|_| try_inside())),
+        ("a group", |queue| queue.submit(|cg| cg.parallel_for_work_group(1, Fixed1::<2>, (), |_, ()| try_inside()))),
+        ("a phase", |queue| {
+            queue.submit(|cg| {
+                cg.parallel_for_work_group(1, Fixed1::<1>, (), |mut group, ()| {
+                    group.for_each((), |_, ()| try_inside());
+                })
+            })
+        }),
+        ("an item of an nd-range", |queue| {
+            queue.submit(|cg| {
+                cg.parallel_for_nd_range((2, Fixed1::<2>), (), |mut item, ()| {
+                    item.group().barrier();
+                    if item.local_linear_id() == 1 {
+                        try_inside();
+                    }
+                    item.group().barrier();
+                })
+            })
+        }),
+    ];
     for queue in [host, Queue::new(&devices[0]).unwrap()] {
-        let event = queue.single_task(|_| {
-            let (queue, event, buffer) = INSIDE.get().unwrap();
-            try_everything(queue, event, buffer, &RESULTS);
-        });
-        event.unwrap().wait().unwrap();
-        for (what, result) in std::mem::take(&mut *RESULTS.lock().unwrap()) {
-            let inside: &[&str] = if what == "into_vec" { &[] } else { &["inside a kernel"] };
-            let Err(error) = result else { panic!("{what} was accepted in a kernel") };
-            support::assert_error(&error, ErrorCode::Invalid, inside);
+        for (form, start) in forms {
+            start(&queue).unwrap().wait().unwrap();
+            let results = std::mem::take(&mut *RESULTS.lock().unwrap());
+            assert!(!results.is_empty(), "{form}");
+            for (what, result) in results {
+                let inside: &[&str] = if what == "into_vec" { &[] } else { &["inside a kernel"] };
+                let Err(error) = result else { panic!("{what} was accepted in {form}") };
+                support::assert_error(&error, ErrorCode::Invalid, inside);
+            }
         }
     }
     GATE.open();

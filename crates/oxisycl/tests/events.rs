@@ -260,3 +260,39 @@ fn events_outlive_queue_buffer_context_and_device() {
     assert!(event.profile().is_ok());
     assert_eq!(event.clone(), event);
 }
+
+#[test]
+fn the_result_of_a_reduction_is_awaited() {
+    static GATE: Gate = Gate::new();
+    let _watchdog = watchdog();
+    let (devices, _control) = simulated(1);
+    for queue in [Queue::default().unwrap(), Queue::new(&devices[0]).unwrap()] {
+        let buffer = filled(10_000);
+        let ready = queue.reduce(&buffer, Sum).unwrap();
+        assert_eq!(block_on(ready).unwrap(), 70_000);
+        // The failure of the reduction itself.
+        let failing = queue.transform_reduce(&buffer, |x| if x == 7 { panic!("no sevens") } else { x }, Sum).unwrap();
+        let error = block_on(failing).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Kernel);
+        assert!(error.to_string().contains("no sevens"), "{error}");
+    }
+    // One that has to wait.
+    let queue = Queue::default().unwrap();
+    let buffer = filled(10_000);
+    let task = queue.submit(|cg| {
+        let mut data = cg.access_host(&buffer, ReadWrite);
+        cg.host_task(move |scope| {
+            GATE.pass();
+            data.slice_mut(scope)[0] = 8;
+        })
+    });
+    let sum = queue.reduce(&buffer, Sum).unwrap();
+    assert!(!sum.event().is_complete());
+    let opener = std::thread::spawn(|| {
+        GATE.wait_entered();
+        GATE.open();
+    });
+    assert_eq!(block_on(sum).unwrap(), 70_001);
+    opener.join().unwrap();
+    task.unwrap().wait().unwrap();
+}

@@ -12,6 +12,7 @@ use std::time::Duration;
 use oxisycl::BackendKind;
 use oxisycl::group::Fixed1;
 use oxisycl::observe;
+use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 use oxisycl::selector::cpu_selector;
 
@@ -78,6 +79,7 @@ fn child() {
             println!("first={:?}", queue.single_task(|_| {}).unwrap().wait().map_err(|error| format!("{error:?}")));
             println!("second={:?}", queue.single_task(|_| {}).unwrap().wait().map_err(|error| format!("{error:?}")));
         }
+        Some("sums") => println!("sums={:x?}", sums()),
         Some("traces_by_call") => trace_by_call(),
         Some("is_killed") => {
             println!("sum={:?}", work().map_err(|error| format!("{error:?}")));
@@ -208,6 +210,46 @@ fn wrong_numbers_name_the_variable_the_value_and_what_it_may_be() {
         let expected = format!("OXISYCL_HOST_THREADS={value:?}: expected a number of threads from 1 to 1024");
         refused(&[("OXISYCL_HOST_THREADS", value)], &[&expected]);
     }
+}
+
+/// The bits of 50 sums of floats, whose seed the parent chose. Among the values are zeros, infinities, and what is no number.
+fn sums() -> Vec<u64> {
+    let mut state: u64 = std::env::var("OXISYCL_TEST_SEED").unwrap().parse().unwrap();
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let queue = Queue::default().unwrap();
+    let mut sums = Vec::new();
+    for number in 0..50 {
+        let size = 1 + random() as usize % [100, 5_000, 70_000][number % 3];
+        let mut values: Vec<f64> = (0..size).map(|_| random() as f64 * f64::from(random() as u32) - 2.0e18).collect();
+        let special = [-0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE / 8.0];
+        match number % 10 {
+            kind @ 0..4 => values[random() as usize % size] = special[kind],
+            4 => values.fill(-0.0),
+            _ => {}
+        }
+        let singles: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        let of_doubles = queue.reduce(&Buffer::from_vec(values).unwrap(), Sum).unwrap();
+        let of_singles = queue.reduce(&Buffer::from_vec(singles).unwrap(), Sum).unwrap();
+        sums.extend([of_doubles.get().unwrap().to_bits(), u64::from(of_singles.get().unwrap().to_bits())]);
+    }
+    sums
+}
+
+#[test]
+fn sums_of_floats_have_the_same_bits_with_any_number_of_threads() {
+    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos().to_string();
+    println!("seed {seed}");
+    let of_threads = |threads| {
+        let ended = run("sums", &[("OXISYCL_HOST_THREADS", threads), ("OXISYCL_TEST_SEED", &seed)]).succeeded();
+        ended.value("sums").to_owned()
+    };
+    let of_one = of_threads("1");
+    assert_eq!(of_one.split(',').count(), 100, "{of_one}");
+    assert_eq!(of_threads("2"), of_one);
+    assert_eq!(of_threads("7"), of_one);
 }
 
 #[test]

@@ -20,6 +20,8 @@ tests![
     stores_are_not_both_buffered_around_fences,
     loads_are_not_both_buffered_with_acquire_and_release,
     one_word_never_goes_back,
+    readers_agree_on_the_order_of_writers,
+    stores_and_loads_are_not_both_buffered_within_a_group,
 ];
 
 /// Pairs of work-items.
@@ -289,4 +291,98 @@ fn one_word_never_goes_back(env: &Env) {
         },
         |[_, [first, second]]| first != NOTHING && second < first,
     );
+}
+
+/// Four work-items of different groups, two words (IRIW): two write one each, and two read both, each in its own order.
+fn readers_agree_on_the_order_of_writers(env: &Env) {
+    const QUADS: usize = PAIRS;
+    // With loads in sequential consistency, and with fences between them.
+    for with_fences in [false, true] {
+        for _ in 0..LAUNCHES {
+            let words = Buffer::from_vec(vec![0u32; 2 * ROUNDS * QUADS]).unwrap();
+            let seen = Buffer::from_vec(vec![[[NOTHING; 2]; ROUNDS]; 4 * QUADS]).unwrap();
+            let kernel = env.queue().submit(|cg| {
+                let (words, seen) = (cg.access(&words, Atomic), cg.access(&seen, Write));
+                cg.parallel_for(4 * QUADS, move |item| {
+                    let (role, quad) = (item.index() / QUADS, item.index() % QUADS);
+                    let mut all = [[NOTHING; 2]; ROUNDS];
+                    for (round, seen) in all.iter_mut().enumerate() {
+                        let place = round * QUADS + quad;
+                        let word = |number: usize| words.atomic_ref(item, (number % 2) * ROUNDS * QUADS + place);
+                        // Writers are the first and the last of the launch, readers between them.
+                        match role {
+                            0 | 3 => word(role).store(1, SeqCst),
+                            _ if with_fences => {
+                                let first = word(role).load(Relaxed);
+                                atomic_fence(SeqCst, Scope::Device);
+                                *seen = [first, word(role + 1).load(Relaxed)];
+                            }
+                            _ => *seen = [word(role).load(SeqCst), word(role + 1).load(SeqCst)],
+                        }
+                    }
+                    seen.set(item, all);
+                })
+            });
+            kernel.unwrap().wait().unwrap();
+            let seen = seen.to_vec().unwrap();
+            let (one, other) = (seen[QUADS..2 * QUADS].as_flattened(), seen[2 * QUADS..3 * QUADS].as_flattened());
+            // Each has seen the store of one writer, and then not that of the other.
+            assert!(!one.iter().zip(other).any(|both| both == (&[1, 0], &[1, 0])), "with fences: {with_fences}");
+            assert!(one.iter().chain(other).all(|values| !values.contains(&NOTHING)));
+        }
+    }
+}
+
+fn stores_and_loads_are_not_both_buffered_within_a_group(env: &Env) {
+    const GROUPS: usize = 1 << 14;
+    const ITEMS: usize = 128;
+    const MEMBERS: usize = ITEMS / 2;
+    // Of stores in sequential consistency, of stores around fences, and of loads.
+    let forbidden = Buffer::from_vec(vec![0u32; 4]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let forbidden = cg.access(&forbidden, Atomic);
+        let memory = (Local::<u32, 384>::new(), Local::<u32, 384>::new());
+        cg.parallel_for_work_group(GROUPS, Fixed1::<ITEMS>, memory, move |mut group, (mut words, mut seen)| {
+            group.for_each((Shares(&mut words), Shares(&mut seen)), move |_, (words, seen)| {
+                words.for_each(|(_, word)| *word = 0);
+                seen.for_each(|(_, word)| *word = NOTHING);
+            });
+            group.for_each((Atomically(&mut words), Atomically(&mut seen)), move |item, (words, seen)| {
+                let (role, pair) = (item.local_linear_id() / MEMBERS, item.local_linear_id() % MEMBERS);
+                for way in 0..3 {
+                    let place = |role: usize| way * ITEMS + role * MEMBERS + pair;
+                    let (own, other) = (words.atomic_ref(place(role)), words.atomic_ref(place(1 - role)));
+                    let value = match way {
+                        0 => {
+                            own.store(1, SeqCst);
+                            other.load(SeqCst)
+                        }
+                        1 => {
+                            own.store(1, Relaxed);
+                            atomic_fence(SeqCst, Scope::WorkGroup);
+                            other.load(Relaxed)
+                        }
+                        _ => {
+                            let value = own.load(Acquire);
+                            other.store(1, Release);
+                            value
+                        }
+                    };
+                    seen.store(place(role), value);
+                }
+            });
+            group.for_each(&seen, move |item, seen| {
+                let pair = item.local_linear_id();
+                for way in 0..if pair < MEMBERS { 3 } else { 0 } {
+                    let both = [0, 1].map(|role| seen[way * ITEMS + role * MEMBERS + pair]);
+                    if both == [u32::from(way == 2); 2] {
+                        forbidden.fetch_add(item.global(), way, 1);
+                    }
+                    forbidden.fetch_add(item.global(), 3, u32::from(!both.contains(&NOTHING)));
+                }
+            });
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(forbidden.to_vec().unwrap(), [0, 0, 0, (3 * GROUPS * MEMBERS) as u32]);
 }

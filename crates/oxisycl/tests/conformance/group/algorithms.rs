@@ -29,7 +29,7 @@ tests![
 ];
 
 /// Sizes around those of sub-groups and of usual groups, and a large one.
-fn sizes(env: &Env) -> Vec<usize> {
+pub(crate) fn sizes(env: &Env) -> Vec<usize> {
     let info = env.device().info();
     let most = info.max_work_group_size.min(info.max_work_item_sizes[2]).min(1024);
     [1, 2, 31, 32, 33, 255, 256, 1000, most].into_iter().filter(|n| *n <= most).collect()
@@ -52,8 +52,8 @@ pub(crate) fn scanned<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec
     all
 }
 
-/// What each work-item has after a reduction, an inclusive scan, and two exclusive ones.
-type Results<T> = ([T; 2], T, T, T);
+/// What each work-item has: two reductions, the totals of two scans, and its values after an inclusive scan and two exclusive ones.
+type Results<T> = ([T; 4], [T; 3]);
 
 /// Runs algorithms over groups of each size, and holds them against the model, bit by bit.
 #[track_caller]
@@ -73,42 +73,33 @@ where
         let submitted = queue.submit(|cg| {
             let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
             let memory = (Private::new(T::default()), Private::new(T::default()), Private::new(T::default()));
-            let memory = (memory.0, memory.1, memory.2, Private::new([T::default(); 2]));
-            cg.parallel_for_work_group(
-                GROUPS,
-                Range::new([size]),
-                memory,
-                move |mut group, (mut a, mut b, mut c, mut d)| {
-                    group.for_each((&mut a, &mut b, &mut c), move |item, (a, b, c)| {
-                        let value = input.get(item.global());
-                        (*a, *b, *c) = (value, value, value);
-                    });
-                    let all = [group.reduce(&a, plain), group.reduce(&a, own)];
-                    let totals = [group.inclusive_scan(&mut a, own), group.exclusive_scan(&mut b, plain)];
-                    group.exclusive_scan_from(&mut c, first, own);
-                    group.for_each(&mut d, move |_, d| *d = totals);
-                    group.for_each((&a, &b, &c, &d), move |item, (a, b, c, d)| {
-                        // The totals are those of the other operator.
-                        output.set(
-                            item.global(),
-                            ([all[0], all[1]], *a, *b, if item.local_linear_id() == 0 { d[1] } else { *c }),
-                        );
-                    });
-                },
-            )
+            let memory = (memory.0, memory.1, memory.2);
+            cg.parallel_for_work_group(GROUPS, Range::new([size]), memory, move |mut group, (mut a, mut b, mut c)| {
+                group.for_each((&mut a, &mut b, &mut c), move |item, (a, b, c)| {
+                    let value = input.get(item.global());
+                    (*a, *b, *c) = (value, value, value);
+                });
+                let all = [group.reduce(&a, plain), group.reduce(&a, own)];
+                let totals = [group.inclusive_scan(&mut a, own), group.exclusive_scan(&mut b, plain)];
+                group.exclusive_scan_from(&mut c, first, own);
+                group.for_each((&a, &b, &c), move |item, (a, b, c)| {
+                    output.set(item.global(), ([all[0], all[1], totals[0], totals[1]], [*a, *b, *c]));
+                });
+            })
         });
         submitted.unwrap().wait().unwrap();
         let found = output.to_vec().unwrap();
         for (group, values) in values.chunks(size).enumerate() {
             let (with_plain, with_own) =
                 (scanned(values, |a, b| plain.combine(a, b)), scanned(values, |a, b| own.combine(a, b)));
-            let all = [with_plain[size - 1], with_own[size - 1]];
+            let [of_plain, of_own] = [with_plain[size - 1], with_own[size - 1]];
+            let all = [of_plain, of_own, of_own, of_plain];
             for i in 0..size {
                 let of_plain = if i == 0 { plain.identity() } else { with_plain[i - 1] };
-                let of_own = if i == 0 { all[0] } else { own.combine(first, with_own[i - 1]) };
-                let expected: Results<T> = (all, with_own[i], of_plain, of_own);
+                let of_own = if i == 0 { first } else { own.combine(first, with_own[i - 1]) };
+                let expected: Results<T> = (all, [with_own[i], of_plain, of_own]);
                 let found = found[group * size + i];
-                let flat = |r: Results<T>| [bits(r.0[0]), bits(r.0[1]), bits(r.1), bits(r.2), bits(r.3)];
+                let flat = |r: Results<T>| (r.0.map(&bits), r.1.map(&bits));
                 assert_eq!(flat(found), flat(expected), "group {group} of {size}, item {i}: {found:?}, {expected:?}");
             }
         }

@@ -9,6 +9,7 @@ tests![
     shares_reach_each_element_once,
     columns_have_the_elements_of_shares,
     rows_are_blocks_of_neighbours,
+    in_two_dimensions_each_work_item_has_its_own_columns_and_rows,
     atomic_elements_count_all_work_items,
     atomic_elements_have_all_operations,
     private_values_live_across_phases,
@@ -77,6 +78,46 @@ fn rows_are_blocks_of_neighbours(env: &Env) {
     }));
     let expected: Vec<u32> = (0..100).map(|n| if n < 96 { 10 * (n / 3) + n % 3 } else { 9999 }).collect();
     assert_eq!(left, expected);
+}
+
+fn in_two_dimensions_each_work_item_has_its_own_columns_and_rows(env: &Env) {
+    // Work-items of a column of the group have the same last number.
+    const LENGTH: usize = 75;
+    let left = Buffer::from_vec(vec![0u32; 3 * LENGTH]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let left = cg.access(&left, Atomic);
+        let memory = (Local::<u32, LENGTH>::new(), Local::<u32, LENGTH>::new(), Local::<u32, LENGTH>::new());
+        cg.parallel_for_work_group([1, 1], Fixed2::<4, 8>, memory, move |mut group, (mut a, mut b, mut c)| {
+            let all = (Shares(&mut a), Shares(&mut b), Shares(&mut c));
+            group.for_each(all, move |_, all| {
+                let put = |(_, slot): (usize, &mut u32)| *slot = 9999;
+                all.0.for_each(put);
+                all.1.for_each(put);
+                all.2.for_each(put);
+            });
+            let own = |item: usize, number: usize| (100 * item + number) as u32;
+            let all = (Shares(&mut a), Columns(&mut b), Rows(&mut c, 2));
+            group.for_each(all, move |item, (share, mut column, row)| {
+                let item = item.local_linear_id();
+                share.enumerate().for_each(|(number, (_, slot))| *slot = own(item, number));
+                (0..column.len()).for_each(|number| column[number] = own(item, number));
+                row.iter_mut().enumerate().for_each(|(number, slot)| *slot = own(item, number));
+            });
+            group.for_each((&a, &b, &c), move |item, (a, b, c)| {
+                if item.local_linear_id() == 0 {
+                    let all = a.iter().chain(b).chain(c);
+                    all.enumerate().for_each(|(i, value)| left.store(item, i, *value));
+                }
+            });
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    let strided = |i: usize| (100 * (i % 32) + i / 32) as u32;
+    let in_rows = |i: usize| if i < 64 { (100 * (i / 2) + i % 2) as u32 } else { 9999 };
+    let left = left.to_vec().unwrap();
+    assert_eq!(left[..LENGTH], (0..LENGTH).map(strided).collect::<Vec<_>>());
+    assert_eq!(left[LENGTH..2 * LENGTH], (0..LENGTH).map(strided).collect::<Vec<_>>());
+    assert_eq!(left[2 * LENGTH..], (0..LENGTH).map(in_rows).collect::<Vec<_>>());
 }
 
 fn atomic_elements_count_all_work_items(env: &Env) {

@@ -1,10 +1,10 @@
 //! Algorithms over groups and sub-groups, on work-items of nd-ranges. Results are those of kernels over groups, of which the area `group` tests more.
 
 use oxisycl::group::Fixed1;
-use oxisycl::operator::{Max, Min, Operator, Sum};
+use oxisycl::operator::{BitXor, Identity, Max, Min, Operator, Sum};
 use oxisycl::prelude::*;
 
-use crate::group::algorithms::scanned;
+use crate::group::algorithms::{scanned, sizes};
 use crate::harness::{Env, tests};
 
 tests![
@@ -23,17 +23,17 @@ tests![
     a_broadcast_from_nobody_is_a_panic,
 ];
 
-const SIZES: [usize; 7] = [1, 31, 32, 33, 100, 255, 256];
-
+/// Holds every algorithm of a group against its model, bit by bit.
 fn algorithms<T, O>(env: &Env, value: impl Fn(usize) -> T, operator: O, first: T)
 where
     T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
     O: Operator<T> + 'static,
+    Sum: Identity<T>,
 {
-    for size in SIZES {
+    for size in sizes(env) {
         let values: Vec<T> = (0..2 * size).map(&value).collect();
         let input = Buffer::from_vec(values.clone()).unwrap();
-        let output = Buffer::from_vec(vec![[first; 4]; 2 * size]).unwrap();
+        let output = Buffer::from_vec(vec![[first; 5]; 2 * size]).unwrap();
         let submitted = env.queue().submit(|cg| {
             let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
             let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
@@ -45,6 +45,7 @@ where
                     group.inclusive_scan(own, operator),
                     group.exclusive_scan_from(own, first, operator),
                     group.broadcast(own, size / 2),
+                    group.exclusive_scan(own, Sum),
                 ];
                 output.set(item.global(), results);
             })
@@ -52,10 +53,12 @@ where
         submitted.unwrap().wait().unwrap();
         let found = output.to_vec().unwrap();
         for (group, values) in values.chunks(size).enumerate() {
+            let sums = scanned(values, |a, b| Sum.combine(a, b));
             let all = scanned(values, |a, b| operator.combine(a, b));
             for (own, inclusive) in all.iter().enumerate() {
                 let exclusive = if own == 0 { first } else { operator.combine(first, all[own - 1]) };
-                let expected = [all[size - 1], *inclusive, exclusive, values[size / 2]];
+                let sum = if own == 0 { Sum.identity() } else { sums[own - 1] };
+                let expected = [all[size - 1], *inclusive, exclusive, values[size / 2], sum];
                 assert_eq!(found[group * size + own], expected, "work-item {own} of group {group} of {size}");
             }
         }
@@ -66,6 +69,10 @@ fn algorithms_of_integers(env: &Env) {
     algorithms(env, |i| (i as u32).wrapping_mul(2_654_435_761), Sum, 7);
     algorithms(env, |i| (i as i64 - 100) * 1_000_000_007, Max, -5);
     algorithms(env, |i| (i as i16).wrapping_mul(313), Min, 3);
+    algorithms(env, |i| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15), BitXor, 1);
+    algorithms(env, |i| (i as i32).wrapping_mul(77_777), |a: i32, b: i32| if b & 1 == 1 { b } else { a }, 2);
+    algorithms(env, |i| (i as u16).wrapping_mul(40_503), |a: u16, b: u16| a.wrapping_mul(3).wrapping_add(b), 3);
+    algorithms(env, |i| (i as i8).wrapping_mul(29), Sum, -4);
 }
 
 fn algorithms_of_floats(env: &Env) {
